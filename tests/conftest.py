@@ -14,14 +14,20 @@ from hypothesis import HealthCheck
 
 from tests.fakes.browser import chromium
 from tests.fakes.docker_engine import EngineNotStarted, run_engine
-from tests.sampling import SEED, mark_parts, mark_what_is_left
+from tests.sampling import SEED, examples, mark_parts, mark_what_is_left, read_marks
 from tests.time_limit import cancel_timer, set_timer
 
-hypothesis.settings.register_profile(
-    "busy", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
-hypothesis.settings.load_profile("busy")
-"""A busy machine is no failure: whole tests have their time limit."""
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A busy machine is no failure: whole tests have their time limit."""
+    read_marks(config.option.markexpr)
+    hypothesis.settings.register_profile(
+        "busy",
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+        max_examples=examples(100),
+    )
+    hypothesis.settings.load_profile("busy")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

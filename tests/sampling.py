@@ -14,6 +14,8 @@ import pytest
 
 SEED = os.environ.setdefault("TEST_SEED", str(random.randrange(100_000)))
 """In the environment, so that all workers of a run have the same one."""
+QUICK = 3
+"""One of so many of hypothesis's examples is tried by a quick run; each run draws other ones."""
 
 
 def dice(*names: object) -> random.Random:
@@ -42,8 +44,22 @@ def mark_what_is_left(items: Iterable[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.slow)
 
 
+_quick = False
+
+
+def read_marks(expression: str) -> None:
+    """Tell by the value of pytest's `-m` whether this run is quick; before tests are imported."""
+    global _quick
+    _quick = "not slow" in expression
+
+
+def examples(count: int) -> int:
+    """The value of hypothesis's `max_examples`: `count`, less in a quick run."""
+    return max(count // QUICK, 1) if _quick else count
+
+
 ALL = 0
-SOME = 7
+SOME = 5
 """Points of a run that a quick proof disturbs."""
 
 

@@ -20,6 +20,7 @@ from gateway.views import ApprovalCard, Media, PlanView, ProposalLine, ReplyView
 from tests.adapters.telegram_views import FILES, VIEWS, texts
 from tests.fakes.discord_schema import check_message
 from tests.fakes.discord_server import text_of
+from tests.sampling import examples
 
 Json = dict[str, Any]
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -57,7 +58,7 @@ def _each_text(payload: Json) -> Iterator[str]:
     yield from re.findall(r'"content": "((?:[^"\\]|\\.)*)"', json.dumps(payload))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=SLOW)
 @given(VIEWS)
 def test_every_view_is_what_discord_takes(view: View) -> None:
     every_view_is_taken(view)
@@ -82,7 +83,7 @@ def as_discord_describes_it(view: View) -> None:
         assert [error.message[:200] for error in validator().iter_errors(as_sent(payload)[0])] == []
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=SLOW)
 @given(VIEWS)
 def test_every_view_is_what_discords_description_takes(view: View) -> None:
     as_discord_describes_it(view)
@@ -133,7 +134,7 @@ LONG = st.lists(
 ).map(numbered)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=SLOW)
 @given(LONG, st.booleans())
 def test_the_parts_of_an_answer_are_the_answer(text: str, as_report: bool) -> None:
     view = ReportView(title="Title", text=text) if as_report else ReplyView(text=text)
@@ -147,7 +148,7 @@ def test_the_parts_of_an_answer_are_the_answer(text: str, as_report: bool) -> No
     assert list(dict.fromkeys(word for part in parts for word in WORD.findall(part))) == wanted
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=SLOW)
 @given(st.sampled_from(["cmd", "command"]), st.lists(texts(20), min_size=1, max_size=3))
 def test_an_approval_shows_all_arguments(name: str, arguments: list[str]) -> None:
     encoded = [msgspec.json.encode({name: one}).decode() for one in arguments]
@@ -163,7 +164,7 @@ def test_an_approval_shows_all_arguments(name: str, arguments: list[str]) -> Non
         assert "".join(wanted.split()).replace("```", "") in whole
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.builds(Media, files=st.lists(FILES, max_size=13).map(tuple), caption=texts(20)))
 def test_each_file_is_given_once_or_named(view: Media) -> None:
     given_out = [one["ref"] for payload in payloads(view) for one in payload.get("files", ())]

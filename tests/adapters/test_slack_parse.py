@@ -19,6 +19,7 @@ from gateway.messages import (
     Quote,
 )
 from tests.adapters.slack_rig import where
+from tests.sampling import examples
 
 Json = dict[str, Any]
 ME = SlackBot(user="U0BOT", team="T0TEAM", bot="B0BOT")
@@ -200,7 +201,7 @@ JSON = st.recursive(
 KINDS = st.sampled_from(["events_api", "interactive", "slash_commands", "hello"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(KINDS, st.dictionaries(st.sampled_from(["type", "event", "event_id", "view", "user", "actions", "message"]), JSON))  # fmt: skip
 def test_odd_payloads_are_let_go(kind: str, payload: Json) -> None:
     for one in (

@@ -27,6 +27,7 @@ from gateway.views import (
 from tests.adapters.telegram_views import VIEWS
 from tests.fakes.slack_schema import check_chunk, check_message
 from tests.fakes.slack_server import elements, labels, shown
+from tests.sampling import examples
 
 Json = dict[str, Any]
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -53,7 +54,7 @@ def every_view_is_taken(view: View) -> None:
         assert len(elements(rendered[0])) == len(view.buttons)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=SLOW)
 @given(VIEWS)
 def test_every_view_is_what_slack_takes(view: View) -> None:
     every_view_is_taken(view)

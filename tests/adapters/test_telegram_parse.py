@@ -20,6 +20,7 @@ from gateway.messages import (
     Sender,
     StopPressed,
 )
+from tests.sampling import examples
 
 ME = TelegramBot(id=42, username="Test_Bot")
 ANN = {"id": 7, "is_bot": False, "first_name": "Ann", "last_name": "Lee", "username": "ann"}
@@ -385,7 +386,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.dictionaries(KEYS, JSON, max_size=5),
     st.dictionaries(KEYS, JSON, max_size=8),

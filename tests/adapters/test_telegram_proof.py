@@ -16,6 +16,7 @@ from gateway.views import ApprovalCard, PlanView, ProposalLine, ReplyView, Repor
 from tests.adapters.telegram_views import VIEWS, WIDE, texts
 from tests.fakes.telegram_schema import check_payload
 from tests.fakes.telegram_wire import bare
+from tests.sampling import examples
 
 Json = dict[str, Any]
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -41,7 +42,7 @@ def every_view_is_taken(view: View, rich: bool) -> None:
         assert all(shown)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=SLOW)
 @given(VIEWS, st.booleans())
 def test_every_view_is_what_telegram_takes(view: View, rich: bool) -> None:
     every_view_is_taken(view, rich)
@@ -118,7 +119,7 @@ LONG = paragraphs(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=SLOW)
 @given(LONG, st.booleans(), st.booleans())
 def test_the_parts_of_an_answer_are_the_answer(text: str, rich: bool, as_report: bool) -> None:
     view = ReportView(title="Title", text=text) if as_report else ReplyView(text=text)
@@ -140,7 +141,7 @@ def test_the_parts_of_an_answer_are_the_answer(text: str, rich: bool, as_report:
     assert "```" not in "".join(parts), "each part closes its fences"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=SLOW)
 @given(
     st.sampled_from(["cmd", "command"]), st.lists(texts(20), min_size=1, max_size=3), st.booleans()
 )

@@ -26,6 +26,7 @@ from gateway.views import (
     View,
 )
 from tests.fakes.telegram_schema import check
+from tests.sampling import examples
 
 PREVIEW = {"is_disabled": True}
 
@@ -236,7 +237,7 @@ WORDS = st.text(max_size=30) | st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(WORDS, max_size=30).map("".join), st.sampled_from(["", "stopped"]))
 def test_every_reply_is_what_telegram_takes(text: str, note: str) -> None:
     view = ReplyView(text=text.encode("utf-8", "replace").decode(), note=note)

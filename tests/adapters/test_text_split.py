@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from adapters.telegram.entities import from_markdown
 from adapters.text import FENCE, pieces, split, utf16
+from tests.sampling import examples
 
 FRAGMENTS = st.sampled_from(
     ["word ", "A sentence. ", "\n", "\n\n", "```python\n", "```\n", "~~~~\n", "| a | b |\n"]
@@ -15,7 +16,7 @@ FRAGMENTS = st.sampled_from(
 MARKDOWN = st.lists(FRAGMENTS | st.text(max_size=8), max_size=60).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(MARKDOWN, st.integers(2, 160))
 def test_the_bodies_are_the_text_and_every_part_fits(text: str, limit: int) -> None:
     parts = list(pieces(text, limit, utf16))
@@ -25,7 +26,7 @@ def test_the_bodies_are_the_text_and_every_part_fits(text: str, limit: int) -> N
     assert all(utf16(part.text) <= limit or len(part.body) == 1 for part in parts)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(MARKDOWN, st.integers(80, 400))
 def test_only_fences_and_table_headers_are_added(text: str, limit: int) -> None:
     for part in pieces(text, limit, utf16):

@@ -16,6 +16,7 @@ from agent_core.sandboxes.snapshots import (
     name_after,
     name_before,
 )
+from tests.sampling import examples
 
 
 @pytest.fixture
@@ -211,7 +212,7 @@ def lay(place: Path, tree: dict[str, str]) -> None:
         path.write_text(text)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(was=TREES, did=TREES)
 def test_any_turn_is_taken_back(
     tmp_path_factory: pytest.TempPathFactory, was: dict[str, str], did: dict[str, str]

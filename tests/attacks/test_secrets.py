@@ -14,7 +14,7 @@ from agent_core.memory.refusals import refusal
 from agent_core.questions import Coverage, Proposal
 from gateway.ops.logs import Redactor
 from tests.attacks.secret_grammar import PLAIN, SHAPES
-from tests.sampling import SEED
+from tests.sampling import SEED, examples
 
 AROUND = (
     "{}",
@@ -72,7 +72,7 @@ def test_every_shape_is_taken_out(kind: str) -> None:
 
 
 @seed(SEED)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(
         st.one_of(*SHAPES.values(), st.sampled_from(PLAIN), st.sampled_from(VALUES)), max_size=5
@@ -94,7 +94,7 @@ def test_other_texts_stay(text: str) -> None:
 
 
 @seed(SEED)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.text(min_size=8, max_size=40).filter(lambda text: text.strip() == text),
     st.sampled_from(AROUND),

@@ -15,7 +15,7 @@ from agent_core.settings import ModelSettings
 from gateway.wiring.policy_check import CONTAINING, UNSAFE, PolicyChecker
 from tests.attacks.shell_cases import CHANGING, HOSTILE, READING
 from tests.attacks.shell_grammar import hostile_commands, reading_commands
-from tests.sampling import SEED
+from tests.sampling import SEED, examples
 
 CHECKER = PolicyChecker(ModelSettings.read({}))
 ALL_HOSTILE = tuple(chain.from_iterable(HOSTILE.values()))
@@ -58,7 +58,7 @@ def test_in_mode_ask_a_person_is_asked_about_all() -> None:
 
 
 @seed(SEED)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(hostile_commands())
 def test_no_dress_lets_a_hostile_command_by(command: str) -> None:
     assert judge(command, "none") != "allow"
@@ -66,7 +66,7 @@ def test_no_dress_lets_a_hostile_command_by(command: str) -> None:
 
 
 @seed(SEED)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(reading_commands())
 def test_no_line_that_only_reads_is_an_alarm(command: str) -> None:
     assert judge(command, "none") == "allow"

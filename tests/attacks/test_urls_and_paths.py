@@ -19,7 +19,7 @@ from tests.attacks.path_grammar import (
     leaving_paths,
 )
 from tests.attacks.url_grammar import CLOSED, OPEN, closed_urls, open_urls
-from tests.sampling import SEED
+from tests.sampling import SEED, examples
 
 CHECKER = PolicyChecker(ModelSettings.read({}))
 
@@ -83,14 +83,14 @@ def test_no_path_of_the_workspace_is_an_alarm() -> None:
 
 
 @seed(SEED)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(closed_urls())
 def test_no_spelling_of_an_address_leads_inside(url: str) -> None:
     assert judge_url(url) == "deny"
 
 
 @seed(SEED)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(open_urls())
 def test_no_made_url_of_the_web_is_an_alarm(url: str) -> None:
     assert judge_url(url) == "allow"
@@ -98,14 +98,14 @@ def test_no_made_url_of_the_web_is_an_alarm(url: str) -> None:
 
 
 @seed(SEED)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(leaving_paths())
 def test_no_spelling_of_a_path_leaves(path: str) -> None:
     assert judge_path(path) == "deny"
 
 
 @seed(SEED)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(inner_paths())
 def test_no_made_path_of_the_workspace_is_an_alarm(path: str) -> None:
     assert judge_path(path) == "allow"

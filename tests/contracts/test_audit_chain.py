@@ -20,6 +20,7 @@ from gateway.store.port import Store
 from gateway.store.rows import AuditRow, ChainEnd, Changes, ConversationRow
 from tests.contracts.conftest import RedisWorld, SqliteWorld
 from tests.contracts.store_values import START, place, said
+from tests.sampling import examples
 
 SIGNER = AuditSigner(("a key of the tests", "an older one"))
 World = SqliteWorld | RedisWorld
@@ -82,7 +83,7 @@ HISTORIES = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(HISTORIES)
 def test_what_the_gateway_does_itself_is_no_flaw(
     history: tuple[list[int], list[int], frozenset[int]],
@@ -96,7 +97,7 @@ TRICKS = ("cut", "drop", "who", "what", "detail", "where", "at", "double", "forg
           "end", "begin", "blank", "splice")  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(HISTORIES, st.sampled_from(TRICKS), st.integers(0, 100))
 def test_whatever_is_done_behind_our_back_is_found(
     history: tuple[list[int], list[int], frozenset[int]], trick: str, pick: int

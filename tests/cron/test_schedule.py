@@ -15,6 +15,7 @@ from cron.timetable import Times, describe_fields
 from cron.trigger import find_missed, next_fire, times
 from gateway.cli.main import main
 from tests.cron.schedule_rig import at, due
+from tests.sampling import examples
 
 NEW_YORK, LORD_HOWE, CAIRO = "America/New_York", "Australia/Lord_Howe", "Africa/Cairo"
 
@@ -219,7 +220,7 @@ CHANGES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.tuples(*(field(low, high) for low, high in numbers.values())),
     st.sampled_from(ZONES),

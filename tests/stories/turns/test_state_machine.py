@@ -47,6 +47,7 @@ from gateway.texts import say
 from gateway.views import Card, ChoiceCard, ReplyView, View
 from gateway.wiring.features import load_features
 from tests.fakes.world import SIGNER, LedgerAdapter, ScriptedAgent, _view
+from tests.sampling import examples
 
 PEOPLE = [Sender(platform="test", id=name, name=name.title()) for name in ("ann", "bob")]
 ROOT = Sender(platform="test", id="root", name="Root")
@@ -843,12 +844,12 @@ class LongAndFaulty(Faulty):
 
 TestAnything = Machine.TestCase
 TestAnything.settings = settings(
-    max_examples=60, stateful_step_count=30, derandomize=True, database=None, **COMMON
+    max_examples=examples(60), stateful_step_count=30, derandomize=True, database=None, **COMMON
 )
 TestAnything.pytestmark = [pytest.mark.timeout(300)]
 TestFailures = Faulty.TestCase
 TestFailures.settings = settings(
-    max_examples=40, stateful_step_count=30, derandomize=True, database=None, **COMMON
+    max_examples=examples(40), stateful_step_count=30, derandomize=True, database=None, **COMMON
 )
 TestFailures.pytestmark = [pytest.mark.timeout(300)]
 TestLongFailures = LongAndFaulty.TestCase
