@@ -67,7 +67,7 @@ def check(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(240)
-@some_and_every(12)
+@some_and_every(7)
 def test_a_kill_at_every_point_reminds_once(some: int) -> None:
     sends.clear()
     points = count_points(story)

@@ -59,7 +59,7 @@ def check(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(120)
-@some_and_every(8)
+@some_and_every()
 def test_a_kill_in_a_turn_that_reaches_its_limit(some: int) -> None:
     points = count_points(story, prepare)
     killed_everywhere(points, story, check, prepare, some=some, hit=0.8)

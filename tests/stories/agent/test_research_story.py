@@ -229,7 +229,7 @@ def backwards(ledger: Ledger) -> list[str]:
 
 
 @pytest.mark.timeout(240)
-@some_and_every(8)
+@some_and_every()
 def test_a_kill_at_any_point_of_a_research(some: int) -> None:
     points = count_points(story, prepare)
     assert points["count"] > 50, points

@@ -148,7 +148,7 @@ def check(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(240)
-@some_and_every(8)
+@some_and_every()
 def test_a_kill_at_any_point_of_a_skill(some: int) -> None:
     points = count_points(story, prepare)
     assert points["count"] > 40, points

@@ -120,7 +120,7 @@ def look_at_retry(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(240)
-@some_and_every(8)
+@some_and_every()
 @pytest.mark.parametrize(
     ("story", "look", "prepare"),
     [(long_story, look_at_long, shortly), (retry_story, look_at_retry, None)],

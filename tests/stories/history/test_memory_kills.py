@@ -144,7 +144,7 @@ def look(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(240)
-@some_and_every(8)
+@some_and_every()
 def test_killed_at_every_point_it_is_stored_once(some: int) -> None:
     points = count_points(story, remembering)
     assert points["names"].count("put") == 4, points

@@ -101,7 +101,7 @@ def _over(one: Life, event: str = "m2", words: str = "do note look") -> bool:
 
 
 @pytest.mark.timeout(200)
-@some_and_every(7)
+@some_and_every()
 def test_a_stop_at_every_point_ends_the_turn_and_leaves_nothing_open(some: int) -> None:
     async def stop(one: Life) -> None:
         await one.host.accept(
@@ -124,7 +124,7 @@ def test_a_stop_at_every_point_ends_the_turn_and_leaves_nothing_open(some: int) 
 
 
 @pytest.mark.timeout(200)
-@some_and_every(7)
+@some_and_every()
 def test_an_answer_at_every_point_is_taken_once(some: int) -> None:
     async def answer(one: Life) -> None:
         session = next(iter(one.host.sessions.values()), None)
@@ -145,7 +145,7 @@ def test_an_answer_at_every_point_is_taken_once(some: int) -> None:
 
 
 @pytest.mark.timeout(200)
-@some_and_every(5)
+@some_and_every(3)
 @pytest.mark.parametrize("mode", ["steer", "queue", "interrupt"])
 def test_a_message_at_every_point_is_used_exactly_once(mode: str, some: int) -> None:
     async def say(one: Life) -> None:
@@ -181,7 +181,7 @@ def test_a_message_at_every_point_is_used_exactly_once(mode: str, some: int) -> 
 
 
 @pytest.mark.timeout(200)
-@some_and_every(7)
+@some_and_every()
 def test_a_stolen_lease_at_every_point_writes_and_doubles_nothing(some: int) -> None:
     async def story(one: Life) -> None:
         await one.say("m2", "do note look|deploy add")
