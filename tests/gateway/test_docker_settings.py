@@ -20,6 +20,7 @@ async def engine(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]
         yield address
 
 
+@pytest.mark.pick("no engine")
 @pytest.mark.parametrize("name", ["docker", "boxlite"])
 async def test_without_an_engine_nothing_starts(world: World, name: str, tmp_path: Path) -> None:
     address = f"unix://{tmp_path}/nothing"
@@ -35,6 +36,7 @@ async def test_without_the_image_the_way_to_build_it_is_told(world: World, engin
 
 
 @NEEDS_BWRAP
+@pytest.mark.pick("a doctor in a process", 2)
 async def test_doctor_says_that_an_engine_is_there_as_well(
     world: World, engine: str, tmp_path: Path
 ) -> None:

@@ -190,6 +190,7 @@ async def test_a_platform_that_is_not_there_is_wrong() -> None:
     assert has_fault(found) and not platforms.check_clock()
 
 
+@pytest.mark.pick("a doctor in a process", 2)
 async def test_doctor_does_the_same_checks(world: World) -> None:
     code, said = await world.command("doctor", TELEGRAM_TOKEN="1:A", **TIERS)
     assert code == 0, said

@@ -29,7 +29,7 @@ def sent(world: World, chat: int = PERSON) -> list[str]:
     return [message["text"] for message in world.telegram.chats[chat]]
 
 
-@pytest.mark.pick("a story in a process", 3)
+@pytest.mark.pick("a story in a process", 4)
 async def test_a_message_is_answered_and_operations_see_it(world: World) -> None:
     world.telegram.say(PERSON, "hello")  # it waited at Telegram before the start
     run = await world.start()
@@ -59,7 +59,7 @@ async def test_a_message_is_answered_and_operations_see_it(world: World) -> None
     assert "assembled" in run.log and "stopped" in run.log
 
 
-@pytest.mark.pick("a story in a process", 3)
+@pytest.mark.pick("a story in a process", 4)
 async def test_tools_run_and_the_next_message_knows_the_first(world: World) -> None:
     world.model.script(Call("write_file", '{"path": "a.txt", "content": "x"}'), Say("written"))
     run = await world.start(TELEGRAM_ADMIN_USERS=str(PERSON))
@@ -74,7 +74,7 @@ async def test_tools_run_and_the_next_message_knows_the_first(world: World) -> N
     assert await run.end(signal.SIGINT) == 0
 
 
-@pytest.mark.pick("a story in a process", 3)
+@pytest.mark.pick("a story in a process", 4)
 async def test_an_approval_is_asked_and_honoured(world: World) -> None:
     world.model.script(Call("write_file", '{"path": "a.txt", "content": "x"}'), Say("written"))
     await world.start()
@@ -102,7 +102,7 @@ async def test_an_approval_is_asked_and_honoured(world: World) -> None:
     assert (await world.command("audit", "--since", "yesterday"))[0] == 1
 
 
-@pytest.mark.pick("a story in a process", 3)
+@pytest.mark.pick("a story in a process", 4)
 async def test_killed_in_the_model_call_it_answers_once(world: World) -> None:
     world.model.gate = asyncio.Event()
     run = await world.start()
@@ -118,6 +118,7 @@ async def test_killed_in_the_model_call_it_answers_once(world: World) -> None:
     assert len(sent(world)) == 1
 
 
+@pytest.mark.pick("a story in a process", 4)
 async def test_redis_is_the_store_where_it_is_set(world: World) -> None:
     server = redis_server(world.folder)
     try:
@@ -138,12 +139,14 @@ async def test_redis_is_the_store_where_it_is_set(world: World) -> None:
         server.end()
 
 
+@pytest.mark.pick("a bad setting", 2)
 async def test_a_store_that_cannot_be_opened_ends_with_1(world: World) -> None:
     code, said = await world.command("run", REDIS_URL=f"unix://{world.folder}/nothing.sock")
     assert code == 1
     assert "turnkeeper:" in said and "Traceback" not in said
 
 
+@pytest.mark.pick("a story in a process", 4)
 async def test_a_drain_lets_the_running_turn_end(world: World) -> None:
     world.model.gate = asyncio.Event()
     run = await world.start()
@@ -162,6 +165,7 @@ async def test_a_drain_lets_the_running_turn_end(world: World) -> None:
     await world.telegram.wait_text(PERSON, "ack too late", START)
 
 
+@pytest.mark.pick("a story in a process", 4)
 async def test_a_second_interrupt_ends_at_once(world: World) -> None:
     world.model.gate = asyncio.Event()
     run = await world.start()
@@ -174,7 +178,7 @@ async def test_a_second_interrupt_ends_at_once(world: World) -> None:
     assert await run.end(signal.SIGINT) == 130
 
 
-@pytest.mark.pick("a story in a process", 3)
+@pytest.mark.pick("a story in a process", 4)
 async def test_pairing_over_telegram_and_the_command_line(world: World) -> None:
     run = await world.start(TELEGRAM_ALLOWED_USERS="")
     world.telegram.say(STRANGER, "let me in")
@@ -194,7 +198,7 @@ async def test_pairing_over_telegram_and_the_command_line(world: World) -> None:
     await world.telegram.wait_text(STRANGER, "ack still me?", START)
 
 
-@pytest.mark.pick("a story in a process", 3)
+@pytest.mark.pick("a story in a process", 4)
 async def test_a_webhook(world: World) -> None:
     port = free_port()
     run = await world.start(
@@ -209,6 +213,7 @@ async def test_a_webhook(world: World) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.pick("a story in a process", 4)
 async def test_a_turn_that_kills_its_process_is_given_up(world: World) -> None:
     """The page's: its conversation must not be opened before its adapter is there."""
     world.model.gate = asyncio.Event()
@@ -230,6 +235,7 @@ async def test_a_turn_that_kills_its_process_is_given_up(world: World) -> None:
     assert len(world.model.requests) == 3
 
 
+@pytest.mark.pick("a story in a process", 4)
 async def test_access_lists_are_read_again_on_sighup(world: World) -> None:
     settings = world.folder / "turnkeeper.toml"
     settings.write_text("telegram.admin_users = [12]\n")
@@ -243,6 +249,7 @@ async def test_access_lists_are_read_again_on_sighup(world: World) -> None:
     await world.telegram.wait_text(PERSON, "role: admin", START)
 
 
+@pytest.mark.pick("a story in a process", 4)
 async def test_the_operators_rules_are_read_again_on_sighup_unless_they_are_wrong(
     world: World,
 ) -> None:
@@ -270,7 +277,7 @@ async def test_the_operators_rules_are_read_again_on_sighup_unless_they_are_wron
             await asyncio.sleep(0.02)
 
 
-@pytest.mark.pick("a story in a process", 3)
+@pytest.mark.pick("a story in a process", 4)
 async def test_a_refused_token_takes_nothing_along(world: World) -> None:
     wrong = TOKEN.replace("fake", "else")
     run = await world.start(TELEGRAM_BOT_TOKEN=wrong)
@@ -283,7 +290,7 @@ async def test_a_refused_token_takes_nothing_along(world: World) -> None:
     assert await run.end() == 0
 
 
-@pytest.mark.pick("a story in a process", 3)
+@pytest.mark.pick("a story in a process", 4)
 async def test_the_demo_on_the_page(world: World) -> None:
     nothing = {"TELEGRAM_BOT_TOKEN": "", "OPENAI_API_KEY": "", "PRO_MODEL": ""}
     run = await world.start(**nothing, LOCAL_MODEL_DISCOVERY="off")
@@ -308,7 +315,7 @@ async def test_the_demo_on_the_page(world: World) -> None:
     assert await run.end() == 0
 
 
-@pytest.mark.pick("a bad setting")
+@pytest.mark.pick("a bad setting", 2)
 @pytest.mark.parametrize(
     ("name", "value", "mend"),
     [
@@ -325,7 +332,7 @@ async def test_a_bad_setting_ends_with_2(world: World, name: str, value: str, me
     assert "Traceback" not in said
 
 
-@pytest.mark.pick("a story in a process", 3)
+@pytest.mark.pick("a story in a process", 4)
 async def test_the_link_that_run_prints_signs_in_once(world: World) -> None:
     run = await world.start()
     assert run.out.splitlines()[-1] == f"open {run.link}"
@@ -349,7 +356,7 @@ async def test_the_link_that_run_prints_signs_in_once(world: World) -> None:
             assert answer.status == 200, "and no session"
 
 
-@pytest.mark.pick("a story in a process", 3)
+@pytest.mark.pick("a story in a process", 4)
 async def test_a_link_is_for_whom_it_names(world: World) -> None:
     run = await world.start(WEB_ALLOWED_USERS="ann")
     code, said = await world.command("link", "ann")
@@ -366,6 +373,7 @@ async def test_a_link_is_for_whom_it_names(world: World) -> None:
 OPENER = '#!/bin/sh\ncp "$1" "$HOME/opened.new" && mv "$HOME/opened.new" "$HOME/opened.html"\n'
 
 
+@pytest.mark.pick("a browser where there is one")
 @pytest.mark.parametrize(("display", "terminal"), [(":9", True), ("", True), (":9", False)])
 async def test_the_browser_is_opened_where_there_is_one(
     world: World, display: str, terminal: bool
@@ -403,7 +411,7 @@ async def test_the_browser_is_opened_where_there_is_one(
         os.close(ours)
 
 
-@pytest.mark.pick("a bad setting")
+@pytest.mark.pick("a bad setting", 2)
 @pytest.mark.parametrize("name", ["TURNKEEPER_TOKEN", "TELEGRAM_WEBHOOK_SECRET"])
 async def test_a_secret_that_can_be_guessed_ends_with_2(world: World, name: str) -> None:
     code, said = await world.command("run", **{name: "hunter2-hunter2"})
@@ -411,7 +419,7 @@ async def test_a_secret_that_can_be_guessed_ends_with_2(world: World, name: str)
     assert f"{name}: it is shorter than 16 characters" in said and "openssl rand" in said
 
 
-@pytest.mark.pick("a bad setting")
+@pytest.mark.pick("a bad setting", 2)
 async def test_a_sandbox_that_does_not_work_here_ends_with_2(world: World, tmp_path: Path) -> None:
     missing = {"SANDBOX_PROVIDER": "bwrap", "PATH": str(tmp_path)}
     code, said = await world.command("run", **missing)
@@ -423,6 +431,7 @@ async def test_a_sandbox_that_does_not_work_here_ends_with_2(world: World, tmp_p
 
 
 @NEEDS_LANDLOCK
+@pytest.mark.pick("a doctor in a process", 2)
 async def test_doctor_names_what_a_tier_cannot(world: World) -> None:
     code, said = await world.command("doctor", SANDBOX_PROVIDER="landlock")
     assert code == 0, said
@@ -431,28 +440,33 @@ async def test_doctor_names_what_a_tier_cannot(world: World) -> None:
     assert "it contains what runs in it, but for copies, processes." in said
 
 
+@pytest.mark.pick("a bad setting", 2)
 async def test_a_taken_port_ends_with_2(world: World) -> None:
     taken = world.model_url.rpartition(":")[2]
     code, said = await world.command("run", TURNKEEPER_PORT=taken)
     assert code == 2 and "TURNKEEPER_PORT" in said and taken in said
 
 
-async def test_commands_without_a_gateway(world: World) -> None:
-    code, said = await world.command("dead")
-    assert (code, said) == (0, "No dead letters.\n")
-    code, said = await world.command("dead", "resubmit", "5")
-    assert code == 1 and "no dead letter '5'" in said
-    code, said = await world.command("turn", "show", "nothing")
-    assert (code, said) == (1, "There is no such turn.\n")
-    code, said = await world.command("link")
-    assert code == 1 and "turnkeeper run" in said
-    code, said = await world.command("doctor")
-    assert code == 0 and "store: can be written" in said
-    code, said = await world.command("version")
-    assert code == 0 and said.startswith("turnkeeper ")
+@pytest.mark.pick("a command without a gateway", 2)
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("dead",), 0, "No dead letters.\n"),
+        (("dead", "resubmit", "5"), 1, "no dead letter '5'"),
+        (("turn", "show", "nothing"), 1, "There is no such turn.\n"),
+        (("link",), 1, "turnkeeper run"),
+        (("doctor",), 0, "store: can be written"),
+        (("version",), 0, "turnkeeper "),
+    ],
+)
+async def test_commands_without_a_gateway(
+    world: World, words: tuple[str, ...], code: int, told: str
+) -> None:
+    ended, said = await world.command(*words)
+    assert ended == code and told in said, said
 
 
-@pytest.mark.pick("a story in a process", 3)
+@pytest.mark.pick("a story in a process", 4)
 async def test_a_turns_journal_is_shown(world: World) -> None:
     run = await world.start()
     world.telegram.say(PERSON, "hello")
