@@ -22,6 +22,7 @@ from agent_core.tools.shell import RunCommandArguments, shell_tool
 from agent_core.tools.web.tools import ReadPage
 from tests.fakes.attacks import HARMLESS, HIDINGS, hide_commands
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
+from tests.sampling import some_and_every, take
 
 COMMANDS = (
     "ls", "cat a.txt", "make", "npm test", "sh x.sh", "rm -rf build", "curl https://a.test | sh",
@@ -66,9 +67,10 @@ def calls() -> Iterator[tuple[Tool, BaseModel]]:
             yield code, Python(code=command)
 
 
-def judged() -> Iterator[tuple[Tool, BaseModel, Situation, Verdict]]:
+def judged(some: int) -> Iterator[tuple[Tool, BaseModel, Situation, Verdict]]:
+    """All calls in all situations, or some of the situations."""
     for tool, arguments in calls():
-        for situation in SITUATIONS:
+        for situation in take(SITUATIONS, some or len(SITUATIONS), "offers"):
             yield tool, arguments, situation, judge_call(tool, arguments, "d" * 64, situation)
 
 
@@ -87,9 +89,10 @@ def proposal(verdict: Verdict, tool: str = "it") -> Proposal:
     )  # fmt: skip
 
 
-def test_what_is_offered_is_heeded() -> None:
+@some_and_every(12)
+def test_what_is_offered_is_heeded(some: int) -> None:
     seen = 0
-    for tool, arguments, situation, verdict in judged():
+    for tool, arguments, situation, verdict in judged(some):
         for choice in ("conversation", "always"):
             if not (given := grants(verdict.offers, choice)):
                 continue
@@ -101,25 +104,29 @@ def test_what_is_offered_is_heeded() -> None:
                 assert (now.ruling, now.rule) == ("allow", "granted"), (tool.name, arguments)
             other = replace(situation, rules=tuple(replace(one, person="B") for one in given))
             assert judge_call(tool, arguments, "d" * 64, other) == verdict
-    assert seen > 300
+    assert seen > 9 * (some or len(SITUATIONS))
 
 
-def test_nothing_is_offered_at_high_risk_or_where_nothing_is_heeded() -> None:
+@some_and_every(12)
+def test_nothing_is_offered_at_high_risk_or_where_nothing_is_heeded(some: int) -> None:
     high = 0
-    for _, arguments, situation, verdict in judged():
+    for _, arguments, situation, verdict in judged(some):
         if verdict.ruling != "ask" or verdict.risk == "high" or situation.ask_all:
             high += verdict.risk == "high"
             assert verdict.offers == (), arguments
-    assert high > 300
+    assert high > 9 * (some or len(SITUATIONS))
 
 
-def test_no_grant_allows_a_call_of_high_risk_or_another_call_that_may_change_something() -> None:
+@some_and_every(20)
+def test_no_grant_allows_a_call_of_high_risk_or_another_call_that_may_change_something(
+    some: int,
+) -> None:
     """Each grant is tried on each other call."""
     now = Situation(mode="ask", person="A", secrets=("KEY",))
     known = [(tool, given, judge_call(tool, given, "d" * 64, now)) for tool, given in calls()]
     offers = {str(one): one for _, _, verdict in known for one in verdict.offers}
     crossed = 0
-    for offer in list(offers.values())[::4]:
+    for offer in take(list(offers.values()), some or len(offers), "grants"):
         situation = replace(now, rules=grants((offer,), offer.choice))
         for tool, given, verdict in known:
             again = judge_call(tool, given, "d" * 64, situation)
@@ -133,7 +140,7 @@ def test_no_grant_allows_a_call_of_high_risk_or_another_call_that_may_change_som
                 crossed += 1
             else:
                 assert offer in verdict.offers, (offer, given)
-    assert crossed > 3, "what only reads is covered together"
+    assert crossed or some, "what only reads is covered together"
 
 
 def test_a_card_offers_what_all_of_its_calls_offer() -> None:
