@@ -1,7 +1,7 @@
 """What comes in is clean before it is stored, and what names something stays what it is."""
 
 import msgspec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_core.text import is_clean
@@ -45,6 +45,8 @@ def said(text: str) -> list[Inbound]:
 
 
 @given(ANY)
+@example("a \xad")
+@example("\xad\n\u202ea \u200d")
 def test_all_of_it_can_be_stored(text: str) -> None:
     for inbound in said(text):
         cleaned = clean_inbound(inbound)

@@ -66,8 +66,8 @@ def _line(name: str) -> str:
     """Without line ends, and without what turns or hides the letters beside it."""
     if name.isascii() and name.isprintable():
         return name
-    plain = " ".join(clean(name).split())
-    return "".join(char for char in plain if char == "\u200d" or not _turns(char))
+    plain = "".join(char for char in clean(name) if char == "\u200d" or not _turns(char))
+    return " ".join(plain.split())
 
 
 def _turns(char: str) -> bool:
