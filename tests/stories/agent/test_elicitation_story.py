@@ -65,6 +65,7 @@ async def test_a_form_is_asked_field_by_field(rig: Rig) -> None:
     assert any("Send this" in said and ": Send" in said for said in rig.said()), "its label, kept"
 
 
+@pytest.mark.pick("a form that is declined")
 @pytest.mark.parametrize("how", ["at a text", "at a choice", "by a stop"])
 async def test_a_form_is_declined(rig: Rig, how: str) -> None:
     await begin(rig, "notes__book")
@@ -88,6 +89,7 @@ async def test_a_form_is_declined(rig: Rig, how: str) -> None:
     await rig.quiet()
 
 
+@pytest.mark.pick("cut off in a form")
 @pytest.mark.parametrize("how", ["stop", "crash"])
 async def test_cut_off_in_a_question_its_call_is_not_made_again(rig: Rig, how: str) -> None:
     await begin(rig, "notes__book", Say("I cannot know"))
@@ -112,6 +114,7 @@ async def test_a_form_that_asks_for_a_secret_is_not_shown(rig: Rig) -> None:
     await rig.quiet()
 
 
+@pytest.mark.pick("a page that is opened")
 @pytest.mark.parametrize("tool", ["settle_bill", "need_page"])
 async def test_a_page_is_opened_by_the_person(rig: Rig, tool: str) -> None:
     card = await begin(rig, f"notes__{tool}")

@@ -75,6 +75,7 @@ async def test_one_that_is_not_there_is_refused_in_a_line(rig: Rig) -> None:
     assert any("☑ @notes:book://none" in said and "refused" in said for said in rig.said())
 
 
+@pytest.mark.pick("a server that is not there")
 @pytest.mark.parametrize("how", ["dead", "not taken over"])
 async def test_a_server_that_is_not_there_delays_nobody(rig: Rig, how: str) -> None:
     rig.model.script(Say("sorry"))
