@@ -26,6 +26,22 @@ XSS = """<script>window.__x=1</script><img src=x onerror="window.__x=2">
 ![p](https://evil.invalid/p.png) [a](javascript:window.__x=3) <svg onload="window.__x=4">
 <iframe src="https://evil.invalid"></iframe> **end**"""
 
+HOLD = """(() => {
+  const real = window.fetch; let open;
+  const gate = new Promise((done) => { open = done; });
+  window.fetch = async (...of) => {
+    const answer = await real(...of), body = await answer.text();
+    await gate;
+    return new Response(body || null, answer);
+  };
+  window.release = () => {
+    window.fetch = real;
+    open();
+    return new Promise((done) => setTimeout(() => requestAnimationFrame(() => setTimeout(done))));
+  };
+})()"""
+"""What the page asks for from now on is answered once `release()` is called."""
+
 
 class Tab:
     """The page as its person uses it."""
@@ -42,6 +58,13 @@ class Tab:
     async def shows(self, selector: str, text: str) -> None:
         some = f"[...document.querySelectorAll({selector!r})]"
         await self.page.until(f"{some}.some((one) => one.textContent.includes({text!r}))", PATIENCE)
+
+    async def reads(self, selector: str, *texts: str) -> None:
+        """Until these are the texts there; what folds away does so a moment after its reason."""
+        some = f"[...document.querySelectorAll({selector!r})].map((one) => one.textContent)"
+        await self.page.until(
+            f"JSON.stringify({some}) === {json.dumps(json.dumps(texts, ensure_ascii=False, separators=(',', ':')))}"
+        )
 
     async def write(self, text: str) -> None:
         await self.page.click("#text")
@@ -192,10 +215,13 @@ async def test_messages_during_a_turn_are_changed_withdrawn_steered_and_interrup
         await tab.shows("#pending .later", "Pending")
         await tab.write("Never mind")
         await tab.shows("#pending .said", "Never mind")
+        await page.js(HOLD)
         await page.click("#pending .later:nth-child(2) .link + .link")
         await page.until("document.querySelectorAll('#pending .later').length === 1", PATIENCE)
         await page.click("#pending .link")
         await page.until("document.activeElement.matches('#pending textarea')")
+        await page.js("release()")  # its answer comes later than the news of it
+        assert await page.js("document.activeElement.matches('#pending textarea')")
         await page.js("document.activeElement.select()")
         await page.type("And then?")
         await page.press("Enter", 13)
@@ -413,8 +439,8 @@ async def test_an_answer_is_asked_again_and_a_message_in_other_words(tmp_path: P
         await tab.shows("#log > article.reply", "A good poem.")
         await tab.idle()
         assert not made.exists(), "what the first one wrote went with it"
-        assert await tab.texts("#log > .said") == ["owner: Write a poem"]
-        assert await tab.texts(".gone > summary") == ["Replaced: Write a poem"]
+        await tab.reads("#log > .said", "owner: Write a poem")
+        await tab.reads(".gone > summary", "Replaced: Write a poem")
         assert "bad" in str(await tab.texts(".gone article.reply"))
         rig.model.script(Say("A short one."))
         await page.click("#log > .said .edit_asked")
@@ -424,8 +450,8 @@ async def test_an_answer_is_asked_again_and_a_message_in_other_words(tmp_path: P
         await tab.click(".rewrite button", "Send")
         await tab.shows("#log > article.reply", "A short one.")
         await tab.idle()
-        assert await tab.texts("#log > .said") == ["owner: Write a short poem"]
-        assert len(await tab.texts(".gone")) == 2
+        await tab.reads("#log > .said", "owner: Write a short poem")
+        await page.until("document.querySelectorAll('.gone').length === 2")
         assert rig.seen(role="user") == ["Write a short poem"]
         before = await tab.texts("#log > *")
         await page.call("Page.reload")

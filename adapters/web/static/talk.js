@@ -144,7 +144,7 @@ async function act(doing) {
   } catch (error) {
     toast(error.message);
   }
-  text.focus();
+  if (!document.activeElement.matches("input, textarea")) text.focus(); // they may write elsewhere by now
 }
 
 function change(node, one) {
