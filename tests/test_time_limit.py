@@ -52,6 +52,13 @@ async def test_does_not_let_go():
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
 """
+MUTE = """
+import signal, threading
+
+def test_hears_no_signal():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    threading.Event().wait()
+"""
 
 
 def run(folder: Path, tests: str, grace: float) -> tuple[int, str]:
@@ -77,3 +84,9 @@ def test_a_test_that_does_not_let_go_ends_its_process(tmp_path: Path) -> None:
     code, said = run(tmp_path, DEAF, grace=0.3)
     assert code == 1 and "passed" not in said and "failed" not in said
     assert "in test_does_not_let_go" in said, said
+
+
+def test_one_that_hears_no_signal_ends_its_process_too(tmp_path: Path) -> None:
+    code, said = run(tmp_path, MUTE, grace=0.3)
+    assert code == 1 and "passed" not in said and "failed" not in said
+    assert "in test_hears_no_signal" in said, said

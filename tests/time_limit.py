@@ -9,6 +9,7 @@ import sys
 from types import FrameType
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from pytest_timeout import is_debugging
 
 GRACE = 20.0
@@ -39,10 +40,14 @@ def set_timer(item: pytest.Item, limit: float) -> None:
 
     signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, limit)
+    if not is_debugging():  # where no Python runs any more, as in the end of a loop
+        out = item.config.stash[fault_handler_stderr_fd_key]
+        faulthandler.dump_traceback_later(limit + 2 * GRACE, exit=True, file=out)
 
 
 def cancel_timer() -> None:
     """The test has ended."""
+    faulthandler.cancel_dump_traceback_later()
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
