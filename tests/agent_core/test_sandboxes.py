@@ -26,7 +26,7 @@ from agent_core.sandboxes.tier import SUPERVISOR, Tier
 from agent_core.sandboxes.unsafe import UnsafeTier
 from tests.fakes.docker_engine import list_containers
 from tests.fakes.needs import NEEDS_BWRAP
-from tests.fakes.processes import a_mark, alive, gone, there
+from tests.fakes.processes import a_mark, alive, gone, leave_behind, there
 from tests.fakes.sandboxes import BWRAP, DOCKER, LANDLOCK, UNSAFE, make_sandboxes
 from tests.fakes.waiting import PATIENCE
 
@@ -185,12 +185,11 @@ async def test_a_command_has_no_file_of_the_supervisors(tier: Tier, tmp_path: Pa
 
 
 async def test_an_idle_sandbox_ends(tmp_path: Path) -> None:
-    pool = SandboxPool(UnsafeTier(), idle=0.2)
+    pool = make_sandboxes(UnsafeTier(), idle=0.2)
     mark = a_mark()
-    await run(pool, f"sleep {mark} >/dev/null 2>&1 &", tmp_path)
+    await run(pool, leave_behind(mark), tmp_path)
     await gone(mark)
     assert "was idle for" in (await run(pool, "true", tmp_path)).output
-    await pool.close()
 
 
 async def test_the_one_idle_longest_makes_room(
@@ -201,7 +200,7 @@ async def test_the_one_idle_longest_makes_room(
     marks = [a_mark() for _ in range(3)]
     for n, mark in enumerate(marks):
         (tmp_path / str(n)).mkdir()
-        await run(pool, f"sleep {mark} >/dev/null 2>&1 &", tmp_path / str(n))
+        await run(pool, leave_behind(mark), tmp_path / str(n))
     await gone(marks[0])
     assert alive(marks[1]) and alive(marks[2])
 

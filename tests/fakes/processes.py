@@ -16,6 +16,12 @@ def a_mark() -> str:
     return f"7{os.getpid()}.{next(_marks)}"
 
 
+def leave_behind(mark: str) -> str:
+    """A command that leaves a process running, and ends once `alive` finds that."""
+    found = f"grep -q {mark} /proc/$!/cmdline"
+    return f"sleep {mark} >/dev/null 2>&1 & until {found}; do :; done"
+
+
 def alive(mark: str) -> list[psutil.Process]:
     """Processes with `mark` among their words."""
     found = []

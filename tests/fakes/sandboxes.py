@@ -6,7 +6,7 @@ from agent_core.sandboxes.bwrap import BwrapTier
 from agent_core.sandboxes.docker.tier import DockerTier, find_docker
 from agent_core.sandboxes.landlock.tier import LandlockTier
 from agent_core.sandboxes.link import SandboxLimits
-from agent_core.sandboxes.pool import SandboxPool
+from agent_core.sandboxes.pool import IDLE, SandboxPool
 from agent_core.sandboxes.tier import Tier
 from agent_core.sandboxes.unsafe import UnsafeTier
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_LANDLOCK
@@ -34,9 +34,11 @@ async def find_tier(request: pytest.FixtureRequest) -> Tier:
     return _FOUND[address]
 
 
-def make_sandboxes(tier: Tier, limits: SandboxLimits | None = None) -> SandboxPool:
-    """A pool that `end_sandboxes` ends."""
-    pool = SandboxPool(tier, limits)
+def make_sandboxes(
+    tier: Tier, limits: SandboxLimits | None = None, idle: float = IDLE
+) -> SandboxPool:
+    """A pool that `end_sandboxes` ends, also where its test fails."""
+    pool = SandboxPool(tier, limits, idle)
     _MADE.append(pool)
     return pool
 
