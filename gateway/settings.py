@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from agent_core.config import tables as agent
+from agent_core.sandboxes.e2b import settings as e2b
+from agent_core.sandboxes.e2b.settings import E2BAccess, read_e2b
 from gateway.access import people, policy
 from gateway.access.people import AllowLists, read_people
 from gateway.access.policy import Policy, read_policy
@@ -48,7 +50,7 @@ from gateway.store.removal.periods import RetentionSettings, read_retention
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]
-Sandbox = Literal["auto", "bwrap", "docker", "boxlite", "landlock", "unsafe-subprocess"]
+Sandbox = Literal["auto", "bwrap", "docker", "boxlite", "landlock", "e2b", "unsafe-subprocess"]
 DeclaredBy: TypeAlias = Callable[[tuple[str, ...]], tuple[Setting[object], ...]]
 """The settings that installed features declare, by the names of the features."""
 
@@ -174,8 +176,8 @@ SANDBOX: Setting[Sandbox] = Setting(
     "auto",
     Choice(words=get_args(Sandbox)),
     "`auto`: bubblewrap where it works, else Docker if the sandboxes' image is there, else "
-    "Landlock, else no command runs. `bwrap`, `docker` (or `boxlite`), `landlock`: that or no "
-    "start. `unsafe-subprocess`: no isolation",
+    "Landlock, else no command runs. `bwrap`, `docker` (or `boxlite`), `landlock`, `e2b`: that or "
+    "no start. `unsafe-subprocess`: no isolation",
 )
 DOCKER_HOST = Setting(
     "DOCKER_HOST",
@@ -229,7 +231,7 @@ TABLES = merge_tables(
     },
     periods.TABLES,
     jobs.TABLES,
-    {"running": (SANDBOX, DOCKER_HOST, ASK_ALL, QUESTION_EXPIRES, QUESTION_REMINDER)},
+    {"running": (SANDBOX, DOCKER_HOST, *e2b.TABLE, ASK_ALL, QUESTION_EXPIRES, QUESTION_REMINDER)},
     agent.TABLES,
     instructions.TABLES,
     people.TABLES,
@@ -266,6 +268,7 @@ class Settings:
     redis_without_log: bool
     sandbox: Sandbox
     docker_host: str
+    e2b: E2BAccess = field(repr=False)
     replica: str
     audit_key: str = field(repr=False)
     turns_at_once: int
@@ -345,6 +348,7 @@ def _read(env: Env, secrets: tuple[str, ...], known: tuple[str, ...]) -> Setting
         redis_without_log=REDIS_WITHOUT_LOG.read(env),
         sandbox=SANDBOX.read(env),
         docker_host=DOCKER_HOST.read(env),
+        e2b=read_e2b(env),
         replica=REPLICA_ID.read(env),
         audit_key=AUDIT_KEY.read(env),
         turns_at_once=TURNS_AT_ONCE.read(env),
@@ -366,6 +370,8 @@ def _read(env: Env, secrets: tuple[str, ...], known: tuple[str, ...]) -> Setting
     if not settings.loopback and not settings.token:
         mend = f"others can reach this address; set {TOKEN.name}, or listen on 127.0.0.1."
         raise HOST.error(settings.host, mend)
+    if settings.sandbox == "e2b" and not settings.e2b.api_key:
+        raise e2b.API_KEY.error("", f"{SANDBOX.name}=e2b needs a key of E2B's here.")
     return settings
 
 

@@ -90,7 +90,12 @@ class BwrapTier:
         return ""
 
     async def open(
-        self, workspace: Path, limits: SandboxLimits, hidden: SecretFiles = NO_SECRETS
+        self,
+        workspace: Path,
+        limits: SandboxLimits,
+        hidden: SecretFiles = NO_SECRETS,
+        *,
+        lasts: bool = True,
     ) -> LocalSandbox:
         """As the port says."""
         root = os.geteuid() == 0

@@ -1,6 +1,8 @@
 """Which tier works on this machine, found out by running a command in it; and the one where none
 works: nothing runs, and who tries is told what to install."""
 
+import asyncio
+import importlib
 import os
 import shutil
 import tempfile
@@ -11,6 +13,7 @@ from typing import NoReturn
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes.bwrap import BwrapTier
 from agent_core.sandboxes.docker.tier import find_docker
+from agent_core.sandboxes.e2b.settings import E2BAccess
 from agent_core.sandboxes.landlock.tier import LandlockTier
 from agent_core.sandboxes.languages import find_languages
 from agent_core.sandboxes.link import SandboxLimits
@@ -70,7 +73,12 @@ class MissingTier:
         return ""
 
     async def open(
-        self, workspace: Path, limits: SandboxLimits, hidden: SecretFiles = NO_SECRETS
+        self,
+        workspace: Path,
+        limits: SandboxLimits,
+        hidden: SecretFiles = NO_SECRETS,
+        *,
+        lasts: bool = True,
     ) -> NoReturn:
         """Never."""
         tried = "; ".join(f"{name}: {fault}" for name, fault in self.faults.items())
@@ -98,17 +106,28 @@ async def detect(docker_host: str = "") -> Tier:
     return MissingTier(faults)
 
 
-async def find_tier(name: str, docker_host: str = "") -> Tier:
-    """The tier of this name, or the best one for `auto`; `docker_host`: where Docker's engine is.
-    TierUnusable."""
+async def find_tier(name: str, docker_host: str = "", e2b: E2BAccess | None = None) -> Tier:
+    """The tier of this name, or the best one for `auto`; `docker_host`: where Docker's engine is;
+    `e2b`: how E2B is reached. TierUnusable."""
     if name == "auto":
         return await detect(docker_host)
     if name in ("docker", "boxlite"):
         return await find_docker(docker_host)
+    if name == "e2b":
+        return await _find_e2b(e2b or E2BAccess())
     tiers: dict[str, Tier] = {one.name: one for one in (BwrapTier(), LandlockTier(), UnsafeTier())}
     if fault := await find_fault(tiers[name]):
         raise TierUnusable(fault)
     return tiers[name]
+
+
+async def _find_e2b(access: E2BAccess) -> Tier:
+    try:  # its SDK takes a second: beside the loop
+        found = await asyncio.to_thread(importlib.import_module, "agent_core.sandboxes.e2b.tier")
+    except ImportError:
+        raise TierUnusable("it needs the extra e2b: pip install 'turnkeeper[e2b]'") from None
+    tier: Tier = await found.find_e2b(access)
+    return tier
 
 
 async def find_fault(tier: Tier) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol, TypeAlias, cast
 
 from msgspec import Struct
@@ -23,6 +23,8 @@ REASONS = {
     "processes": "[Stopped: over {processes} processes in all.]",
     "disk": "[Stopped: over {disk} of disk in all.]",
     "gone": "[The sandbox ended.]",
+    "lost": "[The sandbox was lost while this ran: whether it finished is unknown. Files of the "
+    "workspace are as they were before it. Look what is there before you run it again.]",
 }
 """Why the sandbox ended a command, by what the supervisor calls it."""
 
@@ -76,6 +78,10 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     errors: bool = False
 
 
+OnExit: TypeAlias = Callable[[str], Awaitable[str]]
+"""What is to be done when a command has ended, by its words; what its output has to say of it."""
+
+
 class Sink(Protocol):
     """Takes what a command writes."""
 
@@ -100,6 +106,7 @@ class RemoteProcess:
         self, link: "Link", stream: int, output: Sink, limit: float, errors: Sink | None = None
     ) -> None:
         loop = asyncio.get_running_loop()
+        self.words = ""
         self.timed_out = False
         self._link, self._stream, self._output = link, stream, output
         self._errors = errors or output
@@ -109,6 +116,7 @@ class RemoteProcess:
         self._exited: asyncio.Future[None] = loop.create_future()
         self._timer = loop.call_later(limit, self._expire)
         self._left: float | None = None
+        self._ending: asyncio.Task[None] | None = None
         self._on_end: list[Callable[[], None]] = []
 
     @property
@@ -194,11 +202,24 @@ class RemoteProcess:
                 self.kill()
         elif kind == supervisor.EXIT:
             told = json.loads(data)
-            self._settle(int(told["code"]), str(told["reason"]))
+            end = int(told["code"]), str(told["reason"])
+            if self._link.on_exit is None:
+                self._settle(*end)
+            else:
+                self._timer.cancel()
+                closing = self._close(self._link.on_exit, *end)
+                self._ending = asyncio.ensure_future(closing)  # noqa: TID251  # it settles this
+
+    async def _close(self, act: OnExit, code: int, reason: str) -> None:
+        """It has ended, but is not seen to have before `act` is through."""
+        if note := await act(self.words):
+            self._output.add(f"\n{note}".encode())
+        self._settle(code, reason)
 
     def lose(self) -> None:
         """The sandbox has ended, and so has this."""
-        self._settle(self._code, "gone")
+        if self._ending is None:
+            self._settle(self._code, self._link.fault)
 
     def _settle(self, code: int, reason: str) -> None:
         self._timer.cancel()
@@ -313,7 +334,8 @@ class SandboxGone(Exception):
 
 class Link(asyncio.Protocol):
     """The socket to a supervisor. `on_accept` gets each connection that something inside makes to
-    the proxy's port; without it none is made."""
+    the proxy's port; without it none is made. `on_exit` is done before a command's end is seen, and
+    takes `grace` seconds at most; `fault`: why commands end with the link, of REASONS."""
 
     def __init__(self, limits: SandboxLimits) -> None:
         loop = asyncio.get_running_loop()
@@ -321,6 +343,9 @@ class Link(asyncio.Protocol):
         self.ready: asyncio.Future[None] = loop.create_future()
         self.gone: asyncio.Future[None] = loop.create_future()
         self.on_accept: Callable[[Streams], None] | None = None
+        self.on_exit: OnExit | None = None
+        self.grace = 0.0
+        self.fault = "gone"
         self._transport: asyncio.Transport | None = None
         self._incoming = bytearray()
         self._streams: dict[int, RemoteProcess | _Carrier] = {}
@@ -342,6 +367,7 @@ class Link(asyncio.Protocol):
         channel = self._take_number() if spec.channel else 0
         sink = output or OutputBuffer(HALF_BEHIND)
         process = RemoteProcess(self, stream, sink, limit, errors)
+        process.words = spec.argv[-1]
         self._streams[stream] = process
         if channel:
             carrier = self._carry(channel)

@@ -19,6 +19,7 @@ from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes.channel import TalkingCommand
 from agent_core.sandboxes.commands import session
+from agent_core.sandboxes.commands.carried import CarriedShell
 from agent_core.sandboxes.commands.output import DRAIN, HALF, OutputBuffer
 from agent_core.sandboxes.link import (
     CommandSpec,
@@ -38,6 +39,7 @@ from agent_core.sandboxes.port import (
     NetworkLoan,
     Permits,
     ProcessResult,
+    Shell,
 )
 from agent_core.sandboxes.self_test import PROBE_LIMITS, find_leaks
 from agent_core.sandboxes.tier import Leak, OpenSandbox, Tier
@@ -109,7 +111,8 @@ class _AdvisedLoan:
 
 
 class SandboxPool:
-    """All sandboxes of one tier. `idle` in seconds."""
+    """All sandboxes of one tier. `idle` in seconds. `lasts`: what is in a sandbox besides the
+    workspace is kept for the next one, where the tier keeps it."""
 
     def __init__(
         self,
@@ -117,8 +120,9 @@ class SandboxPool:
         limits: SandboxLimits | None = None,
         idle: float = IDLE,
         network: SandboxNetwork | None = None,
+        lasts: bool = True,
     ) -> None:
-        self._tier, self._idle = tier, idle
+        self._tier, self._idle, self._lasts = tier, idle, lasts
         self._network = network or SandboxNetwork()
         self.limits = limits or SandboxLimits()
         self._places: dict[_Key, _Place] = {}
@@ -159,7 +163,7 @@ class SandboxPool:
         if self._tier.missing:
             self.contains = True
         elif self._tier.isolated:
-            trial = SandboxPool(self._tier, PROBE_LIMITS)
+            trial = SandboxPool(self._tier, PROBE_LIMITS, lasts=False)
             found = await find_leaks(trial, self._tier)
             self.leaks = tuple(one for one in found if one not in self._tier.cannot)
             self.contains = not self.leaks
@@ -190,7 +194,7 @@ class SandboxPool:
                 spec = self._spec(place.path, command, limit, {**loan.env, **permits.env})
                 process = _start(link, spec, limit, OutputBuffer(HALF, output))
                 try:
-                    done = await process.wait(limit + DRAIN) or process.read_end()
+                    done = await process.wait(limit + DRAIN + link.grace) or process.read_end()
                 finally:
                     await process.end()
                 known = self._places.get(place)
@@ -260,12 +264,15 @@ class SandboxPool:
         with self._network.lend(hosts) as loan:
             yield _AdvisedLoan(loan, self._tier)
 
-    async def open_shell(self, cwd: Path, limit: float) -> session.ShellSession:
+    async def open_shell(self, cwd: Path, limit: float) -> Shell:
         """As the port says."""
         async with self._enter(cwd) as (place, link):
             stream = session.ShellOutput()
             spec = self._spec(place.path, session.COMMAND_LINE, limit, NOTHING, stdin=True)
-            return session.ShellSession(_start(link, spec, session.LIFE, stream), stream)
+            shell = session.ShellSession(_start(link, spec, session.LIFE, stream), stream)
+            known = self._places[place].sandbox
+            carrier = known.carrier if known is not None else None
+            return CarriedShell(shell, carrier.send, carrier.fetch) if carrier else shell
 
     async def connect(self, workspace: Path, port: int) -> Streams:
         """A connection to a server that a command started; ToolFailed if none answers there."""
@@ -315,6 +322,8 @@ class SandboxPool:
                     why = f"was ended because a file for secrets came: {_list_names(new)}"
                     await self._make(key, place, why, found)
                 assert place.sandbox is not None
+                if starts and place.sandbox.carrier is not None:
+                    await self._carry(key, place, found)
                 link = place.sandbox.link
             yield key, link
             if starts and self._tier.masks:
@@ -327,6 +336,14 @@ class SandboxPool:
                 why = f"was idle for {self._idle / 60:g} minutes"
                 place.timer = loop.call_later(self._idle, self._retire, key, why)
 
+    async def _carry(self, key: _Key, place: _Place, hidden: SecretFiles) -> None:
+        """Take files to a sandbox that is elsewhere; where it is gone by now, to another one."""
+        assert place.sandbox is not None and place.sandbox.carrier is not None
+        try:
+            await place.sandbox.carrier.send()
+        except SandboxGone:
+            await self._make(key, place, _LOST, hidden)
+
     async def _make(self, key: _Key, place: _Place, why: str, hidden: SecretFiles) -> None:
         """Make the sandbox anew; `why`: what became of the one before."""
         if place.sandbox is not None:
@@ -337,13 +354,16 @@ class SandboxPool:
         for _, oldest in idle[: max(0, len(self._places) - MAX_OPEN)]:
             self._retire(oldest, "made room for others")
         place.hidden = hidden
-        place.sandbox = await self._tier.open(key.path, self.limits, hidden)
-        place.sandbox.link.on_accept = self._network.accept
+        lasts = self._lasts and not key.reveals
+        place.sandbox = made = await self._tier.open(key.path, self.limits, hidden, lasts=lasts)
+        made.link.on_accept = self._network.accept
+        if made.note and not key.reveals:
+            self._ended[key.path] = made.note
 
     def _note_end(self, key: _Key, why: str) -> None:
         """Remember why the sandbox ended, for the next command."""
         if not key.reveals:
-            self._ended[key.path] = why
+            self._ended[key.path] = _ANEW.format(why=why)
         while len(self._ended) > REMEMBERED:
             del self._ended[next(iter(self._ended))]
 
@@ -402,7 +422,7 @@ def _add_notes(
     if refused := loan.describe_refused(done):
         output = f"{output.rstrip()}\n{refused}\n".lstrip()
     if ended:
-        output = _ANEW.format(why=ended) + output
+        output = ended + output
     return done if output is done.output else replace(done, output=output)
 
 

@@ -33,12 +33,32 @@ it; `start`: nothing could be tried."""
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 
+class FileCarrier(Protocol):
+    """Carries a workspace's files to a sandbox that is elsewhere, and back. SandboxGone where
+    there is no sandbox any more, ToolFailed where they cannot be carried."""
+
+    async def send(self) -> None:
+        """Before a command: what the workspace's files became."""
+
+    async def fetch(self, command: str) -> str:
+        """After the command: what it made of them; what a model has to be told of that."""
+
+
 class OpenSandbox(Protocol):
     """A sandbox that takes commands."""
 
     @property
     def link(self) -> Link:
         """The way to its supervisor."""
+
+    @property
+    def carrier(self) -> FileCarrier | None:
+        """What carries files; None where commands work in the workspace itself."""
+
+    @property
+    def note(self) -> str:
+        """What the first command's result has to say of what became of the one before; "" if the
+        pool knows best."""
 
     async def close(self) -> None:
         """End it with all that runs inside, and see it gone."""
@@ -112,10 +132,16 @@ class Tier(Protocol):
         """It can hide files of the workspace."""
 
     async def open(
-        self, workspace: Path, limits: SandboxLimits, hidden: SecretFiles = NO_SECRETS
+        self,
+        workspace: Path,
+        limits: SandboxLimits,
+        hidden: SecretFiles = NO_SECRETS,
+        *,
+        lasts: bool = True,
     ) -> OpenSandbox:
         """Make a sandbox around a workspace, in which the files `hidden` are empty if the tier can
-        hide them. ToolFailed if it cannot be."""
+        hide them. `lasts`: what is in it besides is kept for the next one. ToolFailed if it cannot
+        be."""
 
 
 class ProcessSpec(Struct, frozen=True, kw_only=True):
@@ -129,6 +155,9 @@ class ProcessSpec(Struct, frozen=True, kw_only=True):
 
 class LocalSandbox:
     """A sandbox whose supervisor is a process of this machine, at the other end of its input."""
+
+    carrier = None
+    note = ""
 
     def __init__(self, link: Link, process: asyncio.subprocess.Process) -> None:
         self._link, self._process = link, process

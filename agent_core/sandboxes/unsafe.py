@@ -61,7 +61,12 @@ class UnsafeTier:
         return ""
 
     async def open(
-        self, workspace: Path, limits: SandboxLimits, hidden: SecretFiles = NO_SECRETS
+        self,
+        workspace: Path,
+        limits: SandboxLimits,
+        hidden: SecretFiles = NO_SECRETS,
+        *,
+        lasts: bool = True,
     ) -> LocalSandbox:
         """As the port says."""
         spec = SupervisorSpec(limits=limits, folders=(os.fspath(workspace),))

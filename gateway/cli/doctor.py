@@ -145,11 +145,11 @@ def _check_guardrails(settings: Settings, say: Say) -> int:
 
 async def _sandbox(settings: Settings, say: Say) -> int:
     try:
-        tier = await find_tier(settings.sandbox, settings.docker_host)
+        tier = await find_tier(settings.sandbox, settings.docker_host, settings.e2b)
     except TierUnusable as error:
         say(f"wrong    sandbox: SANDBOX_PROVIDER={settings.sandbox} does not work here: {error}.")
         return 1
-    sandbox = SandboxPool(tier)
+    sandbox = SandboxPool(tier, lasts=False)
     await sandbox.check()
     if sandbox.missing:
         mark, more = "missing", sandbox.missing
@@ -164,7 +164,7 @@ async def _sandbox(settings: Settings, say: Say) -> int:
     if isinstance(tier, MissingTier):
         for name, fault in tier.faults.items():
             say(f"note     {name}: {fault}")
-    elif tier.name != "docker":
+    elif tier.name not in ("docker", "e2b"):
         await _mention_docker(settings, say)
     return 0
 

@@ -410,7 +410,7 @@ async def _models(settings: Settings) -> ModelSettings:
 
 async def _choose_tier(settings: Settings) -> Tier:
     try:
-        tier = await find_tier(settings.sandbox, settings.docker_host)
+        tier = await find_tier(settings.sandbox, settings.docker_host, settings.e2b)
     except TierUnusable as error:
         mend = f"does not work here ({error}); mend that, or use auto."
         raise SANDBOX.error(settings.sandbox, mend) from None

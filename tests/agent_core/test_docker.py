@@ -18,12 +18,13 @@ from agent_core.sandboxes.docker.tier import (
     EngineFacts,
     EngineMissing,
     ImageMissing,
-    describe_owner,
     find_docker,
     inspect_docker,
     remove_leftovers,
 )
 from agent_core.sandboxes.link import Link, SandboxLimits
+from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
+from agent_core.sandboxes.owners import describe_owner
 from agent_core.sandboxes.tier import Tier
 from tests.fakes.docker_api import serve_api
 from tests.fakes.docker_engine import PACKAGE, list_containers
@@ -133,8 +134,10 @@ async def test_one_that_nobody_can_tell_of_goes_when_it_is_old(
 class SmallTier(DockerTier):
     """Less memory than the supervisor knows of, so that the kernel is first."""
 
-    def describe(self, workspace: Path, limits: SandboxLimits) -> dict[str, object]:
-        spec = super().describe(workspace, limits)
+    def describe(
+        self, workspace: Path, limits: SandboxLimits, hidden: SecretFiles = NO_SECRETS
+    ) -> dict[str, object]:
+        spec = super().describe(workspace, limits, hidden)
         host = spec["HostConfig"]
         assert isinstance(host, dict)
         return spec | {"HostConfig": host | {"Memory": 100 << 20, "MemorySwap": 100 << 20}}

@@ -321,7 +321,7 @@ async def test_the_demo_on_the_page(world: World) -> None:
     [
         ("TURNKEEPER_PORT", "eight", "write a number"),
         ("PRO_MODEL", "nobody/x", "no such provider"),
-        ("SANDBOX_PROVIDER", "e2b", "use one of"),
+        ("SANDBOX_PROVIDER", "chroot", "use one of"),
         ("MEMORY_ENABLED", "nein", "write on or off"),
     ],
 )

@@ -117,8 +117,8 @@ def test_a_wrong_file(tmp_path: Path, text: str, words: list[str]) -> None:
         ("TELEGRAM_API_BASE_URL", "localhost:80", "http or https"),
         (
             "SANDBOX_PROVIDER",
-            "e2b",
-            "use one of: auto, bwrap, docker, boxlite, landlock, unsafe-subprocess",
+            "chroot",
+            "use one of: auto, bwrap, docker, boxlite, landlock, e2b, unsafe-subprocess",
         ),
         ("QUESTION_EXPIRES", "soon", "or 'never'"),
         ("QUESTION_EXPIRES", "nan", "or 'never'"),

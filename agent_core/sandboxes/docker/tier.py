@@ -37,6 +37,7 @@ from agent_core.sandboxes.languages import PROGRAMS, choose_languages
 from agent_core.sandboxes.link import CommandSpec, Link, SandboxGone, SandboxLimits, SupervisorSpec
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
 from agent_core.sandboxes.network import PORT
+from agent_core.sandboxes.owners import describe_owner, is_owner_gone
 from agent_core.sandboxes.port import Language
 from agent_core.sandboxes.tier import (
     SECONDS_TO_DIE,
@@ -110,6 +111,9 @@ class EngineFacts(Struct, frozen=True, kw_only=True):
 class ContainerSandbox:
     """A sandbox whose supervisor is the first process of a container."""
 
+    carrier = None
+    note = ""
+
     def __init__(self, engine: DockerEngine, name: str, link: Link) -> None:
         self._engine, self._name, self._link = engine, name, link
         self.stream: EngineStream | None = None
@@ -175,7 +179,12 @@ class DockerTier:
         return ""
 
     async def open(
-        self, workspace: Path, limits: SandboxLimits, hidden: SecretFiles = NO_SECRETS
+        self,
+        workspace: Path,
+        limits: SandboxLimits,
+        hidden: SecretFiles = NO_SECRETS,
+        *,
+        lasts: bool = True,
     ) -> ContainerSandbox:
         """As the port says."""
         return await await_commands(self._begin(workspace, limits, hidden))
@@ -296,27 +305,12 @@ async def remove_leftovers(engine: DockerEngine) -> None:
         raise EngineMissing(f"the Docker engine does not end old containers: {error}") from None
 
 
-def describe_owner(pid: int | None = None) -> str:
-    """Who a process is, this one by default: start of the machine, namespace of processes,
-    number, start; "" if it is gone."""
-    pid = os.getpid() if pid is None else pid
-    try:
-        born = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except OSError:
-        return ""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return f"{boot}/{os.readlink('/proc/self/ns/pid')}/{pid}/{born}"
-
-
 def _is_left(one: _ListedContainer) -> bool:
     """Its owner is gone; or nobody can say, and it does not run, and it is not new."""
-    owner = one.labels.get(OWNER, "")
-    here = describe_owner().rsplit("/", 2)[0]
-    place, _, rest = owner.rpartition("/")
-    pid = place.rpartition("/")[2]
-    if owner.startswith(f"{here}/") and pid.isdigit() and rest:
-        return describe_owner(int(pid)) != owner
-    return one.state != "running" and one.created < ambient.now() - STALE
+    gone = is_owner_gone(one.labels.get(OWNER, ""))
+    if gone is None:
+        return one.state != "running" and one.created < ambient.now() - STALE
+    return gone
 
 
 async def _find_programs(tier: DockerTier, workspace: Path) -> Mapping[Language, str]:

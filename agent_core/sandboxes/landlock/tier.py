@@ -160,7 +160,12 @@ class LandlockTier:
         return "\n".join(found)
 
     async def open(
-        self, workspace: Path, limits: SandboxLimits, hidden: SecretFiles = NO_SECRETS
+        self,
+        workspace: Path,
+        limits: SandboxLimits,
+        hidden: SecretFiles = NO_SECRETS,
+        *,
+        lasts: bool = True,
     ) -> LocalSandbox:
         """As the port says."""
         abi = min(calls.find_abi(), self._abi)

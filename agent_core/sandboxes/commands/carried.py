@@ -1,0 +1,55 @@
+"""A shell that stays in a sandbox elsewhere: files are carried around each of its commands."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from msgspec.structs import replace
+
+from agent_core.sandboxes.commands.session import ShellSession
+from agent_core.sandboxes.port import NOTHING, Ran
+
+
+class CarriedShell:
+    """A shell under way. `before` and `after`: what carries; the second is given the command, and
+    gives what its output has to say of that."""
+
+    def __init__(
+        self,
+        shell: ShellSession,
+        before: Callable[[], Awaitable[None]],
+        after: Callable[[str], Awaitable[str]],
+    ) -> None:
+        self._shell, self._before, self._after = shell, before, after
+
+    @property
+    def alive(self) -> bool:
+        """As the port says."""
+        return self._shell.alive
+
+    @property
+    def gone(self) -> bool:
+        """As the port says."""
+        return self._shell.gone
+
+    async def run(
+        self,
+        command: str,
+        limit: float,
+        live: Callable[[str], None],
+        env: Mapping[str, str] = NOTHING,
+    ) -> Ran:
+        """As the port says."""
+        await self._before()
+        ran = await self._shell.run(command, limit, live, env)
+        if not ran.folder:
+            return ran  # it ended with the command, and files were carried at its end
+        note = await self._after(command)
+        output = f"{ran.done.output.rstrip()}\n{note}\n".lstrip() if note else ran.done.output
+        return replace(ran, done=replace(ran.done, output=output))
+
+    def close(self) -> None:
+        """As the port says."""
+        self._shell.close()
+
+    async def wait(self, seconds: float) -> None:
+        """As the port says."""
+        await self._shell.wait(seconds)
