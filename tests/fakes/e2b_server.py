@@ -22,6 +22,7 @@ from aiohttp import BodyPartReader, web
 
 from agent_core import ambient
 from agent_core.sandboxes.supervisor import list_alive
+from tests.fakes.waiting import PATIENCE
 
 KEY = "e2b_0123456789abcdef0123456789abcdef01234567"
 _ENVELOPE = struct.Struct(">BI")
@@ -73,16 +74,21 @@ class Box:
         self.state = "running"
         self.started = ambient.utc(ambient.now())
         self.processes: dict[int, Process] = {}
+        self._stopped: set[int] = set()
 
     @property
     def home(self) -> Path:
         return self.folder / "home"
 
     def signal(self, how: signal.Signals) -> None:
+        """All that runs in it, also what lost its parent after it was stopped."""
         for one in self.processes.values():
-            for pid in list_alive(one.pid):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, how)
+            self._stopped |= {*list_alive(one.pid)} if one.process.returncode is None else set()
+        for pid in self._stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, how)
+        if how == signal.SIGCONT:
+            self._stopped.clear()
 
     def end(self) -> None:
         self.signal(signal.SIGKILL)
@@ -103,10 +109,11 @@ class E2BServer:
         self.asked: list[str] = []
         self.failing: dict[str, list[int]] = {}
         self.now = 0.0
-        self.made = 0
+        self.made = self.saved = 0
         self._runner: web.AppRunner | None = None
         self._port = 0
         self._streaming: dict[int, web.Request] = {}
+        self._all: list[Process] = []
 
     # ---- what tests do -------------------------------------------------------------------
 
@@ -145,6 +152,17 @@ class E2BServer:
         if self._runner is not None:
             await self._runner.cleanup()
         self._runner = None
+
+    async def end(self) -> None:
+        """End all, and see it gone: a loop does not close while processes are not reaped."""
+        for box in list(self.boxes.values()):
+            self.lose(box)
+        for one in self._all:
+            one.gate.set()
+        tasks = [one.reading for one in self._all if one.reading is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=PATIENCE)
+        await self.down()
 
     async def up(self) -> None:
         app = web.Application(client_max_size=1 << 30)
@@ -241,7 +259,8 @@ class E2BServer:
                 box.signal(signal.SIGCONT)
                 return web.json_response(_describe(box), status=200 if was == "running" else 201)
             case "snapshots":
-                name = f"snapshot-{len(self.snapshots) + 1}:{box.name}"
+                self.saved += 1
+                name = f"snapshot-{self.saved}:{box.name}"
                 place = self.folder / name.replace(":", "-")
                 shutil.copytree(box.folder, place, symlinks=True)
                 self.snapshots[name] = place
@@ -327,6 +346,7 @@ class E2BServer:
         )
         one = Process(process, config)
         box.processes[one.pid] = one
+        self._all.append(one)
         one.reading = asyncio.create_task(one.read())
         return await self._stream(request, one)
 
@@ -388,10 +408,4 @@ async def serve_e2b(folder: Path) -> AsyncIterator[E2BServer]:
     try:
         yield server
     finally:
-        for one in list(server.boxes.values()):
-            one.end()
-        await server.down()
-        for box in server.boxes.values():
-            for process in box.processes.values():
-                if process.reading is not None:
-                    process.reading.cancel()
+        await server.end()

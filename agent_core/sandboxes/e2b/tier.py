@@ -54,7 +54,7 @@ from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
 from agent_core.sandboxes.network import PORT
 from agent_core.sandboxes.owners import describe_owner, is_owner_gone
 from agent_core.sandboxes.port import Language
-from agent_core.sandboxes.tier import SUPERVISOR, Leak, TierUnusable
+from agent_core.sandboxes.tier import SECONDS_TO_DIE, SUPERVISOR, Leak, TierUnusable
 from agent_core.tools import paths
 
 log = logging.getLogger("turnkeeper.sandboxes")
@@ -175,7 +175,7 @@ class E2BSandbox:
         if self._saving is not None:
             self._saving.cancel()
         if tasks:
-            await asyncio.wait(tasks)
+            await asyncio.wait(tasks, timeout=SECONDS_TO_DIE)
         name = self._place.box.sandbox_id
         with suppress(SandboxGone, E2BRefused, E2BUnavailable, TimeoutError):
             async with ambient.limit(SECONDS_TO_PAUSE):

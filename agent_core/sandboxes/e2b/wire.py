@@ -81,6 +81,7 @@ class Wire(asyncio.Transport):
                 acts = (self._pour, self._listen, self._sign, self._over.wait)
                 tasks: list[asyncio.Task[object]] = [group.create_task(act()) for act in acts]
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                self._closing = True
                 for one in tasks:
                     one.cancel()
         finally:
@@ -138,14 +139,18 @@ class Wire(asyncio.Transport):
 
     async def _listen(self) -> None:
         """Listen; where the connection breaks, listen anew."""
-        while self._handle is not None:
+        while self._handle is not None and not self._closing:
+            # never cancelled itself: the SDK takes that for a connection that broke
+            waiting = asyncio.ensure_future(self._handle.wait())  # noqa: TID251  # it ends with it
+            waiting.add_done_callback(lambda one: one.cancelled() or one.exception())
+            await asyncio.wait({waiting})
             try:
                 async with translate_errors():
-                    await self._handle.wait()
+                    waiting.result()
                 return
             except (BoxGone, E2BRefused, e2b.CommandExitException):
                 return
-            except Exception:  # noqa: BLE001  # the border: also "ended without an end event"
+            except (Exception, asyncio.CancelledError):  # noqa: BLE001  # also "without an end"
                 self._handle = await self._return()
 
     async def _return(self) -> "AsyncCommandHandle[None] | None":

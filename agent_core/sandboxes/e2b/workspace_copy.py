@@ -69,6 +69,7 @@ class WorkspaceCopy:
         self._box, self._workspace, self._hidden = box, workspace, hidden
         self._known: dict[str, LocalState] = {}
         self._number = 0
+        self._untold = ""
         self._turn = asyncio.Lock()
 
     async def mirror(self) -> None:
@@ -85,19 +86,25 @@ class WorkspaceCopy:
             self._known, self._number = found, 0
 
     async def send(self) -> None:
-        """Take to the copy what changed in the workspace. ToolFailed, BoxGone."""
+        """Take to the workspace what something in the background did, then to the copy what
+        changed in the workspace. ToolFailed, BoxGone."""
         async with self._turn:
+            self._untold = await self._fetch()
             await self._send()
 
     async def fetch(self) -> str:
         """Take to the workspace what changed in the copy; what a model has to be told of it.
         ToolFailed, BoxGone."""
         async with self._turn:
-            answer = msgspec.convert(await self._run("collect", self._number), _Collected)
-            data = await self._load(answer)
-            note = await asyncio.to_thread(self._bring, answer, data)
-            self._number = answer.number
-            return note
+            told, self._untold = self._untold, ""
+            return "\n".join(filter(None, (told, await self._fetch())))
+
+    async def _fetch(self) -> str:
+        answer = msgspec.convert(await self._run("collect", self._number), _Collected)
+        data = await self._load(answer)
+        note = await asyncio.to_thread(self._bring, answer, data)
+        self._number = answer.number
+        return note
 
     async def _send(self) -> None:
         found = await asyncio.to_thread(self._scan)

@@ -1,13 +1,17 @@
 """Commands at E2B, through the real gateway and E2B's real SDK, beside its API on loopback."""
 
 import json
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.fakes.e2b_server import E2BServer, serve_e2b
-from tests.fakes.model_server import Call, Say
+from tests.fakes.model_server import Call, Hang, Say
+from tests.fakes.processes import a_mark, gone, there
+from tests.gateway.process import START, World
 from tests.stories.rig import PERSON, Rig
 
 
@@ -54,3 +58,28 @@ async def test_a_command_in_a_chat_runs_there_and_its_files_are_here(
     assert rig.seen(role="tool")[-1].startswith("from here\nkept\n")
     assert e2b.only is box, "it was found again"
     await rig.stop()
+
+
+async def test_nothing_runs_on_after_a_gateway_that_is_killed(world: World, e2b: E2BServer) -> None:
+    """The next one finds it again; without a next one E2B ends it."""
+    mark = a_mark()
+    world.model.script(run(f"sleep {mark} & sleep {mark}", timeout=500), Hang())
+    first = await world.start(**e2b.env())
+    world.telegram.say(PERSON, "go")
+    await world.telegram.wait(lambda: bool(cards(world)), START)
+    card = cards(world)[0]
+    button = card["reply_markup"]["inline_keyboard"][0][0]["callback_data"]
+    world.telegram.press(PERSON, card["message_id"], button)
+    await there(mark)
+    assert await first.end(signal.SIGKILL) == -signal.SIGKILL
+    assert [one.state for one in e2b.boxes.values()] == ["running"]
+    await world.start(**e2b.env())
+    assert [one.state for one in e2b.boxes.values()] == ["paused"], "nothing runs at E2B"
+    e2b.only.state = "running"
+    e2b.pass_time(301)
+    assert not e2b.boxes
+    await gone(mark)
+
+
+def cards(world: World) -> list[dict[str, Any]]:
+    return [message for message in world.telegram.chats[PERSON] if "reply_markup" in message]
