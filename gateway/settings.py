@@ -50,7 +50,9 @@ from gateway.store.removal.periods import RetentionSettings, read_retention
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]
-Sandbox = Literal["auto", "bwrap", "docker", "boxlite", "landlock", "e2b", "unsafe-subprocess"]
+Sandbox = Literal[
+    "auto", "bwrap", "docker", "boxlite", "landlock", "monty", "e2b", "unsafe-subprocess"
+]
 DeclaredBy: TypeAlias = Callable[[tuple[str, ...]], tuple[Setting[object], ...]]
 """The settings that installed features declare, by the names of the features."""
 
@@ -176,8 +178,9 @@ SANDBOX: Setting[Sandbox] = Setting(
     "auto",
     Choice(words=get_args(Sandbox)),
     "`auto`: bubblewrap where it works, else Docker if the sandboxes' image is there, else "
-    "Landlock, else no command runs. `bwrap`, `docker` (or `boxlite`), `landlock`, `e2b`: that or "
-    "no start. `unsafe-subprocess`: no isolation",
+    "Landlock, else Python alone by Monty if the extra `monty` is there, else nothing runs. "
+    "`bwrap`, `docker` (or `boxlite`), `landlock`, `monty`, `e2b`: that or no start. "
+    "`unsafe-subprocess`: no isolation",
 )
 DOCKER_HOST = Setting(
     "DOCKER_HOST",

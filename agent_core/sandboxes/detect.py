@@ -18,6 +18,7 @@ from agent_core.sandboxes.landlock.tier import LandlockTier
 from agent_core.sandboxes.languages import find_languages
 from agent_core.sandboxes.link import SandboxLimits
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
+from agent_core.sandboxes.monty.tier import MontyTier, find_monty
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.port import Language
 from agent_core.sandboxes.tier import Leak, Tier, TierUnusable
@@ -88,15 +89,15 @@ class MissingTier:
 async def detect(docker_host: str = "") -> Tier:
     """The best tier that works here; where none does, one that runs nothing. Docker's only if its
     image is there already, Landlock only where it is shown to contain: it consists of more parts
-    than others, which kernels have or not."""
+    than others, which kernels have or not. Monty, which runs Python alone, comes last."""
     faults: dict[str, str] = {}
-    for name in ("bwrap", "docker", "landlock"):
+    for name in ("bwrap", "docker", "landlock", "monty"):
         try:
             tier = await find_tier(name, docker_host)
         except TierUnusable as error:
             faults[name] = str(error)
             continue
-        if isinstance(tier, LandlockTier):
+        if isinstance(tier, LandlockTier | MontyTier):
             pool = SandboxPool(tier)
             await pool.check()
             if not pool.contains:
@@ -113,6 +114,8 @@ async def find_tier(name: str, docker_host: str = "", e2b: E2BAccess | None = No
         return await detect(docker_host)
     if name in ("docker", "boxlite"):
         return await find_docker(docker_host)
+    if name == "monty":
+        return find_monty()
     if name == "e2b":
         return await _find_e2b(e2b or E2BAccess())
     tiers: dict[str, Tier] = {one.name: one for one in (BwrapTier(), LandlockTier(), UnsafeTier())}

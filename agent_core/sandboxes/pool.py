@@ -41,7 +41,7 @@ from agent_core.sandboxes.port import (
     ProcessResult,
     Shell,
 )
-from agent_core.sandboxes.self_test import PROBE_LIMITS, find_leaks
+from agent_core.sandboxes.self_test import PROBE_LIMITS, TriesItself, find_leaks
 from agent_core.sandboxes.tier import Leak, OpenSandbox, Tier
 from agent_core.tools import paths
 
@@ -164,7 +164,10 @@ class SandboxPool:
             self.contains = True
         elif self._tier.isolated:
             trial = SandboxPool(self._tier, PROBE_LIMITS, lasts=False)
-            found = await find_leaks(trial, self._tier)
+            if isinstance(self._tier, TriesItself):
+                found = await self._tier.find_leaks(trial)
+            else:
+                found = await find_leaks(trial, self._tier)
             self.leaks = tuple(one for one in found if one not in self._tier.cannot)
             self.contains = not self.leaks
             level = logging.INFO if self.contains else logging.WARNING

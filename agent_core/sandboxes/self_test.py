@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -94,6 +94,13 @@ class ProbedPool(Protocol):
     def lend_network(self, hosts: frozenset[str]) -> AbstractContextManager[NetworkLoan]: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class TriesItself(Protocol):
+    """A tier that runs no commands, and so is tried in its own way."""
+
+    async def find_leaks(self, pool: ProbedPool) -> tuple[Leak, ...]: ...
 
 
 async def find_leaks(pool: ProbedPool, tier: Tier) -> tuple[Leak, ...]:

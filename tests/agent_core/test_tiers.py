@@ -24,6 +24,14 @@ def no_landlock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "find_abi", lambda: 0)
 
 
+@pytest.fixture
+def no_monty(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_none() -> None:
+        raise TierUnusable("it needs the extra monty")
+
+    monkeypatch.setattr(detection, "find_monty", find_none)
+
+
 @NEEDS_BWRAP
 async def test_bubblewrap_comes_first() -> None:
     assert (await detect()).name == (await find_tier("auto")).name == "bwrap"
@@ -37,7 +45,7 @@ async def test_landlock_comes_second(no_bwrap: None) -> None:
 
 @NEEDS_LANDLOCK
 async def test_landlock_counts_only_where_it_passes(
-    no_bwrap: None, monkeypatch: pytest.MonkeyPatch
+    no_bwrap: None, no_monty: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def leaks(*_: object) -> tuple[Leak, ...]:
         return ("processes", "signals")
@@ -51,7 +59,7 @@ async def test_landlock_counts_only_where_it_passes(
 
 
 async def test_where_none_works_nothing_runs_and_the_mend_is_told(
-    no_bwrap: None, no_landlock: None, tmp_path: Path
+    no_bwrap: None, no_landlock: None, no_monty: None, tmp_path: Path
 ) -> None:
     pool = make_sandboxes(await detect())
     await pool.check()
@@ -66,6 +74,7 @@ async def test_where_none_works_nothing_runs_and_the_mend_is_told(
             await act
         assert "bwrap is not installed (package bubblewrap)" in str(told.value)
         assert "no Landlock, or not enough of it" in str(told.value)
+        assert "it needs the extra monty" in str(told.value)
     assert not (tmp_path / "x").exists()
 
 

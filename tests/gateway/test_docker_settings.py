@@ -53,7 +53,7 @@ async def test_auto_passes_over_an_engine_without_the_image(
     from agent_core.sandboxes import detect
 
     monkeypatch.setattr(detect, "find_fault", _find_fault)
-    assert (await detect.detect(engine)).name == "none"
+    assert (await detect.detect(engine)).name == "monty", "what comes after it"
 
 
 @pytest.mark.slow

@@ -118,7 +118,7 @@ def test_a_wrong_file(tmp_path: Path, text: str, words: list[str]) -> None:
         (
             "SANDBOX_PROVIDER",
             "chroot",
-            "use one of: auto, bwrap, docker, boxlite, landlock, e2b, unsafe-subprocess",
+            "use one of: auto, bwrap, docker, boxlite, landlock, monty, e2b, unsafe-subprocess",
         ),
         ("QUESTION_EXPIRES", "soon", "or 'never'"),
         ("QUESTION_EXPIRES", "nan", "or 'never'"),

@@ -1,0 +1,1 @@
+"""Python alone, by Monty's interpreter: the extra `monty`."""
