@@ -14,7 +14,7 @@ COPY agent_core agent_core
 COPY gateway gateway
 COPY adapters adapters
 COPY cron cron
-RUN pip install --no-cache-dir --disable-pip-version-check -c constraints.txt '.[documents]' && rm -rf /app/*
+RUN pip install --no-cache-dir --disable-pip-version-check -c constraints.txt '.[documents,e2b]' && rm -rf /app/*
 
 USER turnkeeper
 WORKDIR /data
