@@ -298,6 +298,14 @@ class BrowserShown(Struct, frozen=True, kw_only=True, tag_field="kind", tag="bro
     url: str
 
 
+class AppShown(Struct, frozen=True, kw_only=True, tag_field="kind", tag="app_preview"):
+    """The app `name` runs; a link that is good once leads to it."""
+
+    call_id: str
+    name: str
+    url: str
+
+
 class FellBack(Struct, frozen=True, kw_only=True, tag_field="kind", tag="fallback"):
     """Another model answered than the one that was asked first."""
 
@@ -356,6 +364,7 @@ AgentEvent: TypeAlias = (
     | SkillEnded
     | BrowserMoved
     | BrowserShown
+    | AppShown
     | FellBack
     | HandedOff
     | ReplayDiverged

@@ -15,7 +15,14 @@ from msgspec import Raw, Struct
 
 from agent_core.errors import Diverged
 from agent_core.events import AgentEvent
-from agent_core.messages import Browsed, CommandResult, GivenFile, Picture, ToolCall
+from agent_core.messages import (
+    Browsed,
+    CommandResult,
+    GivenFile,
+    Picture,
+    SharedLink,
+    ToolCall,
+)
 from agent_core.models.port import ModelReply
 from agent_core.phrases import Phrase
 from agent_core.plan_edit import PlanEdit
@@ -74,7 +81,7 @@ class ToolStarted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool
 
 class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_finished"):
     """What a call gave. `unknown`: it began and nobody knows how it ended. `shown`: what people
-    see in place of `content`; None: the content itself."""
+    see in place of `content`; None: the content itself. `link`: what they can open now."""
 
     key: str
     call_id: str
@@ -90,6 +97,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="too
     browsed: Browsed | None = None
     shown: str | Phrase | None = None
     seal: str = ""
+    link: SharedLink | None = None
 
 
 class QuestionAsked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked"):

@@ -95,6 +95,16 @@ class Browsed(Struct, frozen=True, kw_only=True):
     url: str = ""
 
 
+class SharedLink(Struct, frozen=True, kw_only=True):
+    """What people can open: the server of the app `name`, or the browser, to watch. `public`: from
+    everywhere, else on the gateway's machine alone."""
+
+    of: Literal["app", "browser"]
+    url: str
+    public: bool = False
+    name: str = ""
+
+
 class ToolResult(
     Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="tool_result"
 ):
@@ -123,7 +133,7 @@ class GivenFile(Struct, frozen=True, kw_only=True):
 class ToolOutput(Struct, frozen=True, kw_only=True):
     """What a tool gave: `text` and `pictures` for the model, `files` for people, with a word on
     them. `changed`: paths of the workspace that it wrote. `shown`: what people see in place of
-    `text`; None: the text itself."""
+    `text`; None: the text itself. `link`: what people can open now."""
 
     text: str
     files: tuple[GivenFile, ...] = ()
@@ -133,6 +143,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     command: CommandResult | None = None
     browsed: Browsed | None = None
     shown: str | Phrase | None = None
+    link: SharedLink | None = None
     seal: str = ""
     """Set: strangers may have written `text`: see `ToolResult`."""
 

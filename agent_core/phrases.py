@@ -123,8 +123,6 @@ ReasonKey = Literal[
     "does_press",
     "does_nothing",
     "does_nowhere",
-    "preview_public",
-    "preview_here",
     "why_guard_url",
     "why_guard_code",
     "why_guard_late",
@@ -247,8 +245,6 @@ REASONS: dict[ReasonKey, str] = {
     "does_press": "Press {keys} on {page}",
     "does_nothing": "nothing that is on the page",
     "does_nowhere": "no page",
-    "preview_public": "{said}\nPreview: {link}",
-    "preview_here": "{said}\nPreview, to be opened on the gateway's machine: {link}",
     "why_guard_url": "A guardrail stopped a URL that leads to this machine, its network or a file.",
     "why_guard_code": "A guardrail found a command that wipes a disk, starts processes without "
     "end, or runs a download.",

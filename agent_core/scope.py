@@ -415,6 +415,7 @@ def _make_finished(key: str, call: ToolCall, made: ToolOutput, outcome: Outcome)
         browsed=made.browsed,
         shown=made.shown,
         seal=made.seal,
+        link=made.link,
     )
 
 

@@ -100,11 +100,13 @@ class ProposalLine(Struct, frozen=True, kw_only=True):
 
 
 class Button(Struct, frozen=True, kw_only=True):
-    """A native button; `token` comes back in ButtonPressed."""
+    """A native button; `token` comes back in ButtonPressed. With a `url` it opens that, and
+    nothing comes back."""
 
     label: str
-    token: str
+    token: str = ""
     style: Literal["plain", "good", "bad"] = "plain"
+    url: str = ""
 
 
 class ApprovalCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approval"):
@@ -215,7 +217,7 @@ class ReportView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="repor
 class Notice(Struct, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
     """A short word from the gateway itself: what happened, what to do. A `quiet` one rings
     nowhere. `buttons`: what can be done about a turn that failed or stopped, while it is the
-    last one."""
+    last one; or what can be opened."""
 
     text: str
     tone: Tone = "info"

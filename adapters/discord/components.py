@@ -19,6 +19,7 @@ ROW, ROWS = 5, 5
 LABEL, OPTION, OPTIONS = 80, 100, 25
 TITLE, ANSWER = 45, 4_000
 STYLES = {"plain": 2, "good": 3, "bad": 4}
+OPENS = 5
 WRITES = "w:"
 """What the custom_id of a button begins with that opens a modal; its token follows."""
 NO_PINGS = {"parse": ()}
@@ -86,17 +87,17 @@ def file(name: str) -> Component:
 
 def buttons(given: Sequence[Button], writing: Sequence[str] = ()) -> tuple[Component, ...]:
     """Rows of buttons, each token once. Those whose token is in `writing` open a modal."""
-    known = list({one.token: one for one in reversed(given)}.values())[::-1][: ROW * ROWS]
-    made = [
-        {
-            "type": 2,
-            "style": STYLES[one.style],
-            "label": _label(one.label, LABEL),
-            "custom_id": f"{WRITES if one.token in writing else ''}{one.token}",
-        }
-        for one in known
-    ]
+    known = list({one.token or one.url: one for one in reversed(given)}.values())[::-1]
+    made = [_button(one, WRITES if one.token in writing else "") for one in known[: ROW * ROWS]]
     return tuple({"type": 1, "components": made[at : at + ROW]} for at in range(0, len(made), ROW))
+
+
+def _button(one: Button, kind: str) -> Component:
+    label = _label(one.label, LABEL)
+    if one.url:
+        return {"type": 2, "style": OPENS, "label": label, "url": one.url}
+    custom_id = f"{kind}{one.token}"
+    return {"type": 2, "style": STYLES[one.style], "label": label, "custom_id": custom_id}
 
 
 def choices(given: Sequence[Button]) -> tuple[Component, ...]:

@@ -141,7 +141,7 @@ def buttons(
     made, primary = [], False
     for n, one in enumerate(given):
         kind = WRITES if one in writing else "b"
-        made.append(_button(f"{kind}{n}", one.label, one.token))
+        made.append(_button(f"{kind}{n}", one.label, one.token, one.url))
         style = STYLES.get(one.style, "")
         if style and not (style == "primary" and primary):  # Slack: one primary in a set
             made[-1]["style"] = style
@@ -237,9 +237,10 @@ def texts(text: str) -> list[str]:
     return [part for part in parts if part.strip()]
 
 
-def _button(name: str, label: str, token: str) -> Block:
-    text = _plain(label, LABEL)
-    return {"type": "button", "action_id": name, "text": text, "value": token}
+def _button(name: str, label: str, token: str, url: str = "") -> Block:
+    """One that opens `url` tells of a press too, which means nothing without a token."""
+    made: Block = {"type": "button", "action_id": name, "text": _plain(label, LABEL)}
+    return made | ({"url": url} if url else {"value": token})
 
 
 def _rows(made: Sequence[Block]) -> tuple[Block, ...]:

@@ -16,8 +16,9 @@ MAX_BUTTONS = 100
 
 class _Key(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str
-    callback_data: str
+    callback_data: str = ""
     style: str = ""
+    url: str = ""
 
 
 class Keyboard(msgspec.Struct, frozen=True):
@@ -142,7 +143,12 @@ def keyboard(buttons: Sequence[Button]) -> Keyboard | None:
     """Rows of one or two buttons; None without any."""
     rows: list[tuple[_Key, ...]] = []
     for button in buttons[:MAX_BUTTONS]:
-        key = _Key(text=button.label, callback_data=button.token, style=STYLES[button.style])
+        key = _Key(
+            text=button.label,
+            callback_data=button.token,
+            style=STYLES[button.style],
+            url=button.url,
+        )
         last = rows[-1] if rows else ()
         if len(last) == 1 and max(len(last[0].text), len(key.text)) <= NARROW:
             rows[-1] = (*last, key)

@@ -5,6 +5,7 @@ from msgspec import Struct
 
 from agent_core.events import (
     AgentEvent,
+    AppShown,
     BrowserMoved,
     BrowserShown,
     CodeRan,
@@ -137,15 +138,19 @@ def _browser_events(record: ToolFinished) -> tuple[AgentEvent, ...]:
 
 
 def _artifact_events(record: ToolFinished) -> tuple[AgentEvent, ...]:
-    """What a call left behind: changed files, and pictures for people."""
-    images = (
+    """What a call left behind: changed files, pictures for people, and an app that runs."""
+    told: list[AgentEvent] = []
+    if record.changed:
+        told.append(WorkspaceChanged(call_id=record.call_id, paths=record.changed))
+    told += (
         ImageGiven(call_id=record.call_id, ref=one.ref, name=one.name, mime=one.mime, size=one.size)
         for one in record.files
         if one.mime.startswith("image/")
     )
-    if not record.changed:
-        return tuple(images)
-    return (WorkspaceChanged(call_id=record.call_id, paths=record.changed), *images)
+    if record.link is not None and record.link.of == "app":
+        link = record.link
+        told.append(AppShown(call_id=record.call_id, name=link.name, url=link.url))
+    return tuple(told)
 
 
 def question_text(question: Question) -> str:

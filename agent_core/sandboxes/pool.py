@@ -58,6 +58,10 @@ _ANEW = (
     "[A new sandbox: the one before {why}. What ran in it is gone; files, HOME and /tmp are as "
     "they were.]\n"
 )
+_STOPPED = (
+    "This was stopped: what runs in a sandbox ends {minutes} minutes after its last use, with a "
+    "stop, and with the gateway. Ask in the chat to have it started again."
+)
 _HIDDEN = (
     "[Nothing can be read here: {names}. A command that names it is asked about, and reads it if "
     "it is allowed.]"
@@ -84,6 +88,11 @@ class _Place:
         self.used = self.used_at = 0.0
         self.hidden = NO_SECRETS
         self.timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """There is a sandbox that takes commands."""
+        return self.sandbox is not None and not self.sandbox.link.gone.done()
 
 
 class _NothingClosed:
@@ -278,7 +287,11 @@ class SandboxPool:
             return CarriedShell(shell, carrier.send, carrier.fetch) if carrier else shell
 
     async def connect(self, workspace: Path, port: int) -> Streams:
-        """A connection to a server that a command started; ToolFailed if none answers there."""
+        """A connection to a server that a command started; ToolFailed if none answers there. Makes
+        no sandbox: what ran in one that is gone, runs no more."""
+        place = self._places.get(_Key(Path(os.path.realpath(workspace))))
+        if place is None or not (place.is_open or place.making.locked()):
+            raise ToolFailed(_STOPPED.format(minutes=f"{self._idle / 60:g}"))
         async with self._enter(workspace, starts=False) as (_, link):
             try:
                 return await link.connect(port)
@@ -316,7 +329,7 @@ class SandboxPool:
         over: float | None = None
         try:
             async with place.making:
-                gone, found = place.sandbox is None or place.sandbox.link.gone.done(), NO_SECRETS
+                gone, found = not place.is_open, NO_SECRETS
                 if (gone or starts) and self._tier.masks and not key.reveals:
                     found = await asyncio.to_thread(find_secret_files, key.path)
                 if gone:

@@ -1,9 +1,11 @@
 """People look at what a server in a sandbox serves, at an origin of its own.
 
-A link is good once, for ten minutes: it makes a cookie of this origin, by which requests are known
-from then on. It is taken by a form that the page at the link sends, since chats look at links by
-themselves. Requests go to the server in the sandbox; what is ours of cookies neither reaches
-it nor is set by it. Anyone else is told to open the link that the chat has.
+A link is good once, for half an hour: it makes a cookie of this origin, by which requests are
+known from then on. It is taken by a form that the page at the link sends, since chats look at links
+by themselves. Requests go to the server in the sandbox; what is ours of cookies neither reaches it
+nor is set by it. Anyone else is told to open the link that the chat has. One app after another is
+shown here: what one left in a browser is cleared when the next is opened, and none may have a
+worker that outlives its page. Servers of ours can be mounted beside it (`mount`).
 """
 
 import asyncio
@@ -18,7 +20,7 @@ from agent_core.sandboxes.link import Streams
 from agent_core.tools.web.connections import Connections
 from agent_core.tools.web.proxy import join_streams
 
-LINK_LIFE, SESSION_LIFE = 600.0, 1_800.0
+LINK_LIFE, SESSION_LIFE = 1_800.0, 1_800.0
 """Seconds that a link waits to be opened; seconds without a request until its cookie is no good."""
 SECONDS = 20.0
 """For a request's head."""
@@ -38,6 +40,17 @@ _OPENS = (
 Connect = Callable[[Path, int], Awaitable[Streams]]
 
 
+Header = tuple[str, str]
+
+
+class _Refused(Exception):
+    """A request leads nowhere; the text says why."""
+
+    def __init__(self, status: str, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
 class _Preview:
     """A server in a sandbox that somebody may look at."""
 
@@ -55,28 +68,50 @@ class PreviewServer:
         self._connections = Connections(self._answer)
         self._links: dict[str, _Preview] = {}
         self._sessions: dict[str, _Preview] = {}
+        self._mounts: dict[str, int] = {}
 
     @property
     def is_public(self) -> bool:
         """People reach it from other machines."""
         return bool(self._public)
 
+    async def listen(self) -> None:
+        """Take connections at a port that was set, so that old links say what they are. OSError if
+        that is taken."""
+        if self._port and not self._connections.port:
+            await self._connections.listen(self._port)
+
     async def open(self, workspace: Path, port: int) -> str:
         """A link to the server at `port` of this workspace's sandbox. OSError if nothing can be
         listened at."""
-        if not self._connections.port:
-            await self._connections.listen(self._port)
+        base = await self._find_base()
         word = ambient.secret_id()
         _forget_old(self._links)
         self._links[word] = _Preview(workspace, port, LINK_LIFE)
-        base = self._public or f"http://127.0.0.1:{self._connections.port}"
         return f"{base}/open/{word}"
+
+    async def mount(self, name: str, port: int) -> str:
+        """Show what is served at `port` of loopback under `/name/`, to everybody; the address of
+        that. OSError as above."""
+        base = await self._find_base()
+        self._mounts[name] = port
+        return f"{base}/{name}"
+
+    def unmount(self, name: str) -> None:
+        """Nothing is under this name any more."""
+        self._mounts.pop(name, None)
 
     async def close(self) -> None:
         """No link and no cookie is good any more."""
         self._links.clear()
         self._sessions.clear()
+        self._mounts.clear()
         await self._connections.close()
+
+    async def _find_base(self) -> str:
+        if not self._connections.port:
+            await self._connections.listen(self._port)
+        return self._public or f"http://127.0.0.1:{self._connections.port}"
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with ambient.limit(SECONDS):
@@ -90,20 +125,31 @@ class PreviewServer:
         if words[1].startswith("/open/"):
             word = words[1].removeprefix("/open/")
             return await self._begin(writer, word, takes=words[0] == "POST")
-        preview = self._sessions.get(_read_cookie(headers))
-        if preview is None or preview.until < ambient.monotonic():
-            return await _say(writer, "403 Forbidden", "This preview is not open here any more.")
-        preview.until = ambient.monotonic() + SESSION_LIFE
         try:
-            far = await self._connect(preview.workspace, preview.port)
-        except ToolFailed as error:
-            return await _say(writer, "502 Bad Gateway", str(error))
+            port, far = await self._reach(words[1], headers)
+        except _Refused as error:
+            return await _say(writer, error.status, str(error))
         try:
             upgrade = "upgrade" in _find(headers, "connection").lower()
-            far[1].write(_rewrite_request(first, headers, preview.port, upgrade=upgrade))
+            far[1].write(_rewrite_request(first, headers, port, upgrade=upgrade))
             await join_streams((reader, writer), far, _rewrite_answer)
         finally:
             far[1].close()
+
+    async def _reach(self, path: str, headers: list[Header]) -> tuple[int, Streams]:
+        """The server that the request is for, and its port. _Refused."""
+        if (mounted := self._mounts.get(path.split("/")[1].partition("?")[0])) is not None:
+            return mounted, await asyncio.open_connection("127.0.0.1", mounted)
+        preview = self._sessions.get(_read_cookie(headers))
+        if preview is None or preview.until < ambient.monotonic():
+            raise _Refused("403 Forbidden", "This preview is not open here any more.")
+        if _find(headers, "service-worker"):
+            raise _Refused("403 Forbidden", "A preview has no service workers.")
+        preview.until = ambient.monotonic() + SESSION_LIFE
+        try:
+            return preview.port, await self._connect(preview.workspace, preview.port)
+        except ToolFailed as error:
+            raise _Refused("502 Bad Gateway", str(error)) from None
 
     async def _begin(self, writer: asyncio.StreamWriter, word: str, *, takes: bool) -> None:
         """Show what takes a link, or take it: once."""
@@ -123,6 +169,7 @@ class PreviewServer:
         head = (
             "HTTP/1.1 303 See Other\r\nLocation: /\r\nContent-Length: 0\r\n"
             "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n"
+            'Clear-Site-Data: "cache", "storage"\r\n'
             f"Set-Cookie: {COOKIE}={secret}; HttpOnly; SameSite=Lax; Path=/{secure}\r\n\r\n"
         )
         writer.write(head.encode())
@@ -140,9 +187,6 @@ def _forget_old(known: dict[str, _Preview]) -> None:
         del known[word]
     while len(known) >= MAX_OPEN:
         del known[next(iter(known))]
-
-
-Header = tuple[str, str]
 
 
 def _split_header(line: str) -> Header:

@@ -3,7 +3,7 @@
 from typing import Literal, TypeAlias, get_args
 
 from agent_core.config.declaration import Setting, SettingTables
-from agent_core.config.kinds import NO_WORDS, Choice, Json, Url, WholeNumber, split_commas
+from agent_core.config.kinds import NO_WORDS, ChatUrl, Choice, Json, WholeNumber, split_commas
 
 ExecutionMode = Literal["standard", "codeact"]
 McpEntries: TypeAlias = tuple[dict[str, object], ...]
@@ -38,9 +38,11 @@ PREVIEW_PORT = Setting(
 PREVIEW_URL = Setting(
     "PREVIEW_PUBLIC_URL",
     "",
-    Url(),
+    ChatUrl(),
     "how people reach that port from elsewhere, through a proxy of yours: an address of its own, "
-    "which nothing else uses. Not set: the links are good on the gateway's machine",
+    "with a host that nothing else uses, such as `https://preview.example.org`. It is the base of "
+    "the buttons by which chats open apps and the browser. Not set: there are no such buttons, and "
+    "the links are good on the gateway's machine",
     secret="password",
 )
 HOOKS = Setting(

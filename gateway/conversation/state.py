@@ -197,7 +197,7 @@ class ConversationState:
         self.row = replace(
             self.row, rev=self.row.rev + 1, position=self.row.position + (1 if new else 0)
         )
-        if isinstance(view, Notice) and view.buttons:
+        if isinstance(view, Notice) and any(one.token for one in view.buttons):
             self.row = replace(self.row, offered=key)
         return self.outbox.want(
             OutboxRow(

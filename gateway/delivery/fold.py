@@ -120,6 +120,12 @@ STOPPED: dict[str, tuple[Action, ...]] = {
     "error": ("retry",),
 }
 """By the reason for which it was ended from outside."""
+LINKED: dict[str, tuple[tuple[Key, ...], tuple[Key, ...]]] = {
+    "app": (("app_shown", "app_open"), ("app_here",)),
+    "browser": (("browser_shown", "browser_watch"), ("browser_here",)),
+}
+"""What is said of a link that everybody can open, and the word of its button; of one for the
+gateway's machine."""
 REFUSED = frozenset({"fault_guard_message", "fault_guard_answer"})
 """Failures that asking again would meet again."""
 
@@ -165,7 +171,7 @@ class ViewFold:
             case ToolFinished():
                 output = self._output(record)
                 changed = self._line(record.call_id, ENDS[record.outcome], output)
-                return (*changed, *self._fold_files(record))
+                return (*changed, *self._fold_files(record), *self._fold_link(record))
             case QuestionAsked():
                 return self._fold_question(record)
             case Answered():
@@ -297,6 +303,15 @@ class ViewFold:
         files = tuple(msgspec.convert(f, MediaFile, from_attributes=True) for f in record.files)
         media = Media(files=files, caption=record.caption, language=self.language)
         return self._set(f"media:{record.key}", media, True)
+
+    def _fold_link(self, record: ToolFinished) -> tuple[str, ...]:
+        """What people can open, with a button where it can be opened from everywhere."""
+        if (link := record.link) is None:
+            return ()
+        keys = LINKED[link.of][0 if link.public else 1]
+        text = say(keys[0], self.language, name=link.name, link=link.url)
+        buttons = tuple(Button(label=say(key, self.language), url=link.url) for key in keys[1:])
+        return self._set(f"link:{record.key}", Notice(text=text, buttons=buttons), True)
 
     def _activity(self) -> Activity:
         view = self._now("activity")

@@ -100,8 +100,6 @@ GERMAN: dict[ReasonKey, str] = {
     "does_choose": "Wählen: „{text}“ in [{n}] {label} auf {page}",
     "does_press": "Drücken: {keys} auf {page}",
     "does_nothing": "nichts, was auf der Seite ist",
-    "preview_public": "{said}\nVorschau: {link}",
-    "preview_here": "{said}\nVorschau, auf dem Rechner des Gateways zu öffnen: {link}",
     "does_nowhere": "keiner Seite",
     "why_guard_url": "Eine Leitplanke hat eine URL angehalten, die zu diesem Rechner, seinem Netz "
     "oder einer Datei führt.",

@@ -125,7 +125,8 @@ class TurnkeeperAgent:
         self._guard = Guard(guards, load_models(guards), models.tools.web.allowed)
         self._means = ResearchDeps(web=web_of(models.tools.web), kept=kept)
         self._skills = built_in(models, folder.parent / SKILLS)
-        self._browser = Browser(folder.parent / "browser", models.tools.web.allowed)
+        seen = models.tools.web.allowed
+        self._browser = Browser(folder.parent / "browser", seen, origin=self._preview)
         ground = ToolDeps(
             settings=models,
             sandbox=sandbox,
@@ -164,10 +165,17 @@ class TurnkeeperAgent:
     async def warm(self) -> None:
         """Import the models' SDKs beside the loop and try the sandbox out, then let the waiting
         calls go."""
+        await self._show_old_links()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._sandbox.check())
             await self._import_models()
         self._warm.set()
+
+    async def _show_old_links(self) -> None:
+        try:
+            await self._preview.listen()
+        except OSError as error:
+            log.error("preview_port_taken", extra={"why": str(error)})
 
     async def learn_windows(self) -> None:
         """Ask servers how much their models hold, as they are loaded and once they answered."""

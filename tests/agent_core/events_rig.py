@@ -14,6 +14,9 @@ from tests.stories.rig import Rig
 BROWSED = {"browser_action", "browser_stream"}
 """What a turn with a browser emits: tests/stories/agent/test_browser_story.py."""
 
+APP_STARTED = {"app_preview"}
+"""What a turn emits that starts an app: tests/stories/sandbox_stories.py."""
+
 PROGRESSED = {"tool_progress"}
 """What a server's call emits that says how far it is: tests/stories/agent/test_mcp_story.py."""
 

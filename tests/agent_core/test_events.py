@@ -33,7 +33,14 @@ from agent_core.tools.editing.editor import editor_tool
 from agent_core.tools.files import file_tools
 from agent_core.tools.send import FileStore, send_tool
 from agent_core.tools.shell import command_tools
-from tests.agent_core.events_rig import BROWSED, PROGRESSED, fill, journaled, kind
+from tests.agent_core.events_rig import (
+    APP_STARTED,
+    BROWSED,
+    PROGRESSED,
+    fill,
+    journaled,
+    kind,
+)
 from tests.agent_core.library_rig import provider
 from tests.fakes.model_server import Call, Calls, Cut, Fail, ModelServer, Say, Think
 from tests.fakes.sandboxes import unsafe_sandbox
@@ -57,6 +64,7 @@ NOT_BUILT: dict[str, str] = {}
 MORE = {
     "guardrail": "what a scanner found and let through, for people",
     "research": "the stages of a research, for the surfaces that show them",
+    "app_preview": "an app runs, and where it is seen, for programs that show it themselves",
     "tool_progress": "how far a call of a server is, in the server's words",
     "restarted": "streamed words are void, because another provider begins anew",
 }
@@ -100,7 +108,16 @@ def test_the_names_are_those_of_the_list_and_what_is_missing_says_why() -> None:
 def test_every_name_that_is_built_is_shown_by_a_turn_here() -> None:
     built = {str(one.__struct_config__.tag) for one in get_args(AgentEvent)}
     turns = (ANSWERED, FAILED, PLANNED, CODE, COMMAND, LEFT, IN_CIRCLES, ELSEWHERE, CHANGED)
-    rigged = (REMEMBERED, SUMMARISED, WARNED, HANDED_OVER, SKILLED, BROWSED, PROGRESSED)
+    rigged = (
+        REMEMBERED,
+        SUMMARISED,
+        WARNED,
+        HANDED_OVER,
+        SKILLED,
+        BROWSED,
+        PROGRESSED,
+        APP_STARTED,
+    )
     assert set().union(*turns, *rigged) == built
 
 

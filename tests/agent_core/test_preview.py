@@ -46,7 +46,7 @@ class Site:
     """A sandbox with a server in it, and the preview before it."""
 
     def __init__(self, pool: SandboxPool, place: Path, port: int) -> None:
-        self.place, self.port = place, port
+        self.pool, self.place, self.port = pool, place, port
         self.preview = PreviewServer(pool.connect)
 
     async def link(self) -> str:
@@ -85,6 +85,10 @@ async def test_who_has_the_link_sees_the_app(site: Site) -> None:
             )
         async with person.post(link) as answer:
             assert (await answer.text()).startswith("/ localhost:")
+            (taken,) = answer.history
+            assert taken.headers["Clear-Site-Data"] == '"cache", "storage"'
+        async with person.get(f"{base}/sw.js", headers={"Service-Worker": "script"}) as answer:
+            assert answer.status == 403, "a worker would look at what is opened here next"
         async with person.get(f"{base}/a/b?c=d") as answer:
             text = await answer.text()
             assert text == f"/a/b?c=d localhost:{site.port} cart=3", "its own cookies, none of ours"
@@ -122,9 +126,12 @@ async def test_links_and_cookies_grow_old(site: Site, monkeypatch: pytest.Monkey
         monkeypatch.setattr(module.ambient, "monotonic", lambda: moment + 1_700)
         async with person.get(base) as answer:
             assert answer.status == 200, "used, it stays"
+        monkeypatch.setattr(module.ambient, "monotonic", lambda: moment + 1_900)
         async with person.post(second) as answer:
             assert answer.status == 403
-        monkeypatch.setattr(module.ambient, "monotonic", lambda: moment + 3_600)
+        async with person.get(base) as answer:
+            assert answer.status == 200
+        monkeypatch.setattr(module.ambient, "monotonic", lambda: moment + 3_800)
         async with person.get(base) as answer:
             assert answer.status == 403
 
@@ -134,6 +141,41 @@ async def test_a_server_that_is_gone_is_told(site: Site) -> None:
     link = await site.preview.open(site.place, free_port())
     async with browser() as person, person.post(link) as answer:
         assert answer.status == 502 and "Nothing answers" in await answer.text()
+
+
+@pytest.mark.parametrize("tier", [UnsafeTier()])
+async def test_what_was_stopped_says_so_and_begins_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = await site.link()
+    site.pool._retire(*site.pool._places)
+    made: list[Path] = []
+    monkeypatch.setattr(site.pool._tier, "open", lambda place, *_: made.append(place))
+    async with browser() as person, person.post(link) as answer:
+        assert answer.status == 502 and "30 minutes after its last use" in await answer.text()
+    assert made == []
+
+
+@pytest.mark.parametrize("tier", [UnsafeTier()])
+async def test_a_server_of_ours_is_shown_beside_until_it_is_taken_away(site: Site) -> None:
+    base = await site.preview.mount("ours", site.port)
+    async with browser() as anybody:
+        async with anybody.get(f"{base}/x?y") as answer:
+            assert (await answer.text()).startswith("/ours/x?y localhost:")
+        async with anybody.get(f"{base}s/x") as answer:
+            assert answer.status == 403
+        site.preview.unmount("ours")
+        async with anybody.get(f"{base}/x") as answer:
+            assert answer.status == 403
+
+
+async def test_a_port_that_was_set_answers_before_the_first_link(tmp_path: Path) -> None:
+    port = free_port()
+    preview = PreviewServer(make_sandboxes(UnsafeTier()).connect, port, f"http://127.0.0.1:{port}")
+    await preview.listen()
+    async with browser() as person, person.get(f"http://127.0.0.1:{port}/open/old") as answer:
+        assert answer.status == 403 and "is old" in await answer.text()
+    await preview.close()
 
 
 @pytest.mark.parametrize("tier", [UnsafeTier()])

@@ -47,6 +47,12 @@ COMPONENTS: dict[int, dict[str, Check]] = {
     17: {"accent_color": _number(0, 0xFFFFFF), "components!": _items(1, 40)},
     18: {"label!": _text(1, 45), "component!": _dict},
 }
+LINK: dict[str, Check] = {
+    "style!": _number(5, 5),
+    "label!": _text(1, 80),
+    "url!": lambda value: str(value).startswith(("http://", "https://")) and len(value) <= 512,
+}
+"""A button that opens an address."""
 INSIDE = {0: {1, 10, 12, 13, 17}, 17: {1, 10, 12, 13}, 1: {2, 3}, 18: {4}, -1: {18, 10}}
 """What may stand in what; 0 is a message, -1 a modal."""
 MESSAGE: dict[str, Check] = {
@@ -191,7 +197,8 @@ def _each(components: Any, within: int) -> Iterator[str]:
         if kind not in INSIDE.get(within, set()):
             yield f"{kind} inside {within}"
             continue
-        yield from fields(one, COMPONENTS[kind] | {"type!": _number(kind, kind)}, str(kind))
+        taken = LINK if kind == 2 and "url" in one else COMPONENTS[kind]
+        yield from fields(one, taken | {"type!": _number(kind, kind)}, str(kind))
         if kind == 10 and not any(c.isprintable() and not c.isspace() for c in one["content"]):
             yield f"nothing is seen of {one['content']!r}"
         if kind in (1, 17):

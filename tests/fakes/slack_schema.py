@@ -257,6 +257,8 @@ def _actions(elements: list[Json]) -> Iterator[str]:
                 "danger",
             ):
                 yield "button: value or style"
+            if not 1 <= len(one.get("url", "x")) <= 3_000 or ("url" in one) == ("value" in one):
+                yield "button: url"
             if confirm := one.get("confirm"):
                 for name, most in (("title", 100), ("text", 300), ("confirm", 30), ("deny", 30)):
                     yield from _plain(f"confirm {name}", confirm.get(name), most)

@@ -227,7 +227,8 @@ def token(card: Json, label: str) -> str:
 
 def _tokens(message: Json, kind: str) -> list[str]:
     rows = message.get("reply_markup", {}).get("inline_keyboard", ())
-    return [b["callback_data"] for row in rows for b in row if b["callback_data"].startswith(kind)]
+    tokens = [b["callback_data"] for row in rows for b in row if "callback_data" in b]
+    return [one for one in tokens if one.startswith(kind)]
 
 
 def labels(card: Json) -> list[str]:

@@ -130,7 +130,7 @@ function buttons(view, withReason) {
   const reason = make("textarea", { class: "field", rows: 1, "data-keep": "reason", "aria-label": say("reason") });
   const row = make("div", { class: "buttons" }), stays = view.kind === "choice" && !view.question; // it asks nothing: its buttons can be pressed again
   for (const one of view.buttons)
-    row.append(make("button", { type: "button", class: one.style, "data-keep": one.token, dir: "auto", onclick: (event) => answer(event.target, one.token, reason.value, stays) }, one.label));
+    row.append(one.url ? make("a", { class: "button", href: one.url, target: "_blank", rel: "noopener noreferrer", "data-keep": one.url, dir: "auto" }, one.label) : make("button", { type: "button", class: one.style, "data-keep": one.token, dir: "auto", onclick: (event) => answer(event.target, one.token, reason.value, stays) }, one.label));
   return withReason ? [make("div", { class: "reason" }, fold("why", say("add_reason"), reason)), row] : [row];
 }
 

@@ -65,7 +65,7 @@ _PLAN: Schema = fields(
 
 
 NOT_SHOWN = "It is not shown, because it was not started."
-SHOWN = "The line of app_start_server shows the person a link to see the app."
+SHOWN = "The person has a link to see the app."
 
 
 class _File(Struct, frozen=True):

@@ -10,15 +10,14 @@ import re
 import shlex
 from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 import msgspec
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import ToolOutput
+from agent_core.messages import SharedLink, ToolOutput
 from agent_core.orchestration.brief import Brief, Hands
-from agent_core.phrases import phrase
 from agent_core.scope import Scope
 from agent_core.skills.apps.frameworks import (
     MANIFEST,
@@ -41,6 +40,8 @@ FOLDER = "apps"
 INSTALL_SECONDS, LOOK_SECONDS = 300, 3
 LOG = ".server.log"
 """The file of a project in which its server's words are."""
+SEEN = "The person has a link to look at port {port}; it is good once, and not for you to repeat."
+UNSEEN = "The person cannot look at it: the port for previews (PREVIEW_PORT) is taken."
 _BEGIN = "cd {project} && (setsid sh -c {start} > {log} 2>&1 &); sleep {seconds}; cat {log}"
 """Starts what stays: it ends with the sandbox, when nobody used that for half an hour."""
 _PACKAGE = re.compile(r"@?[A-Za-z0-9][\w.@/\[\]-]*(?:[=<>~^!]=?[\w.*]+)?")
@@ -176,12 +177,21 @@ async def _start(
     run = {"command": command, "timeout": LOOK_SECONDS + 30}
     (began,) = await call_tools(scope.child("start"), brief, hands, (("run_command", run),))
     said = good(began)
-    open_link = partial(preview.open, Path(brief.workspace), port)
-    link = await scope.once("link", open_link, kind=str)
-    key: Literal["preview_public", "preview_here"]
-    key = "preview_public" if preview.is_public else "preview_here"
-    told = f"{said}\nThe person has a link to look at port {port}, which is good once."
-    return ToolOutput(text=told, shown=phrase(key, said=said, link=link), command=began.command)
+    open_link = partial(_open_link, preview, Path(brief.workspace), port)
+    url = await scope.once("link", open_link, kind=str)
+    if not url:
+        return ToolOutput(text=f"{said}\n{UNSEEN}", shown=said, command=began.command)
+    name = wanted.project.rpartition("/")[2]
+    link = SharedLink(of="app", url=url, public=preview.is_public, name=name)
+    told = f"{said}\n{SEEN.format(port=port)}"
+    return ToolOutput(text=told, shown=said, command=began.command, link=link)
+
+
+async def _open_link(preview: Preview, workspace: Path, port: int) -> str:
+    try:
+        return await preview.open(workspace, port)
+    except OSError:
+        return ""
 
 
 async def _stack(scope: Scope, brief: Brief, project: str) -> Stack:

@@ -17,7 +17,7 @@ from agent_core.tools.browser import chromium, memory
 from agent_core.tools.browser.chromium import Driven
 from agent_core.tools.browser.desk import HEIGHT, NO_WAY_OUT, WIDTH, BrowserSession
 from agent_core.tools.browser.memory import RememberedPage
-from agent_core.tools.browser.stream import ScreenStream
+from agent_core.tools.browser.stream import Origin, ScreenStream
 from agent_core.tools.web.proxy import GuardedProxy, Resolve
 
 log = logging.getLogger("turnkeeper.browser")
@@ -30,7 +30,8 @@ SHUT = "The browser is shut down with the gateway. Try again after its restart."
 
 class Browser:
     """Desks by workspace; `async with` ends them all. `folder` is the browser's home. `allowed`:
-    places (`host:port`) that may be anywhere, as the operator said."""
+    places (`host:port`) that may be anywhere, as the operator said; `origin`: where people watch
+    it."""
 
     def __init__(
         self,
@@ -38,11 +39,12 @@ class Browser:
         allowed: frozenset[str] = frozenset(),
         resolve: Resolve | None = None,
         idle: float = IDLE,
+        origin: Origin | None = None,
     ) -> None:
         self._folder, self._allowed, self._idle = folder, allowed, idle
         self._resolve = resolve
         self.proxy = GuardedProxy(allowed, resolve)
-        self.stream = ScreenStream(self.at_work)
+        self.stream = ScreenStream(self.at_work, origin)
         self._desks: dict[Path, BrowserSession] = {}
         self._timers: dict[Path, asyncio.TimerHandle] = {}
         self._driven: Driven | None = None

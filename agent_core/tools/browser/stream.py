@@ -1,7 +1,8 @@
 """What the browser shows, to watch: a page on an origin of its own that takes no orders.
 
 Its address cannot be guessed and is good as long as the desk it belongs to. It listens on
-loopback; the browser itself cannot reach it, nor anything else there.
+loopback, and is shown at the origin where apps are seen (`Origin`); the browser itself cannot reach
+it, nor anything else there.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from agent_core import ambient
 from agent_core.tools.browser.desk import BrowserSession
@@ -39,33 +40,65 @@ HEADERS = {
 }
 
 
-class ScreenStream:
-    """Serves from the first address that is asked for until `close`."""
+NAME = "turnkeeper-watch"
+"""What the path of an address begins with."""
 
-    def __init__(self, at_work: Callable[[Path], BrowserSession | None]) -> None:
-        self._at_work = at_work
+
+class Origin(Protocol):
+    """Where people look at what is served on loopback."""
+
+    @property
+    def is_public(self) -> bool:
+        """People reach it from other machines."""
+
+    async def mount(self, name: str, port: int) -> str:
+        """Show what is served at `port` under `/name/`; the address of that. OSError."""
+
+    def unmount(self, name: str) -> None:
+        """Nothing is under this name any more."""
+
+
+class ScreenStream:
+    """Serves from the first address that is asked for until `close`; without an `origin` on
+    loopback alone."""
+
+    def __init__(
+        self, at_work: Callable[[Path], BrowserSession | None], origin: Origin | None = None
+    ) -> None:
+        self._at_work, self._origin = at_work, origin
         self._runner: web.AppRunner | None = None
         self._places: dict[str, Path] = {}
 
+    @property
+    def is_public(self) -> bool:
+        """It can be watched from other machines."""
+        return self._origin is not None and self._origin.is_public
+
     async def address(self, desk: BrowserSession) -> str:
-        """Where the desk can be watched."""
+        """Where the desk can be watched. OSError."""
         from aiohttp import web
 
         if self._runner is None:
             app = web.Application()
-            app.router.add_get("/{secret}", self._page)
-            app.router.add_get("/{secret}/live", self._live)
+            app.router.add_get(f"/{NAME}/{{secret}}", self._page)
+            app.router.add_get(f"/{NAME}/{{secret}}/live", self._live)
             self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await self._runner.setup()
             await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         self._places[desk.secret] = desk.workspace
-        return f"http://127.0.0.1:{self._runner.addresses[0][1]}/{desk.secret}"
+        port = self._runner.addresses[0][1]
+        base = f"http://127.0.0.1:{port}/{NAME}"
+        if self._origin is not None:
+            base = await self._origin.mount(NAME, port)
+        return f"{base}/{desk.secret}"
 
     async def close(self) -> None:
         """No address is good any more."""
         runner, self._runner = self._runner, None
         self._places.clear()
         if runner is not None:
+            if self._origin is not None:
+                self._origin.unmount(NAME)
             await runner.cleanup()
 
     def _desk(self, secret: str) -> BrowserSession | None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
-from agent_core.messages import Browsed, Repetition, ToolOutput
+from agent_core.messages import Browsed, Repetition, SharedLink, ToolOutput
 from agent_core.phrases import Phrase, phrase
 from agent_core.tools.browser import acts, memory
 from agent_core.tools.browser.acts import TOUCHES, Act
@@ -268,14 +268,18 @@ def _stream_tool(browser: Browser) -> Tool:
         desk = browser.at_work(context.workspace)
         if desk is None:
             raise ToolFailed(NONE_OPEN)
-        url = await browser.stream.address(desk)
+        try:
+            url = await browser.stream.address(desk)
+        except OSError as error:
+            raise ToolFailed(f"It cannot be shown: {error.strerror}.") from None
         text = f"Watch the browser, as long as it is open: {url}"
-        return ToolOutput(text=text, browsed=Browsed(url=url))
+        link = SharedLink(of="browser", url=url, public=browser.stream.is_public)
+        return ToolOutput(text=text, browsed=Browsed(url=url), shown="", link=link)
 
     return Tool(
         name="browser_get_stream_url",
-        description="A link to watch the browser live, for the person; nothing can be clicked "
-        "there. It can be opened on the machine that the gateway runs on.",
+        description="Give the person a link to watch the browser live; nothing can be clicked "
+        "there.",
         arguments=NoBrowserArguments,
         repetition="pure",
         access="read",

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 
+import aiohttp
 import pytest
 
 from gateway.services.vault import Vault
@@ -15,6 +16,8 @@ from tests.agent_core.events_rig import BROWSED, journaled
 from tests.fakes.model_server import Call, Json, Say
 from tests.fakes.model_steps import Step
 from tests.fakes.needs import NEEDS_CHROMIUM
+from tests.fakes.ports import free_port
+from tests.fakes.waiting import PATIENCE
 from tests.fakes.web_pages import Answer, WebPages, served
 from tests.stories.pictures_rig import shown
 from tests.stories.research_rig import web_of
@@ -109,6 +112,35 @@ async def test_a_page_is_found_and_a_form_is_sent_after_a_persons_word(
     for before, after in zip(bodies, bodies[1:], strict=False):
         assert after[: len(before)] == before, "nothing of a request is rewritten"
     assert journaled(rig) >= BROWSED
+    card = await rig.shows("The browser can be watched while it is open.")
+    assert f"gateway's machine: {said[5].rpartition(' ')[2]}" in card["text"]
+    assert not card.get("reply_markup")
+
+
+async def test_the_browser_is_watched_by_a_button(rig: Rig, site: WebPages) -> None:
+    port = free_port()
+    origin = {"PREVIEW_PORT": str(port), "PREVIEW_PUBLIC_URL": f"http://127.0.0.1:{port}"}
+    rig.model.script(
+        use("go_to_url", url=f"{site.url}/form"), Call("browser_get_stream_url"), Say("Look.")
+    )
+    await rig.start(**web_of(site), **origin)
+    rig.telegram.say(PERSON, "/mode browser")
+    await rig.shows("Profile: browser")
+    rig.telegram.say(PERSON, "show me")
+    rig.press(await asked(rig, "go_to_url"), "Approve")
+    await rig.shows("Look.")
+    await rig.quiet()
+    card = await rig.shows("The browser can be watched while it is open.")
+    ((button,),) = card["reply_markup"]["inline_keyboard"]
+    assert button["url"].startswith(f"http://127.0.0.1:{port}/turnkeeper-watch/")
+    async with aiohttp.ClientSession() as anybody:
+        async with anybody.get(button["url"]) as page:
+            assert page.status == 200 and "You can watch" in await page.text()
+            assert "Set-Cookie" not in page.headers
+        async with anybody.ws_connect(f"{button['url']}/live") as socket:
+            assert (await socket.receive_bytes(timeout=PATIENCE))[:3] == b"\xff\xd8\xff"
+        async with anybody.get(f"{button['url']}x") as page:
+            assert page.status == 404
 
 
 async def test_a_kill_while_it_clicks_and_what_the_model_is_told(rig: Rig, site: WebPages) -> None:

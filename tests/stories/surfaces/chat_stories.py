@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.fakes.model_server import Call, Calls, Say, Slow
 from tests.stories import agent_stories as agent_stories
+from tests.stories import sandbox_stories as sandbox_stories
 from tests.stories.plan_rig import ASK, CHAIN
 from tests.stories.rig import ADMIN, FRIEND, GROUP, STRANGER, write
 from tests.stories.surfaces import Discord, Held, Slack, Surface, Telegram, Web

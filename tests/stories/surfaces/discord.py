@@ -162,6 +162,10 @@ class Discord(Surface):
     async def _press(self, user: int, label: str) -> str:
         return await self.server.press(self._bearing(label)[-1], label, user)
 
+    def link(self, label: str) -> str:
+        buttons = [one for message in self._theirs() for one in walk(message["components"])]
+        return next(str(one["url"]) for one in buttons if one.get("label") == label)
+
     async def deny(self, reason: str) -> None:
         await self._write(DENY[self.language], reason)
 

@@ -128,6 +128,10 @@ class Slack(Surface):
         assert words[-1]["user"] == USERS[user] and words[-1]["channel"] == self._channel
         return str(words[-1]["text"])
 
+    def link(self, label: str) -> str:
+        buttons = [one for message in self._bots() for one in elements(message)]
+        return next(str(one["url"]) for one in buttons if one.get("text", {}).get("text") == label)
+
     async def deny(self, reason: str) -> None:
         await self._write(text_of("deny_reason", self.language), reason)
 

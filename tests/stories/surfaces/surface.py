@@ -13,6 +13,8 @@ from tests.stories.surfaces.mind import HEARD, RECAP, Fragile, Line, Mind
 GOLDENS = Path(__file__).parents[2] / "goldens"
 TIME = re.compile(r"(?:\b[A-Z][a-z]+day )?\d{4}-\d\d-\d\d(?: \d\d:\d\d UTC)?")
 PORT = re.compile(r"127\.0\.0\.[12]:\d+")
+SECRET = re.compile(r"(?<=/open/)[\w-]+|(?<=/turnkeeper-watch/)[\w-]+")
+"""Of a link that is good once, or as long as the browser is open."""
 NAMED = re.compile(r"-[0-9a-f]{8}(?=\.md\b)")
 """What makes a file's name the only one."""
 AGAIN = re.compile(r"\b(\w+)(?: \1\b)+ ?")
@@ -96,6 +98,10 @@ class Surface(abc.ABC):
         """The newest open button of this label."""
 
     @abc.abstractmethod
+    def link(self, label: str) -> str:
+        """Where the button of this label leads."""
+
+    @abc.abstractmethod
     async def deny(self, reason: str) -> None:
         """Say no to the open card, and why."""
 
@@ -174,7 +180,12 @@ class Surface(abc.ABC):
 def normal(text: str) -> str:
     """`text` without what differs from run to run, and without blank lines; a long one without
     its middle."""
-    for pattern, name in ((TIME, "<time>"), (PORT, "<host>"), (NAMED, "-<name>")):
+    for pattern, name in (
+        (TIME, "<time>"),
+        (PORT, "<host>"),
+        (NAMED, "-<name>"),
+        (SECRET, "<secret>"),
+    ):
         text = pattern.sub(name, text)
     text = AGAIN.sub(r"\1 \1 …", text)
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]

@@ -109,6 +109,14 @@ class Telegram(Surface):
         )
         return await self.rig.told(update)
 
+    def link(self, label: str) -> str:
+        rows = [
+            row
+            for one in self.rig.telegram.chats[self.chat]
+            for row in one.get("reply_markup", {}).get("inline_keyboard", ())
+        ]
+        return next(str(one["url"]) for row in rows for one in row if one["text"] == label)
+
     async def deny(self, reason: str) -> None:
         await self.say(f"/deny {reason}")
 

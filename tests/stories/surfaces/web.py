@@ -114,6 +114,10 @@ class Web(Surface):
         ]
         await self._post("answers", token=tokens[-1])
 
+    def link(self, label: str) -> str:
+        buttons = [one for view in self._bearing() for one in view.get("buttons", ())]
+        return next(str(one["url"]) for one in buttons if one["label"] == label)
+
     async def deny(self, reason: str) -> None:
         (card,) = [view for view in self._cards() if view["kind"] == "approval"]
         token = next(one["token"] for one in card["buttons"] if one.get("style") == "bad")

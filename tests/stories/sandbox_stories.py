@@ -1,0 +1,78 @@
+"""What people meet of sandboxes, told on all surfaces (`test_both_surfaces`)."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+
+import aiohttp
+
+from tests.agent_core.events_rig import APP_STARTED, journaled
+from tests.fakes.model_server import Call, Say
+from tests.fakes.needs import NEEDS_BWRAP
+from tests.fakes.ports import free_port
+from tests.stories.surfaces import Surface
+from tests.stories.surfaces.story import story
+
+# ---- previews --------------------------------------------------------------------------------
+
+
+@contextlib.asynccontextmanager
+async def origin(_: Surface) -> AsyncIterator[dict[str, str]]:
+    """An origin for previews that people reach from elsewhere: here a port of loopback."""
+    port = str(free_port())
+    yield {
+        "SANDBOX_PROVIDER": "bwrap",
+        "PREVIEW_PORT": port,
+        "PREVIEW_PUBLIC_URL": f"http://127.0.0.1:{port}",
+    }
+
+
+@contextlib.asynccontextmanager
+async def here(_: Surface) -> AsyncIterator[dict[str, str]]:
+    """Nobody reaches previews from elsewhere."""
+    yield {"SANDBOX_PROVIDER": "bwrap"}
+
+
+def makes(name: str, words: str) -> list[Call]:
+    """A page without packages, begun, written and started."""
+    project = f"apps/{name}"
+    page = {"project": project, "path": "index.html", "content": f"<p>{words}</p>"}
+    return [
+        Call("create_app_project", json.dumps({"name": name, "framework": "static"})),
+        Call("app_write_file", json.dumps(page)),
+        Call("app_start_server", json.dumps({"project": project})),
+    ]
+
+
+@story("opened", beside=origin, needs=(NEEDS_BWRAP,), long=True)
+async def preview_opened(s: Surface) -> None:
+    """An app is seen by a button, once: who opens it goes on seeing it while the app runs."""
+    s.answers(page=[*makes("shop", "Tea and cake"), Say("It is there.")])
+    await s.say("A page for my shop")
+    await s.shows("It is there.")
+    assert journaled(s.rig) >= APP_STARTED
+    link = s.link("Open the preview")
+    base = link.partition("/open/")[0]
+    assert base == s.beside["PREVIEW_PUBLIC_URL"]
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as person:
+        async with person.post(link) as answer:
+            assert "Tea and cake" in await answer.text()
+        await s.rest("opened")
+        async with person.get(base) as answer:
+            said = await answer.text()
+        if s.crash_at == "opened":
+            assert "not open here any more" in said, "nothing that ran outlives the gateway"
+        else:
+            assert "Tea and cake" in said
+        async with person.post(link) as answer:
+            assert answer.status == 403 and "opened before" in await answer.text()
+
+
+@story("started", beside=here, needs=(NEEDS_BWRAP,), long=True)
+async def preview_here(s: Surface) -> None:
+    """Where no address leads to previews, no button does: it is said where they can be opened."""
+    s.answers(page=[*makes("shop", "Tea"), Say("It is there.")])
+    await s.say("A page for my shop")
+    await s.shows("It is there.")
+    await s.shows("Open it on the gateway's machine: http://127.0.0.1:")
+    await s.rest("started")
