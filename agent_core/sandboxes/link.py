@@ -245,7 +245,7 @@ class _Carrier(asyncio.Transport):
         self._protocol = asyncio.StreamReaderProtocol(self.reader)
         self._credit, self._taken = supervisor.WINDOW, 0
         self._unsent = bytearray()
-        self._closing = self._ending = self._paused = self._full = False
+        self._closing = self._leaving = self._ending = self._paused = self._full = False
         self._protocol.connection_made(self)
         self.writer = asyncio.StreamWriter(
             self, self._protocol, self.reader, asyncio.get_running_loop()
@@ -273,7 +273,7 @@ class _Carrier(asyncio.Transport):
         self._protocol.connection_lost(None)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        if not self._closing:
+        if not self.is_closing():
             self._unsent += data
             self._pour()
 
@@ -285,12 +285,12 @@ class _Carrier(asyncio.Transport):
         return True
 
     def is_closing(self) -> bool:
-        return self._closing
+        return self._closing or self._leaving
 
     def close(self) -> None:
-        """What was written is sent as far as the other side takes it now."""
+        """It ends when the other side has taken all that was written."""
+        self._leaving = True
         self._pour()
-        self.abort()
 
     def abort(self) -> None:
         if not self._closing:
@@ -322,6 +322,9 @@ class _Carrier(asyncio.Transport):
         if self._ending and not self._unsent:
             self._ending = False
             self._link.send(supervisor.END, self.stream)
+        if self._leaving and not self._unsent:
+            self.abort()
+            return
         full = len(self._unsent) > supervisor.PIECE
         if full != self._paused:
             self._paused = full

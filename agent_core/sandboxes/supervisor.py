@@ -201,7 +201,7 @@ class Supervisor:
             connection.credit += int.from_bytes(payload, "big")
             self._follow(stream, connection)
         elif kind == KILL and connection is not None:
-            self._drop(stream, connection)
+            self._end(stream, connection)
 
     # ---- commands ----------------------------------------------------------------------------
 
@@ -414,6 +414,11 @@ class Supervisor:
             one.read_end = True
             self._send(END, stream)
         self._follow(stream, one)
+
+    def _end(self, stream: int, one: _Connection) -> None:
+        """Nobody reads what it says any more; what was said to it is still written."""
+        one.read_end, one.input.closing = True, True
+        self._pour(one.input)
 
     def _drop(self, stream: int, one: _Connection) -> None:
         self._heed(one.sock.fileno(), 0)

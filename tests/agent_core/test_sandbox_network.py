@@ -1,6 +1,7 @@
 """The way out of a sandbox: shut, or open for single hosts and single commands."""
 
 import asyncio
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from tests.fakes.needs import (
     NEEDS_NPM,
     NEEDS_PIP,
 )
-from tests.fakes.package_server import MODULE, NAME, WORDS, PackageServer
+from tests.fakes.package_server import LARGE, MODULE, NAME, WORDS, PackageServer
 from tests.fakes.sandboxes import BWRAP, DOCKER, LANDLOCK, find_tier
 from tests.fakes.waiting import PATIENCE
 
@@ -96,6 +97,17 @@ async def test_what_is_opened_is_reached_and_else_the_way_is_named(
     assert opened.exit_code == 0 and WORDS in opened.output and server.asked, opened
     again = await run(pool, f"curl -sS http://{at}/x || true", tmp_path)
     assert "[Not reached:" in again.output, "it was open for that one command"
+
+
+@NEEDS_CURL
+async def test_who_reads_slowly_gets_all_of_it(
+    pool: SandboxPool, server: PackageServer, tmp_path: Path
+) -> None:
+    """The server is long done, and what it sent waits on its way."""
+    at = f"{HOST}:{server.port}"
+    command = f"curl -fsS --limit-rate 4M http://{at}/large | sha256sum"
+    done = await run(pool, command, tmp_path, at)
+    assert done.output.split()[0] == hashlib.sha256(LARGE).hexdigest(), done
 
 
 @NEEDS_CURL

@@ -14,11 +14,12 @@ from pathlib import Path
 NAME = "turnkeeper-tests-greeting"
 MODULE = "turnkeeper_tests_greeting"
 WORDS = "good morning"
+LARGE = bytes(range(250)) * 8_000
 
 
 class PackageServer:
-    """Serves the package `NAME` to pip and npm, and as the repository `/NAME.git`. `asked`: the
-    paths that were asked for."""
+    """Serves the package `NAME` to pip and npm, and as the repository `/NAME.git`; `/large` is
+    `LARGE`. `asked`: the paths that were asked for."""
 
     def __init__(self, folder: Path, address: str = "127.0.0.1") -> None:
         self.asked: list[str] = []
@@ -26,6 +27,7 @@ class PackageServer:
             f"/simple/{NAME}/": self._index,
             f"/files/{MODULE}-1.0-py3-none-any.whl": _make_wheel,
             f"/{NAME}": self._registry,
+            "/large": lambda host: (LARGE, "application/octet-stream"),
             f"/files/{NAME}-1.0.0.tgz": _make_tarball,
         }
         self._repository = folder / f"{NAME}.git"
