@@ -116,7 +116,7 @@ STACKS: dict[Framework, Stack] = {
     "Express": Stack(
         about="Express, ES modules. server.js listens on process.env.PORT at 127.0.0.1.",
         install=_NPM,
-        start="PORT={port} npm start",
+        start="env PORT={port} npm start",
         port=3000,
         files=_node({"start": "node server.js"}, ("express",)),
     ),

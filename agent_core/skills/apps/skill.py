@@ -172,7 +172,8 @@ async def _install_and_start(context: SkillContext, project: str) -> tuple[str, 
     if installed.error or _has_failed(installed):
         return _tail(installed), "Not started, because its packages are not installed.", NOT_SHOWN
     (started,) = await context.tools(((START, {"project": project}),))
-    return _tail(installed), _tail(started), NOT_SHOWN if started.error else SHOWN
+    failed = started.error or _has_failed(started)
+    return _tail(installed), _tail(started), NOT_SHOWN if failed else SHOWN
 
 
 def _has_failed(result: ToolResult) -> bool:

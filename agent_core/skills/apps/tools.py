@@ -37,13 +37,20 @@ from agent_core.tools.turn.tool import TurnCallable, TurnTool
 CREATE, WRITE = "create_app_project", "app_write_file"
 INSTALL, START = "app_install_packages", "app_start_server"
 FOLDER = "apps"
-INSTALL_SECONDS, LOOK_SECONDS = 300, 3
-LOG = ".server.log"
-"""The file of a project in which its server's words are."""
+INSTALL_SECONDS, START_SECONDS = 300, 60
+LOG, PID = ".server.log", ".server.pid"
+"""Files of a project: its server's words, and the number of its process, which leads a group."""
 SEEN = "The person has a link to look at port {port}; it is good once, and not for you to repeat."
+DOWN = "Nothing answers at port {port}, so nobody can look at it: see above, and mend it."
 UNSEEN = "The person cannot look at it: the port for previews (PREVIEW_PORT) is taken."
-_BEGIN = "cd {project} && (setsid sh -c {start} > {log} 2>&1 &); sleep {seconds}; cat {log}"
-"""Starts what stays: it ends with the sandbox, when nobody used that for half an hour."""
+UP = "(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null"
+_BEGIN = (
+    "{{ {{ kill -9 -- -$(cat {pid}); }} 2>/dev/null; setsid sh -c {start} > {log} 2>&1 & "
+    "echo $! > {pid}; for n in $(seq {tries}); do {up} && break; kill -0 $! || break; sleep 0.2; "
+    "done 2>/dev/null; cat {log}; {up}; }}"
+)
+"""Starts what stays, in place of what was started before, and sees that it answers: it ends with
+the sandbox, when nobody used that for half an hour."""
 _PACKAGE = re.compile(r"@?[A-Za-z0-9][\w.@/\[\]-]*(?:[=<>~^!]=?[\w.*]+)?")
 
 
@@ -169,14 +176,17 @@ async def _start(
     stack = await _stack(scope, brief, wanted.project)
     port = wanted.port or stack.port
     command = _BEGIN.format(
-        project=shlex.quote(wanted.project),
         start=shlex.quote(f"exec {stack.start.format(port=port)}"),
         log=LOG,
-        seconds=LOOK_SECONDS,
+        pid=PID,
+        tries=START_SECONDS * 5,
+        up=UP.format(port=port),
     )
-    run = {"command": command, "timeout": LOOK_SECONDS + 30}
+    run = {"command": _inside(wanted.project, command), "timeout": START_SECONDS + 30}
     (began,) = await call_tools(scope.child("start"), brief, hands, (("run_command", run),))
     said = good(began)
+    if began.command is None or began.command.failed:
+        return ToolOutput(text=f"{said}\n{DOWN.format(port=port)}", command=began.command)
     open_link = partial(_open_link, preview, Path(brief.workspace), port)
     url = await scope.once("link", open_link, kind=str)
     if not url:
