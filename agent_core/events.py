@@ -298,6 +298,15 @@ class BrowserShown(Struct, frozen=True, kw_only=True, tag_field="kind", tag="bro
     url: str
 
 
+class FilesChanged(Struct, frozen=True, kw_only=True, tag_field="kind", tag="files_changed"):
+    """The turn is over and left these files of the workspace other than it found them, by whatever
+    means: the first ones by name, and how many `more` there are. They can be restored."""
+
+    turn: str
+    paths: tuple[str, ...]
+    more: int = 0
+
+
 class AppShown(Struct, frozen=True, kw_only=True, tag_field="kind", tag="app_preview"):
     """The app `name` runs; a link that is good once leads to it."""
 
@@ -365,6 +374,7 @@ AgentEvent: TypeAlias = (
     | BrowserMoved
     | BrowserShown
     | AppShown
+    | FilesChanged
     | FellBack
     | HandedOff
     | ReplayDiverged

@@ -133,6 +133,20 @@ class Snapshots:
         """What `take_back` would do."""
         return self._compare(workspace, before, after)[0]
 
+    def list_changed(self, workspace: Path, before: str, after: str) -> tuple[str, ...]:
+        """What differs between two snapshots of these names, as people know it: files, and in
+        place of what is in them folders that are new, hidden, or made by programs."""
+        old, new = self.find(workspace, before), self.find(workspace, after)
+        if old is None or new is None:
+            return ()
+        changed = (
+            _name_place(path, old)
+            for path in sorted(old.files.keys() | new.files.keys())
+            if not _are_same(old.files.get(path), new.files.get(path))
+            and not _is_folder(path, old, new.files)
+        )
+        return tuple(dict.fromkeys(map(paths.display_path, changed)))
+
     def take_back(
         self, workspace: Path, before: Snapshot, after: Snapshot, *, changed_too: bool = False
     ) -> TakenBack:
@@ -326,6 +340,15 @@ def _is_below(path: str, top: str) -> bool:
 def _is_folder(path: str, before: Snapshot, now: dict[str, FileState]) -> bool:
     stood = before.files.get(path) or now.get(path)
     return stood is not None and stood.kind == "folder"
+
+
+def _name_place(path: str, before: Snapshot) -> str:
+    parts = path.split("/")
+    for n, part in enumerate(parts[:-1], 1):
+        folder = "/".join(parts[:n])
+        if part.startswith(".") or part in CACHES or folder not in before.files:
+            return f"{folder}/"
+    return path
 
 
 def _place(workspace: Path, path: str) -> Path:

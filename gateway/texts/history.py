@@ -4,6 +4,7 @@ from typing import Literal
 
 HistoryKey = Literal[
     "undone", "undone_files", "undone_not", "undone_left", "undone_stays", "undo_asks",
+    "files_changed", "turn_restore", "restore_all", "restore_keep",
     "nothing_to_undo", "stop_first", "turn_retry", "turn_continue", "turn_go_on", "turn_over",
     "resume_list", "resume_recent", "resume_none", "resume_gone", "resumed", "compressed",
     "command_undo", "command_retry", "command_resume", "edited_after", "turn_again",
@@ -17,6 +18,10 @@ ENGLISH: dict[HistoryKey, str] = {
     "undone_stays": "The effects of these stay: {names}.",
     "undo_asks": "Something else changed these files since: {names}. {/undo all} takes them back "
     "too, {/undo keep} leaves them as they are.",
+    "files_changed": "Changed files: {names}.",
+    "turn_restore": "Undo and restore",
+    "restore_all": "Restore these too",
+    "restore_keep": "Leave these as they are",
     "nothing_to_undo": "There is no request here to undo or repeat.",
     "stop_first": "Something is still running or pending here. Wait until it ends, or write "
     "{/stop} first.",
@@ -47,6 +52,10 @@ GERMAN: dict[HistoryKey, str] = {
     "undone_stays": "Was diese taten, bleibt: {names}.",
     "undo_asks": "Diese Dateien hat seither etwas anderes geändert: {names}. {/undo all} nimmt "
     "auch sie zurück, {/undo keep} lässt sie, wie sie sind.",
+    "files_changed": "Geänderte Dateien: {names}.",
+    "turn_restore": "Zurücknehmen und wiederherstellen",
+    "restore_all": "Auch diese wiederherstellen",
+    "restore_keep": "Diese so lassen",
     "nothing_to_undo": "Hier ist kein Vorgang, den ich zurücknehmen könnte.",
     "stop_first": "Hier läuft oder wartet noch etwas. Warten Sie das Ende ab oder schreiben Sie "
     "zuerst {/stop}.",

@@ -18,6 +18,7 @@ from agent_core.context import pictures
 from agent_core.context.prompt import system_prompt
 from agent_core.context.room import SMALL_WINDOW, ContextLimits, limit_observed
 from agent_core.errors import Cancelled, LeaseLost, ModelFailed, ToolFailed
+from agent_core.events import FilesChanged
 from agent_core.guardrails.guard import Guard
 from agent_core.guardrails.models import load_models
 from agent_core.mcp.mentions import add_mentions, find_mentions
@@ -78,6 +79,8 @@ SKILLS = "skills"
 """The folder of skills without code, in the home folder."""
 MAX_LISTED = 20
 """Models that are named where nobody asked for one."""
+MAX_NAMED = 5
+"""Changed files that are named."""
 TIER = "pro"
 """What a conversation uses that chose no model."""
 
@@ -454,7 +457,21 @@ class TurnkeeperAgent:
             raise
         if self._snapshots.find(Path(brief.workspace), name_before(scope.turn_id)) is not None:
             await self._snapshot(Path(brief.workspace), name_after(scope.turn_id))
+            await self._tell_changed(scope, Path(brief.workspace))
         return result
+
+    async def _tell_changed(self, scope: Scope, workspace: Path) -> None:
+        """Where calls change files unasked, people are told which, and can have them back."""
+        if not self._sandbox.contains or not self._sandbox.isolated:
+            return
+        turn = scope.turn_id
+        look = partial(self._snapshots.list_changed, workspace, name_before(turn), name_after(turn))
+        changed = await scope.once(
+            "changed", partial(asyncio.to_thread, look), kind=tuple[str, ...]
+        )
+        if changed:
+            shown = changed[:MAX_NAMED]
+            scope.emit(FilesChanged(turn=turn, paths=shown, more=len(changed) - len(shown)))
 
     async def _snapshot(self, workspace: Path, name: str) -> str:
         """Keep the workspace under this name; why it cannot be, "" if it is."""

@@ -17,6 +17,9 @@ BROWSED = {"browser_action", "browser_stream"}
 APP_STARTED = {"app_preview"}
 """What a turn emits that starts an app: tests/stories/sandbox_stories.py."""
 
+FILES_TOLD = {"files_changed"}
+"""What a turn emits that changed files unasked: tests/stories/sandbox_stories.py."""
+
 PROGRESSED = {"tool_progress"}
 """What a server's call emits that says how far it is: tests/stories/agent/test_mcp_story.py."""
 

@@ -36,6 +36,7 @@ from agent_core.tools.shell import command_tools
 from tests.agent_core.events_rig import (
     APP_STARTED,
     BROWSED,
+    FILES_TOLD,
     PROGRESSED,
     fill,
     journaled,
@@ -64,6 +65,7 @@ NOT_BUILT: dict[str, str] = {}
 MORE = {
     "guardrail": "what a scanner found and let through, for people",
     "research": "the stages of a research, for the surfaces that show them",
+    "files_changed": "what a turn left other than it found it, for the button that restores it",
     "app_preview": "an app runs, and where it is seen, for programs that show it themselves",
     "tool_progress": "how far a call of a server is, in the server's words",
     "restarted": "streamed words are void, because another provider begins anew",
@@ -117,6 +119,7 @@ def test_every_name_that_is_built_is_shown_by_a_turn_here() -> None:
         BROWSED,
         PROGRESSED,
         APP_STARTED,
+        FILES_TOLD,
     )
     assert set().union(*turns, *rigged) == built
 

@@ -1,7 +1,9 @@
 """Snapshots of a workspace: kept once, taken back whatever changed it, never over others' work."""
 
+import contextlib
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,52 @@ def look(place: Path) -> dict[str, object]:
         else:
             found[name] = (path.stat().st_mode & 0o777, path.read_bytes())
     return found
+
+
+@pytest.mark.parametrize("last", range(9))
+def test_what_was_cut_off_on_the_way_back_is_taken_back_to_its_end(
+    place: Path, last: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a kill does: nothing of it is done after the first steps. Then it is begun anew."""
+    keeper = Snapshots()
+    write(place, a="1", b="2", d__c="3", gone="4")
+    was = look(place)
+    before = keeper.take(place, name_before("t"))
+    write(place, a="one", new__x="5", new__y="6", d__c="three")
+    (place / "gone").unlink()
+    after = keeper.take(place, name_after("t"))
+    write(place, b="another's")
+    steps = iter(range(last))
+
+    class Killed(Exception):
+        pass
+
+    def count(act: Callable[..., bool]) -> Callable[..., bool]:
+        def step(*given: object) -> bool:
+            if next(steps, None) is None:
+                raise Killed
+            return act(*given)
+
+        return step
+
+    with monkeypatch.context() as patch, contextlib.suppress(Killed):
+        patch.setattr(module, "_remove", count(module._remove))
+        patch.setattr(keeper, "_restore", count(keeper._restore))
+        keeper.take_back(place, before, after)
+    keeper.take_back(place, before, after)
+    assert look(place) == was | {"b": (0o644, b"another's")}
+
+
+def test_what_changed_is_named_as_people_know_it(place: Path) -> None:
+    keeper = Snapshots()
+    write(place, a="1", b="2", d__c="3", gone="4")
+    keeper.take(place, name_before("t"))
+    write(place, a="one", d__new="5", made__x__y="6", made__z="7", d__node_modules__p="8")
+    write(place, **{".git__HEAD": "9", ".log": "10"})
+    (place / "gone").unlink()
+    keeper.take(place, name_after("t"))
+    named = keeper.list_changed(place, name_before("t"), name_after("t"))
+    assert named == (".git/", ".log", "a", "d/new", "d/node_modules/", "gone", "made/")
 
 
 def kept(place: Path) -> int:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 
-from tests.agent_core.events_rig import APP_STARTED, journaled
+from tests.agent_core.events_rig import APP_STARTED, FILES_TOLD, journaled
 from tests.fakes.model_server import Call, Say
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.ports import free_port
@@ -76,3 +76,37 @@ async def preview_here(s: Surface) -> None:
     await s.shows("It is there.")
     await s.shows("Open it on the gateway's machine: http://127.0.0.1:")
     await s.rest("started")
+
+
+# ---- restore ---------------------------------------------------------------------------------
+
+WORK = "mkdir -p out && echo two > a.txt && echo made > out/b.txt && rm -f c.txt"
+
+
+@story("changed", "asked", beside=here, needs=(NEEDS_BWRAP,), long=True)
+async def restored(s: Surface) -> None:
+    """What commands changed is named, and one press brings it back; what something else changed
+    since is named first, and asked about."""
+    s.answers(
+        Begin=[Call("run_command", json.dumps({"command": "echo one > a.txt; echo c > c.txt"})), Say("Begun.")],
+        Work=[Call("run_command", json.dumps({"command": WORK})), Say("Worked.")],
+    )  # fmt: skip
+    await s.say("Begin")
+    await s.shows("Begun.")
+    await s.shows("Changed files: a.txt, c.txt.")
+    await s.say("Work")
+    await s.shows("Worked.")
+    await s.shows("Changed files: a.txt, c.txt, out/.")
+    assert journaled(s.rig) >= FILES_TOLD
+    await s.rest("changed")
+    (work,) = (path.parent for path in s.rig.home.glob("workspaces/*/a.txt"))
+    (work / "out/b.txt").write_text("by hand")
+    s.look("before it is pressed")
+    await s.press("Undo and restore")
+    await s.shows("Something else changed these files since: out/b.txt.")
+    assert (work / "a.txt").read_text() == "two\n", "nothing is done before the answer"
+    await s.rest("asked")
+    await s.press("Leave these as they are")
+    await s.shows("Left as they are: out/b.txt.")
+    assert (work / "a.txt").read_text() == "one\n" and (work / "c.txt").read_text() == "c\n"
+    assert (work / "out/b.txt").read_text() == "by hand"

@@ -1,16 +1,27 @@
 """The commands about what was said: /undo, /retry, /resume."""
 
+from typing import Literal
+
 from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.sandboxes.snapshots import join_names
 from gateway.conversation.quotas import refuse_turn
 from gateway.delivery.retire import fold_said, retire_plan
-from gateway.feature import Call
+from gateway.feature import Call, Context
 from gateway.features.history.resume import bring_back, find
-from gateway.features.history.undo import busy, find_changed_since, last_turn, restore, take_back
+from gateway.features.history.undo import (
+    Past,
+    busy,
+    find_changed_since,
+    last_turn,
+    restore,
+    take_back,
+)
+from gateway.messages import turn_token
 from gateway.store.rows import Changes, InboxRow
-from gateway.texts import say
+from gateway.texts import Key, say
+from gateway.views import Button, Notice
 
 
 async def undo(call: Call) -> str:
@@ -22,8 +33,18 @@ async def undo(call: Call) -> str:
     if isinstance(past, str):
         return say(past, call.language)
     wish = call.words[0] if call.words else ""
+    return await take_turn_back(context, past, wish, (call.seq, call.language))
+
+
+async def take_turn_back(
+    context: Context, past: Past, wish: str, asked: tuple[int, str]
+) -> Literal[""]:
+    """Take `past` back, or ask about what was changed since, unless `wish` says it. `asked`: the
+    inbox row that wants it, and its language."""
+    seq, language = asked
     if wish not in ("all", "keep") and (changed := await find_changed_since(past)):
-        return say("undo_asks", call.language, names=join_names(changed))
+        await _ask(context, past, changed, asked)
+        return ""
     restored = await restore(past, changed_too=wish == "all")
     if wish == "keep":
         restored = replace(restored, left=restored.changed, changed=())
@@ -35,8 +56,25 @@ async def undo(call: Call) -> str:
     if shown:  # before it is taken back: a commit in between would have a crash take back two
         context.state.show(Changes(views=shown, row=context.state.row))
     take_back(context, past)
-    context.state.notice(call.seq, say("undone", call.language) + restored.describe(call.language))
+    context.state.notice(seq, say("undone", language) + restored.describe(language))
     return ""
+
+
+async def _ask(
+    context: Context, past: Past, changed: tuple[str, ...], asked: tuple[int, str]
+) -> None:
+    """Name the files that something else changed since, with a button for each answer."""
+    seq, language = asked
+    offers: tuple[tuple[Key, str], ...]
+    offers = (("restore_all", "restore-all"), ("restore_keep", "restore-keep"))
+    buttons = tuple(
+        Button(label=say(key, language), token=turn_token(past.turn.id, action))
+        for key, action in offers
+    )
+    text = say("undo_asks", language, names=join_names(changed))
+    retired = await context.state.retire_offer()
+    asks = context.draw(seq, "asks", Notice(text=text, buttons=buttons))
+    context.finish(seq, *retired, asks)
 
 
 async def retry(call: Call) -> str:

@@ -1,11 +1,23 @@
 """What was said: taken back, asked anew, gone on from."""
 
-from gateway.feature import Feature, on_inbound, on_press, on_queued, own_command
+from agent_core.events import FilesChanged
+from gateway.feature import Feature, on_event, on_inbound, on_press, on_queued, own_command
 from gateway.features.history.commands import resume, retry, undo
 from gateway.features.history.edits import offer_again
 from gateway.features.history.presses import press
 from gateway.features.history.undo import begin_again
-from gateway.messages import CommandGiven, MessageEdited, TurnPress
+from gateway.messages import CommandGiven, MessageEdited, TurnPress, turn_token
+from gateway.texts import say
+from gateway.views import Button, Notice
+
+
+def make_notice(event: FilesChanged, language: str) -> Notice:
+    """What a turn changed, with a button that takes it back."""
+    more = f" (+{event.more})" if event.more else ""
+    text = say("files_changed", language, names=", ".join(event.paths) + more)
+    restore = Button(label=say("turn_restore", language), token=turn_token(event.turn, "restore"))
+    return Notice(text=text, quiet=True, buttons=(restore,))
+
 
 FEATURE = Feature(
     name="history",
@@ -17,4 +29,5 @@ FEATURE = Feature(
     presses=(on_press(TurnPress, press),),
     inbounds=(on_inbound(MessageEdited, offer_again),),
     begins=(on_queued(CommandGiven, begin_again),),
+    events=(on_event(FilesChanged, make_notice),),
 )

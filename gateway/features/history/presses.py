@@ -1,4 +1,5 @@
-"""The buttons of a turn that is over: it is asked again, or goes on where it was cut short.
+"""The buttons of a turn that is over: it is asked again, goes on where it was cut short, or is
+taken back with its files.
 
 A press waits in line as what it stands for, /retry or a message, until its turn begins: one commit
 does that and ends its row, so that a crash leaves the press to do or done. What bears the button
@@ -9,10 +10,14 @@ from msgspec.structs import replace
 
 from gateway.conversation.quotas import refuse_turn
 from gateway.feature import Context, Pressed
+from gateway.features.history.commands import take_turn_back
 from gateway.features.history.undo import busy, last_turn
 from gateway.messages import CommandGiven, MessageReceived, TurnPress, dedupe_keys
 from gateway.store.rows import InboxRow
 from gateway.texts import say
+
+RESTORES = {"restore": "", "restore-all": "all", "restore-keep": "keep"}
+"""Actions that take a turn back, with what /undo would be told."""
 
 
 async def press(context: Context, row: InboxRow, pressed: Pressed, asked: TurnPress) -> None:
@@ -27,8 +32,12 @@ async def press(context: Context, row: InboxRow, pressed: Pressed, asked: TurnPr
     bears = state.row.offered is not None and state.row.offered[0] == asked.turn
     if past == "not_yours" and bears:
         return state.acknowledge(row.seq, pressed.press, say(past, sender.language))
-    over = isinstance(past, str) or past.turn.id != asked.turn or not past.records
-    if over or busy(context) or wish is None:
+    if isinstance(past, str) or past.turn.id != asked.turn or not past.records or busy(context):
+        return state.acknowledge(row.seq, pressed.press, say("turn_over", sender.language))
+    if (answer := RESTORES.get(asked.action)) is not None:
+        await take_turn_back(context, past, answer, (row.seq, sender.language))
+        return state.tell(pressed.press, "")
+    if wish is None:
         return state.acknowledge(row.seq, pressed.press, say("turn_over", sender.language))
     if why := await refuse_turn(context.services, wish):
         return state.acknowledge(row.seq, pressed.press, why)

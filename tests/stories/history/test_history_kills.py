@@ -1,4 +1,4 @@
-"""Killed at every point: a turn that is compressed in its middle, and a /retry."""
+"""Killed at every point: a turn that is compressed in its middle, a /retry, and a Restore."""
 
 import json
 import re
@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from agent_core.context.room import ContextLimits
 from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.orchestration.brief import Brief
-from gateway.messages import Conversation
+from agent_core.sandboxes.snapshots import Snapshots, name_after, name_before
+from gateway.messages import Conversation, turn_token
 from gateway.store.rows import ConversationSettings
 from gateway.views import ApprovalCard, Notice, ReplyView
 from tests.fakes.lives import Story, count_points, killed_everywhere
@@ -113,6 +114,69 @@ async def retry_story(life: Life) -> None:
     assert (first, last) == (rows[0].messages, rows[3].messages)
 
 
+class WorkingAgent(ScriptedAgent):
+    """Has a workspace of its own."""
+
+    def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
+        return replace(super().brief(conversation, settings, text), workspace=str(place(self)))
+
+
+def place(agent: ScriptedAgent) -> Path:
+    return agent._folder / "work"
+
+
+def in_a_workspace(life: Life) -> None:
+    life.agent = WorkingAgent(life.ledger, life.points, life.folder)
+
+
+def change_files(work: Path, turn: str) -> None:
+    """As if the turn had, and something else after it; once, however often it is called."""
+    if (snapshots := Snapshots()).find(work, name_after(turn)) is not None:
+        return
+    work.mkdir(exist_ok=True)
+    (work / "a.txt").write_text("old")
+    snapshots.take(work, name_before(turn))
+    (work / "a.txt").write_text("new")
+    for name in ("b.txt", "c.txt"):
+        (work / name).write_text("made")
+    snapshots.take(work, name_after(turn))
+    (work / "b.txt").write_text("another's")
+
+
+def asks(life: Life) -> list[Notice]:
+    """What names the files that something else changed: one that was cut off while it was sent
+    stands there twice, and the first of them cannot be changed any more."""
+    notices = [view for view in life.screen().values() if isinstance(view, Notice)]
+    return [one for one in notices if "since: b.txt" in one.text]
+
+
+def says_undone(life: Life) -> list[str]:
+    notices = [view for view in life.screen().values() if isinstance(view, Notice)]
+    return [one.text for one in notices if one.text.startswith("The last request is undone")]
+
+
+async def restore_story(life: Life) -> None:
+    await life.say("m1", "hello")
+    await life.say("m2", "do note")
+    await life.until(lambda: finals(life, "done note: "))
+    await life.quiet()
+    turn = (await life.store.transcript(ROOM.id, 0, 2))[1].turn
+    work = place(life.agent)
+    change_files(work, turn)
+    await life.press("p1", turn_token(turn, "restore"))
+    await life.until(lambda: asks(life) or says_undone(life))
+    if asked := [one for one in asks(life) if one.buttons]:
+        await life.press("p2", asked[-1].buttons[0].token)
+    await life.until(lambda: says_undone(life))
+    await life.quiet()
+    await assert_clean(life, 3)
+    assert not all(one.buttons for one in asks(life)), "it offers nothing any more"
+    assert (work / "a.txt").read_text() == "old"
+    assert not (work / "b.txt").exists() and not (work / "c.txt").exists()
+    rows = await life.store.transcript(ROOM.id, 0, 3)
+    assert [row.kind for row in rows] == ["turn", "turn", "undone"]
+
+
 def look_at_retry(folder: Path, label: str) -> None:
     ledger = Ledger(folder / "ledger.jsonl")
     notes = Counter(line["key"] for line in ledger.all("tool"))
@@ -123,8 +187,12 @@ def look_at_retry(folder: Path, label: str) -> None:
 @some_and_every()
 @pytest.mark.parametrize(
     ("story", "look", "prepare"),
-    [(long_story, look_at_long, shortly), (retry_story, look_at_retry, None)],
-    ids=["compressed", "retried"],
+    [
+        (long_story, look_at_long, shortly),
+        (retry_story, look_at_retry, None),
+        (restore_story, look_at_retry, in_a_workspace),
+    ],
+    ids=["compressed", "retried", "restored"],
 )
 def test_killed_at_every_point(
     story: Story,
