@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.sandboxes.advice import advise
 from agent_core.sandboxes.channel import TalkingCommand
 from agent_core.sandboxes.commands import session
 from agent_core.sandboxes.commands.carried import CarriedShell
@@ -115,8 +116,10 @@ class _AdvisedLoan:
         self._loan, self._tier = loan, tier
 
     def describe_refused(self, done: ProcessResult) -> str:
-        advice = "" if not done.exit_code else self._tier.advise(done.output[-MAX_LOOKED:])
-        return "\n".join(filter(None, (self._loan.describe_refused(done), advice)))
+        refused, end = self._loan.describe_refused(done), done.output[-MAX_LOOKED:]
+        special = self._tier.advise(end) if done.exit_code else ""
+        usual = "" if special or refused else advise(end, done.exit_code)
+        return "\n".join(filter(None, (refused, special, usual)))
 
 
 class SandboxPool:

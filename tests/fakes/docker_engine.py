@@ -41,6 +41,8 @@ _LINKS = ("/bin", "/sbin", "/lib", "/lib64", "/usr/bin/sh", "/etc/ld.so.cache")
 _LEFT_OUT = ("/usr/share/doc/", "/usr/share/man/", "/usr/share/locale/", "/usr/share/info/")
 _TREE = "/usr/lib/node_modules"
 """npm renews itself, and then is not as its package has it."""
+_MADE = ("/etc/ssl/certs/ca-certificates.crt",)
+"""Files that packages make when they are installed."""
 _ACCOUNTS = {
     "etc/passwd": b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/nonexistent:/bin/false\n",
     "etc/group": b"root:x:0:\nnogroup:x:65534:\n",
@@ -178,6 +180,7 @@ def _make_image(place: Path) -> None:
 def _name_packages() -> str:
     lines = _query("-W", "-f", "${Package}=${Version}\n", *_find_packages())
     lines += [f"{one} {one.stat().st_mtime_ns}" for one in Path(_TREE).glob("*")]
+    lines += filter(os.path.isfile, _MADE)
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
 
 
@@ -189,7 +192,7 @@ def _pack(file: object) -> None:
         for one in files
         if os.path.lexists(one) and not f"{one}/".startswith(_LEFT_OUT)
     }
-    real |= {str(one) for one in Path(_TREE).rglob("*")}
+    real |= {str(one) for one in Path(_TREE).rglob("*")} | {*filter(os.path.isfile, _MADE)}
     chosen = sorted((real | {*filter(os.path.lexists, _LINKS)} | _list_alternatives()) - {"/"})
     with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:  # type: ignore[call-overload]
         for one in chosen:
