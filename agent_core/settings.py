@@ -39,6 +39,7 @@ from agent_core.tools.tool_settings import (
     MAX_SECONDS,
     PREVIEW_PORT,
     PREVIEW_URL,
+    SKILLS,
     SNAPSHOT_BYTES,
     SNAPSHOT_HOURS,
     ExecutionMode,
@@ -67,7 +68,7 @@ MAX_MODEL = declared.MODELS["max"].name
 
 
 class ToolSettings(Struct, frozen=True, kw_only=True):
-    """What is set about tools. `hooks`: entries `package.module:function`."""
+    """What is set about tools. `hooks`, `skills`: entries `package.module:function`."""
 
     command_max_seconds: int = MAX_SECONDS.default
     snapshot_hours: int = SNAPSHOT_HOURS.default
@@ -75,6 +76,7 @@ class ToolSettings(Struct, frozen=True, kw_only=True):
     preview_port: int = PREVIEW_PORT.default
     preview_url: str = PREVIEW_URL.default
     hooks: tuple[str, ...] = HOOKS.default
+    skills: tuple[str, ...] = SKILLS.default
     web: WebSettings = WebSettings()
     mcp: McpSettings = McpSettings()
     sets: Toolsets = Toolsets()
@@ -90,6 +92,7 @@ class ToolSettings(Struct, frozen=True, kw_only=True):
             preview_port=PREVIEW_PORT.read(env),
             preview_url=PREVIEW_URL.read(env),
             hooks=HOOKS.read(env),
+            skills=SKILLS.read(env),
             web=WebSettings.read(env),
             mcp=McpSettings.read(env),
             sets=Toolsets.read(env),

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut, ToolFailed
 from agent_core.events import ErrorMet, HandedOff, Routed
-from agent_core.handoffs.artifacts import Artifact, collect, describe_artifacts
+from agent_core.handoffs.artifacts import PATTERNS, Artifact, collect, describe_artifacts
 from agent_core.handoffs.count import count_handoff
 from agent_core.messages import Message, ToolCall, user
 from agent_core.models.port import ModelRequest
@@ -36,6 +36,8 @@ from agent_core.tools.toolbox import Prepared, Toolbox
 from agent_core.tools.turn.tool import TurnTool
 
 NAME = "delegate_to_research"
+DEFAULT = "default"
+"""Stands for the usual patterns."""
 MAX_REPORT = 9_000
 """Characters of a report in a result; the whole is in the file."""
 
@@ -53,8 +55,12 @@ class Delegate(BaseModel):
     question: str = Field(min_length=1, max_length=4_000)
     kind: Kind | None = None
     depth: DepthName | None = None
-    artifacts: list[str] = Field(default=[], max_length=10)
-    """Files of the workspace that the question is about, as patterns."""
+    artifacts: list[str] = Field(
+        default=[],
+        max_length=10,
+        description="Files of the workspace that the question is about, as patterns; `default`: "
+        f"{' '.join(PATTERNS)}.",
+    )
 
 
 async def research(
@@ -118,7 +124,9 @@ async def _hand_over(wanted: Delegate, scope: Scope, brief: Brief) -> str:
 
 def _collect_files(workspace: Path, patterns: list[str]) -> Handed:
     try:
-        return Handed(files=tuple(collect(workspace, patterns)))
+        usual = PATTERNS if DEFAULT in patterns else ()
+        named = tuple(one for one in patterns if one != DEFAULT)
+        return Handed(files=tuple(collect(workspace, (*named, *usual))))
     except ToolFailed as error:
         return Handed(why=str(error))
 

@@ -12,6 +12,7 @@ from agent_core.errors import ToolFailed
 from agent_core.scope import Scope
 from agent_core.skills.contract import Skill
 from agent_core.skills.folders import FolderSkill, find_skills
+from agent_core.tools.contract import Tool
 
 
 class FoundSkill(Struct, frozen=True, kw_only=True):
@@ -26,7 +27,11 @@ class Skills:
     """All skills, by id. `folder`: where those without code are, looked at when they are asked
     for, so that one that is put there works at once."""
 
-    def __init__(self, skills: Iterable[Skill], folder: Path | None = None) -> None:
+    def __init__(
+        self, skills: Iterable[Skill], folder: Path | None = None, tools: tuple[Tool, ...] = ()
+    ) -> None:
+        self.tools = tools
+        """Those that came with skills from outside."""
         self._skills = {skill.metadata.id: skill for skill in skills}
         self._folder = folder
 

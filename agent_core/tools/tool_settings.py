@@ -52,6 +52,13 @@ HOOKS = Setting(
     "functions of yours that are asked about tool calls, `package.module:function` with commas "
     "between them; see below",
 )
+SKILLS = Setting(
+    "SKILLS",
+    NO_WORDS,
+    split_commas,
+    "skills of yours with code, `package.module:function` with commas between them: "
+    "[skills.md](skills.md#adding-one-with-code)",
+)
 MCP_SERVERS: Setting[McpEntries] = Setting(
     "MCP_SERVERS",
     (),
@@ -82,5 +89,5 @@ EXECUTION_MODE: Setting[ExecutionMode] = Setting(
 )
 TABLES: SettingTables = {
     "running": (MAX_SECONDS, SNAPSHOT_HOURS, SNAPSHOT_BYTES, PREVIEW_PORT, PREVIEW_URL, HOOKS),
-    "tools": (EXECUTION_MODE, MCP_SERVERS, SETS, PLACES),
+    "tools": (EXECUTION_MODE, SKILLS, MCP_SERVERS, SETS, PLACES),
 }

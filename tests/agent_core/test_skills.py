@@ -21,24 +21,19 @@ from msgspec.structs import replace
 from agent_core import Agent
 from agent_core.errors import AgentError, ModelFailed, ToolFailed
 from agent_core.events import SkillEnded
-from agent_core.journal import Emitted, Journal, Record, Replied, ToolFinished
-from agent_core.messages import Message, Text, text_of
-from agent_core.models.port import ModelReply, ModelRequest, OnDelta
-from agent_core.orchestration.brief import Brief, Hands
-from agent_core.orchestration.drive import drive
+from agent_core.journal import Replied, ToolFinished
+from agent_core.messages import text_of
 from agent_core.policy import Verdict
 from agent_core.sandboxes.commands.background import Background
 from agent_core.sandboxes.preview import PreviewServer
-from agent_core.scope import Scope, Turn
 from agent_core.settings import ModelSettings, SettingsError
 from agent_core.skills.apps.frameworks import FRAMEWORKS, MANIFEST, STACKS, starter_files
 from agent_core.skills.apps.tools import app_tools, resolve_path
 from agent_core.skills.built_in.all import built_in
 from agent_core.skills.built_in.fences import beside, code_in
-from agent_core.skills.context import DEEPEST, SkillDeps, SkillRun
+from agent_core.skills.context import DEEPEST
 from agent_core.skills.contract import (
     Schema,
-    Skill,
     SkillContext,
     SkillMetadata,
     ToolSkill,
@@ -57,13 +52,12 @@ from agent_core.skills.slides import tool as slides
 from agent_core.skills.slides.deck import Deck, DeckSlide, outline, write_deck
 from agent_core.skills.tools import skill_tools
 from agent_core.tools.backups import Back, roll_back
-from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.contract import ToolContext
 from agent_core.tools.files import file_tools
 from agent_core.tools.send import FileStore
 from agent_core.tools.shell import command_tools
-from agent_core.tools.toolbox import Toolbox
 from tests.agent_core.library_rig import provider
-from tests.agent_core.scope_rig import Disk
+from tests.agent_core.skills_rig import SkillRig
 from tests.fakes.model_server import Call, ModelServer, Say
 from tests.fakes.ports import free_port
 from tests.fakes.sandboxes import unsafe_sandbox
@@ -88,61 +82,6 @@ def skill(name: str, run: object, output: Schema = DONE, **more: object) -> Tool
         id=name, description=f"Does {name}.", category="code", parameters=WHAT, output_schema=output
     )
     return ToolSkill(metadata=about, run=run, **more)  # type: ignore[arg-type]
-
-
-class SkillRig:
-    """A turn whose model says what it is told to say, over a folder."""
-
-    def __init__(self, folder: Path, *skills: Skill, tools: tuple[Tool, ...] = ()) -> None:
-        self.requests: list[ModelRequest] = []
-        self.answers: list[str | Exception] = []
-        self.verdict = Verdict(ruling="allow", rule="t", reason="")
-        self.disk = Disk()
-        self.skills = Skills(skills, folder / "skills")
-        self.workspace = folder / "work"
-        self.brief = Brief(
-            text="t", system="s", model="pro", tools=(), workspace=str(self.workspace), reach=(),
-            cache_key="k",
-        )  # fmt: skip
-        box = Toolbox((*file_tools(), *skill_tools(self.skills), *tools))
-        self.hands = Hands(
-            complete=self.complete, toolbox=box, judge=lambda item: self.verdict,
-            live=lambda event: None,
-        )  # fmt: skip
-
-    async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
-        self.requests.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return ModelReply(parts=(Text(text=answer),), model=name, provider="p")
-
-    def live(self, event: object) -> None: ...
-
-    def take_steers(self) -> tuple[tuple[int, str], ...]:
-        return ()
-
-    async def invoke(
-        self, skill_id: str, records: list[Record] | None = None, **params: object
-    ) -> Values:
-        """A life of the turn, after what `records` hold."""
-        disk = self.disk = Disk(records or ())
-        turn = Turn("turn-0001", Journal(list(disk.records), disk.write), self)
-
-        async def code(scope: Scope, past: tuple[Message, ...]) -> Values:
-            ground = SkillDeps(brief=self.brief, hands=self.hands, find=self.skills.look_up)
-            return await SkillRun(scope, ground).invoke_skill(skill_id, params)
-
-        try:
-            return await drive(turn, code)  # type: ignore[arg-type, return-value]
-        finally:
-            await turn.journal.barrier()
-
-    @property
-    def told(self) -> list[SkillEnded]:
-        """What people and programs are told of skills that ended."""
-        events = (r.event for r in self.disk.records if isinstance(r, Emitted))
-        return [event for event in events if isinstance(event, SkillEnded)]
 
 
 async def echo(context: SkillContext, params: Values) -> Values:

@@ -12,6 +12,7 @@ from agent_core.skills.built_in.web_research import research_skill
 from agent_core.skills.images.painter import Painter
 from agent_core.skills.images.skill import image_skill
 from agent_core.skills.images.tool import image_tool
+from agent_core.skills.loading import load_skills
 from agent_core.skills.registry import Skills
 from agent_core.skills.slides.skill import slide_skill
 from agent_core.skills.slides.tool import slides_tool
@@ -21,8 +22,8 @@ from agent_core.tools.send import FileStore
 
 
 def built_in(settings: ModelSettings, folder: Path | None = None) -> Skills:
-    """All skills; `folder` holds those that an operator added."""
-    skills = (
+    """All skills; `folder` holds those without code that an operator added. SettingsError."""
+    own = (
         image_skill(Painter(settings)),
         slide_skill(),
         app_skill(),
@@ -31,7 +32,8 @@ def built_in(settings: ModelSettings, folder: Path | None = None) -> Skills:
         research_skill(),
         planning_skill(),
     )
-    return Skills(skills, folder)
+    more, tools = load_skills(settings.tools.skills, (one.metadata.id for one in own))
+    return Skills((*own, *more), folder, tools)
 
 
 def tools_of(
@@ -39,4 +41,4 @@ def tools_of(
 ) -> tuple[Tool, ...]:
     """The tools over `skills`, and those that the skills that come with the agent call."""
     made = (image_tool(Painter(settings), kept), slides_tool(kept), *app_tools(preview))
-    return (*skill_tools(skills), *made)
+    return (*skill_tools(skills), *made, *skills.tools)
