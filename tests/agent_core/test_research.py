@@ -401,6 +401,24 @@ async def test_the_loop_hands_a_question_over(tmp_path: Path, site: WebPages) ->
         assert site.fetched.total() == DEPTHS["quick"].sources - read, count
 
 
+async def test_the_usual_files_go_along_by_one_word(tmp_path: Path, site: WebPages) -> None:
+    fill(site, 6)
+    made = ResearchRig(tmp_path, site)
+    made.verdict = Verdict(ruling="allow", rule="granted", reason="")
+    made.brief = replace(made.brief, route="simple", text="Look it up.")
+    asked = '{"question": "Which?", "depth": "quick", "artifacts": ["default", "*.log"]}'
+    made.answers["Look it up."] = f"CALL: {asked}"
+    made.answers[""] = "As the report says."
+    (tmp_path / "w").mkdir()
+    for name in ("a.csv", "b.log", "c.png"):
+        (tmp_path / "w" / name).write_text(f"words of {name}")
+    disk = Disk()
+    await made.run(disk)
+    (handed,) = [r.event for r in disk.records if isinstance(getattr(r, "event", None), HandedOff)]
+    assert set(handed.files) == {"a.csv", "b.log"}
+    assert "words of a.csv" in str(made.requests) and "words of c.png" not in str(made.requests)
+
+
 async def test_a_hand_over_that_fails_is_a_result(tmp_path: Path, site: WebPages) -> None:
     made = ResearchRig(tmp_path, site)
     made.verdict = Verdict(ruling="allow", rule="granted", reason="")
