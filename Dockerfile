@@ -19,7 +19,7 @@ RUN pip install --no-cache-dir --disable-pip-version-check -c constraints.txt '.
 USER turnkeeper
 WORKDIR /data
 VOLUME /data
-EXPOSE 8787
+EXPOSE 8787 8788
 
 # Others can reach 0.0.0.0, so the gateway starts only with TURNKEEPER_TOKEN set.
 ENV TURNKEEPER_HOME=/data \

@@ -37,6 +37,7 @@ from agent_core.tools.tool_settings import (
     EXECUTION_MODE,
     HOOKS,
     MAX_SECONDS,
+    PREVIEW_HOST,
     PREVIEW_PORT,
     PREVIEW_URL,
     SKILLS,
@@ -74,6 +75,7 @@ class ToolSettings(Struct, frozen=True, kw_only=True):
     snapshot_hours: int = SNAPSHOT_HOURS.default
     snapshot_bytes: int = SNAPSHOT_BYTES.default
     preview_port: int = PREVIEW_PORT.default
+    preview_host: str = PREVIEW_HOST.default
     preview_url: str = PREVIEW_URL.default
     hooks: tuple[str, ...] = HOOKS.default
     skills: tuple[str, ...] = SKILLS.default
@@ -90,6 +92,7 @@ class ToolSettings(Struct, frozen=True, kw_only=True):
             snapshot_hours=SNAPSHOT_HOURS.read(env),
             snapshot_bytes=SNAPSHOT_BYTES.read(env),
             preview_port=PREVIEW_PORT.read(env),
+            preview_host=PREVIEW_HOST.read(env),
             preview_url=PREVIEW_URL.read(env),
             hooks=HOOKS.read(env),
             skills=SKILLS.read(env),

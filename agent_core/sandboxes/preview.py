@@ -60,11 +60,14 @@ class _Preview:
 
 
 class PreviewServer:
-    """Listens on loopback from the first link on. `port`: 0 for any; `public`: the address by
-    which people reach it from elsewhere, "" for this machine alone."""
+    """Listens at `host` from the first link on. `port`: 0 for any; `public`: the address by which
+    people reach it from elsewhere, "" for this machine alone."""
 
-    def __init__(self, connect: Connect, port: int = 0, public: str = "") -> None:
-        self._connect, self._port, self._public = connect, port, public.rstrip("/")
+    def __init__(
+        self, connect: Connect, port: int = 0, public: str = "", host: str = "127.0.0.1"
+    ) -> None:
+        self._connect, self._host, self._port = connect, host, port
+        self._public = public.rstrip("/")
         self._connections = Connections(self._answer)
         self._links: dict[str, _Preview] = {}
         self._sessions: dict[str, _Preview] = {}
@@ -79,7 +82,7 @@ class PreviewServer:
         """Take connections at a port that was set, so that old links say what they are. OSError if
         that is taken."""
         if self._port and not self._connections.port:
-            await self._connections.listen(self._port)
+            await self._connections.listen(self._port, self._host)
 
     async def open(self, workspace: Path, port: int) -> str:
         """A link to the server at `port` of this workspace's sandbox. OSError if nothing can be
@@ -110,7 +113,7 @@ class PreviewServer:
 
     async def _find_base(self) -> str:
         if not self._connections.port:
-            await self._connections.listen(self._port)
+            await self._connections.listen(self._port, self._host)
         return self._public or f"http://127.0.0.1:{self._connections.port}"
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

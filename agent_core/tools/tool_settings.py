@@ -35,6 +35,13 @@ PREVIEW_PORT = Setting(
     WholeNumber(most=65_535, mend="write a number from 0 (any free) to 65535."),
     "where people look at apps that run in a sandbox, on this machine; 0 takes any free port",
 )
+PREVIEW_HOST = Setting(
+    "PREVIEW_HOST",
+    "127.0.0.1",
+    str,
+    "the address at which that port listens; in a container `0.0.0.0`, so that it can be "
+    "published. Requests under another name than that of `PREVIEW_PUBLIC_URL` or loopback are refused",
+)
 PREVIEW_URL = Setting(
     "PREVIEW_PUBLIC_URL",
     "",
@@ -88,6 +95,14 @@ EXECUTION_MODE: Setting[ExecutionMode] = Setting(
     "tools; `standard`: it is found by `find_tools`, and shown by the profiles that write code",
 )
 TABLES: SettingTables = {
-    "running": (MAX_SECONDS, SNAPSHOT_HOURS, SNAPSHOT_BYTES, PREVIEW_PORT, PREVIEW_URL, HOOKS),
+    "running": (
+        MAX_SECONDS,
+        SNAPSHOT_HOURS,
+        SNAPSHOT_BYTES,
+        PREVIEW_PORT,
+        PREVIEW_HOST,
+        PREVIEW_URL,
+        HOOKS,
+    ),
     "tools": (EXECUTION_MODE, SKILLS, MCP_SERVERS, SETS, PLACES),
 }

@@ -119,7 +119,9 @@ class TurnkeeperAgent:
         self._scripts = RunningScripts()
         self._sandbox = sandbox
         tools = models.tools
-        self._preview = PreviewServer(sandbox.connect, tools.preview_port, tools.preview_url)
+        self._preview = PreviewServer(
+            sandbox.connect, tools.preview_port, tools.preview_url, tools.preview_host
+        )
         self._snapshots = Snapshots(tools.snapshot_hours * 3_600.0, tools.snapshot_bytes)
         self._hooks = hooks.load(models.tools.hooks)
         self.vault = Vault(folder.parent)

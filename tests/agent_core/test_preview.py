@@ -178,6 +178,20 @@ async def test_a_port_that_was_set_answers_before_the_first_link(tmp_path: Path)
     await preview.close()
 
 
+async def test_it_listens_where_it_is_told_to_and_answers_to_its_names_alone() -> None:
+    port = free_port()
+    public = "https://preview.example.org"
+    preview = PreviewServer(make_sandboxes(UnsafeTier()).connect, port, public, "127.0.0.2")
+    await preview.listen()
+    async with browser() as person:
+        names = {"preview.example.org": 403, f"127.0.0.1:{port}": 403, "127.0.0.2": 421}
+        for name, status in names.items():
+            at, headers = f"http://127.0.0.2:{port}/open/x", {"Host": name}
+            async with person.get(at, headers=headers) as answer:
+                assert answer.status == status, name
+    await preview.close()
+
+
 @pytest.mark.parametrize("tier", [UnsafeTier()])
 @pytest.mark.parametrize(
     "sent", [b"GET\r\n\r\n", b"GET x HTTP/1.1\r\n\r\n", b"\r\n\r\n", b"\0\xff\r\n\r\n"]

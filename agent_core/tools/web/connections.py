@@ -22,9 +22,9 @@ class Connections:
         """Where they come in, 0 while nothing listens."""
         return self._server.sockets[0].getsockname()[1] if self._server is not None else 0
 
-    async def listen(self, port: int = 0) -> int:
-        """Take them at this port of loopback, 0 for any; gives the port. OSError if it is taken."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=HEAD)
+    async def listen(self, port: int = 0, host: str = "127.0.0.1") -> int:
+        """Take them at this port, 0 for any; gives the port. OSError if it is taken."""
+        self._server = await asyncio.start_server(self._serve, host, port, limit=HEAD)
         return self.port
 
     def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
