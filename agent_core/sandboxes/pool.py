@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.sandboxes.advice import advise
 from agent_core.sandboxes.channel import TalkingCommand
 from agent_core.sandboxes.commands import session
+from agent_core.sandboxes.commands.advice import advise
 from agent_core.sandboxes.commands.carried import CarriedShell
 from agent_core.sandboxes.commands.output import DRAIN, HALF, OutputBuffer
 from agent_core.sandboxes.link import (

@@ -40,7 +40,8 @@ PREVIEW_HOST = Setting(
     "127.0.0.1",
     str,
     "the address at which that port listens; in a container `0.0.0.0`, so that it can be "
-    "published. Requests under another name than that of `PREVIEW_PUBLIC_URL` or loopback are refused",
+    "published. Requests under another name than that of `PREVIEW_PUBLIC_URL` or loopback are "
+    "refused",
 )
 PREVIEW_URL = Setting(
     "PREVIEW_PUBLIC_URL",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.sandboxes.advice import advise
+from agent_core.sandboxes.commands.advice import advise
 from agent_core.sandboxes.pool import SandboxPool
 from tests.fakes.course import Told, read_course, take
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_LANDLOCK
