@@ -173,6 +173,20 @@ async def test_a_waiting_message_is_edited_and_withdrawn(tmp_path: Path) -> None
         await page.until("!document.querySelector('#pending').childElementCount")
 
 
+async def test_a_waiting_messages_buttons_stay_while_other_things_are_drawn(tmp_path: Path) -> None:
+    """One that were drawn anew between its press and its release would not be pressed."""
+    async with opened(tmp_path) as room:
+        desk = room.server.desk
+        desk.stand(room.where, "running")
+        await room.write("first")
+        assert isinstance(await room.next(), MessageReceived)
+        await room.shows("#pending .later", "Pending")
+        await room.page.js("document.querySelector('#pending .link').dataset.pressed = 'yes'")
+        desk.show(room.where, ReportView(title="Every day", text="Fine", note="Job 3"), "report")
+        await room.shows(".report", "Fine")
+        assert await room.texts("#pending [data-pressed]") == ["Edit"]
+
+
 async def test_plans_pictures_and_reports_are_drawn(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         desk, page = room.server.desk, room.page

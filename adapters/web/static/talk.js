@@ -12,7 +12,7 @@ let marks = false; // which turn is the last one is to be looked at
 let source = null, lastRev = 0, limit = 100, retry = 1000, timer = 0, state = "idle";
 const PRINTED = 2000; // characters of what runs that are seen
 
-let items = new Map(), growing = new Map(), prints = new Map(), sent = [], waiting = [], editing = "";
+let items = new Map(), growing = new Map(), prints = new Map(), sent = [], waiting = [], editing = "", drawn = "";
 
 export function onStanding(act) { hooks.standing = act; }
 
@@ -121,7 +121,10 @@ export function arrived(key, well) { // kept: the next standing says where it is
 function drawPending() {
   if (editing && $("pending").querySelector("textarea") && waiting.some((one) => one.message === editing)) return;
   editing = "";
-  $("pending").replaceChildren(...waiting.map(drawWaiting), ...sent.map((one) => bubble([one.words, ...one.names].filter(Boolean).join("\n"), say("sending"))));
+  const now = JSON.stringify([waiting, sent]);
+  if (now !== drawn) // a button that is drawn anew while it is pressed is not pressed
+    $("pending").replaceChildren(...waiting.map(drawWaiting), ...sent.map((one) => bubble([one.words, ...one.names].filter(Boolean).join("\n"), say("sending"))));
+  drawn = now;
   $("empty").hidden = items.size > 0 || growing.size > 0 || $("pending").childElementCount > 0;
 }
 
@@ -149,6 +152,7 @@ async function act(doing) {
 
 function change(node, one) {
   editing = one.message;
+  drawn = "";
   const field = make("textarea", { class: "field", rows: 2, "aria-label": say("edit_message") });
   field.value = one.text;
   const end = () => { editing = ""; drawPending(); text.focus(); };
