@@ -4,7 +4,8 @@ Standard library only; it is started by its file, with the supervisor's file, a 
 calls and the supervisor's configuration. E2B carries lines, over connections that may break. So
 each piece of the link is numbered both ways, kept until the other side has it, and sent again
 where it was lost. From the gateway come `I number piece`, `A number` (it has all up to there) and
-`S number` (it listens anew, and has all up to there); to it go `F facts` and `O number piece`.
+`S number` (it listens anew, and has all up to there) and `Q` (end all); to it go `F facts` and
+`O number piece`.
 Where the gateway is not heard of for long, all that runs here ends.
 """
 
@@ -120,7 +121,8 @@ class Relay:
                         if not data:
                             return
                         heard = time.monotonic()
-                        self._hear(data)
+                        if not self._hear(data):
+                            return
                     elif not self._serve_link(mask):
                         return
 
@@ -143,7 +145,8 @@ class Relay:
             self._pass(self._sent, data)
         return bool(data)
 
-    def _hear(self, data: bytes) -> None:
+    def _hear(self, data: bytes) -> bool:
+        """False: the gateway wants it to end."""
         self._lines += data
         *whole, rest = self._lines.split(b"\n")
         self._lines = bytearray(rest)
@@ -159,6 +162,9 @@ class Relay:
                 self._say(b"F " + json.dumps({"taken": self._taken}).encode())
                 for number_kept, kept in self._kept:
                     self._pass(number_kept, kept)
+            if kind == b"Q":
+                return False
+        return True
 
     def _forget(self, number: int) -> None:
         """The gateway has everything up to `number`."""

@@ -170,6 +170,10 @@ class E2BSandbox:
     async def close(self) -> None:
         """As the port says: it is paused where it is to be found again, else ended. Where E2B is
         not reached, it ends by itself."""
+        if self._place.lasts and self._serving is not None:
+            with suppress(SandboxGone, E2BRefused, TimeoutError):
+                async with ambient.limit(SECONDS_TO_DIE):
+                    await self._wire.end_relay()
         self._link.close()
         tasks = {one for one in (self._serving, self._saving) if one is not None}
         if self._saving is not None:
@@ -182,7 +186,6 @@ class E2BSandbox:
                 if not self._place.lasts:
                     await self._client.kill(name)
                     return
-                await self._wire.end_relay()
                 await self._client.pause(name)
 
     async def _save(self) -> None:

@@ -57,6 +57,7 @@ class Wire(asyncio.Transport):
         self._wakes = asyncio.Event()
         self._closing = False
         self._over = asyncio.Event()
+        self._ended = asyncio.Event()
         self._line = ""
         self._taken = self._sent = self._unacknowledged = 0
         self._pid = 0
@@ -86,15 +87,15 @@ class Wire(asyncio.Transport):
                     one.cancel()
         finally:
             self._closing = True
+            self._ended.set()
             self._link.connection_lost(None)
             if self._handle is not None:
                 await self._handle.disconnect()
 
     async def end_relay(self) -> None:
-        """End what runs inside, as far as E2B can be reached."""
-        with suppress(BoxGone, E2BRefused, E2BUnavailable):
-            async with translate_errors():
-                await self._box.commands.kill(self._pid)
+        """End what runs inside, and see it gone; BoxGone, E2BRefused."""
+        if not self._closing and await self._tell(b"Q\n"):
+            await self._ended.wait()
 
     # ---- to the relay ------------------------------------------------------------------------
 

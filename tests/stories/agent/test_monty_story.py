@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agent_core.sandboxes import detect
-from agent_core.sandboxes.tier import TierUnusable
+from agent_core.sandboxes.tier import Tier, TierUnusable
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import ADMIN, Rig
 
@@ -32,15 +32,24 @@ async def test_code_runs_unasked_and_a_command_is_told_what_to_install(rig: Rig)
 async def test_where_no_tier_works_the_gateway_starts_and_says_what_to_install(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def find_nothing(name: str, docker_host: str = "") -> None:
-        raise TierUnusable(f"no {name} here")
+    async def find_fault(tier: Tier) -> str:
+        return f"no {tier.name} here"
 
-    monkeypatch.setattr(detect, "find_tier", find_nothing)
+    async def find_docker(address: str) -> None:
+        raise TierUnusable("no docker here")
+
+    def find_monty() -> None:
+        raise TierUnusable("no monty here")
+
+    for one in (find_fault, find_docker, find_monty):
+        monkeypatch.setattr(detect, one.__name__, one)
     rig.model.script(Call("run_command", '{"command": "ls"}'), Say("Nothing runs here."))
     await rig.start(SANDBOX_PROVIDER="auto")
     rig.telegram.say(ADMIN, "list them")
     await rig.shows("Nothing runs here.", ADMIN)
     said = rig.seen(role="tool")[-1]
     assert "no sandbox works on this machine" in said and "Install bubblewrap" in said
-    assert all(f"{name}: no {name} here" in said for name in ("bwrap", "landlock", "monty"))
+    assert all(
+        f"{name}: no {name} here" in said for name in ("bwrap", "docker", "landlock", "monty")
+    )
     await rig.quiet()
