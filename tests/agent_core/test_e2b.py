@@ -150,6 +150,7 @@ async def _first_box(pool: SandboxPool, place: Path) -> Path:
     return folder
 
 
+@pytest.mark.pick("a machine that lies")
 @pytest.mark.parametrize(
     "name", ["../out.txt", "/out.txt", ".turnkeeper/sandbox/e2b.json", "a/../../out.txt", ""]
 )
@@ -374,6 +375,7 @@ async def test_a_machine_that_goes_in_the_middle_leaves_it_unknown(
     assert done.output.startswith("[A new sandbox: E2B has ended the one before.")
 
 
+@pytest.mark.slow  # the SDK tries to connect for seconds
 async def test_e2b_that_stays_away_in_the_middle_leaves_it_unknown(
     pools: Callable[[], SandboxPool], place: Path, e2b: E2BServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -394,6 +396,7 @@ async def test_e2b_that_stays_away_in_the_middle_leaves_it_unknown(
     assert e2b.made == 1
 
 
+@pytest.mark.pick("what E2B answers", 2)
 @pytest.mark.parametrize(
     ("status", "words"),
     [
@@ -417,6 +420,7 @@ async def test_what_is_refused_and_what_passes(
     assert (await run(pool, place, "echo done")).output == "done\n"
 
 
+@pytest.mark.pick("what passes at E2B")
 @pytest.mark.parametrize("status", [429, 503])
 async def test_what_passes_is_tried_again(
     pools: Callable[[], SandboxPool], place: Path, e2b: E2BServer, status: int

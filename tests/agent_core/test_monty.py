@@ -55,6 +55,7 @@ def test_files_for_secrets_and_links_are_not_given(tmp_path: Path) -> None:
     assert [*find_files(tmp_path, "open('.env'); open('plain'); open('link')")] == ["plain"]
 
 
+@pytest.mark.pick("what Monty lacks", 2)
 @pytest.mark.parametrize(
     ("code", "words"),
     [
@@ -72,6 +73,7 @@ async def test_what_it_lacks_is_told_with_what_to_do(
     assert "[This is Monty, a small Python" in done.output and "bubblewrap" in done.output
 
 
+@pytest.mark.pick("what code may not at Monty", 2)
 @pytest.mark.parametrize(
     ("code", "words"),
     [
@@ -93,6 +95,7 @@ async def test_code_that_goes_on_for_ever_is_ended(pool: SandboxPool, tmp_path: 
     assert done.exit_code != 0 and (done.timed_out or "TimeoutError" in done.output)
 
 
+@pytest.mark.pick("a command at Monty", 2)
 @pytest.mark.parametrize(
     "command", ["ls", f"ls; {COMMAND}", f"{COMMAND}; ls", f"{COMMAND}\nls", f"{COMMAND} $(ls)", ""]
 )

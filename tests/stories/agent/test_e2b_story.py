@@ -10,9 +10,13 @@ import pytest
 
 from tests.fakes.e2b_server import E2BServer, serve_e2b
 from tests.fakes.model_server import Call, Hang, Say
-from tests.fakes.processes import a_mark, gone, there
+from tests.fakes.processes import a_mark, alive, gone
+from tests.fakes.waiting import PATIENCE, until
 from tests.gateway.process import START, World
 from tests.stories.rig import PERSON, Rig
+
+LONG = 4 * PATIENCE
+"""Seconds until a machine is made and has its programs: some twenty processes start for it here."""
 
 
 @pytest.fixture
@@ -25,12 +29,21 @@ def run(command: str, **more: object) -> Call:
     return Call("run_command", json.dumps({"command": command, **more}))
 
 
+async def start(rig: Rig, e2b: E2BServer) -> None:
+    """Until the self-test is through, which starts processes of its own here."""
+    checked = len(rig.log.named("sandbox_checked"))
+    await rig.start(**e2b.env())
+    await until(lambda: len(rig.log.named("sandbox_checked")) > checked, LONG)
+
+
 async def ask(rig: Rig, words: str, answer: str) -> None:
     """A message whose one command is allowed."""
     seen = len(rig.cards())
     rig.telegram.say(PERSON, words)
     await rig.until(lambda: len(rig.cards()) > seen)
+    done = len(rig.seen(role="tool"))
     rig.press(rig.cards()[-1], "Approve")
+    await until(lambda: len(rig.seen(role="tool")) > done, LONG)
     await rig.shows(answer)
     await rig.quiet()
 
@@ -42,7 +55,7 @@ async def test_a_command_in_a_chat_runs_there_and_its_files_are_here(
         run("cat given.txt > made.txt; echo kept > ~/home.txt; pwd"), Say("It is made."),
         run("cat made.txt ~/home.txt"), Say("It is there."),
     )  # fmt: skip
-    await rig.start(**e2b.env())
+    await start(rig, e2b)
     rig.workspace().mkdir(parents=True)
     (rig.workspace() / "given.txt").write_text("from here\n")
     await ask(rig, "make it", "It is made.")
@@ -53,7 +66,7 @@ async def test_a_command_in_a_chat_runs_there_and_its_files_are_here(
     await rig.stop()
     assert [one.state for one in e2b.boxes.values()] == ["paused"]
 
-    await rig.start(**e2b.env())
+    await start(rig, e2b)
     await ask(rig, "look", "It is there.")
     assert rig.seen(role="tool")[-1].startswith("from here\nkept\n")
     assert e2b.only is box, "it was found again"
@@ -65,12 +78,13 @@ async def test_nothing_runs_on_after_a_gateway_that_is_killed(world: World, e2b:
     mark = a_mark()
     world.model.script(run(f"sleep {mark} & sleep {mark}", timeout=500), Hang())
     first = await world.start(**e2b.env())
+    await until(lambda: "sandbox_checked" in first.log, LONG)
     world.telegram.say(PERSON, "go")
     await world.telegram.wait(lambda: bool(cards(world)), START)
     card = cards(world)[0]
     button = card["reply_markup"]["inline_keyboard"][0][0]["callback_data"]
     world.telegram.press(PERSON, card["message_id"], button)
-    await there(mark)
+    await until(lambda: alive(mark), LONG)
     assert await first.end(signal.SIGKILL) == -signal.SIGKILL
     (box,) = e2b.running()
     await world.start(**e2b.env())
