@@ -485,3 +485,17 @@ async def test_what_a_killed_gateway_left_is_paused_or_ended(e2b: E2BServer) -> 
     left = {name: one.state for name, one in e2b.boxes.items()}
     assert left.pop(names["gone", "yes"]) == "paused"
     assert left == {names[who, how]: "running" for who in ("ours", "far") for how in ("yes", "no")}
+
+
+@pytest.mark.slow  # the SDK tries to connect for seconds
+async def test_e2b_that_is_away_at_the_start_lets_the_gateway_start(
+    e2b: E2BServer, place: Path
+) -> None:
+    await e2b.down()
+    tier = await find_e2b(E2BAccess(api_key=KEY, api_url=e2b.url, sandbox_url=e2b.url))
+    pool = SandboxPool(tier)
+    await pool.check()
+    assert not pool.contains and pool.leaks == ("start",), "commands are asked about"
+    await e2b.up()
+    assert (await run(pool, place, "echo back")).output == "back\n"
+    await pool.close()

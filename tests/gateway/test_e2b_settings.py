@@ -1,5 +1,7 @@
 """SANDBOX_PROVIDER=e2b: what is missing is told, with the setting and the mend."""
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -53,3 +55,9 @@ async def test_doctor_says_what_is_within_reach(world: World, e2b: E2BServer) ->
 async def test_auto_never_takes_it(world: World, e2b: E2BServer) -> None:
     await world.command("doctor", **e2b.env(SANDBOX_PROVIDER="auto"))
     assert not e2b.asked
+
+
+def test_its_library_is_imported_only_where_it_is_used() -> None:
+    words = "import sys, gateway.wiring.assembly; print({'e2b', 'pydantic_monty'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == "set()\n", done.stderr
