@@ -166,11 +166,11 @@ class TurnkeeperAgent:
         stack.push_async_callback(self.close)
         await stack.enter_async_context(self.servers)
         await stack.enter_async_context(self._browser)
+        await self._show_old_links()
 
     async def warm(self) -> None:
         """Import the models' SDKs beside the loop and try the sandbox out, then let the waiting
         calls go."""
-        await self._show_old_links()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._sandbox.check())
             await self._import_models()
