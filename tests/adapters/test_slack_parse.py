@@ -1,11 +1,13 @@
 """Slack's payloads as its documents show them, and as they should not come."""
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters.slack.live import about
 from adapters.slack.parse import SlackBot, parse, read_me
 from gateway.messages import (
     Attachment,
@@ -210,3 +212,12 @@ def test_odd_payloads_are_let_go(kind: str, payload: Json) -> None:
         payload | {"type": "view_submission"},
     ):
         parse(kind, one, ME)
+
+
+def test_what_a_window_keeps_of_a_message_fits() -> None:
+    for text in ('"' * 1_000, "\\" * 1_000, "line\n" * 200):
+        kept = about._About(channel="C1", thread="1.5", message="1.5", author='"' * 100, text=text)
+        made = about.window(kept, "en")["private_metadata"]
+        assert isinstance(made, str) and len(made) <= about.MAX_KEPT
+        again = json.loads(made)
+        assert again["channel"] == "C1" and again["text"].startswith(text[:100])

@@ -5,10 +5,11 @@ import logging
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from adapters.incoming import read_string
 from adapters.slack.markup import readable
-from adapters.slack.parse import Json, SlackBot, place, words_in
+from adapters.slack.parse import ID, STAMP, Json, SlackBot, place, words_in
 from adapters.slack.people import SlackPeople
 from adapters.slack.transport import SlackWire
 from gateway import clock
@@ -23,6 +24,8 @@ SHORTCUT = "ask_about"
 WINDOW = "about"
 QUOTED, ASKED = 1_000, 3_000
 """Most characters of the message that a window can keep, and of a question."""
+MAX_KEPT = 3_000
+"""Characters that Slack keeps for a window."""
 OPENING = 2.5
 """A trigger lives for three seconds."""
 
@@ -109,7 +112,9 @@ def read(payload: Json) -> _Chosen | None:
     except msgspec.ValidationError:
         return None
     ours = (chosen.type, chosen.callback_id) == ("message_action", SHORTCUT)
-    return chosen if ours and chosen.channel.id and chosen.message.ts else None
+    stamps = (chosen.message.ts, chosen.message.thread_ts or chosen.message.ts)
+    known = ID.fullmatch(chosen.channel.id) and all(map(STAMP.fullmatch, stamps))
+    return chosen if ours and known else None
 
 
 def window(about: _About, language: str) -> Json:
@@ -126,12 +131,21 @@ def window(about: _About, language: str) -> Json:
     return {
         "type": "modal",
         "callback_id": WINDOW,
-        "private_metadata": msgspec.json.encode(about).decode(),
+        "private_metadata": _encode(about),
         "title": title,
         "submit": _plain("send_off", language),
         "close": _plain("back", language),
         "blocks": [block],
     }
+
+
+def _encode(about: _About) -> str:
+    """What the window keeps, with as much of the text as fits: JSON writes signs in several."""
+    kept = msgspec.json.encode(about).decode()
+    while len(kept) > MAX_KEPT:
+        about = replace(about, text=f"{about.text[: len(about.text) // 2]} …")
+        kept = msgspec.json.encode(about).decode()
+    return kept
 
 
 def _refusal(language: str) -> Json:

@@ -28,6 +28,7 @@ API_URL = Setting(
     Url(),
     "the address of E2B's API, where it is not E2B's own",
     default_text="E2B's own",
+    secret="password",
 )
 SANDBOX_URL = Setting(
     "E2B_SANDBOX_URL",
@@ -35,6 +36,7 @@ SANDBOX_URL = Setting(
     Url(),
     "the address that all its sandboxes are reached at, where it is not one of E2B's for each",
     default_text="E2B's own",
+    secret="password",
 )
 TEMPLATE = Setting(
     "E2B_TEMPLATE",
