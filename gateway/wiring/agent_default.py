@@ -25,7 +25,7 @@ from agent_core.mcp.mentions import add_mentions, find_mentions
 from agent_core.mcp.server_facts import ServerFacts
 from agent_core.mcp.servers import Servers
 from agent_core.memory.flush import flusher
-from agent_core.messages import Mention, Message, Picture
+from agent_core.messages import Mention, Message, Picture, ToolCall
 from agent_core.models.catalog import WINDOW, Price
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
 from agent_core.models.provider_settings import PRICES
@@ -152,7 +152,7 @@ class TurnkeeperAgent:
         always = (SCRIPT,) if models.tools.execution_mode == "codeact" else ()
         lines = self._toolbox.lines
         self._kit = Kit(lines=lines, servers=self.servers, sets=sets, always=always)
-        self._warm, self._answered = asyncio.Event(), asyncio.Event()
+        self._warm, self._answered, self._tried = (asyncio.Event() for _ in range(3))
         self.ledger = equipment.ledger
         self.job_ledger = equipment.job_ledger
         self.memory = equipment.memory
@@ -169,12 +169,13 @@ class TurnkeeperAgent:
         await self._show_old_links()
 
     async def warm(self) -> None:
-        """Import the models' SDKs beside the loop and try the sandbox out, then let the waiting
-        calls go."""
+        """Import the models' SDKs beside the loop, then let the waiting calls go; try the sandbox
+        out, for which answers that call tools wait."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._sandbox.check())
             await self._import_models()
-        self._warm.set()
+            self._warm.set()
+        self._tried.set()
 
     async def _show_old_links(self) -> None:
         try:
@@ -505,6 +506,8 @@ class TurnkeeperAgent:
         request = await pictures.attach_pictures(replace(request, model=known_as), self._kept.read)
         reply = await model.complete(request, on_delta)
         self._answered.set()
+        if any(isinstance(part, ToolCall) for part in reply.parts):
+            await self._tried.wait()
         price = self._price(reply.provider, reply.model, known_as)
         return replace(reply, usage=replace(reply.usage, cost=price_reply(reply, price)))
 
