@@ -161,8 +161,8 @@ class Services:
         """The gate of first sends of a platform's account."""
         return self._gates.setdefault(platform, SendGate())
 
-    def has_room_for_sign(self, where: Conversation) -> bool:
-        """Whether one more sign of life may be sent by the account there; it counts as sent."""
+    def take_sign(self, where: Conversation) -> bool:
+        """Count one more sign of life as sent by the account there; False if there is no room."""
         account = (where.platform, where.account)
         if account not in self._signs:
             self._signs[account] = SignBudget()

@@ -3,7 +3,8 @@ a long journal never stands before a commit. Indexes name more than there is; wh
 checked."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from typing import TypeVar, cast
 
 import msgspec
@@ -216,18 +217,12 @@ class RedisReads:
         return found
 
     async def _seek_older(self, conversation: str, missing: frozenset[str]) -> frozenset[str]:
-        """Those of the words that no view behind the first ones holds. The next pieces are on
-        their way while these are searched."""
-        coming = self._ask_older(conversation, VIEWS, FIRST)
-        for start in range(FIRST, MAX_VIEWS, search.PIECE * TOGETHER):
-            pieces = cast("list[list[bytes]]", await coming)
-            more = len(pieces[-1]) == search.PIECE
-            if more:
-                after = start + search.PIECE * TOGETHER
-                coming = self._ask_older(conversation, VIEWS, after)
-            missing = await asyncio.to_thread(search.seek, missing, pieces, _read_shown)
-            if not missing or not more:
-                break
+        """Those of the words that no view behind the first ones holds."""
+        async with aclosing(self._read_older(conversation, VIEWS, MAX_VIEWS)) as older:
+            async for pieces in older:
+                missing = await asyncio.to_thread(search.seek, missing, pieces, _read_shown)
+                if not missing:
+                    break
         return missing
 
     async def find_holding(
@@ -246,11 +241,12 @@ class RedisReads:
     ) -> list[list[list[bytes]]]:
         """The newest bodies of each conversation in pieces, the newest first. What is long is read
         a piece at a time: neither Redis nor this process is held by it."""
-        found = await self._first_bodies(conversations, where)
-        return [
-            [bodies, *(await self._older(name, where, limit) if len(bodies) == FIRST else ())]
-            for name, bodies in zip(conversations, found, strict=True)
-        ]
+        found = [[one] for one in await self._first_bodies(conversations, where)]
+        for name, pieces in zip(conversations, found, strict=True):
+            if len(pieces[0]) == FIRST:
+                async for more in self._read_older(name, where, limit):
+                    pieces += more
+        return found
 
     async def _first_bodies(
         self, conversations: Sequence[str], where: tuple[str, str]
@@ -258,16 +254,20 @@ class RedisReads:
         scripts = (run(LAST, key(name), *where, 0, FIRST - 1) for name in conversations)
         return cast("list[list[bytes]]", await self._reads.call(*scripts))
 
-    async def _older(
+    async def _read_older(
         self, conversation: str, where: tuple[str, str], limit: int
-    ) -> list[list[bytes]]:
-        pieces: list[list[bytes]] = []
-        for start in range(FIRST, limit, search.PIECE * TOGETHER):
-            asked = self._ask_older(conversation, where, start)
-            pieces += cast("list[list[bytes]]", await asked)
+    ) -> AsyncGenerator[list[list[bytes]], None]:
+        """The bodies behind the first ones, a round trip's pieces at a time. The next are on their
+        way while these are looked at."""
+        coming, start = self._ask_older(conversation, where, FIRST), FIRST
+        while start < limit:
+            pieces = cast("list[list[bytes]]", await coming)
+            start += search.PIECE * TOGETHER
             if len(pieces[-1]) < search.PIECE:
-                break
-        return pieces
+                start = limit
+            if start < limit:
+                coming = self._ask_older(conversation, where, start)
+            yield pieces
 
     def _ask_older(
         self, conversation: str, where: tuple[str, str], start: int

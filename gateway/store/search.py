@@ -32,16 +32,6 @@ def parse_words(words: str) -> frozenset[str]:
     return frozenset(words.casefold().split()[:MAX_WORDS])
 
 
-def holds(
-    words: frozenset[str],
-    title: str,
-    pieces: Iterable[Sequence[bytes]],
-    read: Callable[[bytes], str],
-) -> bool:
-    """The title and the texts that `read` finds in stored rows together hold all `words`."""
-    return not miss(words, title, pieces, read)
-
-
 def miss(
     words: frozenset[str],
     title: str,

@@ -97,7 +97,7 @@ def read_recent(
     for row in c.execute(_RECENT, (scope.key, search.MAX_SEARCHED)).fetchall():
         one = _summary(*row)
         bodies = _in_pieces(c, "SELECT body FROM outbox WHERE conversation = ?", one.conversation)
-        if search.holds(words, one.title, bodies, _read_shown):
+        if not search.miss(words, one.title, bodies, _read_shown):
             found.append(one)
             if len(found) == limit:
                 break

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_core import ambient
 from agent_core.policy import Situation
 from agent_core.sandboxes.masks import MAX_MASKS, find_secret_files, has_committed
 from agent_core.sandboxes.pool import SandboxPool
@@ -18,6 +19,7 @@ from agent_core.tools.facts import judge_call
 from agent_core.tools.shell import RunCommandArguments
 from tests.fakes.sandboxes import BWRAP, DOCKER, make_sandboxes
 
+PART = ambient.part_file_times
 hides = pytest.mark.parametrize("tier", [BWRAP, DOCKER], indirect=True)
 VALUE = "tok-5e3c0f"
 NAMES = (
@@ -83,14 +85,32 @@ async def test_what_comes_later_is_hidden_and_what_a_command_makes_is_not(
 
 
 @pytest.mark.parametrize("tier", [BWRAP], indirect=True)
-async def test_what_comes_right_behind_a_command_is_hidden(tier: Tier, tmp_path: Path) -> None:
-    pool = make_sandboxes(tier)
+async def test_what_comes_right_behind_a_command_is_hidden(
+    tier: Tier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool, parted = make_sandboxes(tier), list[float]()
+
+    async def part() -> float:
+        parted.append(await PART())
+        return parted[-1]
+
+    monkeypatch.setattr(ambient, "part_file_times", part)
     for n in range(8):
         assert f"mine {n}" in await read(pool, tmp_path, f"echo mine {n} > own.pem; cat own.pem")
         (tmp_path / f"{n}.pem").write_text(VALUE)
         told = await read(pool, tmp_path, "cat *.pem")
         assert VALUE not in told and f"a file for secrets came: {n}.pem" in told
         (tmp_path / "own.pem").unlink()
+    assert len(parted) == 16, "after each command"
+
+
+async def test_what_is_written_after_a_moment_has_a_later_time(tmp_path: Path) -> None:
+    for n in range(50):
+        (tmp_path / f"before{n}").touch()
+        moment = await ambient.part_file_times()
+        (tmp_path / f"after{n}").touch()
+        times = [(tmp_path / f"{name}{n}").stat().st_ctime for name in ("before", "after")]
+        assert times[0] <= moment < times[1]
 
 
 def test_they_are_found(tmp_path: Path) -> None:

@@ -302,7 +302,7 @@ class Intake:
             message = row.inbound
             if not isinstance(message, MessageReceived) or row not in state.queue:
                 continue
-            if not self._context.services.has_room_for_sign(state.conversation):
+            if not self._context.services.take_sign(state.conversation):
                 break
             try:
                 await state.adapter.receipt(state.conversation, message.message)

@@ -33,7 +33,7 @@ async def _show_work(
     message, stands = open_turn.row.message, False
     await ambient.wait(FIRST_SIGN)
     while state.active is open_turn and not state.outbox.has_shown(open_turn.id):
-        room = stands or services.has_room_for_sign(state.conversation)
+        room = stands or services.take_sign(state.conversation)
         if room and not stands:
             try:
                 stands = await adapter.show_work(state.conversation, message)

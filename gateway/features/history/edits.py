@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from gateway.feature import Context
 from gateway.features.history.undo import busy, last_turn
 from gateway.messages import MessageEdited, turn_token
-from gateway.store.rows import Changes, EditedWords, InboxRow
+from gateway.store.rows import EditedWords, InboxRow
 from gateway.texts import say
 from gateway.views import Button, Notice
 
@@ -30,13 +30,9 @@ async def offer_again(context: Context, row: InboxRow, edit: MessageEdited) -> N
     words = EditedWords(turn=turn.id, text=text)
     if state.row.edited is not None:  # the button is there, and asks with these words now
         state.row = replace(state.row, edited=words)
-        state.submit(Changes(done=(row.seq,), row=state.row))
-        return None
-    retired = await state.retire_offer()
+        return context.finish(row.seq)
+    retired, language = await state.retire_offer(), sender.language
     state.row = replace(state.row, edited=words)
-    language = sender.language
     again = Button(label=say("turn_again", language), token=turn_token(turn.id, "retry"))
     notice = Notice(text=say("edited_after", language), quiet=True, buttons=(again,))
-    shown = state.want(f"row-{row.seq}", "edited", notice, 1, final=True)
-    state.show(Changes(done=(row.seq,), views=(*retired, shown), row=state.row))
-    return None
+    return context.finish(row.seq, *retired, context.draw(row.seq, "edited", notice))
