@@ -1,6 +1,5 @@
 """Slack's payloads as its documents show them, and as they should not come."""
 
-import json
 from typing import Any
 
 import pytest
@@ -215,9 +214,20 @@ def test_odd_payloads_are_let_go(kind: str, payload: Json) -> None:
 
 
 def test_what_a_window_keeps_of_a_message_fits() -> None:
-    for text in ('"' * 1_000, "\\" * 1_000, "line\n" * 200):
-        kept = about._About(channel="C1", thread="1.5", message="1.5", author='"' * 100, text=text)
+    chosen: dict[str, Any] = {"type": "message_action", "callback_id": about.SHORTCUT}
+    chosen |= {"trigger_id": "1.2", "user": {"id": "U1"}, "channel": {"id": "C0DEV"}}
+    message = {"ts": "1.5", "thread_ts": "1.2", "user": "U2", "text": "x"}
+    assert about.read(chosen | {"message": message}) is not None
+    for odd in ({"ts": "1.5" * 1_000}, {"thread_ts": "1.5" * 1_000}, {"ts": "x"}):
+        assert about.read(chosen | {"message": message | odd}) is None
+    assert about.read(chosen | {"message": message, "channel": {"id": "C" * 3_000}}) is None
+    for text in ('"' * 5_000, "\\" * 5_000, "line\n" * 1_000):
+        kept = about._About(
+            channel="C0DEV",
+            thread="1.5",
+            message="1.5",
+            author='"' * 100,
+            text=about._shorten(text),
+        )
         made = about.window(kept, "en")["private_metadata"]
-        assert isinstance(made, str) and len(made) <= about.MAX_KEPT
-        again = json.loads(made)
-        assert again["channel"] == "C1" and again["text"].startswith(text[:100])
+        assert isinstance(made, str) and len(made) <= 3_000

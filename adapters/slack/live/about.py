@@ -5,7 +5,6 @@ import logging
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from adapters.incoming import read_string
 from adapters.slack.markup import readable
@@ -23,9 +22,7 @@ SHORTCUT = "ask_about"
 """Its `callback_id`, which the app's manifest names."""
 WINDOW = "about"
 QUOTED, ASKED = 1_000, 3_000
-"""Most characters of the message that a window can keep, and of a question."""
-MAX_KEPT = 3_000
-"""Characters that Slack keeps for a window."""
+"""Most characters of the message that a window keeps (3,000 in all, as JSON), and of a question."""
 OPENING = 2.5
 """A trigger lives for three seconds."""
 
@@ -106,7 +103,7 @@ class MessageShortcut:
 
 
 def read(payload: Json) -> _Chosen | None:
-    """The choice of our shortcut, None if it is none."""
+    """The choice of our shortcut, None if it is none. What the window keeps of it is short then."""
     try:
         chosen = msgspec.convert(payload, _Chosen)
     except msgspec.ValidationError:
@@ -131,21 +128,12 @@ def window(about: _About, language: str) -> Json:
     return {
         "type": "modal",
         "callback_id": WINDOW,
-        "private_metadata": _encode(about),
+        "private_metadata": msgspec.json.encode(about).decode(),
         "title": title,
         "submit": _plain("send_off", language),
         "close": _plain("back", language),
         "blocks": [block],
     }
-
-
-def _encode(about: _About) -> str:
-    """What the window keeps, with as much of the text as fits: JSON writes signs in several."""
-    kept = msgspec.json.encode(about).decode()
-    while len(kept) > MAX_KEPT:
-        about = replace(about, text=f"{about.text[: len(about.text) // 2]} …")
-        kept = msgspec.json.encode(about).decode()
-    return kept
 
 
 def _refusal(language: str) -> Json:
