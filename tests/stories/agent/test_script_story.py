@@ -1,7 +1,11 @@
 """Scripts that call tools, through the real gateway and a sandbox that contains them."""
 
+import asyncio
 import json
 
+import pytest
+
+from agent_core.sandboxes.pool import SandboxPool
 from tests.fakes.model_server import Call, Say
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.stories.rig import ADMIN, Rig
@@ -30,6 +34,29 @@ except OSError as error:
 
 def script(code: str) -> Call:
     return Call("execute_script", json.dumps({"code": code}))
+
+
+@NEEDS_BWRAP
+async def test_what_calls_tools_waits_until_the_sandbox_was_tried_out_and_nothing_else(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_try, check = asyncio.Event(), SandboxPool.check
+
+    async def check_late(pool: SandboxPool) -> None:
+        await may_try.wait()
+        await check(pool)
+
+    monkeypatch.setattr(SandboxPool, "check", check_late)
+    rig.model.script(Say("Good day."), script("print(1)"), Say("It ran."))
+    await rig.start(SANDBOX_PROVIDER="bwrap")
+    rig.telegram.say(ADMIN, "hello")
+    await rig.shows("Good day.", ADMIN)
+    rig.telegram.say(ADMIN, "run it")
+    await rig.until(lambda: len(rig.model.requests) == 2 and not rig.model.inflight)
+    assert not rig.buttons(ADMIN)
+    may_try.set()
+    await rig.shows("It ran.", ADMIN)
+    assert not rig.buttons(ADMIN), "contained, so that nobody was asked"
 
 
 @NEEDS_BWRAP
