@@ -527,6 +527,7 @@ class Host:
                 await self._changed.wait()
             self.services.unsaved.pop(conversation, None)
             self.services.refused.pop(conversation, None)
+            self.services.threads.forget(conversation)
             yield
         finally:
             if self._closed.pop(conversation, False):

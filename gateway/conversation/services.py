@@ -21,6 +21,7 @@ from gateway.ports import Accept, Adapter
 from gateway.services.ledger import Ledger
 from gateway.services.memory import Memories
 from gateway.services.operator_instructions import OperatorInstructions
+from gateway.services.recent_threads import RecentThreads
 from gateway.services.retention import Retention
 from gateway.services.vault import Vault
 from gateway.store.audit_chain import AuditSigner
@@ -153,6 +154,7 @@ class Services:
     outage: Outage | None = None
     """Tells people that their work cannot be committed at the moment; None: nobody is told."""
     slots: Slots = field(default_factory=Slots)
+    threads: RecentThreads = field(default_factory=RecentThreads)
     _gates: dict[str, SendGate] = field(default_factory=dict)
     _signs: dict[tuple[str, str], SignBudget] = field(default_factory=dict)
     _paces: Paces = field(default_factory=Paces)

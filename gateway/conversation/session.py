@@ -151,6 +151,7 @@ class Session:
                 self.state.changed.clear()
                 await self._wait_until(ambient.monotonic() + wait)
             elif not self.state.queue and await self._let_go():
+                self.history.keep()
                 return
 
     def _note_undeliverable(self, row: OutboxRow, why: str) -> None:

@@ -13,6 +13,7 @@ from agent_core import ambient
 from agent_core.messages import Message
 from gateway.conversation.state import ConversationState
 from gateway.conversation.turns import OpenTurn, size
+from gateway.services.recent_threads import RecentThread
 from gateway.store.rows import Spans, Thread, TranscriptRow, TurnRow
 from gateway.store.spans import append_row, length, without_first
 
@@ -26,18 +27,20 @@ class ConversationHistory:
 
     def __init__(self, state: ConversationState) -> None:
         self._state = state
-        self._rows: list[tuple[Message, ...]] | None = None
-        self._measured = 0
-        """Rows that were found to be not too long."""
+        recent = state.services.threads.take(state.lease, state.row)
+        self._rows = recent.rows if recent is not None else None
+        self._characters = recent.characters if recent is not None else 0
 
     # ---- reading -------------------------------------------------------------------------
 
     async def rows(self) -> Thread:
         """What the model sees, a tuple of messages a row."""
-        if self._rows is None:
-            self._rows, self._measured = list(await self.read(self._state.row.shows)), 0
-        self._shorten(self._rows)
-        return tuple(self._rows)
+        rows = self._rows
+        if rows is None:
+            rows = self._hold(list(await self.read(self._state.row.shows)))
+        if self._characters > MAX_HISTORY:
+            self._shorten(rows)
+        return tuple(rows)
 
     async def of(self, open_turn: OpenTurn) -> tuple[Message, ...]:
         """What the turn began with: the same at each resume, whatever happened meanwhile."""
@@ -50,12 +53,26 @@ class ConversationHistory:
         """The messages of the rows `spans`."""
         return await self._state.services.store.thread(self._state.lease.conversation, spans)
 
+    def keep(self) -> None:
+        """Hold the thread for the next session here: this one has let go of the conversation."""
+        state = self._state
+        if self._rows is not None:
+            thread = RecentThread(state.lease.token, state.row, self._rows, self._characters)
+            state.services.threads.keep(state.lease.conversation, thread)
+
+    def _hold(self, rows: list[tuple[Message, ...]]) -> list[tuple[Message, ...]]:
+        self._rows, self._characters = rows, size(rows)
+        return rows
+
+    def _add(self, messages: tuple[Message, ...]) -> None:
+        if self._rows is not None:
+            self._rows.append(messages)
+            self._characters += size([messages])
+
     def _shorten(self, rows: list[tuple[Message, ...]]) -> None:
-        if len(rows) == self._measured or size(rows) <= MAX_HISTORY:
-            self._measured = len(rows)
-            return
         while size(rows) > MAX_HISTORY // 2 and len(rows) > 1:
             del rows[: max(1, len(rows) // 8)]
+        self._hold(rows)
         row = self._state.row
         shows = without_first(row.shows, length(row.shows) - len(rows))
         self._state.row = replace(row, shows=shows)
@@ -72,8 +89,7 @@ class ConversationHistory:
             n=row.end, turn=turn.id, messages=open_turn.ending, person=turn.sender, at=ambient.now()
         )
         self._state.stage(entry, append_row(row.shows, row.end))
-        if self._rows is not None:
-            self._rows.append(open_turn.ending)
+        self._add(open_turn.ending)
         if open_turn.seen and row.shows == turn.history:
             self.put("summary", open_turn.seen, turn)
 
@@ -82,8 +98,7 @@ class ConversationHistory:
         row = self._state.row
         entry = TranscriptRow(n=row.end, turn="", messages=messages, at=ambient.now())
         self._state.stage(entry, append_row(row.shows, row.end))
-        if self._rows is not None:
-            self._rows.append(messages)
+        self._add(messages)
 
     def put(
         self,
@@ -104,7 +119,7 @@ class ConversationHistory:
             at=ambient.now(),
         )
         self._state.stage(entry, entry.shows)
-        self._rows, self._measured = [messages], 0
+        self._hold([messages])
 
     def show(
         self, kind: Literal["new", "undone", "resumed"], shows: Spans, rows: Thread, turn: str = ""
@@ -120,7 +135,7 @@ class ConversationHistory:
             at=ambient.now(),
         )
         self._state.stage(entry, shows)
-        self._rows, self._measured = list(rows), 0
+        self._hold(list(rows))
 
     def forget(self) -> None:
         """/new: nothing of it is seen any more; rules for this conversation end."""
