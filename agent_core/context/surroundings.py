@@ -7,7 +7,7 @@ the words by an empty line: words that look like one are not taken for it.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from datetime import datetime
 from itertools import islice
 from zoneinfo import ZoneInfo
@@ -42,15 +42,13 @@ def describe_time(at: float, zone: str) -> str:
     return f"{local:%A %Y-%m-%d %H:%M} {zone}{offset}"
 
 
-def render_surroundings(around: Surroundings, seen: Iterable[Message]) -> str:
-    """What to append to the next message, where the model sees `seen` before it."""
-    known = _read_last(seen)
-    facts = (around.person, around.place, around.sandbox)
-    lines = [f"[{_NOW}: {_flatten(around.now)}]"]
-    for kind, fact in zip(_KINDS, map(_flatten, facts), strict=True):
-        if fact and known.get(kind) != fact:
-            lines.append(f"[{kind}: {fact}]")
-    return "\n".join(lines)
+def render_surroundings(around: Surroundings, newest: Iterable[Message]) -> str:
+    """What to append to the next message, where the model sees `newest`, the last one first."""
+    told = zip(_KINDS, map(_flatten, (around.person, around.place, around.sandbox)), strict=True)
+    facts = {kind: fact for kind, fact in told if fact}
+    known = _read_last(newest, facts.keys())
+    lines = [f"[{kind}: {fact}]" for kind, fact in facts.items() if known.get(kind) != fact]
+    return "\n".join((f"[{_NOW}: {_flatten(around.now)}]", *lines))
 
 
 def strip_surroundings(text: str) -> str:
@@ -68,18 +66,24 @@ def _split(text: str) -> tuple[str, str]:
     return (text[:start].rstrip("\n"), block[0]) if block else (text, "")
 
 
-def _read_last(seen: Iterable[Message]) -> dict[str, str]:
-    """What was told last of each kind, as far as it is near."""
-    asked = (one for one in reversed(tuple(seen)) if one.role == "user")
+def _read_last(newest: Iterable[Message], kinds: Set[str]) -> dict[str, str]:
+    """What was told last of each of the kinds, as far as it is near."""
+    asked = (one for one in newest if one.role == "user")
     known: dict[str, str] = {}
     for message in islice(asked, MAX_LOOKED_AT):
         for part in message.parts:
-            if isinstance(part, Text) and not part.condensed:
+            if isinstance(part, Text) and not part.condensed and _tells_more(part.text):
                 told = dict(_LINE.findall(_split(part.text)[1]))
                 known = told | known
-        if known.keys() >= set(_KINDS):
+        if known.keys() >= kinds:
             break
     return known
+
+
+def _tells_more(text: str) -> bool:
+    """Its block, if it is one, tells more than the time."""
+    start = text.rfind(f"[{_NOW}: ")
+    return start >= 0 and text.find("\n", start) >= 0
 
 
 def _flatten(fact: str) -> str:

@@ -69,5 +69,5 @@ async def make_brief(
         brief = brief.append(kept, text)
     if wishes.zone:
         around = Surroundings(now=describe_time(ambient.now(), wishes.zone))
-        brief = brief.append(render_surroundings(around, history), text)
+        brief = brief.append(render_surroundings(around, reversed(history)), text)
     return brief

@@ -16,7 +16,7 @@ ALL = "[Now: noon]\n[Person: Ann, user]\n[Place: telegram, group]\n[Sandbox: bwr
 
 
 def append(words: str, around: Surroundings, *seen: Message) -> Message:
-    return user(f"{words}\n\n{render_surroundings(around, seen)}")
+    return user(f"{words}\n\n{render_surroundings(around, reversed(seen))}")
 
 
 def test_the_first_message_tells_all_the_next_one_the_time_alone() -> None:
@@ -30,16 +30,16 @@ def test_what_changed_is_told_and_nothing_else() -> None:
     ben = Surroundings(now="one", person="Ben, admin", place=AROUND.place, sandbox="bwrap")
     second = append("and I", ben, first)
     assert second == user("and I\n\n[Now: one]\n[Person: Ben, admin]")
-    assert "[Person: Ann, user]" in render_surroundings(AROUND, (first, second))
+    assert "[Person: Ann, user]" in render_surroundings(AROUND, (second, first))
 
 
 def test_it_is_told_again_once_it_is_far_back_or_not_seen_any_more() -> None:
     seen = [append("hello", AROUND)]
     while len(seen) < MAX_LOOKED_AT:
         seen.append(append("on", AROUND, *seen))
-    assert render_surroundings(AROUND, seen) == "[Now: noon]"
+    assert render_surroundings(AROUND, reversed(seen)) == "[Now: noon]"
     seen.append(append("on", AROUND, *seen))
-    assert render_surroundings(AROUND, seen) == ALL
+    assert render_surroundings(AROUND, reversed(seen)) == ALL
     assert render_surroundings(AROUND, seen[-1:]) == ALL
 
 

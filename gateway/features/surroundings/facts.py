@@ -37,7 +37,8 @@ async def _read(find_zone: FindZone, context: Context, row: TurnRow) -> AddToBri
 
 def _append(around: Surroundings, brief: Brief, seen: Thread, asked: TurnInput) -> Brief:
     """Put them at the end of the brief's text, as far as the model does not know them."""
-    text = render_surroundings(around, (message for messages in seen for message in messages))
+    newest = (message for messages in reversed(seen) for message in reversed(messages))
+    text = render_surroundings(around, newest)
     return brief.append(text, asked.said)
 
 
