@@ -202,7 +202,7 @@ class TurnkeeperAgent:
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
         """What a turn begins with; recorded at its start. The demo model makes no plans."""
-        own, demo = self._settings.agent, self.models.demo
+        own, demo, name = self._settings.agent, self.models.demo, _name(conversation)
         window = self._find_window(settings.model or TIER)
         small = window <= SMALL_WINDOW
         kind = classify(text, settings.mode or "task", own.short_words)
@@ -224,8 +224,8 @@ class TurnkeeperAgent:
             room=self._room(settings.model or TIER),
             most_observed=limit_observed(window),
             tools=self._toolbox.names,
-            workspace=str(self.workspace(conversation)),
-            cache_key=_name(conversation),
+            workspace=str(self._folder / name),
+            cache_key=name,
             direct=first,
         )
         places = (conversation.platform, conversation.id)
@@ -446,7 +446,8 @@ class TurnkeeperAgent:
         """The turn's code over its scope. A turn that is stopped takes along what runs in the
         background of its conversation, one that parks or ends leaves it running."""
         # where it lies now: the data folder may have been moved, or restored elsewhere
-        brief = replace(brief, workspace=str(self._folder / Path(brief.workspace).name))
+        workspace = self._folder / os.path.basename(brief.workspace)
+        brief = replace(brief, workspace=str(workspace))
         box = hands.toolbox.show_more(brief.more, hands.toolbox.barred)
         hands, history = replace(hands, toolbox=box), recent(history, brief.most_messages)
         if brief.mentions and not past:
@@ -454,13 +455,13 @@ class TurnkeeperAgent:
         try:
             result = await work(scope, brief, hands, history, past)
         except (Cancelled, LeaseLost, asyncio.CancelledError):
-            self._background.halt(Path(brief.workspace))
-            self._sandbox.halt(Path(brief.workspace))
-            self._browser.halt(Path(brief.workspace))
+            self._background.halt(workspace)
+            self._sandbox.halt(workspace)
+            self._browser.halt(workspace)
             raise
-        if self._snapshots.find(Path(brief.workspace), name_before(scope.turn_id)) is not None:
-            await self._snapshot(Path(brief.workspace), name_after(scope.turn_id))
-            await self._tell_changed(scope, Path(brief.workspace))
+        if self._snapshots.find(workspace, name_before(scope.turn_id)) is not None:
+            await self._snapshot(workspace, name_after(scope.turn_id))
+            await self._tell_changed(scope, workspace)
         return result
 
     async def _tell_changed(self, scope: Scope, workspace: Path) -> None:

@@ -1,12 +1,14 @@
 """What a conversation's model calls took: counted with the record of each answer, so once."""
 
-from datetime import timedelta
+import time
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.models.port import Usage
+
+DAY = 86_400
 
 
 class Tally(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -43,7 +45,7 @@ class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def utc_day(days: int = 0) -> str:
     """The day in UTC, or the one so many days later."""
-    return f"{ambient.utc(ambient.now()) + timedelta(days=days):%Y-%m-%d}"
+    return time.strftime("%Y-%m-%d", time.gmtime(ambient.now() + days * DAY))
 
 
 def count_reply(spent: Spent, turn: str, usage: Usage) -> Spent:
