@@ -147,3 +147,10 @@ class LoopResult(Struct, frozen=True, kw_only=True):
     finish: Literal["stop", "limit", "error", "cut", "stuck", "spent", "planned"] = "stop"
     why: str = ""
     plan: Plan | None = None
+
+    def to_turn(self) -> TurnResult:
+        """What a turn ends with whose loop went so."""
+        finish: Literal["stop", "limit", "error"] = "stop"
+        if self.finish in ("limit", "spent", "error"):
+            finish = "error" if self.finish == "error" else "limit"
+        return TurnResult(text=self.text, messages=self.messages, finish=finish)

@@ -15,7 +15,7 @@ from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.executor import react, sum_up
 from agent_core.orchestration.fitting import keep_view, make_window
 from agent_core.orchestration.guarding import check_request
-from agent_core.orchestration.planned import PlannedTurn, make_result
+from agent_core.orchestration.planned import PlannedTurn
 from agent_core.orchestration.planner import draft
 from agent_core.orchestration.routes.routing import choose_route
 from agent_core.phrases import phrase
@@ -84,7 +84,7 @@ async def _direct(
         done = spell.messages
         spell = await sum_up(scope.child("spent"), brief, hands, history, list(done), window)
     if spell.finish != "stuck":
-        return keep_view(make_result(spell), history, window)
+        return keep_view(spell.to_turn(), history, window)
     scope.emit(StatusShown(text=f"Stuck: {spell.why}."), "stuck")
     thread = settle_messages(spell.messages)
     failed = (*history, *thread)

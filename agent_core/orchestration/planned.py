@@ -268,7 +268,7 @@ class PlannedTurn:
             case _:
                 try:
                     check = scope.child("check")
-                    return await verify(check, step, make_result(spell), brief, self._hands)
+                    return await verify(check, step, spell.to_turn(), brief, self._hands)
                 except Cut:
                     return None
 
@@ -313,15 +313,7 @@ class PlannedTurn:
             ended = await write_answer(
                 scope, self._brief, self._hands, self._history, messages, self._window
             )
-            return make_result(ended)
+            return ended.to_turn()
         except (ModelFailed, TimedOut, BudgetExceeded) as error:
             scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
             return TurnResult(text="", messages=tuple(messages), finish="error")
-
-
-def make_result(spell: LoopResult) -> TurnResult:
-    """What a turn ends with whose loop went so."""
-    finish: Literal["stop", "limit", "error"] = "stop"
-    if spell.finish in ("limit", "spent", "error"):
-        finish = "error" if spell.finish == "error" else "limit"
-    return TurnResult(text=spell.text, messages=spell.messages, finish=finish)

@@ -14,7 +14,7 @@ from gateway.conversation.slots import Slots
 from gateway.conversation.spawn import Spawn
 from gateway.conversation.unsaved import RefusedCommit, Unsaved
 from gateway.declaration import Env
-from gateway.delivery.pace import Pace, Paces, SendGate, SignBudget
+from gateway.delivery.pace import FIRST_SIGN, Delay, Pace, Paces, SendGate, SignBudget
 from gateway.jobs_port import JobPorts
 from gateway.messages import Conversation, Sender
 from gateway.ports import Accept, Adapter
@@ -155,9 +155,14 @@ class Services:
     """Tells people that their work cannot be committed at the moment; None: nobody is told."""
     slots: Slots = field(default_factory=Slots)
     threads: RecentThreads = field(default_factory=RecentThreads)
+    first_signs: Delay = field(init=False)
+    """Calls that are due when a turn without a view has to show that it is worked at."""
     _gates: dict[str, SendGate] = field(default_factory=dict)
     _signs: dict[tuple[str, str], SignBudget] = field(default_factory=dict)
     _paces: Paces = field(default_factory=Paces)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "first_signs", Delay(self.spawn, FIRST_SIGN))
 
     def gate(self, platform: str) -> SendGate:
         """The gate of first sends of a platform's account."""

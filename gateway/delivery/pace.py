@@ -1,16 +1,23 @@
 """How fast one chat may be written to: learned from the platform, free until it says no."""
 
 import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
 from itertools import islice
 from typing import TypeAlias
 
 from agent_core import ambient
 
 MAX_IN_FLIGHT = 32
+Spawning: TypeAlias = Callable[[Callable[[], Coroutine[object, object, None]], str], None]
+"""Runs something of this name beside the rest."""
 Chat: TypeAlias = tuple[str, str, str, str]
 """Platform, account, workspace, channel."""
 FEW = 512
 """Paces that are kept without a look at whether they still matter."""
+FIRST_SIGN = 0.4
+"""Seconds after which a turn without a view is shown as being worked at: people expect it within
+1."""
 MARKED_AHEAD = 3
 """Places in a gate's line whose marks are written: the one that sends and those behind it."""
 
@@ -173,3 +180,28 @@ class SendGate:
                 if self._impatient < MAX_IN_FLIGHT:
                     ticket.impatient = True
                     self._impatient += 1
+
+
+class Delay:
+    """Makes calls the same time after each was asked for, by one task while any is due: a task
+    for each would cost a message more than most that is done for it. No call may raise."""
+
+    def __init__(self, spawn: Spawning, seconds: float) -> None:
+        self._spawn, self._seconds = spawn, seconds
+        self._due: deque[tuple[float, Callable[[], None]]] = deque()
+
+    def add(self, call: Callable[[], None]) -> None:
+        """Make this call once its time has gone by."""
+        idle = not self._due
+        self._due.append((ambient.monotonic() + self._seconds, call))
+        if idle:
+            self._spawn(self._run, "delay")
+
+    async def _run(self) -> None:
+        while self._due:
+            at, call = self._due[0]
+            if (left := at - ambient.monotonic()) > 0:
+                await ambient.wait(left)
+                continue
+            self._due.popleft()
+            call()

@@ -449,7 +449,9 @@ class TurnkeeperAgent:
         workspace = self._folder / os.path.basename(brief.workspace)
         brief = replace(brief, workspace=str(workspace))
         box = hands.toolbox.show_more(brief.more, hands.toolbox.barred)
-        hands, history = replace(hands, toolbox=box), recent(history, brief.most_messages)
+        hands = replace(hands, toolbox=box)
+        if brief.most_messages:
+            history = recent(history, brief.most_messages)
         if brief.mentions and not past:
             brief = await add_mentions(scope, brief, self.servers)
         try:

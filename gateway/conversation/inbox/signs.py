@@ -12,27 +12,34 @@ from gateway.ports import Working
 
 log = logging.getLogger("turnkeeper.signs")
 
-FIRST_SIGN, NEXT_SIGN = 0.4, 4.0
-"""Seconds after which a turn without a view is shown as being worked at, and after which again:
-people expect it within 1, Telegram shows it for 5."""
+NEXT_SIGN = 4.0
+"""Seconds after which a turn is shown again as being worked at: Telegram shows it for 5."""
 LOOK_AGAIN = 0.5
 """Seconds after which it is looked whether a sign that stands has to go, or whether there is room
 for one."""
 
 
 def show_work(state: ConversationState, services: Services, open_turn: OpenTurn) -> None:
-    """From now on and until something of the turn is seen, show that it is worked at."""
-    adapter = state.adapter
-    if isinstance(adapter, Working) and open_turn.row.firing is None:
-        services.spawn(partial(_show_work, state, services, adapter, open_turn), "working")
+    """Show that the turn is worked at, if nothing of it is seen soon and until something is."""
+
+    def begin() -> None:
+        adapter = state.adapter
+        if _is_needed(state, open_turn) and isinstance(adapter, Working):
+            services.spawn(partial(_show_work, state, services, adapter, open_turn), "working")
+
+    if open_turn.row.firing is None:
+        services.first_signs.add(begin)
+
+
+def _is_needed(state: ConversationState, open_turn: OpenTurn) -> bool:
+    return state.active is open_turn and not state.outbox.has_shown(open_turn.id)
 
 
 async def _show_work(
     state: ConversationState, services: Services, adapter: Working, open_turn: OpenTurn
 ) -> None:
     message, stands = open_turn.row.message, False
-    await ambient.wait(FIRST_SIGN)
-    while state.active is open_turn and not state.outbox.has_shown(open_turn.id):
+    while _is_needed(state, open_turn):
         room = stands or services.take_sign(state.conversation)
         if room and not stands:
             try:
