@@ -38,7 +38,7 @@ from gateway.roles import Role, at_least
 from gateway.store.rows import Changes, InboxRow, OutboxRow, Thread, TurnRow
 from gateway.texts import Key, say
 from gateway.texts.languages import Texts
-from gateway.views import View
+from gateway.views import ActivityNote, View
 
 Change = Callable[[TurnRow], TurnRow]
 Pressed: TypeAlias = ButtonPressed | FormSubmitted
@@ -261,17 +261,17 @@ class FiredTurns(Struct, frozen=True, kw_only=True):
 
 
 class EventHandler(Struct, frozen=True, kw_only=True):
-    """Shows the events of one type, each as a view of its own."""
+    """Shows the events of one type, each as a view of its own or below the tool lines."""
 
     kind: type[Struct]
     fold: FoldEvent
 
 
-def on_event(kind: type[E], show: Callable[[E, str], View]) -> EventHandler:
-    """Let `show` make a view of each event of a type, in the turn's language. It is pure: the
-    same views come of the same records."""
+def on_event(kind: type[E], show: Callable[[E, str], View | ActivityNote]) -> EventHandler:
+    """Let `show` make a view of each event of a type, in the turn's language, or what stands below
+    the tool lines. It is pure: the same views come of the same records."""
 
-    def fold_event(event: AgentEvent, language: str) -> View:
+    def fold_event(event: AgentEvent, language: str) -> View | ActivityNote:
         assert isinstance(event, kind)
         return show(event, language)
 

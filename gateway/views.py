@@ -79,12 +79,22 @@ class ToolLine(Struct, frozen=True, kw_only=True):
 
 
 class Activity(Struct, frozen=True, kw_only=True, tag_field="kind", tag="activity"):
-    """What the agent does: tool lines, in order; `words` are what it said between them."""
+    """What the agent does: tool lines, in order; `words` are what it said between them. `note`:
+    what came of it all, with the `buttons` for that."""
 
     lines: tuple[ToolLine, ...]
     words: str = ""
+    note: str = ""
     language: str = ""
     doubt: str = ""
+    buttons: tuple["Button", ...] = ()
+
+
+class ActivityNote(Struct, frozen=True, kw_only=True):
+    """What a feature adds below the tool lines."""
+
+    note: str
+    buttons: tuple["Button", ...] = ()
 
 
 class ProposalLine(Struct, frozen=True, kw_only=True):

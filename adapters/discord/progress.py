@@ -42,15 +42,17 @@ def activity(view: Activity) -> tuple[bytes, ...]:
     words = next(iter(parts(_clip(view.words.strip(), WORDS, view.language))), "")
     speaking = {line.call_id for line in [line for line in view.lines if line.output][-OUTPUTS:]}
     lines = [_line(line, view.language, shown=line.call_id in speaking) for line in view.lines]
-    room = LIMIT - utf16(words) - 100
+    note = f"-# {plain(_clip(_line_of(view.note), WORDS, view.language))}" if view.note else ""
+    room = LIMIT - utf16(words) - utf16(note) - 100
     first = len(lines)
     while first and room >= utf16(lines[first - 1]) + 1:
         first -= 1
         room -= utf16(lines[first]) + 1
     before = f"-# {_earlier(first, view.language)}" if first else ""
-    shown = ["\n".join(filter(is_visible, (words, before, *lines[first:])))]
+    shown = ["\n".join(filter(is_visible, (words, before, *lines[first:], note)))]
     live = any(line.state == "running" for line in view.lines)
-    return messages(shown, stopper(view.language) if live else (), quiet=True)
+    below = stopper(view.language) if live else buttons(view.buttons)
+    return messages(shown, below, quiet=True)
 
 
 def plan(view: PlanView) -> tuple[bytes, ...]:

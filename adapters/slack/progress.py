@@ -87,9 +87,11 @@ def activity(view: Activity) -> tuple[bytes, ...]:
         chunks.append(step(name, title, status, output))
         summary = f"{LINE_MARKS[line.state]} {title}"
     live = any(line.state == "running" for line in shown)
-    stream = None if earlier or not shown else StreamChunks(chunks=tuple(chunks), live=live)
-    stop = stopper(language) if live else ()
-    return (message([*blocks, *stop], clip(summary, SUMMARY), stream),) if blocks else ()
+    blocks += [footnote(_cut(view.note, WORDS, language))] if view.note else []
+    streamed = bool(shown) and not earlier and not view.note
+    stream = StreamChunks(chunks=tuple(chunks), live=live) if streamed else None
+    below = stopper(language) if live else buttons(view.buttons)
+    return (message([*blocks, *below], clip(summary, SUMMARY), stream),) if blocks else ()
 
 
 def _outputs(lines: Sequence[ToolLine], language: str) -> list[str]:

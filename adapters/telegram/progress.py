@@ -52,8 +52,8 @@ def activity(view: Activity, *, rich: bool) -> tuple[bytes, ...]:
     if rich:
         blocks = _activity_blocks(view)
         if fits(blocks):
-            return (rich_message(blocks, quiet=True),)
-    return messages([_activity_text(view)], quiet=True)
+            return (rich_message(blocks, keyboard(view.buttons), quiet=True),)
+    return messages([_activity_text(view)], keyboard(view.buttons), quiet=True)
 
 
 def plan(view: PlanView, *, rich: bool) -> tuple[bytes, ...]:
@@ -84,12 +84,13 @@ def _activity_text(view: Activity) -> Marked:
         words = Marked(clipped)
     speaking = {line.call_id for line in [line for line in view.lines if line.output][-OUTPUTS:]}
     lines = [_line(line, view.language, shown=line.call_id in speaking) for line in view.lines]
-    room = LIMIT - words.size - 60
+    note = Marked(clip(view.note, WORDS, view.language))
+    room = LIMIT - words.size - note.size - 60
     first = len(lines)
     while first and room >= lines[first - 1].size + 1:
         first -= 1
         room -= lines[first].size + 1
-    return join_texts([words, Marked(_earlier(first, view.language)), *lines[first:]])
+    return join_texts([words, Marked(_earlier(first, view.language)), *lines[first:], note])
 
 
 def _line(line: ToolLine, language: str, *, shown: bool) -> Marked:
@@ -116,7 +117,13 @@ def _activity_blocks(view: Activity) -> tuple[Block, ...]:
         folded = [Block(type="pre", text=output)] if output else []
         lines.append(details(text, folded) if folded else paragraph(text))
     earlier = _earlier(len(view.lines) - len(lines), view.language)
-    return (*words, *([paragraph(earlier)] if earlier else []), *reversed(lines))
+    note = clip(view.note, WORDS, view.language)
+    return (
+        *words,
+        *([paragraph(earlier)] if earlier else []),
+        *reversed(lines),
+        *([paragraph(note)] if note else []),
+    )
 
 
 def _line_text(line: ToolLine, language: str) -> RichText:

@@ -47,6 +47,7 @@ from gateway.store.rows import (
 )
 from gateway.texts import say
 from gateway.views import (
+    Activity,
     Card,
     Notice,
     ReplyView,
@@ -197,7 +198,7 @@ class ConversationState:
         self.row = replace(
             self.row, rev=self.row.rev + 1, position=self.row.position + (1 if new else 0)
         )
-        if isinstance(view, Notice) and any(one.token for one in view.buttons):
+        if isinstance(view, Notice | Activity) and any(one.token for one in view.buttons):
             self.row = replace(self.row, offered=key)
         return self.outbox.want(
             OutboxRow(

@@ -67,6 +67,7 @@ from gateway.messages import button_token, turn_token
 from gateway.texts import Key, say
 from gateway.views import (
     Activity,
+    ActivityNote,
     ApprovalCard,
     Button,
     CardState,
@@ -85,8 +86,8 @@ from gateway.views import (
     awaits_answer,
 )
 
-FoldEvent: TypeAlias = Callable[[AgentEvent, str], View]
-"""Makes of an event, in a language, a view of its own. Pure."""
+FoldEvent: TypeAlias = Callable[[AgentEvent, str], View | ActivityNote]
+"""Makes of an event, in a language, a view of its own, or what stands below tool lines. Pure."""
 EventFolds: TypeAlias = Mapping[type[Struct], tuple[str, FoldEvent]]
 """What features show of events, by the event's type; the name begins those of the views."""
 OWN_EVENTS: frozenset[type] = frozenset(
@@ -212,7 +213,11 @@ class ViewFold:
                 return self._course(apply_plan_event(self.course, event))
             case event if known := self.events.get(type(event)):
                 name, fold_event = known
-                return self._set(f"{name}:{record.key}", fold_event(event, self.language), True)
+                made = fold_event(event, self.language)
+                if isinstance(made, ActivityNote):
+                    view = with_(self._activity(), note=made.note, buttons=made.buttons)
+                    return self._set("activity", view)
+                return self._set(f"{name}:{record.key}", made, True)
             case _:
                 return ()
 

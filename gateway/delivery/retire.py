@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from gateway.texts import Key, say
-from gateway.views import Fate, Notice, PlanView, SaidView, View
+from gateway.views import Activity, Fate, Notice, PlanView, SaidView, View
 
 
 def retire_plan(key: Key, **values: object) -> Callable[[View], View]:
@@ -20,8 +20,8 @@ def retire_plan(key: Key, **values: object) -> Callable[[View], View]:
 
 
 def drop_buttons(view: View) -> View:
-    """Make a notice one that offers nothing any more."""
-    return replace(view, buttons=()) if isinstance(view, Notice) else view
+    """Make a notice, or what was done, one that offers nothing any more."""
+    return replace(view, buttons=()) if isinstance(view, Notice | Activity) else view
 
 
 def fold_said(fate: Fate) -> Callable[[View], View]:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from tests.fakes.discord_server import DiscordServer
 from tests.fakes.model_server import Call, Say
+from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.slack_server import SlackServer
 from tests.fakes.telegram_server import TelegramServer
 from tests.stories.plan_rig import ASK
@@ -78,6 +79,14 @@ async def a_plan_of_three_steps(s: Surface) -> None:
     await s.shows("There you are.")
 
 
+async def commands_that_change_files(s: Surface) -> None:
+    call = Call("run_command", '{"command": "echo one > a.txt"}')
+    s.answers(Work=[call, Say("Worked.")])
+    await s.say("Work")
+    await s.shows("Worked.")
+    await s.shows("Changed files: a.txt.")
+
+
 TURNS: dict[str, tuple[Tell, int, int]] = {
     "an answer": (an_answer, 1, 0),
     "an answer after three tools": (tools_that_need_no_word, 2, 0),
@@ -87,6 +96,8 @@ TURNS: dict[str, tuple[Tell, int, int]] = {
 }
 """What is told -> how, the most messages, and the presses that it takes. Rings: one for what waits
 for an answer, one for the answer."""
+CONTAINED = {"commands that change files": (commands_that_change_files, 2, 0)}
+"""The same where a sandbox contains commands."""
 
 
 def count(s: Surface, presses: int) -> Noise:
@@ -120,11 +131,11 @@ def server_of(s: Surface) -> TelegramServer | DiscordServer | SlackServer:
             return s.rig.telegram
 
 
-async def tell(on: str, told: str, folder: Path) -> Noise:
-    tell_it, _, presses = TURNS[told]
+async def tell(on: str, told: str, folder: Path, **settings: str) -> Noise:
+    tell_it, _, presses = (TURNS | CONTAINED)[told]
     async with living(folder) as rig:
         surface = SURFACES[on](rig)
-        await surface.open()
+        await surface.open(**settings)
         try:
             await tell_it(surface)
             await surface.settle()
@@ -148,21 +159,32 @@ async def test_a_turn_is_as_loud_as_the_table_says(
     on: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick(monkeypatch)
-    for told, (_, messages, presses) in TURNS.items():
+    for told in TURNS:
         (folder := tmp_path / told.replace(" ", "-")).mkdir()
-        noise = await tell(on, told, folder)
-        assert noise.messages <= messages and noise.rings <= 1 + presses or on == "slack", (
-            told,
-            noise,
-        )
-        if os.environ.get("GOLDENS") == "write":
-            line = next(
-                one for one in TABLE.read_text().splitlines() if one.startswith(f"| {told} |")
-            )
-            cells = line.strip("| ").split(" | ")
-            cells[1 + list(SURFACES).index(on)] = str(noise)
-            TABLE.write_text(TABLE.read_text().replace(line, f"| {' | '.join(cells)} |"))
-        assert read_table()[told, on] == str(noise)
+        hold_to_table(on, told, await tell(on, told, folder))
+
+
+@NEEDS_BWRAP
+@pytest.mark.parametrize(
+    "on", [pytest.param(on, marks=pytest.mark.pick("contained")) for on in SURFACES]
+)
+async def test_so_it_is_where_commands_are_contained(
+    on: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    for told in CONTAINED:
+        hold_to_table(on, told, await tell(on, told, tmp_path, SANDBOX_PROVIDER="bwrap"))
+
+
+def hold_to_table(on: str, told: str, noise: Noise) -> None:
+    _, messages, presses = (TURNS | CONTAINED)[told]
+    assert noise.messages <= messages and noise.rings <= 1 + presses or on == "slack", (told, noise)
+    if os.environ.get("GOLDENS") == "write":
+        line = next(one for one in TABLE.read_text().splitlines() if one.startswith(f"| {told} |"))
+        cells = line.strip("| ").split(" | ")
+        cells[1 + list(SURFACES).index(on)] = str(noise)
+        TABLE.write_text(TABLE.read_text().replace(line, f"| {' | '.join(cells)} |"))
+    assert read_table()[told, on] == str(noise)
 
 
 @pytest.mark.parametrize(

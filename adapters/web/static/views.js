@@ -17,7 +17,8 @@ const DRAW = {
   report: (view, html) => make("article", { class: "report", "aria-label": say("report") },
     view.title && make("h2", { dir: "auto" }, view.title), code(safe(html)), view.note && make("p", { class: "note" }, view.note)),
   activity: (view, html) => make("div", { class: "activity" }, html && safe(html),
-    view.lines.length && make("ul", { "aria-label": say("what_was_done") }, ...view.lines.map(line))),
+    view.lines.length && make("ul", { "aria-label": say("what_was_done") }, ...view.lines.map(line)),
+    view.note && make("p", { class: "note" }, view.note), ...buttons(view, false)),
   approval: (view, html, { calls, decided }) => decided ? settled(view, calls, decided)
     : card(view, "approval", say(view.proposals.length === 1 ? "ask_one" : "ask_many", { n: view.proposals.length }),
       view.asker && make("p", { class: "faint" }, say("asked_by", { name: view.asker })), ...view.proposals.map((one, index) => proposal(one, index, calls[index])),
@@ -125,7 +126,7 @@ function file(one) {
 }
 
 function buttons(view, withReason) {
-  const open = view.state === "open" || ["plan", "notice"].includes(view.kind);
+  const open = view.state === "open" || ["plan", "notice", "activity"].includes(view.kind);
   if (!open || !view.buttons.length) return [];
   const reason = make("textarea", { class: "field", rows: 1, "data-keep": "reason", "aria-label": say("reason") });
   const row = make("div", { class: "buttons" }), stays = view.kind === "choice" && !view.question; // it asks nothing: its buttons can be pressed again

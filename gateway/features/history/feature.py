@@ -8,15 +8,15 @@ from gateway.features.history.presses import press
 from gateway.features.history.undo import begin_again
 from gateway.messages import CommandGiven, MessageEdited, TurnPress, turn_token
 from gateway.texts import say
-from gateway.views import Button, Notice
+from gateway.views import ActivityNote, Button
 
 
-def make_notice(event: FilesChanged, language: str) -> Notice:
+def make_note(event: FilesChanged, language: str) -> ActivityNote:
     """What a turn changed, with a button that takes it back."""
     more = f" (+{event.more})" if event.more else ""
     text = say("files_changed", language, names=", ".join(event.paths) + more)
     restore = Button(label=say("turn_restore", language), token=turn_token(event.turn, "restore"))
-    return Notice(text=text, quiet=True, buttons=(restore,))
+    return ActivityNote(note=text, buttons=(restore,))
 
 
 FEATURE = Feature(
@@ -29,5 +29,5 @@ FEATURE = Feature(
     presses=(on_press(TurnPress, press),),
     inbounds=(on_inbound(MessageEdited, offer_again),),
     begins=(on_queued(CommandGiven, begin_again),),
-    events=(on_event(FilesChanged, make_notice),),
+    events=(on_event(FilesChanged, make_note),),
 )

@@ -35,6 +35,9 @@ WORDED = re.findall(r'"(\w+)"', re.findall(r"const WORDED = \[(.*)\];", SCRIPT)[
 TAG = re.compile(r"<[^>]+>")
 NUMBERED = re.compile(r"<ol>(.*?)</ol>", re.DOTALL)
 
+BUTTONED = ("plan", "notice", "activity")
+"""Kinds of views that have no state, and may bear buttons."""
+
 
 class Web(Surface):
     """The owner of the machine, with one page open."""
@@ -246,7 +249,7 @@ class Web(Surface):
         """What bears buttons: open cards, and plans."""
         views = sorted(self._views.values(), key=lambda one: one["position"])
         kinds = (one["view"] for one in views)
-        return [v for v in kinds if v.get("state") == "open" or v["kind"] in ("plan", "notice")]
+        return [v for v in kinds if v.get("state") == "open" or v["kind"] in BUTTONED]
 
     def _answers(self, state: str = "") -> Iterator[str]:
         for one in self._views.values():
@@ -279,6 +282,7 @@ class Web(Surface):
                     about = f"{MARKS[state]} {line['tool']} {line['summary']}".strip()
                     yield f"{about} ({word})" if word else about
                     yield indented(line["output"]) if line.get("output") else ""
+                yield indented(view["note"]) if view["note"] else ""
             case "approval":
                 if decided := shown.get("decided"):
                     yield decided["what"]
@@ -295,7 +299,7 @@ class Web(Surface):
                 mark = "✕ " if view.get("tone") == "error" else ""  # a colour of its own there
                 yield mark + (words or view.get("text", ""))
                 yield view.get("note", "")
-        if (is_open or view["kind"] in ("plan", "notice")) and view.get("buttons"):
+        if (is_open or view["kind"] in BUTTONED) and view.get("buttons"):
             yield " ".join(f"[{one['label']}]" for one in view["buttons"])
         if is_open and view["kind"] == "form":
             yield f"[{text_of('your_answer', self.language)}: ____] [{self._words['answer']}]"
