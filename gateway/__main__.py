@@ -100,7 +100,10 @@ class Gateway:
             await asyncio.to_thread(importlib.import_module, "gateway.wiring.assembly")
             from gateway.wiring import assembly
 
-            parts = self._parts = await assembly.assemble(self._settings, self._adapters, stack)
+            port = listening.getsockname()[1]
+            parts = self._parts = await assembly.assemble(
+                self._settings, self._adapters, stack, port
+            )
             page, gate = await self._page(parts, listening)
             hints, name = assembly.hints(parts), parts.hold_name()
             warm = _warm_imports(parts, asks=self._settings.discovery)
@@ -169,8 +172,9 @@ class Gateway:
 
         settings, port = self._settings, listening.getsockname()[1]
         secret, token = await web_secret(parts.services.store), settings.token or None
-        book, names = SessionBook(parts.services.store, parts.trail.note), settings.web_names
-        gate = RequestGate(secret, book, settings.host, port, names, token, parts.services.count)
+        book, names = SessionBook(parts.services.store, parts.trail.note), settings.page_names
+        count, redeem = parts.services.count, parts.redeem_page_link
+        gate = RequestGate(secret, book, settings.host, port, names, token, count, redeem)
         page = WebAdapter(parts.desk, gate, settings.home / "uploads", settings.outputs)
         self._adapters[page.platform] = page
         return page, gate

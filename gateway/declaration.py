@@ -12,6 +12,7 @@ from agent_core.config.declaration import (
 from agent_core.config.kinds import (
     MIN_SECRET,
     NO_WORDS,
+    ChatUrl,
     Choice,
     Json,
     Matching,
@@ -30,6 +31,7 @@ from agent_core.config.kinds import (
 __all__ = [
     "MIN_SECRET",
     "NO_WORDS",
+    "ChatUrl",
     "Choice",
     "Env",
     "Json",

@@ -323,5 +323,5 @@ class WebBackend(Protocol):
     def commands(self, sender: Sender) -> tuple[Offered, ...]:
         """The commands that the sender's role may give."""
 
-    def person(self, sender: Sender) -> Literal["admin", "user", "viewer"] | None:
-        """The sender's role, None for a stranger."""
+    async def find_role(self, sender: Sender) -> Literal["admin", "user", "viewer"] | None:
+        """The sender's role, None for a stranger. StoreFailed."""

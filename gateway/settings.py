@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
+from urllib.parse import urlsplit
 
 from agent_core.config import tables as agent
 from agent_core.sandboxes.e2b import settings as e2b
@@ -27,6 +28,7 @@ from gateway.accounts.slack import Slack, read_slack
 from gateway.accounts.telegram import Telegram, read_telegram
 from gateway.declaration import (
     NO_WORDS,
+    ChatUrl,
     Choice,
     Env,
     Matching,
@@ -116,6 +118,15 @@ WEB_NAMES = Setting(
     NO_WORDS,
     split_words,
     "names by which a proxy in front makes the page known; others are refused",
+)
+PUBLIC_URL = Setting(
+    "TURNKEEPER_PUBLIC_URL",
+    "",
+    ChatUrl(example="https://turnkeeper.example.org"),
+    "how people reach the page from elsewhere, through a proxy of yours, which is then served "
+    "under that name: the base of the links that `/link page` and `turnkeeper link` give. Not "
+    "set: they are good on the gateway's machine",
+    secret="password",
 )
 REDIS_URL = Setting(
     "REDIS_URL",
@@ -224,6 +235,7 @@ TABLES = merge_tables(
                 TOKEN,
                 CONNECTIONS,
                 WEB_NAMES,
+                PUBLIC_URL,
                 REDIS_URL,
                 REDIS_WITHOUT_LOG,
                 REPLICA_ID,
@@ -263,6 +275,7 @@ class Settings:
     token: str = field(repr=False)
     connections: int
     web_names: tuple[str, ...]
+    public_url: str
     telegram: Telegram | None
     discord: Discord | None
     slack: Slack | None
@@ -329,6 +342,16 @@ class Settings:
         """Only this machine reaches the page."""
         return self.host in LOOPBACK
 
+    @property
+    def page_names(self) -> tuple[str, ...]:
+        """The names by which the page is served besides its own address."""
+        public = urlsplit(self.public_url).netloc.rpartition("@")[2]
+        return (*self.web_names, public) if public else self.web_names
+
+    def link_base(self, port: int) -> str:
+        """What links to the page begin with, for people elsewhere where that is set."""
+        return f"{self.public_url}/" if self.public_url else self.url(port)
+
     def url(self, port: int) -> str:
         """The page's address, for people."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
@@ -343,6 +366,7 @@ def _read(env: Env, secrets: tuple[str, ...], known: tuple[str, ...]) -> Setting
         token=TOKEN.read(env),
         connections=CONNECTIONS.read(env),
         web_names=WEB_NAMES.read(env),
+        public_url=PUBLIC_URL.read(env),
         telegram=read_telegram(env),
         discord=read_discord(env),
         slack=read_slack(env),

@@ -54,6 +54,9 @@ class WebAdapter:
             *(web.get(f"/{name}", guard(self._gate, self._asset)) for name in ASSETS),
             # A link is used up by a visit: link checkers that send HEAD must not do so.
             web.get("/signin/{token}", guard(self._gate, self._sign_in), allow_head=False),
+            # Chats look at links: these sign in by a press.
+            web.get("/enter/{token}", guard(self._gate, self._ask_to_sign_in)),
+            web.post("/enter/{token}", guard(self._gate, self._sign_in_from_chat)),
             *self._api.routes,
             *session_routes(self._gate, self._streams),
         ]
@@ -127,6 +130,26 @@ class WebAdapter:
             person = await self._gate.redeem(request.match_info["token"], request.remote or "")
         except RequestRefused as refused:
             return _note_wait(refused, language) or _note("link_over", language, refused.status)
+        return await self._begin_session(request, person, language)
+
+    async def _ask_to_sign_in(self, request: web.Request) -> web.StreamResponse:
+        language = words.choose_language(request.headers.get("Accept-Language", ""))
+        page = web.Response(text=words.ask_to_sign_in(language), content_type="text/html")
+        page.headers["Referrer-Policy"] = "same-origin"  # else the press has no Origin to check
+        return page
+
+    async def _sign_in_from_chat(self, request: web.Request) -> web.StreamResponse:
+        language = words.choose_language(request.headers.get("Accept-Language", ""))
+        token = request.match_info["token"]
+        try:
+            person = await self._gate.redeem_from_chat(token, request.remote or "")
+        except RequestRefused as refused:
+            return _note_wait(refused, language) or _note("enter_over", language, refused.status)
+        return await self._begin_session(request, person, language)
+
+    async def _begin_session(
+        self, request: web.Request, person: str, language: str
+    ) -> web.StreamResponse:
         # Not a redirect: a strict cookie is not sent along when the link was on another site.
         note = _note("signed_in", language, 200, '<meta http-equiv="refresh" content="0; url=/">')
         note.set_cookie(

@@ -349,7 +349,7 @@ class Api:
         person = (await identify(self._gate, request)).person
         language = choose_language(request.headers.get("Accept-Language", ""))
         sender = Sender(platform="web", id=person, name=person, language=language)
-        role = self._desk.person(sender)
+        role = await self._desk.find_role(sender)
         if role is None:
             raise RequestRefused(
                 403, f"{person} may not use this gateway. Ask an admin to let you in."

@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import ipaddress
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
@@ -60,10 +60,17 @@ class Visitor(Struct, frozen=True, kw_only=True):
 
 Count: TypeAlias = Callable[[str], None]
 """Adds one to a counter of this name."""
+Redeem: TypeAlias = Callable[[str], Awaitable[str]]
+"""The person whose link from a chat this is, which is used up; "" if it is not good."""
 
 
 def count_nothing(name: str) -> None:
     """Where nobody asks for counters."""
+
+
+async def redeem_nothing(token: str) -> str:
+    """Where no chat gives links."""
+    return ""
 
 
 class RequestGate:
@@ -72,7 +79,7 @@ class RequestGate:
     `host` and `port` are what the server listens on; `names` the names (with a port unless it is
     ours or the scheme's) that people reach it by; `secret` signs sessions and links and is the
     same in every process that shares them, and so is `book`. `api_token` is the owner's bearer
-    token; `count` counts what was refused.
+    token; `count` counts what was refused; `redeem` knows the links that chats give.
     """
 
     def __init__(  # noqa: PLR0913 - a setting each
@@ -84,6 +91,7 @@ class RequestGate:
         names: Sequence[str] = (),
         api_token: str | None = None,
         count: Count = count_nothing,
+        redeem: Redeem = redeem_nothing,
     ) -> None:
         if len(secret) < 16:
             raise ValueError("the web secret needs at least 16 bytes")
@@ -96,6 +104,7 @@ class RequestGate:
         self._api_token = api_token
         self._loopback = is_loopback(host)
         self._attempts, self._count = FailedAttempts(), count
+        self._redeem_elsewhere = redeem
         self.cookie = f"turnkeeper_{port}"
 
     def check(self, method: str, headers: Mapping[str, str]) -> None:
@@ -171,6 +180,19 @@ class RequestGate:
                 address,
                 "This sign-in link was used already or is too old. Run `turnkeeper "
                 "link` for a new one.",
+            )
+        self._attempts.trust(address)
+        return person
+
+    async def redeem_from_chat(self, token: str, address: str = "") -> str:
+        """As `redeem`, for a link that somebody was given in a chat."""
+        self._check_pace(address)
+        person = await self._redeem_elsewhere(token)
+        if not person:
+            raise self._note_failure(
+                address,
+                "This sign-in link was used already or is too old. Write /link page in the chat "
+                "for a new one.",
             )
         self._attempts.trust(address)
         return person

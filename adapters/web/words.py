@@ -131,6 +131,12 @@ ENGLISH: dict[str, str] = {
     "link_over_title": "This link has expired",
     "link_over": "It was used, or it has expired. Run <code>turnkeeper link</code> where the "
     "gateway runs, and open the link it prints.",
+    "enter_title": "Sign in",
+    "enter": "Go on only if you asked for this link yourself, in a chat. It works once.",
+    "enter_button": "Sign in",
+    "enter_over_title": "This link has expired",
+    "enter_over": "It was used, or it has expired, or a newer one was made. Write <code>/link page"
+    "</code> in the chat for another.",
     "slow_down_title": "Too many wrong tries",
     "slow_down": "Wrong links or tokens came from your address. Wait a minute, then open a link "
     "that was not used yet.",
@@ -242,6 +248,13 @@ GERMAN: dict[str, str] = {
     "link_over_title": "Dieser Link gilt nicht mehr",
     "link_over": "Er wurde benutzt oder ist zu alt. Führen Sie <code>turnkeeper link</code> aus, "
     "wo das Gateway läuft, und öffnen Sie den Link, der dann erscheint.",
+    "enter_title": "Anmelden",
+    "enter": "Gehen Sie nur weiter, wenn Sie diesen Link selbst in einem Chat angefordert haben. "
+    "Er gilt einmal.",
+    "enter_button": "Anmelden",
+    "enter_over_title": "Dieser Link gilt nicht mehr",
+    "enter_over": "Er wurde benutzt, ist zu alt, oder es gibt einen neueren. Schreiben Sie im Chat "
+    "<code>/link page</code> für einen neuen.",
     "slow_down_title": "Zu viele falsche Versuche",
     "slow_down": "Von Ihrer Adresse kamen falsche Links oder Schlüssel. Warten Sie eine Minute "
     "und öffnen Sie dann einen Link, der noch nicht benutzt wurde.",
@@ -255,7 +268,9 @@ NOTE = """<!doctype html><html lang="{language}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">{head}<title>Turnkeeper</title>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/page.css"></head>
 <body class="note"><main><h1>{title}</h1>
-<p>{text}</p><p><a href="/">{open}</a></p></main></body></html>"""
+<p>{text}</p>{form}<p><a href="/">{open}</a></p></main></body></html>"""
+SIGN_IN = '<form method="post"><button class="good">{button}</button></form>'
+"""Sent to the address where the page stands."""
 
 
 def choose_language(accepted: str) -> str:
@@ -284,15 +299,22 @@ def _page(language: str) -> str:
     return FIELD.sub(lambda field: html.escape(fields[field[1]]), PAGE.read_text())
 
 
-def note(name: str, language: str, head: str) -> str:
-    """A page that only says something."""
+def note(name: str, language: str, head: str, form: str = "") -> str:
+    """A page that only says something; `form`: below that."""
     return NOTE.format(
         language=_choose_known(language),
         head=head,
         title=WORDS.say(f"{name}_title", language),
         text=WORDS.say(name, language),
+        form=form,
         open=WORDS.say("open_chat", language),
     )
+
+
+def ask_to_sign_in(language: str) -> str:
+    """A page with a button that signs in."""
+    form = SIGN_IN.format(button=WORDS.say("enter_button", language))
+    return note("enter", language, "", form)
 
 
 def _choose_known(language: str) -> str:

@@ -135,11 +135,13 @@ class Url(Struct, frozen=True, kw_only=True):
 class ChatUrl(Struct, frozen=True, kw_only=True):
     """An address that chats take for a button: http or https, a host with a dot, no path."""
 
+    example: str
+
     def __call__(self, text: str) -> str:
         """The address, without a slash at its end."""
         parts = urlsplit(Url()(text))
         if parts.path.strip("/") or parts.query or "." not in (parts.hostname or ""):
-            raise ValueError("write an address of its own, such as https://preview.example.org.")
+            raise ValueError(f"write an address of its own, such as {self.example}.")
         return text.rstrip("/")
 
 

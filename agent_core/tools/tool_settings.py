@@ -46,7 +46,7 @@ PREVIEW_HOST = Setting(
 PREVIEW_URL = Setting(
     "PREVIEW_PUBLIC_URL",
     "",
-    ChatUrl(),
+    ChatUrl(example="https://preview.example.org"),
     "how people reach that port from elsewhere, through a proxy of yours: an address of its own, "
     "with a host that nothing else uses, such as `https://preview.example.org`. It is the base of "
     "the buttons by which chats open apps and the browser. Not set: there are no such buttons, and "

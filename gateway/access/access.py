@@ -6,6 +6,7 @@ process writes there holds in all. A role found is kept for a few seconds: so lo
 may still know somebody who was put out. That somebody is unknown is never kept.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 
 from msgspec import Struct, json
@@ -24,6 +25,9 @@ from gateway.texts import Key
 CACHE_SECONDS = 5.0
 """Seconds that a role found in the directory is believed."""
 MAX_KEPT = 1024
+CHATS = ("telegram", "discord", "slack")
+PAGE_NAME = re.compile(r"[A-Za-z0-9@._-]{1,64}")
+"""What the page takes for a person's name."""
 
 LookUp = Callable[[str], Awaitable[bytes | None]]
 
@@ -48,6 +52,21 @@ class Accounts(Struct, frozen=True, kw_only=True):
     """One person's accounts: the document `accounts:<person>`."""
 
     keys: tuple[str, ...]
+
+
+def find_page_account(key: str) -> str:
+    """The name of the page's account that stands for the chat account `key`, "" if it can have
+    none."""
+    name = key.replace(":", ".", 1)
+    return name if PAGE_NAME.fullmatch(name) and find_chat_account(name) is not None else ""
+
+
+def find_chat_account(name: str) -> Sender | None:
+    """The chat account that the page's account `name` stands for."""
+    platform, _, person = name.partition(".")
+    if platform not in CHATS or not person:
+        return None
+    return Sender(platform=platform, id=person)
 
 
 class Access:
@@ -112,11 +131,22 @@ class Access:
         if self._look_up is None or fresh or named or highest:
             return self.role(sender)
         body = await self._look_up(f"person:{key}")
-        if body is None:
+        found = json.decode(body, type=LetIn).role if body is not None else None
+        if sender.platform == "web":
+            found = stronger(found, await self._learn_chat_role(sender.id))
+        if found is None:
             self.forget(key)
         else:
-            self.pair(key, json.decode(body, type=LetIn).role)
+            self.pair(key, found)
         return self.role(sender)
+
+    async def _learn_chat_role(self, name: str) -> Role | None:
+        """Of the page's account `name`: the role of the chat's one that it stands for, while they
+        are linked. What that has by a group is not known here."""
+        chat = find_chat_account(name)
+        if chat is None or chat.key not in await self.accounts(f"web:{name}"):
+            return None
+        return await self.learn(chat)
 
     def pair(self, key: str, role: Role) -> None:
         """From now on the person `key` has this role."""

@@ -48,10 +48,19 @@ class DirectoryLinking:
             return say("pair_locked" if locked else "pair_wrong", language)
         keys = await self._join(taken.key, by, taken.grants)
         if not keys:
-            return say("link_full", language, n=MAX_ACCOUNTS)
+            return self.say_full(language)
         log.info("linked", extra={"account": by, "with": taken.key})
         await self._note(by, "linked", taken.key)
         return say("linked", language, accounts=", ".join(key for key in keys if key != by))
+
+    async def adopt(self, key: str, other: str) -> bool:
+        """Link the account `other` with the account `key`, whose person stays; False if that has
+        too many. Once more changes nothing."""
+        return bool(await self._join(key, other, f"of.{key}"))
+
+    def say_full(self, language: str) -> str:
+        """That no further account can be linked."""
+        return say("link_full", language, n=MAX_ACCOUNTS)
 
     async def leave(self, sender: Sender) -> str:
         """Part this account from the others; what to tell the sender."""

@@ -62,6 +62,16 @@ class Linking(Protocol):
         """Part this account from the others; what to tell the sender."""
 
 
+class PageLinks(Protocol):
+    """How a person of a chat comes to the page."""
+
+    async def offer(self, sender: Sender) -> str:
+        """What to tell the sender: a link that signs in once, or why there is none."""
+
+    async def redeem(self, token: str) -> str:
+        """The person of the page whose link this is, used up by this; "" if it is not good."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPorts:
     """What the services need of the host that runs the sessions."""
@@ -133,6 +143,7 @@ class Services:
     pairing: Pairing | None = None
     hearing: Hearing | None = None
     linking: Linking | None = None
+    page_links: PageLinks | None = None
     vault: Vault | None = None
     ledger: Ledger | None = None
     """None: nothing is limited, so nothing is kept for all conversations together."""

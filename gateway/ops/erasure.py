@@ -58,6 +58,7 @@ _PLAIN = (
     "wrong:",
     "shown:",
     "linkshown:",
+    "pagelink:",
     "sessions:",
 )
 """How the names of documents begin that are one account's."""

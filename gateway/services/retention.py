@@ -141,9 +141,10 @@ def _is_empty(body: bytes, before: float) -> bool:
     return not msgspec.json.decode(body, type=_Accounts).keys
 
 
+_CODES = ("wrong:", "code:", "shown:", "linkcode:", "linkshown:", "pagelink:")
 _DOCUMENTS: tuple[tuple[str, Callable[[bytes, float], bool]], ...] = (
     ("quota:", _is_quota_past),
-    *((name, _is_past) for name in ("wrong:", "code:", "shown:", "linkcode:", "linkshown:")),
+    *((name, _is_past) for name in _CODES),
     ("accounts:", _is_empty),
 )
 """How the names of documents begin that are of no use one day, and how one is seen."""

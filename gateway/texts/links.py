@@ -5,6 +5,7 @@ from typing import Literal
 
 LinkKey = Literal[
     "app_shown", "app_open", "app_here", "browser_shown", "browser_watch", "browser_here",
+    "page_link", "page_link_here", "page_here",
 ]  # fmt: skip
 
 ENGLISH: dict[LinkKey, str] = {
@@ -15,6 +16,13 @@ ENGLISH: dict[LinkKey, str] = {
     "browser_watch": "Watch the browser",
     "browser_here": "The browser can be watched while it is open. Open it on the gateway's "
     "machine: {link}",
+    "page_link": "This link signs you in to the page as the same person, once, within 10 minutes. "
+    "Keep it to yourself: {link}",
+    "page_link_here": "This link signs you in to the page as the same person, once, within 10 "
+    "minutes. It opens on the gateway's machine only; an operator can change that with "
+    "TURNKEEPER_PUBLIC_URL. Keep it to yourself: {link}",
+    "page_here": "This account cannot be signed in to the page by a link. Write {/link page} to me "
+    "from Telegram, Discord or Slack.",
 }
 
 GERMAN: dict[LinkKey, str] = {
@@ -25,4 +33,11 @@ GERMAN: dict[LinkKey, str] = {
     "browser_watch": "Dem Browser zusehen",
     "browser_here": "Dem Browser kann man zusehen, solange er offen ist. Öffnen Sie es auf "
     "dem Rechner des Gateways: {link}",
+    "page_link": "Dieser Link meldet Sie auf der Seite als dieselbe Person an, einmal, innerhalb "
+    "von 10 Minuten. Geben Sie ihn niemandem: {link}",
+    "page_link_here": "Dieser Link meldet Sie auf der Seite als dieselbe Person an, einmal, "
+    "innerhalb von 10 Minuten. Er öffnet sich nur auf dem Rechner des Gateways; wer es betreibt, "
+    "kann das mit TURNKEEPER_PUBLIC_URL ändern. Geben Sie ihn niemandem: {link}",
+    "page_here": "Dieses Konto kann nicht mit einem Link auf der Seite angemeldet werden. "
+    "Schreiben Sie mir {/link page} aus Telegram, Discord oder Slack.",
 }

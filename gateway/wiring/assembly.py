@@ -20,6 +20,7 @@ from agent_core.settings import ModelSettings
 from agent_core.tools.send import FileStore
 from gateway.access.access import Access
 from gateway.access.linking import DirectoryLinking
+from gateway.access.page_links import DirectoryPageLinks
 from gateway.access.pairing import DirectoryPairing
 from gateway.access.policy import COMMAND_RIGHTS
 from gateway.conversation.host import Host
@@ -118,6 +119,11 @@ class Parts:
             lines.append(DEMO)
         return "\n".join(lines)
 
+    async def redeem_page_link(self, token: str) -> str:
+        """The person of the page whose link from a chat this is, "" if it is not good."""
+        pages = self.services.page_links
+        return await pages.redeem(token) if pages is not None else ""
+
     @property
     def desk(self) -> GatewayDesk:
         """What the page asks."""
@@ -151,7 +157,8 @@ class Parts:
                     f"{name!r} may not use the page. Add the name to WEB_ALLOWED_USERS, "
                     "WEB_ADMIN_USERS or WEB_VIEWER_USERS and start the gateway anew."
                 )
-            return f"{url}signin/{issue(name)}"
+            base = f"{self.settings.public_url}/" if self.settings.public_url else url
+            return f"{base}signin/{issue(name)}"
 
         live = control.Live(
             status=lambda: f"{self.about(url)}\n{self._state(health)}",
@@ -181,9 +188,10 @@ class Parts:
 
 
 async def assemble(
-    settings: Settings, adapters: Mapping[str, Adapter], stack: AsyncExitStack
+    settings: Settings, adapters: Mapping[str, Adapter], stack: AsyncExitStack, port: int
 ) -> Parts:
-    """Everything behind the adapters; `stack` closes it. SettingsError, StoreFailed."""
+    """Everything behind the adapters; `stack` closes it. `port`: where the page listens.
+    SettingsError, StoreFailed."""
     features = load_features(settings.plugins)
     models = await _models(settings)
     network = SandboxNetwork(models.tools.web.allowed)
@@ -210,6 +218,7 @@ async def assemble(
         ears=ears,
         retention=await make_retention(settings, store, trail),
         trail=trail,
+        base=settings.link_base(port),
     )
     host = Host(partial(_build_services, supplies), features)
     agent = host.services.agent
@@ -236,6 +245,7 @@ class Supplies(Struct, frozen=True, kw_only=True):
     ears: Ears | None
     retention: Retention
     trail: AuditTrail
+    base: str
 
 
 def _select_env(features: Features, settings: Settings) -> Env:
@@ -251,6 +261,9 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
     agent = _build_agent(supplies, jobs)
     instructions = OperatorInstructions(settings.home)
     instructions.load(settings.instructions)
+    linking, note = DirectoryLinking(store, supplies.trail.note), supplies.trail.note
+    public = bool(settings.public_url)
+    page_links = DirectoryPageLinks(lists, linking, store, note, supplies.base, public=public)
     return Services(
         store=store,
         adapters=supplies.adapters,
@@ -266,7 +279,8 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
         version=VERSION,
         slots=Slots(settings.turns_at_once),
         pairing=DirectoryPairing(store, lists, ports.deliver, supplies.trail.note),
-        linking=DirectoryLinking(store, supplies.trail.note),
+        linking=linking,
+        page_links=page_links,
         hearing=supplies.ears,
         ledger=agent.ledger,
         vault=agent.vault,

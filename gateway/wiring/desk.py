@@ -64,13 +64,13 @@ class GatewayDesk:
         """What changes from now on, in this process."""
         return self._host.services.feed.watch(conversation)
 
-    def person(self, sender: Sender) -> Role | None:
-        """As the access lists have it now."""
-        return self._host.services.access.role(sender)
+    async def find_role(self, sender: Sender) -> Role | None:
+        """By the access lists and the directory."""
+        return await self._host.services.access.learn(sender)
 
     def commands(self, sender: Sender) -> tuple[Offered, ...]:
         """Of the menu what the sender's role may give, in the sender's language."""
-        role = self.person(sender)
+        role = self._host.services.access.role(sender)
         allowed = RANKS[: RANKS.index(role) + 1] if role else ()
         return tuple(
             Offered(name=command.name, help=drop_marks(command.help(sender.language)))

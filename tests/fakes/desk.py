@@ -187,7 +187,7 @@ class FakeDesk:
     def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[Live]]:
         return self._watch(conversation)
 
-    def person(self, sender: Sender) -> Role | None:
+    async def find_role(self, sender: Sender) -> Role | None:
         return self.roles.get(sender.key)
 
     def commands(self, sender: Sender) -> tuple[Offered, ...]:

@@ -59,7 +59,7 @@ async def test_roles_are_those_in_force_now(tmp_path: Path, person: str, role: s
     life = Life(tmp_path)
     async with life.living():
         desk, sender = GatewayDesk(life.host), Sender(platform="test", id=person)
-        assert desk.person(sender) == role
+        assert await desk.find_role(sender) == role
         lists = {"test": AllowLists(admins=frozenset({person}))}
         life.services.access.replace_lists(lists, Policy())
-        assert desk.person(sender) == "admin"
+        assert await desk.find_role(sender) == "admin"

@@ -230,8 +230,11 @@ async def _link(call: Call) -> str:
         return say("link_private", call.language)
     if not call.words:
         return say("link_code", call.language, code=await linking.code_for(sender))
-    if call.words[0].lower() == "off":
-        return await linking.leave(sender)
+    match call.words[0].lower():
+        case "off":
+            return await linking.leave(sender)
+        case "page" if (pages := context.services.page_links) is not None:
+            return await pages.offer(sender)
     return await linking.enter(call.words[0], sender)
 
 
