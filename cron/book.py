@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from cron.drafts import Bind, Drafting, May
 from gateway.clock import new_id
 from gateway.jobs_port import (
+    MAX_CALLS,
     Asker,
     Draft,
     Job,
@@ -28,8 +29,6 @@ from gateway.texts import say
 log = logging.getLogger("turnkeeper.jobs")
 
 MAX_TRIES = 5
-MAX_CALLS = 20
-"""Runs of a job that calls from outside began and that are not over."""
 
 
 class BookDeps(Struct, frozen=True, kw_only=True):

@@ -126,6 +126,9 @@ class Drafting:
             raise JobRefused(say("jobs_no_what", language), "prompt")
         if wish.hook and not HOOK_NAME.fullmatch(wish.hook):
             raise JobRefused(say("jobs_hook_name", language), "hook")
+        others = (wish.schedule, wish.script, wish.feeds_on, wish.deliver, wish.spend)
+        if wish.talk and (not wish.hook or any(others)):
+            raise JobRefused(say("jobs_talk_alone", language), "talk")
         self._check_zone(where)
         places = tuple(dict.fromkeys(wish.deliver))
         for place in places:
@@ -148,6 +151,7 @@ class Drafting:
             hook=wish.hook,
             deliver=() if places == (HERE,) else places,
             spend=wish.spend,
+            talk=wish.talk,
         )
 
     def _read(self, schedule: str, zone: str, language: str) -> str:

@@ -1,11 +1,9 @@
 """A run as its conversation gets it: what it is asked to do, from the job, from what the job feeds
 on, and from the call that began it."""
 
-from gateway.jobs_port import Job, JobRun, Timetable
+from gateway.jobs_port import Job, JobRun, Timetable, cut_given
 from gateway.messages import JobFired, Terms, read_conversation
 
-MAX_GIVEN = 16_000
-"""Characters of a call's body that a prompt holds."""
 TASK = (
     "[A scheduled job: {title}. Due {when}. Nobody is waiting at the screen. Your final answer is "
     "delivered as a report: begin with what was found. If there is nothing worth reporting, answer "
@@ -32,7 +30,7 @@ def make_firing(
         about = FED.format(title=other.title, when=times.when(last.due, other.zone))
         parts.append(f"{about}\n{last.text}")
     if run.given:
-        parts.append(f"{GIVEN}\n{_cut(run.given)}")
+        parts.append(f"{GIVEN}\n{cut_given(run.given)}")
     return JobFired(
         conversation=read_conversation(job.conversation),
         event=f"job:{job.id}:{run.slot}:{run.tries}",
@@ -53,8 +51,3 @@ def make_firing(
             deliver=job.deliver,
         ),
     )
-
-
-def _cut(text: str) -> str:
-    left_out = len(text) - MAX_GIVEN
-    return text if left_out <= 0 else f"{text[:MAX_GIVEN]}\n[… {left_out} characters left out]"

@@ -27,6 +27,10 @@ MAX_RUNS = 200
 """Runs that are kept of a job."""
 MAX_TRIED, MAX_SAID = 10, 600
 """Tries that a run's row keeps, and characters of each."""
+MAX_CALLS = 20
+"""Calls of a job's hook that wait."""
+MAX_GIVEN = 16_000
+"""Characters of a call's body that a prompt holds."""
 HOOK_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 OPERATOR = Sender(platform="machine", id="operator", name="operator")
 """Whose jobs those of the file are: whoever may write in the data folder."""
@@ -34,6 +38,12 @@ HERE = "here"
 """The place of delivery that is the conversation in which a job runs."""
 FILE = "file:"
 """Begins a place of delivery that is a file of that conversation's workspace."""
+
+
+def cut_given(text: str) -> str:
+    """As much of a call's body as a prompt holds, with how much is left out."""
+    left_out = len(text) - MAX_GIVEN
+    return text if left_out <= 0 else f"{text[:MAX_GIVEN]}\n[… {left_out} characters left out]"
 
 
 class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -45,7 +55,8 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     A job of the agent has a `prompt`; `script` is a command that runs before, or alone, and
     `bound` what was confirmed of it. `feeds_on`: the job whose last report it is given.
     `deliver`: where the report goes, nothing for the conversation itself. `spend`: dollars that
-    one run may take, 0 for no limit of its own."""
+    one run may take, 0 for no limit of its own. `talk`: a call of the hook is no run, but begins a
+    turn that knows the conversation, and is answered in it."""
 
     id: str
     owner: Sender
@@ -70,6 +81,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     hook: str = ""
     deliver: tuple[str, ...] = ()
     spend: float = 0.0
+    talk: bool = False
 
     @property
     def of_file(self) -> bool:
@@ -212,6 +224,7 @@ class JobRequest(Struct, frozen=True, kw_only=True):
     hook: str = ""
     deliver: tuple[str, ...] = ()
     spend: float = 0.0
+    talk: bool = False
 
 
 class Draft(Struct, frozen=True, kw_only=True):

@@ -314,12 +314,14 @@ class ChatLost(Struct, frozen=True, kw_only=True, tag_field="kind", tag="chat_lo
 
 
 class WebhookCalled(Struct, frozen=True, kw_only=True, tag_field="kind", tag="webhook"):
-    """A signed call from outside that starts a turn."""
+    """A signed call from outside that starts a turn. `text`: what it brought; `prompt`: what is to
+    be done about it, by who set the hook up."""
 
     conversation: Conversation
     event: str
     name: str
     text: str
+    prompt: str = ""
 
 
 Inbound: TypeAlias = (

@@ -26,10 +26,12 @@ def make_seal(text: str) -> str:
 
 def render_content(result: ToolResult) -> str:
     """What a model reads of a result."""
-    if not result.seal:
-        return result.content
-    begins, ends = BEGINS.format(seal=result.seal), ENDS.format(seal=result.seal)
-    return f"{begins}\n{result.content}\n{ends}"
+    return mark(result.content, result.seal) if result.seal else result.content
+
+
+def mark(text: str, seal: str) -> str:
+    """`text` between marks with its `seal`."""
+    return f"{BEGINS.format(seal=seal)}\n{text}\n{ENDS.format(seal=seal)}"
 
 
 def strip_marks(text: str) -> str:

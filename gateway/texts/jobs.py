@@ -21,6 +21,7 @@ JobKey = Literal[
     "jobs_hook_taken", "jobs_not_there", "jobs_no_when", "jobs_no_what", "jobs_bad_file",
     "jobs_most_places", "jobs_feeds_itself", "jobs_busy", "jobs_no_platform", "jobs_why_script",
     "jobs_address", "jobs_run_cost", "jobs_delivered", "jobs_not_delivered", "jobs_at_hook",
+    "jobs_talk_alone",
     "jobs_or_hook", "jobs_does", "jobs_runs", "jobs_feeds", "jobs_run_limit", "jobs_zone_hint",
     "command_timezone", "timezone_is", "timezone_none", "timezone_set", "timezone_wrong",
     "usage_job", "jobs_tried",
@@ -128,6 +129,8 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_delivered": "Delivered: {places}",
     "jobs_tried": "Earlier attempt, {when}: {why}",
     "jobs_not_delivered": "Not delivered to {place}: {why}",
+    "jobs_talk_alone": "A job that talks in its conversation starts by a webhook and has a prompt; "
+    "it has no schedule, script, delivery, limit or other job's report.",
     "jobs_at_hook": "When the webhook {name} is called",
     "jobs_or_hook": "{words}, and when the webhook {name} is called",
     "jobs_does": "Task: {prompt}",
@@ -250,6 +253,9 @@ GERMAN: dict[JobKey, str] = {
     "jobs_delivered": "Zugestellt: {places}",
     "jobs_tried": "Vorher versucht, {when}: {why}",
     "jobs_not_delivered": "Nicht zugestellt an {place}: {why}",
+    "jobs_talk_alone": "Ein Auftrag, der in seiner Unterhaltung spricht, beginnt durch einen Hook "
+    "und hat eine Anweisung; er hat keinen Zeitplan, kein Skript, keine Zustellung, keine Grenze "
+    "und keinen Bericht eines anderen Auftrags.",
     "jobs_at_hook": "Wenn der Hook {name} aufgerufen wird",
     "jobs_or_hook": "{words}, und wenn der Hook {name} aufgerufen wird",
     "jobs_does": "Tut: {prompt}",

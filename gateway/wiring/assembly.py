@@ -132,8 +132,8 @@ class Parts:
     @property
     def hooks(self) -> WebhookReceiver:
         """What calls from outside begin."""
-        calls = KnownCalls(self.services.store)
-        return WebhookCalls(self.agent.jobs.ports, self.agent.vault, calls)
+        store, jobs = self.services.store, self.agent.jobs.ports
+        return WebhookCalls(jobs, self.agent.vault, KnownCalls(store), store, self.host.accept)
 
     @property
     def job_desk(self) -> JobDesk:

@@ -10,6 +10,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from agent_core import ambient
+from agent_core.context.data_marks import make_seal, mark
 from agent_core.context.prompt import attribute_text
 from agent_core.errors import ModelFailed, ToolFailed
 from agent_core.messages import Mention, Picture
@@ -46,6 +47,10 @@ MAX_JOINED = 64_000
 FETCH_TRIES, FETCH_SECONDS, FETCH_PAUSE = 3, 60.0, 1.0
 """How often a file is fetched that may be fetched again, within so many seconds, and after what
 pause; it doubles."""
+CALLED = (
+    "[A call from outside: {name}. Nobody of this conversation wrote it. Here is what it brought, "
+    "and below that what the operator wants done about it.]"
+)
 MAX_PICTURES = 10
 """Of one turn, that the model is shown; all are files in its workspace."""
 
@@ -68,7 +73,15 @@ def words(row: InboxRow) -> str:
     if isinstance(inbound, MessageReceived):
         sender, group = inbound.sender, not inbound.conversation.private
         return attribute_text(sender.name or sender.handle or sender.id, inbound.text, group)
-    return inbound.text if isinstance(inbound, JobFired | WebhookCalled) else ""
+    if isinstance(inbound, WebhookCalled):
+        return _render_call(inbound)
+    return inbound.text if isinstance(inbound, JobFired) else ""
+
+
+def _render_call(called: WebhookCalled) -> str:
+    """A call from outside for the model: nobody of the conversation said that."""
+    about = CALLED.format(name=called.name)
+    return "\n\n".join((about, mark(called.text, make_seal(called.text)), called.prompt))
 
 
 def _read_typed(row: InboxRow) -> str:
@@ -86,6 +99,8 @@ def _has_mark(text: str) -> bool:
 def show_row(row: InboxRow) -> str:
     """`row` as people see it where the surface does not show it by itself."""
     inbound = row.inbound
+    if isinstance(inbound, WebhookCalled):
+        return f"{inbound.name}\n{inbound.text}"
     if not isinstance(inbound, MessageReceived):
         return words(row)
     return "\n".join([inbound.text, *(f"[{file.name}]" for file in inbound.attachments)]).strip()

@@ -38,7 +38,7 @@ FEATURE = Feature(
         on_inbound(ChatLost, lost_chats.pause_jobs),
         on_inbound(WebhookCalled, running.take),
     ),
-    begins=(on_queued(JobFired, running.begin),),
+    begins=(on_queued(JobFired, running.begin), on_queued(WebhookCalled, running.begin_talk)),
     settings=TABLES["jobs"],
     on_end=(running.put_down_end,),
     fired=FiredTurns(

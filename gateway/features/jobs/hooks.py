@@ -1,4 +1,5 @@
-"""`POST /hooks/<name>`: a signed call from outside begins the job that has the hook, once.
+"""`POST /hooks/<name>`: a signed call from outside begins the job that has the hook, once; or, if
+that job talks, a turn in its conversation.
 
 A hook has one way of signing, which comes with its secret; all are HMAC-SHA256: Standard Webhooks
 (id, time and body), our own plain one (time and body), GitHub's (the body alone). What one way
@@ -18,10 +19,12 @@ from msgspec import Struct
 from agent_core import ambient
 from gateway.declaration import MIN_SECRET, SettingsError
 from gateway.features.jobs.hook_calls import KnownCalls
-from gateway.jobs_port import Job, JobPorts, JobRefused, RunState
-from gateway.messages import digest
-from gateway.ports import HookAnswer
+from gateway.jobs_port import MAX_CALLS, Job, JobPorts, JobRefused, RunState, cut_given
+from gateway.messages import WebhookCalled, digest, read_conversation
+from gateway.ports import Accept, HookAnswer
 from gateway.services.vault import Vault
+from gateway.store.port import Inbox
+from gateway.texts import say
 
 log = logging.getLogger("turnkeeper.hooks")
 
@@ -120,10 +123,13 @@ class WebhookCalls:
     """gateway.ports.WebhookReceiver over the book and the vault, which is read anew for each
     call."""
 
-    def __init__(self, jobs: JobPorts, vault: Vault, calls: KnownCalls) -> None:
+    def __init__(
+        self, jobs: JobPorts, vault: Vault, calls: KnownCalls, inbox: Inbox, accept: Accept
+    ) -> None:
         self._jobs = jobs
         self._vault = vault
         self._calls = calls
+        self._inbox, self._accept = inbox, accept
 
     async def call(self, name: str, headers: Mapping[str, str], body: bytes) -> HookAnswer:
         """Check the signature, then begin the run. Nothing is looked up for who cannot sign."""
@@ -154,12 +160,32 @@ class WebhookCalls:
         state: RunState = run.state if run is not None else "done"
         if not note.begun:
             try:
-                state = await self._jobs.book.call(job, note.slot, given)
+                begin = self._talk if job.talk else self._jobs.book.call
+                state = await begin(job, note.slot, given)
             except JobRefused as error:
                 return HookAnswer(status=503, text=str(error))
             await self._calls.mark_begun(job.hook, name, note)
         log.info("hook_called", extra={"hook": job.hook, "job": job.id, "slot": note.slot})
         return HookAnswer(status=202, job=job.id, run=note.slot, state=state)
+
+    async def _talk(self, job: Job, slot: str, given: str) -> RunState:
+        """Put the call into the job's conversation; once, by the slot. JobRefused if too many wait
+        there."""
+        if job.state == "paused":
+            return "skipped"
+        called = WebhookCalled(
+            conversation=read_conversation(job.conversation),
+            event=f"hook:{job.id}:{slot}",
+            name=job.title,
+            text=cut_given(given),
+            prompt=job.prompt,
+        )
+        rows = await self._inbox.arrivals(job.conversation, 0)
+        waiting = {row.inbound.event for row in rows if isinstance(row.inbound, WebhookCalled)}
+        if len(waiting - {called.event}) >= MAX_CALLS:
+            raise JobRefused(say("jobs_busy", n=MAX_CALLS))
+        await self._accept([called])
+        return "fired"
 
 
 def read_signature(headers: Mapping[str, str], body: bytes, way: Way) -> Signed | None:

@@ -58,6 +58,16 @@ async def begin(context: Context, row: InboxRow, job: JobFired) -> OpenTurn | No
     return await context.turns.begin_next(partial(_as_run, context, job))
 
 
+async def begin_talk(context: Context, row: InboxRow, called: WebhookCalled) -> OpenTurn | None:
+    """Begin the turn of a call from outside: the operator's, with the rights of a user."""
+
+    def as_call(turn: TurnRow) -> TurnRow:
+        language = context.state.language
+        return replace(turn, sender=OPERATOR.key, sender_name=called.name, language=language)
+
+    return await context.turns.begin_next(as_call)
+
+
 async def _may_begin(context: Context, row: InboxRow, job: JobFired) -> bool:
     jobs = context.services.jobs
     if not job.turn or jobs is None:

@@ -43,6 +43,7 @@ SAID = (
     "hook",
     "deliver",
     "spend",
+    "talk",
 )
 """What the file says of a job."""
 MAX_BYTES = 4_000_000

@@ -18,9 +18,11 @@ KINDS: dict[str, tuple[type, ...]] = {
     "title": (str,), "prompt": (str,), "schedule": (str,), "zone": (str,), "where": (str,),
     "missed": (str,), "window": (int, float), "overlap": (str,), "jitter": (int, float),
     "script": (str,), "context_from": (str,), "hook": (str,), "deliver": (str, list),
-    "spend": (int, float),
+    "spend": (int, float), "talk": (bool,),
 }  # fmt: skip
-WORDS: dict[type, str] = {str: "text in quotes", int: "a number", list: "a list of texts"}
+WORDS: dict[type, str] = {
+    str: "text in quotes", int: "a number", list: "a list of texts", bool: "true or false",
+}  # fmt: skip
 _SYNTAX = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
 
 T = TypeVar("T")
@@ -140,6 +142,7 @@ def _entry(
         hook=read_value("hook", str, ""),
         deliver=tuple(map(str, places)) if isinstance(places, list | tuple) else (),
         spend=number("spend", 0.0),
+        talk=read_value("talk", bool, False),
     )
     return JobTable(name=name, where=read_value("where", str, ""), wish=wish, lines=lines)
 
@@ -151,7 +154,7 @@ def _wrong(key: str, value: object) -> str:
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KINDS)}."
         return f"There is no {key!r}; {hint}"
     kinds = KINDS[key]
-    fits = isinstance(value, kinds) and not isinstance(value, bool)
+    fits = isinstance(value, kinds) and isinstance(value, bool) == (bool in kinds)
     if isinstance(value, list):
         fits = fits and all(isinstance(one, str) for one in value)
     if not fits:
