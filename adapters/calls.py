@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from gateway.moment_texts import map_words
 from gateway.texts import say
 from gateway.texts.call_lines import read_arguments, summarize_call
 from gateway.texts.signs import name_signs, visible
@@ -111,7 +112,7 @@ def fold_decided(view: ApprovalCard) -> DecidedLine:
         what = say("calls_of", language, n=len(calls))
     else:
         what = ", ".join(summarize_call(one.tool, one.arguments, language) for one in calls)
-    outcome = " ".join(visible(view.outcome).split())
+    outcome = " ".join(map_words(view.outcome, visible).split())
     return DecidedLine(what=f"{CARD_MARKS[view.state]} {what}", outcome=outcome)
 
 

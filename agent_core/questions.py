@@ -111,11 +111,21 @@ class Approval(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approva
     """Seconds until the question expires; 0: the session's default."""
 
 
+class TimeSpan(Struct, frozen=True, kw_only=True):
+    """Characters of a text, from `start` up to `end`, that tell the moment `at` (seconds since
+    1970)."""
+
+    at: int
+    start: int
+    end: int
+
+
 class Decision(Struct, frozen=True, kw_only=True, tag_field="kind", tag="decision"):
     """Which of these? `lead` and `hints`: what else is said above and below the text, in the
     person's language. `labels`: what options are called in it, where they are ours.
     `first`: how the first option stands out, where it does something that the others do not.
-    `free`: words of one's own are an answer too."""
+    `free`: words of one's own are an answer too. `times`: the moments that the text tells, in
+    order."""
 
     text: str
     options: tuple[str, ...]
@@ -125,6 +135,7 @@ class Decision(Struct, frozen=True, kw_only=True, tag_field="kind", tag="decisio
     lead: tuple[Phrase, ...] = ()
     labels: dict[str, Phrase] = {}
     free: bool = False
+    times: tuple[TimeSpan, ...] = ()
 
 
 class Input(Struct, frozen=True, kw_only=True, tag_field="kind", tag="input"):

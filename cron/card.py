@@ -2,9 +2,10 @@
 
 from msgspec import Struct
 
+from gateway.command_texts import OwnText
 from gateway.jobs_port import Draft, Job, Timetable
 from gateway.texts import Key, say
-from gateway.texts.runs import does, due, places, spends
+from gateway.texts.runs import does, due, places, show_moments, spends
 
 
 class JobDetails(Struct, frozen=True, kw_only=True):
@@ -19,8 +20,8 @@ class JobDetails(Struct, frozen=True, kw_only=True):
 def card_of(times: Timetable, draft: Draft, about: JobDetails, language: str) -> str:
     """A job that is to be, or what is to become of one."""
     job = draft.job
-    when = [times.when(time, job.zone).removesuffix(f" {job.zone}") for time in draft.times]
-    following = f"\n{say('jobs_next', language, times=', '.join(when))}" if when else ""
+    when = show_moments(times, draft.times, job.zone)
+    following = OwnText(f"\n{say('jobs_next', language, times=when)}" if when else "")
     return say(
         "jobs_card" if about.new else "jobs_card_change",
         language,

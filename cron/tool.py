@@ -13,12 +13,13 @@ from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
 from agent_core.phrases import Phrase
-from agent_core.questions import Answer, Decision
+from agent_core.questions import Answer, Decision, TimeSpan
 from agent_core.tools.contract import Tool
 from agent_core.tools.turn.tool import TurnTool
 from cron.card import JobDetails, card_of, card_of_action
 from gateway.clock import new_id
 from gateway.jobs_port import Asker, Draft, Job, JobPorts, JobRefused, JobRequest
+from gateway.moment_texts import split_moments
 from gateway.texts import Key, say
 from gateway.texts.runs import does, due
 
@@ -101,6 +102,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
     said: str = ""
     why: str = ""
     guessed: bool = False
+    times: tuple[TimeSpan, ...] = ()
 
 
 def schedule_tool(
@@ -154,7 +156,13 @@ class _Desk:
         hints = (Phrase(key="jobs_zone_hint"),) if proposed.guessed else ()
         first: Literal["good", "bad"] = "bad" if wanted.action == "delete" else "good"
         answer = await scope.ask(
-            Decision(text=proposed.card, options=labels, hints=hints, first=first)
+            Decision(
+                text=proposed.card,
+                options=labels,
+                hints=hints,
+                first=first,
+                times=proposed.times,
+            )
         )
         if answer.choice != "once" or answer.text == labels[-1]:
             return "The person did not confirm it. Nothing was changed."
@@ -183,9 +191,11 @@ class _Desk:
             if old is None:
                 return Proposed(why=f"There is no such job. {self._list_jobs(known)}")
         if old is not None and wanted.action != "change":
-            card = card_of_action(self._jobs.times, old, _LABELS[wanted.action], language)
+            words, times = _part(
+                card_of_action(self._jobs.times, old, _LABELS[wanted.action], language)
+            )
             draft = Draft(job=old, times=())
-            return Proposed(name=old.id, draft=draft, card=card, language=language)
+            return Proposed(name=old.id, draft=draft, card=words, language=language, times=times)
         try:
             wish = _wish(wanted, old, known)
             draft = await self._jobs.drafts.draft(wish, asker, old)
@@ -195,9 +205,11 @@ class _Desk:
         fed = next((job.title for job in known if job.id == draft.job.feeds_on), "")
         zoned = bool(wish.zone) or await self._jobs.drafts.has_zone(asker)
         about = JobDetails(fed=fed, day=self._spend(language), new=old is None)
-        card = card_of(self._jobs.times, draft, about, language)
+        words, times = _part(card_of(self._jobs.times, draft, about, language))
         guessed = bool(draft.times) and not zoned
-        return Proposed(name=name, draft=draft, card=card, language=language, guessed=guessed)
+        return Proposed(
+            name=name, draft=draft, card=words, language=language, guessed=guessed, times=times
+        )
 
     def _list_jobs(self, jobs: tuple[Job, ...]) -> str:
         """For the model."""
@@ -235,6 +247,17 @@ class _Desk:
 
     def _next(self, job: Job) -> str:
         return self._jobs.times.when(job.next_due, job.zone) if job.next_due else "never"
+
+
+def _part(card: str) -> tuple[str, tuple[TimeSpan, ...]]:
+    """The card's words, and where its moments stand in them: a record keeps no marks."""
+    text, spans = "", list[TimeSpan]()
+    for one in split_moments(card):
+        words = one if isinstance(one, str) else one.words
+        if not isinstance(one, str):
+            spans.append(TimeSpan(at=one.at, start=len(text), end=len(text) + len(words)))
+        text += words
+    return text, tuple(spans)
 
 
 def _labels(action: Action, language: str) -> tuple[str, ...]:

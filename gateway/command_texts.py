@@ -6,7 +6,7 @@ person writes, because it wants more words or a second thought. `mark_commands` 
 noncharacters. `agent_core.text.clean` takes those out of all that people and models write, so only
 a text of ours can hold a command; without the marks it reads as `/stop all`.
 
-Vocabulary: imports nothing of ours but views.
+Vocabulary: imports nothing of ours but views and the moments of texts.
 """
 
 import re
@@ -16,6 +16,7 @@ from typing import TypeAlias, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gateway.moment_texts import drop_moments
 from gateway.views import (
     Activity,
     ApprovalCard,
@@ -59,7 +60,7 @@ def write_line(command: NamedCommand) -> str:
 
 
 class OwnText(str):
-    """A text of ours, which keeps its commands where `say` puts it into another one."""
+    """A text of ours, which keeps its commands and moments where `say` puts it into another one."""
 
     __slots__ = ()
 
@@ -76,15 +77,22 @@ def mark_commands(template: str) -> str:
     return _BRACES.sub(lambda found: name_command(found[1], whole=not found[2]), template)
 
 
-def write_commands(text: str, write: WriteCommand = write_line) -> str:
-    """`text` with each of its commands as `write` has it."""
+def write_commands(text: str, write: WriteCommand = write_line, *, moments: bool = False) -> str:
+    """`text` with each of its commands as `write` has it, and its moments in words. `moments`:
+    they stay, to be written later."""
+    text = text if moments else drop_moments(text)
     if OPENS not in text:
         return text
-    return drop_marks(MARKED.sub(lambda found: write(_read(found)), text))
+    return _drop(MARKED.sub(lambda found: write(_read(found)), text))
 
 
 def drop_marks(text: str) -> str:
-    """`text` with its commands in plain words, which is also any text that is not ours."""
+    """`text` with its commands and moments in plain words, which is also any text that is not
+    ours."""
+    return _drop(drop_moments(text))
+
+
+def _drop(text: str) -> str:
     return text if text.isascii() else MARKS.sub("", text)
 
 
@@ -94,17 +102,28 @@ def find_commands(text: str) -> tuple[NamedCommand, ...]:
 
 
 def write_in_view(
-    view: View, markdown: WriteCommand = write_line, plain: WriteCommand = write_line
+    view: View,
+    markdown: WriteCommand = write_line,
+    plain: WriteCommand = write_line,
+    *,
+    moments: bool = False,
 ) -> View:
     """`view` with its commands written: `markdown` in texts that are read as such, `plain` in its
-    other words. An answer or a report of a model has none."""
+    other words. Its moments are in words; with `moments` those of cards and notices stay. An
+    answer or a report of a model has none."""
+
+    def write(text: str, way: WriteCommand) -> str:
+        return write_commands(text, way, moments=moments)
+
     match view:
         case Notice():
-            return _replace_words(view, text=write_commands(view.text, markdown))
+            return _replace_words(view, text=write(view.text, markdown))
         case ChoiceCard() | FormCard():
-            text = write_commands(view.text, markdown)
-            return _replace_words(view, text=text, outcome=write_commands(view.outcome, plain))
-        case ApprovalCard() | PlanView():
+            text = write(view.text, markdown)
+            return _replace_words(view, text=text, outcome=write(view.outcome, plain))
+        case ApprovalCard():
+            return _replace_words(view, outcome=write(view.outcome, plain))
+        case PlanView():
             return _replace_words(view, outcome=write_commands(view.outcome, plain))
         case ReplyView() | ReportView():
             return _replace_words(view, note=write_commands(view.note, plain))

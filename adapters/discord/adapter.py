@@ -16,6 +16,7 @@ from adapters.discord.components import EPHEMERAL, NO_PINGS, QUIET, DiscordUploa
 from adapters.discord.markdown import write_command
 from adapters.discord.memory import DiscordMemory
 from adapters.discord.menu import DiscordCommands
+from adapters.discord.moments import write_moment
 from adapters.discord.parse import files_of, read_quotes
 from adapters.discord.receive import DiscordReceiver
 from adapters.discord.render import render
@@ -27,6 +28,7 @@ from gateway import clock
 from gateway.command_texts import write_commands
 from gateway.errors import Ambiguous, DeliveryError, Gone, Rejected, Unsent
 from gateway.messages import Attachment, Conversation, Quote
+from gateway.moment_texts import write_moments
 from gateway.ports import Accept
 from gateway.views import Abilities, View
 
@@ -170,7 +172,9 @@ class DiscordAdapter:
         application, _, token = press.partition("/")
         if not text or not token:
             return
-        text = write_commands(text, partial(write_command, ids=self._memory.commands))
+        ids = self._memory.commands
+        text = write_commands(text, partial(write_command, ids=ids), moments=True)
+        text = write_moments(text, write_moment)
         shown = text if len(text) <= MAX_TOLD else f"{text[: MAX_TOLD - 1]}…"
         data = {"content": shown, "flags": EPHEMERAL, "allowed_mentions": NO_PINGS}
         path = "/webhooks/{webhook_id}/{webhook_token}"

@@ -11,6 +11,7 @@ from unicodedata import combining, east_asian_width
 
 from adapters.text import RULE, split, utf16
 from gateway.command_texts import NamedCommand
+from gateway.moment_texts import map_words
 from gateway.texts.signs import visible
 
 if TYPE_CHECKING:
@@ -64,7 +65,11 @@ def one_line(text: str, most: int) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` shown as it is, none of it taken for markup."""
+    """`text` shown as it is, none of it taken for markup; its moments stay."""
+    return map_words(text, _escape)
+
+
+def _escape(text: str) -> str:
     escaped = SPECIAL.sub(r"\\\1", visible(text).replace("\x00", ""))
     return LISTED.sub(lambda at: f"{at[1]}\\{at[2]}", escaped)
 

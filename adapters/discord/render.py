@@ -24,6 +24,7 @@ from adapters.discord.components import (
     writer,
 )
 from adapters.discord.markdown import LIMIT, code, fence, is_visible, parts, plain, write_command
+from adapters.discord.moments import write_in_payload
 from adapters.discord.progress import activity, plan
 from adapters.text import split, utf16
 from adapters.words import RISKS
@@ -75,7 +76,12 @@ COLOURS: dict[CardState, int] = {
 def render(view: View, commands: Mapping[str, str] = NO_COMMANDS) -> tuple[bytes, ...]:
     """`view` as native payloads in order; none if there is nothing to show. `commands`: the ids
     of the bot's commands."""
-    view = write_in_view(show_doubt(view), partial(write_command, ids=commands))
+    write = partial(write_command, ids=commands)
+    view = write_in_view(show_doubt(view), write, moments=True)
+    return tuple(map(write_in_payload, _payloads(view)))
+
+
+def _payloads(view: View) -> tuple[bytes, ...]:
     match view:
         case ReplyView():
             return _reply(view)

@@ -23,6 +23,7 @@ from adapters.slack.live.missed import Backfill
 from adapters.slack.live.sessions import Sessions, Status
 from adapters.slack.live.streams import SlackStreams
 from adapters.slack.markup import escape_markup, readable, write_command
+from adapters.slack.moments import write_moment
 from adapters.slack.people import SlackPeople
 from adapters.slack.receive import SlackReceiver
 from adapters.slack.render import render
@@ -40,6 +41,7 @@ from gateway.messages import (
     Sender,
     digest,
 )
+from gateway.moment_texts import write_moments
 from gateway.ports import Accept, Look, Recent
 from gateway.views import Abilities, Media, SaidView, View
 
@@ -223,7 +225,9 @@ class SlackAdapter:
         channel, thread, user, answer_at, *_ = (*press.split("|", 3), "", "", "")
         if not text or not channel or not user:
             return
-        text = escape_markup(write_commands(text, partial(write_command, thread=bool(thread))))
+        write = partial(write_command, thread=bool(thread))
+        text = escape_markup(write_commands(text, write, moments=True))
+        text = write_moments(text, write_moment)
         said: dict[str, object] = {"channel": channel, "user": user, "text": text}
         try:
             if answer_at:

@@ -12,11 +12,13 @@ from msgspec import Struct
 from adapters.slack import parse
 from adapters.slack.blocks import Block, buttons, header, rich, run, section
 from adapters.slack.markup import clip
+from adapters.slack.moments import make_runs
 from adapters.slack.people import SlackPeople
 from adapters.slack.transport import SlackWire
 from gateway import clock
 from gateway.errors import DeliveryError, RateLimited, StoreFailed
 from gateway.messages import Conversation, Sender
+from gateway.moment_texts import map_words
 from gateway.ports import Look, Overview, OverviewEntry
 from gateway.texts import Key, say
 from gateway.texts.signs import visible
@@ -47,7 +49,8 @@ def home(overview: Overview, language: str) -> dict[str, object]:
 
 
 def _entry(entry: OverviewEntry, language: str, place: int) -> Iterator[Block]:
-    yield rich([section([run(clip(visible(entry.text), TEXT) or "…")])])
+    shown = map_words(entry.text, visible)
+    yield rich([section(make_runs(clip(shown, TEXT)) or [run("…")])])
     given = [*entry.buttons]
     if entry.stops:
         given.append(Button(label=say("plan_stop", language), token=parse.STOP, style="bad"))

@@ -36,6 +36,7 @@ from adapters.slack.blocks import (
 from adapters.slack.live.chunks import StreamChunks, make_text_chunk
 from adapters.slack.live.sessions import Status
 from adapters.slack.markup import bare, clip, harmless, write_command
+from adapters.slack.moments import write_in_payload
 from adapters.slack.progress import activity, plan
 from adapters.text import split
 from adapters.words import RISKS
@@ -72,8 +73,9 @@ def render(view: View, *, thread: bool = False) -> tuple[bytes, ...]:
     """`view` as native payloads in order; none if there is nothing to show. With the last one goes
     what the thread's session then is, if it changes. `thread`: it is shown in one."""
     plain = partial(write_command, thread=thread)
-    view = write_in_view(show_doubt(view), lambda command: f"`{plain(command)}`", plain)
-    payloads, status = _payloads(view), _session(view)
+    view = show_doubt(view)
+    view = write_in_view(view, lambda command: f"`{plain(command)}`", plain, moments=True)
+    payloads, status = tuple(map(write_in_payload, _payloads(view))), _session(view)
     if not payloads or status is None:
         return payloads
     last: dict[str, object] = msgspec.json.decode(payloads[-1])

@@ -22,6 +22,7 @@ from gateway.command_texts import (
     write_in_view,
     write_line,
 )
+from gateway.moment_texts import drop_moments
 from gateway.ports import Shown
 from gateway.texts.signs import visible
 from gateway.views import (
@@ -115,7 +116,7 @@ def _unhidden(view: View) -> View:
 def _html(view: View) -> str:
     """The view's markdown as HTML; a model's answer offers no command."""
     ours = isinstance(view, Notice | ChoiceCard | FormCard)
-    return to_html(_markdown(view) if ours else drop_marks(_markdown(view)))
+    return to_html(drop_moments(_markdown(view)) if ours else drop_marks(_markdown(view)))
 
 
 def to_html(markdown: str) -> str:

@@ -50,6 +50,7 @@ from agent_core.questions import (
     PlanReview,
     list_choices,
 )
+from gateway.command_texts import OwnText
 from gateway.delivery import reasons
 from gateway.delivery.failures import describe_error
 from gateway.delivery.lines import ENDS, make_line, mark_line, move_lines, output_of
@@ -64,6 +65,7 @@ from gateway.delivery.plan_view import (
 )
 from gateway.delivery.research_view import add_source, apply_research_event, finish_research
 from gateway.messages import button_token, turn_token
+from gateway.moment_texts import mark_moment
 from gateway.texts import Key, say
 from gateway.views import (
     Activity,
@@ -369,7 +371,8 @@ class ViewFold:
     def _compose(self, question: Decision | Input) -> str:
         lead = (say_phrase(one, self.language) for one in question.lead)
         hints = (say_phrase(one, self.language) for one in question.hints)
-        return "\n".join((*lead, question.text, *hints))
+        text = _mark_times(question) if isinstance(question, Decision) else question.text
+        return "\n".join((*lead, text, *hints))
 
     def _approval(self, question: str, approval: Approval) -> ApprovalCard:
         language = self.language
@@ -519,9 +522,20 @@ class ViewFold:
         return self._set("activity", with_(activity, lines=lines), True)
 
 
+def _mark_times(question: Decision) -> str:
+    """The question's text with its moments as values."""
+    text, at = "", 0
+    for one in question.times:
+        if at <= one.start < one.end <= len(question.text):
+            words = question.text[one.start : one.end]
+            text += question.text[at : one.start] + mark_moment(one.at, words)
+            at = one.end
+    return text + question.text[at:]
+
+
 def _outcome(answer: Answer, language: str, once: Key) -> tuple[CardState, str]:
     name = answer.name or answer.by
-    when = f"{ambient.utc(answer.at):%Y-%m-%d %H:%M} UTC"
+    when = OwnText(mark_moment(answer.at, f"{ambient.utc(answer.at):%Y-%m-%d %H:%M} UTC"))
     match answer.choice:
         case "expired":
             return "expired", say("expired", language)

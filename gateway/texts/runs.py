@@ -1,6 +1,10 @@
 """A job in words: when it is due, where its report goes, what it does, how a run went."""
 
+from collections.abc import Iterable
+
+from gateway.command_texts import OwnText
 from gateway.jobs_port import HERE, Job, JobRun, Timetable
+from gateway.moment_texts import mark_moment
 from gateway.texts import Key, say
 from gateway.texts.money import describe_cost, dollars
 
@@ -58,12 +62,24 @@ def ran(run: JobRun, language: str) -> str:
     return text
 
 
+def show_moment(times: Timetable, moment: float, zone: str, *, zoned: bool = True) -> OwnText:
+    """A moment for people: their own time where a platform can, else that of `zone`, which is
+    named if `zoned`."""
+    words = times.when(moment, zone)
+    return OwnText(mark_moment(moment, words if zoned else words.removesuffix(f" {zone}")))
+
+
+def show_moments(times: Timetable, moments: Iterable[float], zone: str) -> OwnText:
+    """Moments for people, without their zone."""
+    return OwnText(", ".join(show_moment(times, one, zone, zoned=False) for one in moments))
+
+
 def describe_tries(times: Timetable, job: Job, run: JobRun, language: str) -> tuple[str, ...]:
     """The tries before the last one, a line each."""
     lines = []
     for one in run.tried:
         why: Key = f"jobs_why_{one.reason or 'bug'}"  # type: ignore[assignment]  # keys of texts
-        when = times.when(one.at // 60 * 60, job.zone)
+        when = show_moment(times, one.at // 60 * 60, job.zone)
         lines.append(say("jobs_tried", language, when=when, why=say(why, language)))
     return tuple(lines)
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from gateway.command_texts import MARKS, name_command
 from gateway.errors import Ambiguous, Gone, RateLimited, Rejected, TokenRefused, Unsent
 from gateway.messages import Attachment, ButtonPressed, Conversation, MessageReceived, dedupe_keys
+from gateway.moment_texts import has_moment, mark_moment
 from gateway.ports import Adapter, Recalling
 from gateway.views import (
     Activity,
@@ -71,7 +72,11 @@ VIEWS: tuple[View, ...] = (
 def _with_commands(view: View) -> View:
     """`view` with a command wherever a text of ours stands in it."""
     ours = {"outcome", "note"} | ({"text"} if isinstance(view, ChoiceCard | Notice) else set())
-    words = {name: f"See {name_command('undo')}." for name in ours & set(view.__struct_fields__)}
+    when = mark_moment(1_790_000_000, "2026-09-21 15:33 UTC")
+    words = {
+        name: f"See {name_command('undo')} before {when}."
+        for name in ours & set(view.__struct_fields__)
+    }
     return replace(view, **words)
 
 
@@ -173,7 +178,8 @@ class AdapterContract:
             for view in (Notice(text=said), replace(CARD, text=said), replace(FORM, text=said)):
                 assert f"Write {bare} or {full}." in given.draw(view)
             for view in (*VIEWS, *map(_with_commands, VIEWS)):
-                assert not MARKS.search(given.draw(view)), "no mark is seen"
+                drawn = given.draw(view)
+                assert not MARKS.search(drawn) and not has_moment(drawn), "no mark is seen"
 
     async def test_nothing_is_lost_while_the_store_fails(self, given: AdapterCase) -> None:
         given.store.failures = 2

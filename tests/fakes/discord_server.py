@@ -3,10 +3,12 @@
 import asyncio
 import itertools
 import json
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Self
 
 from aiohttp import web
@@ -587,8 +589,21 @@ async def _read(request: web.Request) -> tuple[Any, dict[str, bytes]]:
 
 
 def text_of(message: Json) -> str:
-    """What one reads in a message of the bot."""
-    return "\n".join(one["content"] for one in walk(message["components"]) if one["type"] == 10)
+    """What one reads in a message of the bot, in UTC."""
+    text = "\n".join(one["content"] for one in walk(message["components"]) if one["type"] == 10)
+    return show_times(text)
+
+
+OWN_TIME = re.compile(r"<t:(\d+):f>")
+
+
+def show_times(text: str) -> str:
+    """`text` with its times as a client in UTC has them."""
+    return OWN_TIME.sub(_show_time, text)
+
+
+def _show_time(found: "re.Match[str]") -> str:
+    return f"{datetime.fromtimestamp(int(found[1]), UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def labels(message: Json) -> list[str]:

@@ -280,7 +280,12 @@ def _rich(elements: list[Json]) -> Iterator[str]:
         if not element["elements"]:
             yield f"{element['type']}: empty"
         for one in element["elements"]:
-            if one["type"] != "text" or not one["text"] or len(one["text"]) > 3_000:
+            if one["type"] == "date":
+                if set(one) != {"type", "timestamp", "format", "fallback"}:
+                    yield f"rich_text: date of {sorted(one)}"
+                if not isinstance(one.get("timestamp"), int) or not one.get("fallback"):
+                    yield "rich_text: date without a time or words"
+            elif one["type"] != "text" or not one["text"] or len(one["text"]) > 3_000:
                 yield f"rich_text: {one['type']} of {len(one.get('text', ''))} characters"
 
 

@@ -8,6 +8,7 @@ import hmac
 import io
 import itertools
 import json
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -771,9 +772,18 @@ def labels(message: Json) -> list[str]:
     return [one["text"]["text"] for one in elements(message) if one["type"] == "button"]
 
 
+OWN_TIME = re.compile(r"<!date\^\d+\^[^|>]*\|([^>]*)>")
+
+
 def shown(message: Json) -> str:
-    """All that one reads in a message."""
-    return "\n".join(_read(message.get("blocks", ()))) or message.get("text", "")
+    """All that one reads in a message; moments in the words for clients that know none."""
+    text = "\n".join(_read(message.get("blocks", ()))) or message.get("text", "")
+    return show_times(text)
+
+
+def show_times(text: str) -> str:
+    """`text` with its times in the words for clients that know none."""
+    return OWN_TIME.sub(lambda found: found[1], text)
 
 
 def _read(value: Any) -> list[str]:
@@ -782,4 +792,8 @@ def _read(value: Any) -> list[str]:
         return own + [
             line for one in value.values() if not isinstance(one, str) for line in _read(one)
         ]
-    return [line for one in value for line in _read(one)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    if any(isinstance(one, dict) and one.get("type") == "date" for one in value):
+        return ["".join(one.get("text") or one["fallback"] for one in value)]
+    return [line for one in value for line in _read(one)]

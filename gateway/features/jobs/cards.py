@@ -15,7 +15,7 @@ from gateway.jobs_port import Job, JobPorts
 from gateway.messages import MAX_TOKEN, JobPress, job_token, read_press
 from gateway.store.rows import OutboxRow
 from gateway.texts import Key, say
-from gateway.texts.runs import due, ran
+from gateway.texts.runs import due, ran, show_moment, show_moments
 from gateway.views import Button, ChoiceCard, View
 
 NEWEST = 40
@@ -102,19 +102,14 @@ async def line(jobs: JobPorts, job: Job, n: int, language: str) -> str:
         )
     ]
     if times := jobs.book.next_times(job):
-        lines.append(say("jobs_next", language, times=times_of(jobs, job, times)))
+        lines.append(say("jobs_next", language, times=show_moments(jobs.times, times, job.zone)))
     runs = await jobs.store.runs(job.id, 1)
     if runs:
-        when = jobs.times.when(runs[0].due, job.zone)
+        when = show_moment(jobs.times, runs[0].due, job.zone)
         lines.append(say("jobs_last", language, when=when, state=ran(runs[0], language)))
     else:
         lines.append(say("jobs_never", language))
     return "\n".join(lines)
-
-
-def times_of(jobs: JobPorts, job: Job, times: tuple[float, ...]) -> str:
-    """Times for people, the zone once."""
-    return ", ".join(jobs.times.when(time, job.zone).removesuffix(f" {job.zone}") for time in times)
 
 
 async def redraw_cards(

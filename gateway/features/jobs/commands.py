@@ -2,12 +2,12 @@
 
 from gateway.feature import Call, Context
 from gateway.features.jobs.adding import add_job
-from gateway.features.jobs.cards import CardPlace, ask_sure, card, redraw_cards, times_of
+from gateway.features.jobs.cards import CardPlace, ask_sure, card, redraw_cards
 from gateway.features.jobs.runs import asker
 from gateway.jobs_port import Job, JobPorts
 from gateway.store.rows import Changes
 from gateway.texts import say
-from gateway.texts.runs import describe_delivery, describe_tries, ran
+from gateway.texts.runs import describe_delivery, describe_tries, ran, show_moment, show_moments
 
 MAX_SHOWN = 10
 ACTIONS = ("run", "pause", "resume", "edit", "history", "delete")
@@ -80,7 +80,7 @@ async def act(context: Context, job: Job, action: str, key: str, language: str) 
             told = say("jobs_is_paused", language, title=job.title) if done else told
         case "resume":
             if (after := await jobs.book.resume(job.id)) is not None:
-                times = times_of(jobs, after, jobs.book.next_times(after))
+                times = show_moments(jobs.times, jobs.book.next_times(after), after.zone)
                 told = say("jobs_is_resumed", language, title=job.title, times=times)
         case "delete" | "edit" if job.of_file:
             return say("jobs_of_file", language, title=job.title)
@@ -105,7 +105,7 @@ async def _history(jobs: JobPorts, job: Job, language: str) -> str:
         return say("jobs_never", language)
     lines = []
     for run in runs:
-        when = jobs.times.when(run.due, job.zone)
+        when = show_moment(jobs.times, run.due, job.zone)
         text = say("jobs_run_line", language, when=when, state=ran(run, language))
         said = " ".join(run.text.split())[:120] if run.state in ("done", "failed") else ""
         lines.append(f"{text}. {said}".rstrip(". ") if said else text)

@@ -12,7 +12,7 @@ from adapters.discord import memory, receive, session
 from adapters.discord.adapter import DiscordAdapter
 from gateway.delivery.outbox import Outbox
 from gateway.texts import say as text_of
-from tests.fakes.discord_server import DiscordServer, Json, labels, walk
+from tests.fakes.discord_server import DiscordServer, Json, labels, show_times, walk
 from tests.fakes.model_server import Slow
 from tests.stories.rig import ADMIN, FRIEND, GROUP, PATIENCE, PERSON, STRANGER, Rig
 from tests.stories.surfaces.mind import Line
@@ -301,7 +301,7 @@ def read(message: Json) -> str:
 
 
 def _texts(components: Sequence[Json]) -> Iterator[str]:
-    return (one["content"] for one in walk(components) if one["type"] == 10)
+    return (show_times(one["content"]) for one in walk(components) if one["type"] == 10)
 
 
 def _code(text: str) -> str:

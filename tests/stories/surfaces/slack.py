@@ -13,7 +13,16 @@ from adapters.slack import receive
 from adapters.slack.adapter import SlackAdapter
 from gateway.texts import say as text_of
 from gateway.views import Abilities
-from tests.fakes.slack_server import APP_TOKEN, BOT, TOKEN, SlackServer, elements, labels, shown
+from tests.fakes.slack_server import (
+    APP_TOKEN,
+    BOT,
+    TOKEN,
+    SlackServer,
+    elements,
+    labels,
+    show_times,
+    shown,
+)
 from tests.stories.rig import ADMIN, FRIEND, GROUP, PATIENCE, PERSON, STRANGER, Rig
 from tests.stories.surfaces.surface import Surface, indented
 
@@ -72,7 +81,7 @@ class Slack(Surface):
     async def close(self) -> None:
         await self.rig.crash()
         await self._exit.aclose()
-        assert self.slack.violations == []
+        assert self.slack.violations == [], self.slack.violations
 
     # ---- what a person does --------------------------------------------------------------
 
@@ -278,7 +287,9 @@ class Slack(Surface):
             sent = [self.slack.uploads[one] for one in message["files"]]
             names = [f"[{name}, {len(content)} bytes]" for name, content, _ in sent]
             return "\n".join([*names, message["text"]]).strip()
-        return "\n".join(line for block in message["blocks"] for line in _lines(block))
+        text = "\n".join(line for block in message["blocks"] for line in _lines(block))
+
+        return show_times(text)
 
 
 def _asks(message: Json) -> bool:
@@ -312,7 +323,7 @@ def _lines(block: Json) -> Iterator[str]:
             yield from (one["text"] for one in block["elements"])
         case "rich_text":
             for part in block["elements"]:
-                yield "".join(one["text"] for one in part["elements"])
+                yield "".join(one.get("text") or one["fallback"] for one in part["elements"])
         case "plan":
             yield block["title"]
             for one in block["tasks"]:

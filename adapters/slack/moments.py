@@ -1,0 +1,104 @@
+"""Moments of our texts as Slack shows them: each reader's own time. Written last, into what is to
+be sent, so that no markup is made of them before.
+
+A `markdown` block takes no dates, so lines with moments become rich text beside it; where they are
+markdown themselves, and where Slack reads no markup, moments are words.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+import msgspec
+
+from gateway.moment_texts import Moment, drop_moments, has_moment, split_moments
+
+FORMAT = "{date_short_pretty} {time}"
+MARKDOWN = re.compile(r"[*_~`|\\<>#\[\]]|^\s*(?:[-+]|\d+[.)])\s|^\s{2,}")
+BLOCKS = 50
+
+Block = dict[str, object]
+
+
+def write_moment(moment: Moment) -> str:
+    """The moment as Slack's own markup has it; `|` and `>` would end its words."""
+    words = moment.words.replace("|", " ").replace(">", " ").replace("<", " ")
+    return f"<!date^{moment.at}^{FORMAT}|{words}>"
+
+
+def write_in_payload(payload: bytes) -> bytes:
+    """`payload` with its moments written."""
+    if not has_moment(payload.decode()):
+        return payload
+    made: Block = msgspec.json.decode(payload)
+    blocks = made.get("blocks")
+    if isinstance(blocks, list):
+        native = [one for block in blocks for one in _write_block(block)]
+        made["blocks"] = native if len(native) <= BLOCKS else blocks
+    return msgspec.json.encode(_say_in_words(made))
+
+
+def make_runs(text: str) -> list[Block]:
+    """The runs of a rich text for words and moments."""
+    return [
+        {"type": "text", "text": one} if isinstance(one, str) else _make_date(one)
+        for one in split_moments(text)
+    ]
+
+
+def _make_date(moment: Moment) -> Block:
+    return {
+        "type": "date", "timestamp": moment.at, "format": FORMAT, "fallback": moment.words,
+    }  # fmt: skip
+
+
+def _write_block(block: Block) -> Iterator[Block]:
+    match block:
+        case {"type": "markdown", "text": str(text)}:
+            yield from _part_lines(text)
+        case {"type": "rich_text", "elements": list(elements)}:
+            yield block | {"elements": [_write_runs(one) for one in elements]}
+        case _:
+            yield block
+
+
+def _part_lines(text: str) -> Iterator[Block]:
+    """Markdown, and rich text for lines of plain words with moments."""
+    for native, lines in groupby(text.split("\n"), _can_be_rich):
+        joined = "\n".join(lines)
+        if native:
+            section: Block = {"type": "rich_text_section", "elements": make_runs(joined)}
+            yield {"type": "rich_text", "elements": [section]}
+        elif joined.strip():
+            yield {"type": "markdown", "text": joined.strip("\n")}
+
+
+def _can_be_rich(line: str) -> bool:
+    words = "".join(one for one in split_moments(line) if isinstance(one, str))
+    return has_moment(line) and not MARKDOWN.search(words)
+
+
+def _write_runs(element: object) -> object:
+    """A part of a rich text, its runs of words parted at moments, in their style."""
+    if not isinstance(element, dict) or not isinstance(element.get("elements"), list):
+        return element
+    made: list[Block] = []
+    for one in element["elements"]:
+        if one.get("type") != "text" or not has_moment(str(one.get("text", ""))):
+            made.append(one)
+            continue
+        style = {"style": one["style"]} if "style" in one else {}
+        parts = make_runs(str(one["text"]))
+        made += [part | (style if part["type"] == "text" else {}) for part in parts]
+    return element | {"elements": made}
+
+
+def _say_in_words(part: object) -> object:
+    match part:
+        case str():
+            return drop_moments(part)
+        case list():
+            return [_say_in_words(one) for one in part]
+        case dict():
+            return {name: _say_in_words(one) for name, one in part.items()}
+    return part
