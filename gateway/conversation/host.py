@@ -16,6 +16,7 @@ from agent_core.errors import Drained, LeaseLost
 from agent_core.text import clean
 from gateway.conversation.inbox.cleaning import clean_inbound
 from gateway.conversation.inbox.talks import find_talk
+from gateway.conversation.inbox.thread_answers import mark_answer
 from gateway.conversation.services import HostPorts, Services
 from gateway.conversation.session import Session
 from gateway.conversation.spawn import Work
@@ -177,8 +178,8 @@ class Host:
     async def _prepare(self, inbound: Inbound) -> Inbound | None:
         """Find its line of talk; None if it is not for us, or set aside. StoreFailed."""
         try:
-            wanted = self.services.access.is_wanted(inbound)
-            return await self._place(inbound) if wanted else None
+            placed = await mark_answer(self.services, await self._place(inbound))
+            return placed if self.services.access.is_wanted(placed) else None
         except StoreFailed:
             raise
         except Exception as error:  # noqa: BLE001  # the border: the others of the batch go on

@@ -1,9 +1,12 @@
 """A thread that the agent is called into: what was said there before, and what it said itself."""
 
+import json
+
 import pytest
 
 from gateway.messages import JobReported
 from tests.adapters.slack_rig import where
+from tests.fakes.model_server import Call, Say
 from tests.stories.slack_rig import DEV, DM, SlackRig
 
 HEAD = "[Said in this thread before, the oldest first]"
@@ -104,3 +107,69 @@ async def test_a_reply_below_an_answer_in_the_apps_chat_knows_the_answer(rig: Sl
     await rig.shows("ack and now?")
     await rig.quiet()
     assert asked(rig) == "and now?", "in private it has heard everything since"
+
+
+# ---- a question in a thread of a channel is answered there -------------------------------------
+
+
+ASK = Call("ask_user", json.dumps({"question": "how many?", "kind": "input"}))
+
+
+async def ask_in_channel(rig: SlackRig) -> str:
+    """A question of the agent to Ann waits in the thread; its root."""
+    root = rig.slack.mention(DEV, "order")[0]["event"]["ts"]
+    await rig.asks(DEV)
+    await rig.quiet()
+    return str(root)
+
+
+async def test_what_the_asked_one_writes_in_the_thread_answers(rig: SlackRig) -> None:
+    rig.model.script(ASK, Say("fine"))
+    await rig.start()
+    root = await ask_in_channel(rig)
+    rig.slack.say(DEV, "what is this about?", "U0EVE", root)
+    rig.slack.say(DEV, "ask Ann", "U0BOB", root)
+    rig.slack.say(DEV, "elsewhere: seven")
+    rig.slack.say(DEV, "three", "U0ANN", root)
+    await rig.shows("fine", DEV)
+    await rig.quiet()
+    assert rig.seen(role="tool")[-1].endswith("three")
+    assert len(rig.model.requests) == 2
+    rig.slack.say(DEV, "and thanks", "U0ANN", root)  # nothing is asked any more
+    rig.slack.mention(DEV, "bye", thread=root)
+    await rig.shows("bye", DEV)
+    await rig.quiet()
+    assert len(rig.model.requests) == 3
+
+
+async def test_after_a_restart_too_and_once(rig: SlackRig) -> None:
+    rig.model.script(ASK, Say("fine"))
+    await rig.start()
+    root = await ask_in_channel(rig)
+    await rig.crash()
+    await rig.start()
+    event = rig.slack.say(DEV, "three", "U0ANN", root)
+    rig.slack.event(event["event"])
+    await rig.shows("fine", DEV)
+    await rig.quiet()
+    assert rig.seen(role="tool")[-1].endswith("three") and len(rig.model.requests) == 2
+
+
+async def test_a_choice_is_not_answered_by_what_is_written_there(rig: SlackRig) -> None:
+    options = {"question": "which?", "kind": "decision", "options": ["red", "green"]}
+    rig.model.script(Call("ask_user", json.dumps(options)), Say("green it is"))
+    await rig.start()
+    root = await ask_in_channel(rig)
+    rig.slack.say(DEV, "let me think", "U0ANN", root)
+    rig.slack.press(await rig.asks(DEV), "green")
+    await rig.shows("green it is", DEV)
+    await rig.quiet()
+    assert "let me think" not in rig.seen(role="tool")[-1]
+
+
+async def test_in_a_line_of_talk_of_ones_own(rig: SlackRig) -> None:
+    rig.model.script(ASK, Say("fine"))
+    await rig.start(GROUP_SCOPE="per_person")
+    root = await ask_in_channel(rig)
+    rig.slack.say(DEV, "three", "U0ANN", root)
+    await rig.shows("fine", DEV)
