@@ -91,13 +91,9 @@ class Decisions:
             return
         no = refusal(question, where, state.conversation, person)
         wishes = isinstance(question.question, PlanReview) and asked.option == "edit"
-        if not no and wishes and not press.text:
-            state.acknowledge(row.seq, press.press, say("plan_wish", press.sender.language))
-            return
-        if not no and not press.text and _takes_words(question, asked.option):
-            state.questions[question.id] = replace(question, writes=True)
-            state.submit(Changes(done=(row.seq,), questions=(state.questions[question.id],)))
-            state.tell(press.press, say("own_words", press.sender.language))
+        takes = _takes_words(question, asked.option)
+        if not no and not press.text and (wishes or takes):
+            self._await_words(row, press, question, "plan_wish" if wishes else "own_words")
             return
         answer = None if no else self._read(question, press, asked.option)
         if answer is None:
@@ -113,6 +109,19 @@ class Decisions:
             state.acknowledge(row.seq, press.press, word)
         else:
             state.tell(press.press, self._count_notice(question.id, press.sender.language))
+
+    def _await_words(
+        self, row: InboxRow, press: ButtonPressed | FormSubmitted, question: QuestionRow, how: Key
+    ) -> None:
+        """Who pressed writes next; `how`: what tells them so."""
+        state, sender = self._context.state, press.sender
+        others = dict.fromkeys((*question.writers, sender.key))
+        writers = tuple(key for key in others if key not in question.entitled)
+        writes = question.writes or isinstance(question.question, Decision)
+        question = replace(question, writes=writes, writers=writers)
+        state.questions[question.id] = question
+        state.submit(Changes(done=(row.seq,), questions=(question,)))
+        state.tell(press.press, say(how, sender.language))
 
     def _read(
         self, question: QuestionRow, press: ButtonPressed | FormSubmitted, option: str

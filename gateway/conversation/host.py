@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost
 from agent_core.text import clean
+from gateway.conversation.inbox.answers import mark_answer
 from gateway.conversation.inbox.cleaning import clean_inbound
 from gateway.conversation.inbox.talks import find_talk
-from gateway.conversation.inbox.thread_answers import mark_answer
 from gateway.conversation.services import HostPorts, Services
 from gateway.conversation.session import Session
 from gateway.conversation.spawn import Work

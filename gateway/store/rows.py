@@ -157,6 +157,8 @@ class QuestionRow(Struct, frozen=True, kw_only=True):
     told: bool = False
     writes: bool = False
     """Who chooses has said that they write something else: their next plain words answer it."""
+    writers: tuple[str, ...] = ()
+    """Sender keys of others who may decide it and have said so: their words are an answer too."""
 
     @property
     def asker(self) -> str:

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.journal import Noted, Stopped
-from agent_core.questions import Choice, Decision, Input, PlanReview
+from agent_core.questions import Choice, PlanReview
 from gateway.conversation.decisions import Decisions, describe
+from gateway.conversation.inbox.answers import find_answered, find_open_input
 from gateway.conversation.inbox.earlier import read_earlier
 from gateway.conversation.inbox.parts import goes_on, is_part, join_rows, settles_in, whole
 from gateway.conversation.inbox.reading import MessageReader, only_voice, steerable, words
@@ -56,7 +57,6 @@ from gateway.roles import Role, at_least
 from gateway.store.rows import (
     Changes,
     InboxRow,
-    QuestionRow,
     TurnRow,
 )
 from gateway.texts import say
@@ -173,7 +173,7 @@ class Intake:
             state.notice(row.seq, say("no_ears", message.sender.language), "warning")
             return
         self._follow(message)
-        question = self._open_input(message)
+        question = await find_answered(self._context.services, self._context.state, message)
         if question is not None and self._is_more_than_words(row, message):
             state.queue.append(row)  # read like any message before it answers: see `begin`
             if state.active is not None:
@@ -206,8 +206,10 @@ class Intake:
         """The message of these parts, taken out of the queue, answers an open question."""
         state, row = self._context.state, join_rows(parts)
         message = row.inbound
-        question = self._open_input(message) if isinstance(message, MessageReceived) else None
-        if question is None or not isinstance(message, MessageReceived):
+        if not isinstance(message, MessageReceived):
+            return False
+        question = await find_answered(self._context.services, self._context.state, message)
+        if question is None:
             return False
         for _ in parts:
             state.queue.popleft()
@@ -248,31 +250,6 @@ class Intake:
         if fresh and message.conversation.thread and not message.conversation.private:
             state.row = replace(state.row, followed=True)
             state.submit(Changes(row=state.row))
-
-    def _open_input(self, message: MessageReceived) -> QuestionRow | None:
-        """The open question that this plain message answers: in private the oldest that wants
-        words, in a group the one it replies to; only the asked person's words count."""
-        for question in self._context.state.questions.values():
-            asked = question.question
-            wants = isinstance(asked, Input | PlanReview) or question.writes
-            takes = wants or (isinstance(asked, Decision) and asked.free)
-            if question.status != "open" or not takes:
-                continue
-            if message.sender.key not in question.entitled:
-                continue
-            private = wants and message.conversation.private
-            if private or self._replies_to(message, question):
-                return question
-        return None
-
-    def _replies_to(self, message: MessageReceived, question: QuestionRow) -> bool:
-        if message.reply_to is None:
-            return False
-        name = "plan" if isinstance(question.question, PlanReview) else f"ask:{question.key}"
-        row = self._context.state.outbox.rows.get((question.turn, name))
-        if row is None:
-            return message.reply_to.mine and len(self._context.state.questions) == 1
-        return any(native.id == message.reply_to.message for native in row.natives)
 
     def _receipt(self, row: InboxRow, message: MessageReceived) -> None:
         """A visible sign that a waiting message was received; told once when too many wait."""
@@ -360,7 +337,10 @@ class Intake:
                 if isinstance(row.inbound, MessageReceived) and row.seq > max(open_turn.row.inbox):
                     if not self._may_steer(row, row.inbound.sender, open_turn.row.sender):
                         continue  # it waits for a turn of its own
-                    if steerable(row) is None or self._open_input(row.inbound) is not None:
+                    if (
+                        steerable(row) is None
+                        or find_open_input(self._context.state, row.inbound) is not None
+                    ):
                         break  # it is read when its turn comes, and so is what was said after it
                     taken.append(row)
                     state.queue.remove(row)

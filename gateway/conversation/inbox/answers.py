@@ -1,4 +1,4 @@
-"""Words in a thread that answer a question there, where a thread is how people reply.
+"""Which words answer an open question.
 
 On platforms with replies a person answers a question by replying to its card. Where there are none
 (Slack), what the one who is asked writes in the thread of the card is the reply, without a mention.
@@ -6,8 +6,11 @@ On platforms with replies a person answers a question by replying to its card. W
 
 from msgspec.structs import replace
 
+from agent_core.questions import Decision, Input, PlanReview
+from gateway.access.access import refusal
 from gateway.conversation.question_rows import list_open_questions
 from gateway.conversation.services import Services
+from gateway.conversation.state import ConversationState
 from gateway.messages import Inbound, MessageReceived, Quote
 from gateway.roles import at_least
 from gateway.store.rows import QuestionRow
@@ -26,7 +29,8 @@ async def mark_answer(services: Services, inbound: Inbound) -> Inbound:
         return inbound
     for card, question in await list_open_questions(services.store, where.id):
         wants = isinstance(card, FormCard) or question.writes
-        if wants and question.status == "open" and sender.key in question.entitled:
+        mine = sender.key in (*question.entitled, *question.writers)
+        if wants and mine and question.status == "open":
             native = await _find_native(services, where.id, question)
             if native:
                 quote = Quote(message=native, mine=True)
@@ -46,3 +50,42 @@ async def _find_native(services: Services, conversation: str, question: Question
     rows = await services.store.outbox(conversation, question.turn)
     card = next((row for row in rows if row.name == f"ask:{question.key}"), None)
     return card.natives[-1].id if card is not None and card.natives else ""
+
+
+async def find_answered(
+    services: Services, state: ConversationState, message: MessageReceived
+) -> QuestionRow | None:
+    """The open question that it answers. Who was not asked must still have the right to."""
+    question, where = find_open_input(state, message), state.conversation
+    if question is None or message.sender.key in question.entitled:
+        return question
+    person = await services.access.person(message.sender)
+    return None if refusal(question, where.id, where, person) else question
+
+
+def find_open_input(state: ConversationState, message: MessageReceived) -> QuestionRow | None:
+    """The open question that this plain message answers: in private the oldest that wants words,
+    in a group the one it replies to; only the words of the asked person count, and those of who
+    pressed that they write."""
+    for question in state.questions.values():
+        asked = question.question
+        wants = isinstance(asked, Input | PlanReview) or question.writes
+        takes = wants or (isinstance(asked, Decision) and asked.free)
+        if question.status != "open" or not takes:
+            continue
+        if message.sender.key not in (*question.entitled, *question.writers):
+            continue
+        private = wants and message.conversation.private
+        if private or _replies_to(state, message, question):
+            return question
+    return None
+
+
+def _replies_to(state: ConversationState, message: MessageReceived, question: QuestionRow) -> bool:
+    if message.reply_to is None:
+        return False
+    name = "plan" if isinstance(question.question, PlanReview) else f"ask:{question.key}"
+    row = state.outbox.rows.get((question.turn, name))
+    if row is None:
+        return message.reply_to.mine and len(state.questions) == 1
+    return any(native.id == message.reply_to.message for native in row.natives)

@@ -1,0 +1,75 @@
+"""'Something else' and the edit of a plan in a group: who presses is who writes, whoever was asked."""
+
+import json
+
+import pytest
+
+from gateway.texts import say
+from tests.fakes.model_server import Call, Say
+from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Json, Rig, mention
+
+OPTIONS = {"question": "which?", "kind": "decision", "options": ["red", "green"]}
+ASK = Call("ask_user", json.dumps(OPTIONS))
+OWN = say("something_else")
+
+
+async def asked(rig: Rig, **more: str) -> Json:
+    """A choice of Ann's waits in the group."""
+    rig.model.script(ASK, Say("so be it"), Say("another turn"))
+    await rig.start(**more)
+    rig.telegram.say(GROUP, "@test_bot paint it", user=PERSON, **mention("", "test_bot"))
+    return await rig.card(GROUP)
+
+
+async def test_the_words_of_the_admin_who_pressed_are_taken(rig: Rig) -> None:
+    card = await asked(rig)
+    assert await rig.told(rig.press(card, OWN, ADMIN)) == say("own_words")
+    rig.telegram.say(GROUP, "blue", user=ADMIN, reply_to=card["message_id"])
+    await rig.shows("so be it", GROUP)
+    assert "blue" in rig.seen(role="tool")[-1]
+
+
+async def test_the_asked_one_may_still_write(rig: Rig) -> None:
+    card = await asked(rig)
+    await rig.told(rig.press(card, OWN, ADMIN))
+    rig.telegram.say(GROUP, "yellow", user=PERSON, reply_to=card["message_id"])
+    await rig.shows("so be it", GROUP)
+    assert "yellow" in rig.seen(role="tool")[-1]
+
+
+@pytest.mark.parametrize("who", [FRIEND, ADMIN])
+async def test_who_has_not_pressed_answers_nothing(rig: Rig, who: int) -> None:
+    card = await asked(rig)
+    if who == FRIEND:
+        assert await rig.told(rig.press(card, OWN, FRIEND)) == say("not_yours")
+    await begins_a_turn(rig, who, card)
+
+
+async def begins_a_turn(rig: Rig, who: int, card: Json) -> None:
+    """What they reply is a turn of their own, and the question still waits."""
+    rig.telegram.say(GROUP, "blue", user=who, reply_to=card["message_id"])
+    await rig.shows("so be it", GROUP)
+    assert rig.seen(role="tool") == []
+    assert await rig.told(rig.press(card, "green", PERSON)) == ""
+    await rig.shows("another turn", GROUP)
+    assert "green" in rig.seen(role="tool")[-1]
+
+
+async def test_after_a_restart_they_are_taken_too(rig: Rig) -> None:
+    card = await asked(rig)
+    await rig.told(rig.press(card, OWN, ADMIN))
+    await rig.quiet()
+    await rig.crash()
+    await rig.start()
+    rig.telegram.say(GROUP, "blue", user=ADMIN, reply_to=card["message_id"])
+    await rig.shows("so be it", GROUP)
+    assert "blue" in rig.seen(role="tool")[-1]
+
+
+async def test_who_lost_the_right_meanwhile_answers_nothing(rig: Rig) -> None:
+    card = await asked(rig)
+    await rig.told(rig.press(card, OWN, ADMIN))
+    await rig.quiet()
+    await rig.stop()
+    await rig.start(TELEGRAM_ADMIN_USERS="", TELEGRAM_ALLOWED_USERS=f"{PERSON},{FRIEND},{ADMIN}")
+    await begins_a_turn(rig, ADMIN, card)
