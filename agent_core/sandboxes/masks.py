@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from agent_core import ambient
 from agent_core.sandboxes.snapshots import CACHES
-from agent_core.tools import paths
+from agent_core.tools import paths, secret_files
 
 MAX_MASKS = 200
 """Files and folders that one sandbox hides."""
@@ -60,7 +60,9 @@ def find_secret_files(workspace: Path) -> SecretFiles:
         mode = entry.info.st_mode
         if name == ".git" and stat.S_ISDIR(mode):
             repositories.append(entry.path)
-        elif not paths.is_secret(name) or any(map(paths.is_secret, parent.split("/"))):
+        elif not secret_files.is_secret(name) or any(
+            map(secret_files.is_secret, parent.split("/"))
+        ):
             continue
         elif stat.S_ISLNK(mode):
             if target := _follow(root, entry.path):
@@ -106,4 +108,4 @@ def _names_secret(workspace: Path, repository: str) -> bool:
     named = {part for path in data.split(b"\0") for part in path.split(b"/")[-3:]}
     sized = (name for name in named if 3 < len(name) < 80)
     plain = {os.fsdecode(one) for name in sized for one in (name, name[1:])}
-    return any(map(paths.is_secret, plain))  # a path's first byte is its length
+    return any(map(secret_files.is_secret, plain))  # a path's first byte is its length

@@ -8,9 +8,10 @@ from pydantic import BaseModel
 
 from agent_core.phrases import Phrase, phrase
 from agent_core.policy import Bond, CallFacts, Situation, Verdict, decide, find_bond
-from agent_core.tools import paths
+from agent_core.tools import paths, secret_files
 from agent_core.tools.code.readonly import readonly_verbs
 from agent_core.tools.contract import Tool
+from agent_core.tools.shell_reading.mentions import names_secret
 from agent_core.tools.shell_words import NotUnderstood, understand
 from agent_core.tools.sources import SourceDigest
 from agent_core.tools.web.addresses import Unreachable, read_url, why_closed
@@ -69,11 +70,11 @@ def read_facts(tool: Tool, arguments: BaseModel) -> CallFacts:
         max_seconds=tool.limit,
         rule=tool.rule(arguments) if tool.rule is not None else None,
         hosts=_read_hosts(arguments) if is_shell and tool.isolated else (),
-        names_secret=is_shell and paths.names_secret(_program_words(arguments)),
+        names_secret=is_shell and _names_secret(arguments),
         runs_git=is_shell and bool(_GIT.search(_program_words(arguments))),
         sets_up=tool.access == "write"
         and not reads_only
-        and any(map(paths.holds_settings, _read_paths(tool, arguments))),
+        and any(map(secret_files.holds_settings, _read_paths(tool, arguments))),
         words=command if in_words else arguments.model_dump_json(),
         place=place,
         closed=closed,
@@ -85,8 +86,7 @@ def _refusal(tool: Tool, arguments: BaseModel, *, write: bool) -> Phrase | None:
     """Why the words of the call's paths forbid it; those of somebody else's tool are not ours. A
     shell that stays never sees what a single command may be allowed to see."""
     if tool.access == "shell" and tool.interactive and tool.isolated:
-        named = paths.names_secret(_program_words(arguments))
-        return phrase("why_secret_shell") if named else None
+        return phrase("why_secret_shell") if _names_secret(arguments) else None
     if tool.access not in ("read", "write") or tool.schema is not None:
         return None
     fields = arguments.model_dump(include={"path", "pattern"})
@@ -147,6 +147,15 @@ def _program_words(arguments: BaseModel) -> str:
     """All that a shell or an interpreter is given."""
     given = arguments.model_dump(include={"command", "code", "cwd"})
     return "\n".join(map(str, given.values()))
+
+
+def _names_secret(arguments: BaseModel) -> bool:
+    """A file for secrets is named: in a command as one to use, in code by any word."""
+    given = arguments.model_dump(include={"command", "code", "cwd"})
+    command = str(given.pop("command", ""))
+    return names_secret(command) or any(
+        secret_files.names_secret(str(text)) for text in given.values()
+    )
 
 
 def _read_hosts(arguments: BaseModel) -> tuple[str, ...]:

@@ -18,7 +18,6 @@ import unicodedata
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
@@ -30,6 +29,7 @@ from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.phrases import Phrase, phrase
 from agent_core.text import escape_name, file_name, unescape_name
+from agent_core.tools.secret_files import names_secret_file
 
 OWN = ".turnkeeper"
 """The workspace's folder that belongs to the gateway: backups and kept outputs."""
@@ -44,53 +44,17 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PIECE = 1 << 20
 
-_SECRET = re.compile(
-    r"\.env(\..+)?|\.netrc|\.pgpass|\.git-credentials|\.npmrc|\.pypirc|\.htpasswd"
-    r"|id_(rsa|dsa|ecdsa|ed25519)(_sk)?|.+\.(pem|p12|pfx|kdbx|jks|keystore|ppk)"
-    r"|(server|client|tls|ssl|private|privkey|ca|rsa|master|signing|[\w.]*-[\w.-]*)\.key"
-    r"|\.(ssh|aws|gnupg|kube|docker|azure|gcloud)|\.envrc|_netrc|\.my\.cnf|\.s3cfg|\.boto"
-    r"|\.(dockercfg|terraformrc|vault-token|credentials)|\.vault_pass(\.txt)?|kubeconfig"
-    r"|\.?credentials\.(json|ya?ml|toml|ini)|\.?secrets\.(json|ya?ml|toml|ini|env)"
-    r"|service[-_]?account.*\.json|client_secret.*\.json|terraform\.tfstate(\.backup)?"
-)
-_SETTINGS = re.compile(
-    r"\.git|\.gitmodules|\.gitattributes|\.gitconfig|\.hg|\.hgrc|\.svn|\.husky"
-    r"|\.(bash|zsh|ksh|mksh|c?sh|tcsh|dash)rc|\.bash_(profile|login|logout|aliases)|\.profile"
-    r"|\.z(shenv|profile|login|logout)|\.(login|logout|inputrc|xprofile|xinitrc|xsession|xsessionrc)"
-    r"|\.(screenrc|tmux\.conf|gdbinit|lldbinit|irbrc|rprofile|psqlrc|pythonrc(\.py)?|direnvrc)"
-    r"|config\.fish|\.(vim|gvim|nvim|view|ex|nano)rc|\.vim|\.emacs(\.d)?|\.dir-locals(-2)?\.el"
-    r"|\.vscode|\.idea|\.fleet|\.zed|.{1,255}\.code-workspace|.{1,255}\.sublime-project"
-    r"|\.(claude|cursor|windsurf|codex|gemini|continue|roo|kiro|aider.*|opencode|goose)"
-    r"|\.(cursor|windsurf|cline|goose)(rules|hints|ignore)|\.?mcp\.json"
-)
-"""Files and folders that programs obey which nobody asked to."""
-_BETWEEN_NAMES = re.compile(r"[^\w.@+~-]+")
 _TEMPORARY = re.compile(r"\.[0-9A-Za-z]{19}\.tmp")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\\/]|[A-Za-z]:$|\$\{?[A-Z_]+\}?(/|$)|%[A-Z_]+%")
+_SCHEME = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*:[\\/]|[A-Za-z]:$|[A-Za-z]:[^/]*\\|(?:file|data|zip|jar|php):"
+    r"|\$\{?[A-Z_]+\}?(/|$)|%[A-Z_]+%",
+    re.IGNORECASE,
+)
 """What other programs take for a way out: a URL, a drive, a variable."""
-_HARMLESS = re.compile(r"\.env\.(example|sample|template|dist)")
-
-
-@lru_cache(maxsize=16_384)
-def is_secret(name: str) -> bool:
-    """True if a file or folder of this name usually holds credentials. Spelling variants that
-    some file systems take for the same name count: case, trailing dots and spaces."""
-    seen = "".join(char for char in name if unicodedata.category(char) != "Cf")
-    plain = unicodedata.normalize("NFKC", seen).casefold().rstrip(" .")
-    return bool(_SECRET.fullmatch(plain)) and not _HARMLESS.fullmatch(plain)
-
-
-def holds_settings(path: str) -> bool:
-    """True if a program obeys what stands there as soon as it runs nearby: a repository's, a
-    shell's, an editor's or an agent's settings. By its words."""
-    parts = unescape_name(inside(path)).replace("\\", "/").split("/")
-    plain = (unicodedata.normalize("NFKC", part).casefold().rstrip(" .") for part in parts)
-    return any(map(_SETTINGS.fullmatch, plain))
-
-
-def names_secret(words: str) -> bool:
-    """True if a command or code names a file or folder that usually holds credentials."""
-    return any(map(is_secret, set(_BETWEEN_NAMES.split(words))))
+_UNICODE = re.compile(r"%u([0-9a-fA-F]{4})")
+_SLASHES = dict.fromkeys(map(ord, "\\\u2044\u2215\u2216\u29f5\u29f8\u29f9"), "/")
+"""What some programs take for a slash, or somebody who reads it."""
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def why_refused(path: str, write: bool = False) -> Phrase | None:
@@ -101,7 +65,7 @@ def why_refused(path: str, write: bool = False) -> Phrase | None:
         return why
     if _SCHEME.match(path):
         return phrase("why_outside")
-    if any(map(is_secret, parts)):
+    if any(map(names_secret_file, _read_forms(unescape_name(inside(path))))):
         return phrase("why_secret_file")
     if write and parts and parts[0].casefold() == OWN:
         return phrase("why_owned", folder=OWN)
@@ -110,11 +74,11 @@ def why_refused(path: str, write: bool = False) -> Phrase | None:
 
 def leaves(path: str) -> Phrase | None:
     """Why `path` is no path of the workspace by its words, None if it is one."""
-    if any(unicodedata.category(char) in ("Cc", "Cf", "Cs") for char in path):
+    if any(unicodedata.category(char) in _HIDDEN for char in path):
         return phrase("why_hidden")
     inner = inside(path)
     for form in _read_forms(inner):
-        if any(unicodedata.category(char) in ("Cc", "Cf", "Cs") for char in form):
+        if any(unicodedata.category(char) in _HIDDEN for char in form):
             return phrase("why_hidden")
         if form.startswith(("/", "~")) or any(map(_climbs, form.split("/"))):
             return phrase("why_outside")
@@ -127,15 +91,17 @@ def _read_forms(path: str) -> tuple[str, ...]:
     """`path` as programs may read it that decode, or take other signs for a separator."""
     forms = [path]
     for _ in range(3):
-        forms.append(unquote(forms[-1], errors="surrogateescape"))
+        decoded = _UNICODE.sub(lambda found: chr(int(found[1], 16)), forms[-1])
+        forms.append(unquote(decoded, errors="surrogateescape"))
     forms += [unicodedata.normalize("NFKC", form) for form in forms if not form.isascii()]
-    forms += [form.replace("\\", "/") for form in forms]
+    forms += [form.translate(_SLASHES) for form in forms]
     return tuple(dict.fromkeys(forms))
 
 
 def _climbs(part: str) -> bool:
     """The part leads upwards, here or on a system that drops its blanks and further dots."""
-    return part.strip(" ").startswith("..") and not part.strip(" .;")
+    bare = part.partition(";")[0].strip(" ")
+    return bare.startswith("..") and not bare.strip(" .")
 
 
 def inside(path: str) -> str:

@@ -18,6 +18,7 @@ from agent_core.sandboxes.secrets import NoSecrets, Secrets
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.globs import Glob
+from agent_core.tools.shell_reading.mentions import names_secret
 from agent_core.tools.tool_settings import MAX_SECONDS
 from agent_core.tools.web.host_field import HostNames
 
@@ -75,7 +76,7 @@ def shell_tool(
         said = "timeout" in wanted.model_fields_set
         env = (secrets or NoSecrets()).lend(context.workspace, wanted.command)
         place, hosts = context.workspace, context.hosts.union(wanted.hosts)
-        reveals = paths.names_secret(wanted.command)  # or else it would not have been asked about
+        reveals = names_secret(wanted.command)  # or else it would not have been asked about
         permits = Permits(env=env, hosts=hosts, reveals=reveals)
         command = enter_folder(place, wanted.cwd, wanted.command)
         if wanted.background:

@@ -7,7 +7,7 @@ contains, it masks these files; this is for what runs without one, and says noth
 import re
 from functools import cache
 
-from agent_core.tools import paths
+from agent_core.tools import secret_files
 
 _SECRET_NAMES = (
     *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials.json"),
@@ -18,11 +18,11 @@ _SECRET_NAMES = (
 """Names for secrets that do not begin with a dot: no shell's wildcard stands for one that does."""
 _TELLING = re.compile(
     r"passw|passphrase|secret|token|api.?key|access.?key|\bkeys?\b|private|credential|akia|aws_"
-    r"|bearer|begin |ssh-|jwt|_url|\bdsn\b|export",
+    r"|bearer|begin |(?-i:\bBEGIN\b)|ssh-|jwt|_url|\bdsn\b|export",
     re.IGNORECASE,
 )
 """Words for which somebody looks who wants a secret."""
-_PLAIN = re.compile(r"(?:\.[*+?]?|[\w ,:;/#@\"'<>=!%&~-]|\\[.()bsw\[\]$^*+?|/])*")
+_PLAIN = re.compile(r"(?:\.[*+?]?|[\w ,:;/#@\"'<>=!%&~()-]|\\[.()bsw\[\]$^*+?|/])*")
 """An expression in which each letter has to be there."""
 
 
@@ -34,7 +34,7 @@ def could_be_secret(glob: str) -> bool:
 @cache
 def _part_could_be_secret(part: str) -> bool:
     if not set("*?[") & set(part):
-        return paths.is_secret(part)
+        return secret_files.is_secret(part)
     if part.startswith((".", "[")):
         return True
     loose = re.sub(r"\[[^\]]*\]?", "?", part)

@@ -1,13 +1,12 @@
 """Decides whether a shell command is understood: plain words of known verbs that change nothing.
 
 The boundary is the sandbox; this only decides whether a person is asked. So it is an allow list
-with its own small grammar: what the grammar does not have (assignments, substitutions, braces,
-escapes, redirections to files, control characters, other verbs, other options) is not understood.
-`$WORKSPACE` is the one expansion: the sandbox's environment is cleared, so it is empty.
+with its own small grammar (`shell_reading/line.py`): what that does not have (assignments,
+substitutions, braces, redirections to files, control characters, other verbs, other options) is not
+understood.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -16,9 +15,17 @@ from msgspec import Struct
 from agent_core.phrases import Phrase, phrase
 from agent_core.tools import paths
 from agent_core.tools.shell_reach import could_be_secret, is_plain_search
-
-MAX_LENGTH = 1_000
-"""Characters; padding hides what is at a longer command's end."""
+from agent_core.tools.shell_reading.arguments import (
+    GivenArguments,
+    check_place,
+    check_text,
+    read_arguments,
+)
+from agent_core.tools.shell_reading.find import names_each_apart, read_find
+from agent_core.tools.shell_reading.git_verbs import GIT, SAID
+from agent_core.tools.shell_reading.line import PlainCommand, Strange, Word, split_line
+from agent_core.tools.shell_reading.programs import awk_prints, jq_filters, sed_prints
+from agent_core.tools.shell_reading.verbs import TELLING, VERBS, VERSIONS, Verb
 
 
 class Understood(Struct, frozen=True, kw_only=True, tag_field="kind", tag="understood"):
@@ -33,205 +40,28 @@ class NotUnderstood(Struct, frozen=True, kw_only=True, tag_field="kind", tag="no
     reason: Phrase
 
 
-class _Word(Struct, frozen=True):
-    text: str
-    plain: bool
-    """Written without quotes, expansions and wildcards."""
-    glob: bool
-    """Has a wildcard outside of quotes."""
+Check: TypeAlias = Callable[[GivenArguments], bool]
 
-
-class _Strange(Exception):
-    """The line is not in the grammar, for `reason`."""
-
-    def __init__(self, reason: Phrase) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-Check: TypeAlias = Callable[[tuple[_Word, ...]], bool]
-
-
-class _Verb(Struct, frozen=True):
-    """What a verb may be given: `flags` are letters; `valued` letters and names take a value that
-    is no path; `names` are long options; `free` operands at the start are text, not paths."""
-
-    flags: str = ""
-    valued: str = ""
-    names: tuple[str, ...] = ()
-    free: int = 0
-    most: int = 1_000
-    least: int = 0
-    wild: bool = False
-    """A file called like an option could do no harm, so a wildcard may stand first."""
-    shows: bool = True
-    """It prints what stands in the files that it is given, not only their names and sizes."""
-
-
-_DIGITS = "0123456789"
-_ANY = 1_000
-_NAMES = ("--help", "--version")
-
-VERBS: dict[str, _Verb] = {
-    "awk": _Verb(valued="F", free=1, least=1),
-    "base64": _Verb(flags="di", valued="w", most=1),
-    "basename": _Verb(flags="az", valued="s", shows=False),
-    "cat": _Verb(flags="AbeEnstTuv", wild=True),
-    "cd": _Verb(least=1, most=1),
-    "cksum": _Verb(wild=True, shows=False),
-    "cmp": _Verb(flags="bls", most=2),
-    "column": _Verb(flags="tx", valued="sc"),
-    "comm": _Verb(flags="123", most=2),
-    "cut": _Verb(flags="sz", valued="bcdf", names=("--complement",), wild=True),
-    "date": _Verb(flags="uRI", valued="d", names=("--utc", "--iso-8601", "--date="), most=1),
-    "df": _Verb(flags="ahHiklTP", most=0),
-    "diff": _Verb(
-        flags="abBcdEiNpqrstTuwyZ",
-        valued="UWC",
-        names=("--color", "--brief", "--unified", "--recursive"),
-        wild=True,
-    ),
-    "dirname": _Verb(flags="z", shows=False),
-    "du": _Verb(
-        flags="abcDhHkLlmPsSx", valued="d", names=("--max-depth=",), wild=True, shows=False
-    ),
-    "echo": _Verb(flags="neE", free=_ANY),
-    "expand": _Verb(flags="i", valued="t", wild=True),
-    "expr": _Verb(free=_ANY),
-    "false": _Verb(most=0),
-    "file": _Verb(flags="bihLkr", names=("--mime-type", "--brief"), wild=True, shows=False),
-    "fmt": _Verb(flags="su", valued="w", wild=True),
-    "fold": _Verb(flags="bs", valued="w", wild=True),
-    "free": _Verb(flags="bkmghtlw", most=0),
-    "grep": _Verb(
-        flags="abcEFGhHiIlLnoPqrRsTUvVwxyzZ" + _DIGITS,
-        valued="mABC",
-        names=(
-            *("--include=", "--exclude=", "--exclude-dir=", "--color", "--color=", "--count"),
-            *("--ignore-case", "--line-number", "--recursive", "--files-with-matches"),
-        ),
-        free=1,
-        wild=True,
-        shows=False,
-    ),
-    "groups": _Verb(most=0),
-    "head": _Verb(flags="qvz" + _DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
-    "hexdump": _Verb(flags="Cbcdovx", valued="ns", wild=True),
-    "hostname": _Verb(most=0),
-    "id": _Verb(flags="ugnGr", most=0),
-    "join": _Verb(flags="iz", valued="12jt", most=2),
-    "jq": _Verb(flags="cCeMnrsSjR", names=("--raw-output", "--compact-output"), free=1),
-    "locale": _Verb(flags="a", most=0),
-    "ls": _Verb(
-        flags="aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1",
-        valued="w",
-        names=("--all", "--color", "--color=", "--human-readable", "--recursive", "--sort="),
-        wild=True,
-        shows=False,
-    ),
-    "lscpu": _Verb(most=0),
-    "md5sum": _Verb(flags="bt", wild=True, shows=False),
-    "nl": _Verb(flags="p", valued="bwnsv", wild=True),
-    "nproc": _Verb(most=0),
-    "od": _Verb(flags="bcdox", valued="AtNjw", wild=True),
-    "paste": _Verb(flags="sz", valued="d", wild=True),
-    "printf": _Verb(free=_ANY),
-    "pwd": _Verb(flags="LP", most=0),
-    "readlink": _Verb(flags="fem", shows=False),
-    "realpath": _Verb(flags="emsz", shows=False),
-    "rev": _Verb(wild=True),
-    "rg": _Verb(flags="cFhHiIlLnNoPqsSuUvwx", valued="gtTmABC", free=1, shows=False),
-    "sed": _Verb(flags="nEr", free=1, least=1),
-    "seq": _Verb(flags="w", valued="s", free=3, most=3),
-    "sha1sum": _Verb(flags="bt", wild=True, shows=False),
-    "sha256sum": _Verb(flags="bt", wild=True, shows=False),
-    "sha512sum": _Verb(flags="bt", wild=True, shows=False),
-    "sort": _Verb(flags="bcCdfghiMmnrRsuVz", valued="kt", names=("--reverse", "--unique")),
-    "stat": _Verb(flags="Lft", valued="c", names=("--format=",), wild=True, shows=False),
-    "strings": _Verb(flags="a", valued="nt", wild=True),
-    "sum": _Verb(wild=True, shows=False),
-    "tac": _Verb(wild=True),
-    "tail": _Verb(flags="qvz" + _DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
-    "tr": _Verb(flags="cCdst", free=2, most=2),
-    "tree": _Verb(flags="adfghilpsCFDQ", valued="LIP", shows=False),
-    "true": _Verb(most=0),
-    "tty": _Verb(flags="s", most=0),
-    "uname": _Verb(flags="asnrvmpio", most=0),
-    "unexpand": _Verb(flags="a", valued="t", wild=True),
-    "uniq": _Verb(flags="cdDiuz", valued="fsw", names=("--count",), most=1),
-    "uptime": _Verb(flags="ps", most=0),
-    "wc": _Verb(flags="clLmw", names=("--lines", "--words", "--bytes"), wild=True, shows=False),
-    "which": _Verb(flags="a", free=_ANY, shows=False),
-    "whoami": _Verb(most=0),
-    "xxd": _Verb(flags="bpu", valued="lsc", most=1),
-    "zcat": _Verb(wild=True),
-}
-
-_GIT = {
-    "status": _Verb(flags="sbuv", names=("--short", "--branch", "--porcelain")),
-    "log": _Verb(
-        flags=_DIGITS,
-        valued="n",
-        names=(
-            *("--oneline", "--stat", "--graph", "--all", "--decorate", "--name-only"),
-            *("--since=", "--until=", "--author=", "--grep=", "--format=", "--pretty="),
-            *("--no-merges", "--max-count=", "--name-status", "--reverse", "--date="),
-        ),
-    ),
-    "diff": _Verb(
-        flags="pwb",
-        valued="U",
-        names=(
-            *("--stat", "--cached", "--staged", "--name-only", "--name-status", "--check"),
-            "--shortstat",
-        ),
-    ),
-    "show": _Verb(flags="ps", names=("--stat", "--oneline", "--name-only", "--format=")),
-    "blame": _Verb(flags="wbs", valued="L", most=2),
-    "branch": _Verb(flags="avr", names=("--all", "--list", "--show-current"), most=0),
-    "ls-files": _Verb(flags="comdst"),
-    "rev-parse": _Verb(names=("--short", "--abbrev-ref", "--show-toplevel", "--verify")),
-    "describe": _Verb(names=("--tags", "--always", "--dirty", "--all", "--long")),
-    "remote": _Verb(flags="v", most=0),
-    "shortlog": _Verb(flags="sne"),
-    "tag": _Verb(flags="l", names=("--list",), most=0),
-}  # fmt: skip
-
-_VERSIONS = (
-    "python",
-    "python3",
-    "node",
-    "npm",
-    "pip",
-    "git",
-    "make",
-    "gcc",
-    "go",
-    "cargo",
-    "rustc",
+_SEARCHES = frozenset({"diff", "grep", "egrep", "fgrep", "rg"})
+_ON_FOUND = frozenset(
+    {"basename", "cksum", "dirname", "du", "egrep", "fgrep", "file", "grep", "ls", "md5sum"}
+    | {"sha1sum", "sha256sum", "sha512sum", "stat", "wc"}
 )
-
-_FIND_VALUED = (
-    *("-name", "-iname", "-path", "-ipath", "-type", "-maxdepth", "-mindepth", "-size"),
-    *("-mtime", "-mmin"),
+"""Verbs that may be run on whatever files are found: they do not print what stands there."""
+_XARGS = Verb(flags="0rt", valued="nPL")
+_NAMED_PYTHON = re.compile(r"python3\.\d{1,2}")
+_TESTS = re.compile(
+    r"-[abcdefghknoprstuwxzGLNOS]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)|==?|!=?|-?\d{1,18}|"
 )
-_FIND_PLAIN = ("-empty", "-print", "-print0", "-not", "-o", "-or", "-a", "-and", "-prune", "-ls")
-
-_SEARCHES = frozenset({"diff", "grep", "rg"})
-_END = _Word("--", True, False)
-_SED_LINES = re.compile(r"(\d{1,9}|\$)(,(\d{1,9}|\$))?[pd]|\d{1,9}q")
-_SED_SWAPS = re.compile(r"s(?:/[^/\\]*/[^/\\]*/|,[^,\\]*,[^,\\]*,|#[^#\\]*#[^#\\]*#)[gIip0-9]*")
-_AWK_ACTS = re.compile(r"[@|]|system|getline|close|fflush|ENVIRON|PROCINFO|ARG[VC]|include|load")
-_OPERATOR = re.compile(r"&&|\|\||\||;")
-_REDIRECTION = re.compile(r"(?:2>&1|(?:[12]?>|&>)[ ]*/dev/null)(?=$|[ \t;|&])")
-_WORKSPACE = re.compile(r"\$\{WORKSPACE\}|\$WORKSPACE(?![A-Za-z0-9_])")
 
 
 def understand(command: str) -> Understood | NotUnderstood:
     """Whether `command` is plain enough to run without asking."""
     try:
-        verbs = tuple(_command(words) for words in _split(command))
-    except _Strange as strange:
+        commands = split_line(command)
+        before: list[PlainCommand | None] = [None, *commands]
+        verbs = tuple(map(_check_command, commands, before))
+    except Strange as strange:
         return NotUnderstood(reason=strange.reason)
     return Understood(verbs=verbs)
 
@@ -240,230 +70,173 @@ def split_plainly(command: str) -> tuple[tuple[str, ...], ...]:
     """The words of each command of the line; () if it is more than plain words, or has
     wildcards."""
     try:
-        commands = _split(command)
-    except _Strange:
+        commands = split_line(command)
+    except Strange:
         return ()
-    if any(word.glob for words in commands for word in words):
+    if any(word.glob or word.expands for one in commands for word in one.words):
         return ()
-    return tuple(tuple(word.text for word in words) for words in commands)
+    if any(one.source is not None for one in commands):
+        return ()
+    return tuple(tuple(word.text for word in one.words) for one in commands)
 
 
-def _split(command: str) -> list[tuple[_Word, ...]]:
-    """The words of each command of the line."""
-    if len(command) > MAX_LENGTH:
-        raise _Strange(phrase("odd_long"))
-    for char in command:
-        if unicodedata.category(char)[0] in "CZ" and char not in " \t":
-            raise _Strange(phrase("odd_lines"))
-    commands: list[list[_Word]] = [[]]
-    at, rest = 0, command.strip()
-    while at < len(rest):
-        if rest[at] in " \t":
-            at += 1
-        elif found := _REDIRECTION.match(rest, at):
-            at = found.end()
-        elif found := _OPERATOR.match(rest, at):
-            commands.append([])
-            at = found.end()
-        elif rest[at] == "&":
-            raise _Strange(phrase("odd_behind"))
-        else:
-            word, at = _word(rest, at)
-            if word is not None:
-                commands[-1].append(word)
-    if len(commands) > 1 and not commands[-1] and rest.endswith(";") and rest[-2:] != ";;":
-        commands.pop()
-    if not all(commands):
-        raise _Strange(phrase("odd_empty"))
-    return [tuple(words) for words in commands]
-
-
-def _word(line: str, at: int) -> tuple[_Word | None, int]:
-    """The word that begins at `at`, None where it expands to nothing, and where it ends."""
-    start, text, glob, quoted = at, "", False, False
-    while at < len(line) and line[at] not in " \t;|&":
-        char = line[at]
-        if char in "'\"":
-            end = line.find(char, at + 1)
-            if end < 0:
-                raise _Strange(phrase("odd_quote"))
-            inner = line[at + 1 : end]
-            text += _WORKSPACE.sub("", inner) if char == '"' else inner
-            if char == '"' and set("$`\\") & set(_WORKSPACE.sub("", inner)):
-                raise _Strange(phrase("odd_escape"))
-            quoted, at = True, end + 1
-        elif char == "$":
-            found = _WORKSPACE.match(line, at)
-            if not found:
-                raise _Strange(phrase("odd_substitution"))
-            at = found.end()
-        elif char in "\\`<>(){}[]!" or (char in "~#" and (at == start or line[at - 1] in "=:")):
-            raise _Strange(phrase("odd_syntax"))
-        else:
-            glob = glob or char in "*?["
-            text += char
-            at += 1
-    if not text and not quoted:
-        return None, at
-    plain = line[start:at] == text and not glob
-    return _Word(text, plain, glob), at
-
-
-def _command(words: tuple[_Word, ...]) -> str:
-    """The verb of a command that is understood."""
-    verb, arguments = words[0], words[1:]
+def _check_command(command: PlainCommand, before: PlainCommand | None) -> str:
+    """The verb of a command that is understood. `before`: the one before it in the line."""
+    if command.source is not None:
+        check_place(command.source)
+    verb, words = command.words[0], command.words[1:]
     if not verb.plain:
-        raise _Strange(phrase("odd_name"))
+        raise Strange(phrase("odd_name"))
     name = verb.text
-    if name in _VERSIONS and [word.text for word in arguments] == ["--version"]:
+    if _tells_version(name, words):
         return name
-    if name == "find":
-        _find(arguments)
-    elif name == "git" and arguments and arguments[0].plain and arguments[0].text in _GIT:
-        for word in _arguments(_GIT[arguments[0].text], arguments[1:]):
-            _check_revision(word)
+    if name == "xargs":
+        _check_xargs(command, before)
+    elif name == "git":
+        _check_git(words)
+    elif name == "find":
+        for inner in read_find(words):
+            _check_on_found(inner)
+    elif name in ("test", "["):
+        _check_test(words[:-1] if name == "[" and words and words[-1].text == "]" else words)
     elif name in VERBS:
-        operands = _arguments(VERBS[name], arguments)
-        if name in _SEARCHES:
-            _check_search(name, arguments, operands)
-        check = _EXTRA.get(name)
-        if check is not None and not check(operands):
-            raise _Strange(phrase("odd_use", name=name))
+        _check_verb(name, words)
     else:
-        raise _Strange(phrase("odd_verb", name=name[:40]))
+        raise Strange(phrase("odd_verb", name=name[:40]))
     return name
 
 
-def _arguments(verb: _Verb, words: tuple[_Word, ...]) -> tuple[_Word, ...]:
-    """The operands, after every option and every path was checked."""
-    operands: list[_Word] = []
-    waiting, options = list(words), True
-    while waiting:
-        word = waiting.pop(0)
-        if options and word.text == "--":
-            options = False
-        elif options and word.text.startswith("-") and word.text != "-":
-            if _option(verb, word):
-                if not waiting:
-                    raise _Strange(phrase("odd_valued", option=word.text))
-                if waiting.pop(0).glob:  # the first file would be the value, the others options
-                    raise _Strange(phrase("odd_glob_in_option"))
-        else:
-            if word.text[:1] in ("*", "?", "[") and word.glob and options and not verb.wild:
-                raise _Strange(phrase("odd_glob_option"))
-            if len(operands) >= verb.free:
-                _inside(word)
-                if word.glob and verb.shows and could_be_secret(word.text):
-                    raise _Strange(phrase("odd_glob_secret"))
-            if word.glob and verb.most < _ANY:  # the shell may make more of it than one
-                raise _Strange(phrase("odd_count"))
-            operands.append(word)
-    if not verb.least <= len(operands) <= verb.most:
-        raise _Strange(phrase("odd_count"))
-    return tuple(operands)
-
-
-def _option(verb: _Verb, word: _Word) -> bool:
-    """True if the option's value is the next word."""
-    text = word.text
-    name, equals, _ = text.partition("=")
-    if text.startswith("--"):
-        if name + equals not in (*verb.names, *_NAMES):
-            raise _Strange(phrase("odd_option", option=name[:40]))
+def _tells_version(name: str, words: tuple[Word, ...]) -> bool:
+    given = tuple(word.text for word in words)
+    if any(word.glob or word.expands for word in words):
         return False
-    if word.glob:
-        raise _Strange(phrase("odd_glob_in_option"))
-    for at, letter in enumerate(text[1:], 2):
-        if letter in verb.valued:
-            return at == len(text)
-        if letter not in verb.flags:
-            raise _Strange(phrase("odd_option", option=text[:40]))
-    return False
+    if name == "command" or (name in ("pip", "pip3") and given[:1] == ("show",)):
+        is_asked = given[:1] in (("-v",), ("show",))
+        return is_asked and all(text[:1].isalpha() for text in given[1:])
+    if name in VERBS and given == ("--help",):
+        return True
+    is_named = name in VERSIONS or _NAMED_PYTHON.fullmatch(name) is not None
+    return (is_named and given == ("--version",)) or (name, *given) in TELLING
 
 
-def _inside(word: _Word) -> None:
-    """Refuse an operand that may lead out of the workspace or to a secret."""
-    text = word.text
-    if text in ("-", "/dev/null"):
-        return
-    if paths.why_refused(text):
-        raise _Strange(phrase("odd_place"))
-    if word.glob and any(
-        part[:1] == "." and part not in (".", "..") and set("*?[") & set(part)
-        for part in text.split("/")
-    ):
-        raise _Strange(phrase("odd_glob_dot"))
+def _check_verb(name: str, words: tuple[Word, ...], *, found: bool = False) -> None:
+    given = read_arguments(VERBS[name], words)
+    if name in _SEARCHES:
+        _check_search(name, given, found=found)
+    check = _EXTRA.get(name)
+    if check is not None and not check(given):
+        raise Strange(phrase("odd_use", name=name))
 
 
-def _check_revision(word: _Word) -> None:
+def _check_on_found(words: tuple[Word, ...]) -> None:
+    """A command that is run on files of any name."""
+    if not words or not words[0].plain or words[0].text not in _ON_FOUND:
+        raise Strange(phrase("odd_find"))
+    _check_verb(words[0].text, words[1:], found=True)
+
+
+def _check_xargs(command: PlainCommand, before: PlainCommand | None) -> None:
+    """A command on what a `find` before it found, each name a word by itself."""
+    piped = command.after == "|" and before is not None and before.words[0].text == "find"
+    if not piped or before is None or not names_each_apart(before.words):
+        raise Strange(phrase("odd_verb", name="xargs"))
+    words = command.words[1:]
+    at = next((n for n, word in enumerate(words) if word.text in _ON_FOUND), len(words))
+    given = read_arguments(_XARGS, words[:at])
+    if given.operands or "0" not in given.letters:
+        raise Strange(phrase("odd_use", name="xargs"))
+    _check_on_found(words[at:])
+
+
+def _check_git(words: tuple[Word, ...]) -> None:
+    at = 0
+    while at < len(words) and words[at].text.startswith("-"):
+        if words[at].text == "-C" and at + 1 < len(words):
+            check_text(words[at + 1 : at + 2])
+            check_place(words[at + 1])
+            at += 2
+        elif words[at].plain and words[at].text in ("--no-pager", "-P"):
+            at += 1
+        else:
+            raise Strange(phrase("odd_option", option=words[at].text[:40]))
+    rest = words[at:]
+    if not rest or not rest[0].plain:
+        raise Strange(phrase("odd_verb", name="git"))
+    name = rest[0].text
+    longer = f"{name} {rest[1].text}" if len(rest) > 1 and rest[1].plain else ""
+    if name == "config":
+        asked = rest[2:] if longer == "config --get" else rest[1:]
+        if len(asked) == 1 and asked[0].plain and asked[0].text.startswith(SAID):
+            return
+        raise Strange(phrase("odd_use", name="git config"))
+    verb = GIT.get(longer) or GIT.get(name)
+    if verb is None or any(word.text == "--help" for word in rest):
+        raise Strange(phrase("odd_verb", name=f"git {name}"[:40]))
+    given = read_arguments(verb, rest[2 if longer in GIT else 1 :])
+    if name == "grep":
+        _check_search("git grep", given, found=True)
+    if name == "cat-file" and not given.letters:
+        raise Strange(phrase("odd_use", name="git cat-file"))
+    for word in given.operands:
+        _check_revision(word)
+
+
+def _check_revision(word: Word) -> None:
     """Refuse what git finds behind the colon of `revision:path`."""
     path = word.text.partition(":")[2]
     if path and paths.why_refused(path.removeprefix("./")):
-        raise _Strange(phrase("odd_place"))
+        raise Strange(phrase("odd_place"))
 
 
-def _check_search(name: str, words: tuple[_Word, ...], operands: tuple[_Word, ...]) -> None:
+def _check_test(words: tuple[Word, ...]) -> None:
+    check_text(words)
+    for word in words:
+        if not _TESTS.fullmatch(word.text):
+            check_place(word)
+
+
+def _check_search(name: str, given: GivenArguments, *, found: bool) -> None:
     """Refuse a search of what may be a file for secrets, but for words that are none."""
-    if not operands:
-        raise _Strange(phrase("odd_count"))
-    before = words[: words.index(_END)] if _END in words else words
-    options = [word.text for word in before if word.text.startswith("-") and word not in operands]
-    letters = {letter for text in options if text[:2] != "--" for letter in text[1:]}
     if name == "diff":
-        if ("r" in letters or "--recursive" in options) and not letters & {"q"}:
-            raise _Strange(phrase("odd_search"))
+        deep = "r" in given.letters or "--recursive" in given.names
+        if deep and not {"q"} & given.letters and "--brief" not in given.names:
+            raise Strange(phrase("odd_search"))
         return
-    deep = name == "rg" or bool(letters & set("rR")) or "--recursive" in options
-    wide = any(word.glob and could_be_secret(word.text) for word in operands[1:])
+    if name == "rg" and "--files" in given.names:
+        for word in given.operands:
+            check_place(word)
+        return
+    sought = given.scripts or given.operands[:1]
+    if not sought:
+        raise Strange(phrase("odd_count"))
+    files = given.operands if given.scripts else given.operands[1:]
+    deep = found or name == "rg" or bool(given.letters & set("rR")) or "--recursive" in given.names
+    wide = any(word.glob and could_be_secret(word.text) for word in files)
     if not deep and not wide:
         return
-    kinds = [text.partition("=")[2] for text in options if text.startswith("--include=")]
+    kinds = [text.partition("=")[2] for text in given.names if text.startswith("--include=")]
     if any(map(could_be_secret, kinds)):
-        raise _Strange(phrase("odd_search"))
+        raise Strange(phrase("odd_search"))
     if kinds and not wide:
         return
-    if letters & set("lLcq") or {"--count", "--files-with-matches"} & set(options):
+    if given.letters & set("lLcq") or {"--count", "--files-with-matches"} & set(given.names):
         return
-    if "v" in letters or not is_plain_search(operands[0].text):
-        raise _Strange(phrase("odd_search"))
+    inverted = "v" in given.letters or "--invert-match" in given.names
+    if inverted or not all(is_plain_search(word.text) for word in sought):
+        raise Strange(phrase("odd_search"))
 
 
-def _find(words: tuple[_Word, ...]) -> None:
-    texts = list(words)
-    while texts and not texts[0].text.startswith("-"):
-        if texts[0].glob:
-            raise _Strange(phrase("odd_find_glob"))
-        _inside(texts.pop(0))
-    while texts:
-        word = texts.pop(0)
-        if word.text in _FIND_VALUED and texts and not texts[0].glob:
-            texts.pop(0)
-        elif word.text not in _FIND_PLAIN:
-            raise _Strange(phrase("odd_find"))
-
-
-def _sed_prints(operands: tuple[_Word, ...]) -> bool:
-    """Lines by their number, or one replacement; its flags e and w run and write."""
-    return bool(_SED_LINES.fullmatch(operands[0].text) or _SED_SWAPS.fullmatch(operands[0].text))
-
-
-def _awk_prints(operands: tuple[_Word, ...]) -> bool:
-    """A program without commands, files of its own, other files' names and the environment."""
-    text = operands[0].text
-    acts = _AWK_ACTS.search(text.replace("||", ""))
-    return not acts and ">" not in text.partition("{")[2]
-
-
-def _jq_filters(operands: tuple[_Word, ...]) -> bool:
-    text = operands[0].text if operands else "."
-    return not re.search(r"\b(env|ENV|include|import|input_filename|debug|halt\w*)\b", text)
+def _check_sed(given: GivenArguments) -> bool:
+    """Lines chosen, replaced and printed; the flags e and w of a replacement run and write."""
+    scripts = given.scripts or given.operands[:1]
+    return bool(scripts) and all(sed_prints(word.text) for word in scripts)
 
 
 _EXTRA: dict[str, Check] = {
-    "awk": _awk_prints,
-    "sed": _sed_prints,
-    "jq": _jq_filters,
-    "date": lambda operands: all(word.text.startswith("+") for word in operands),
-    "printf": lambda operands: bool(operands) and not operands[0].text.startswith("-"),
-    "cd": lambda operands: operands[0].text != "-" and not operands[0].glob,
+    "awk": lambda given: awk_prints(given.operands[0].text),
+    "sed": _check_sed,
+    "jq": lambda given: not given.operands or jq_filters(given.operands[0].text),
+    "date": lambda given: all(word.text.startswith("+") for word in given.operands),
+    "printf": lambda given: bool(given.operands) and not given.operands[0].text.startswith("-"),
+    "cd": lambda given: given.operands[0].text != "-" and not given.operands[0].glob,
 }

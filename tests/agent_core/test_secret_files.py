@@ -11,7 +11,7 @@ from agent_core.sandboxes.masks import MAX_MASKS, find_secret_files, has_committ
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.port import Permits
 from agent_core.sandboxes.tier import Tier
-from agent_core.tools import paths
+from agent_core.tools import secret_files
 from agent_core.tools.code.bash import BashArguments
 from agent_core.tools.code.execute import Python
 from agent_core.tools.contract import Tool
@@ -178,7 +178,7 @@ def a_tool(name: str, arguments: type, *, interactive: bool = False) -> Tool:
     ],
 )
 def test_a_command_that_names_one_is_asked_about(command: str) -> None:
-    assert paths.names_secret(command)
+    assert secret_files.names_secret(command)
     wanted = RunCommandArguments(command=command)
     verdict = judge_call(a_tool("run_command", RunCommandArguments), wanted, "d", AUTO)
     assert (verdict.ruling, verdict.rule, verdict.risk) == ("ask", "secret-file", "high")

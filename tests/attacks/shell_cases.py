@@ -124,7 +124,7 @@ READING: tuple[str, ...] = (
     *("true", "false", "seq 5", "seq 1 2 9", "basename a/b.txt", "dirname a/b.txt", "realpath a.txt"),
     *("expr 1 + 2", "md5sum a.txt", "sha256sum *.tar", "cksum a.txt", "od -c a.bin", "xxd a.bin"),
     *("hexdump -C a.bin", "strings a.bin", "base64 a.bin", "column -t a.txt", "zcat a.gz", "expand a.txt"),
-    *("which python3", "python3 --version", "node --version", "git --version", "npm --version", "cargo --version"),
+    *("which python3", "python3 --version", "node --version", "git --version", "npm --version"),
     *("git status", "git status -s", "git log", "git log --oneline", "git log -5", "git log --oneline -n 3"),
     *("git log --stat", "git log --graph --oneline --all", "git log --since=yesterday", "git log --author=ada"),
     *("git diff", "git diff --stat", "git diff HEAD~1", "git diff --cached", "git diff main", "git diff a.py"),
@@ -146,7 +146,7 @@ CHANGING: tuple[str, ...] = (
     *("git add .", "git commit -m x", "git checkout -b x", "git stash", "git merge x", "git init"),
     *("node app.js", "npm run build", "npx tsc", "ruff check .", "mypy src", "black .", "eslint src", "tox"),
     *("python3 <<'X'\nprint(1)\nX", "cat <<X > a\nb\nX", "export A=1; env | grep A", "chmod +x run.sh", "./run.sh"),
-    *("sqlite3 a.db 'select 1'", "ffmpeg -i a.mp4 b.gif", "convert a.png b.jpg", "pandoc a.md -o a.html", "sleep 1"),
+    *("sqlite3 a.db 'select 1'", "ffmpeg -i a.mp4 b.gif", "convert a.png b.jpg", "pandoc a.md -o a.html", "sleep 1", "cargo --version"),
     *("kill %1", "wait", "time ls", "timeout 5 ls", "xargs -n1 echo", "tee a.txt", "find . -name '*.pyc' -delete"),
 )  # fmt: skip
 """Everyday commands that change or run something: what a containing tier is for."""

@@ -21,7 +21,7 @@ from pydantic_monty import (
 )
 
 from agent_core.errors import ToolFailed
-from agent_core.tools import paths
+from agent_core.tools import paths, secret_files
 
 MAX_MEMORY = 256 << 20
 MAX_DEPTH = 1_000
@@ -43,7 +43,7 @@ def find_files(workspace: Path, code: str) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for entry in paths.walk(root, root, 8):
         name = entry.path.rpartition("/")[2]
-        secret = any(map(paths.is_secret, entry.path.split("/")))
+        secret = any(map(secret_files.is_secret, entry.path.split("/")))
         if name not in code or secret or not paths.is_file(root, root / entry.path):
             continue
         if entry.info.st_size <= MAX_FILE and len(found) < MAX_FILES:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, create_model
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolOutput
 from agent_core.sandboxes.port import Language, Permits, Sandbox
-from agent_core.tools import backups, paths, shell
+from agent_core.tools import backups, paths, secret_files, shell
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.web.host_field import HostNames
 
@@ -114,7 +114,7 @@ class _Runner:
                 context.output,
                 Permits(
                     hosts=context.hosts.union(wanted.hosts),
-                    reveals=paths.names_secret(wanted.code),
+                    reveals=secret_files.names_secret(wanted.code),
                 ),
             )
         finally:

@@ -5,17 +5,21 @@ a command that is allowed without a person is not given to the shell at all: it 
 its folder, by a fresh one.
 """
 
+import re
+
+from agent_core.tools.shell_reading.verbs import VERSIONS
 from agent_core.tools.shell_words import Understood, understand
 
-_BY_SHELL = frozenset(
-    {"pytest", "python", "python3", "node", "npm", "pip", "make", "gcc", "go", "cargo", "rustc"}
-    | {"which"}
-)
+_BY_SHELL = (VERSIONS - {"git", "jq", "rg"}) | {"command", "kubectl", "type", "whereis", "which"}
 """Verbs whose program depends on what the shell was told, such as a PATH."""
+_EXPANDS = re.compile(r"\$\{?(HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME)\b")
+"""What a variable is depends on the shell, too."""
 
 
 def readonly_verbs(command: str) -> tuple[str, ...]:
     """The verbs of a command that is understood and means the same in a fresh shell; else ()."""
     known = understand(command)
-    fresh = isinstance(known, Understood) and _BY_SHELL.isdisjoint(known.verbs)
-    return known.verbs if fresh and isinstance(known, Understood) else ()
+    if not isinstance(known, Understood) or _EXPANDS.search(command):
+        return ()
+    by_shell = any(verb in _BY_SHELL or verb.startswith("python") for verb in known.verbs)
+    return () if by_shell else known.verbs

@@ -7,6 +7,7 @@ address): `public` is asked about the address of each connection, just before it
 import ipaddress
 import re
 import unicodedata
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -30,16 +31,25 @@ the address at which a provider's machines ask for their own secrets."""
 
 _INSIDE_ENDS = (
     *(".localhost", ".local", ".internal", ".localdomain", ".lan", ".intranet", ".corp"),
-    *(".private", ".home.arpa", ".in-addr.arpa", ".ip6.arpa", ".svc", ".consul"),
+    *(".private", ".home.arpa", ".in-addr.arpa", ".ip6.arpa", ".svc", ".consul", ".default"),
+    *(".home", ".router", ".cluster", ".metadata.goog", ".metadata.tencentyun.com"),
+    *(".metadata.packet.net", ".metadata.platformequinix.com", ".fritz.box", ".pi.hole"),
+    *(".speedport.ip", ".router.asus.com", ".routerlogin.net", ".tplinkwifi.net", ".miwifi.com"),
 )
+"""Names of private networks, of what a provider's machines ask for secrets, and of routers."""
 _SPELLED_ENDS = (
     *(".localtest.me", ".lvh.me", ".vcap.me", ".lacolhost.com", ".local.gd"),
     *(".nip.io", ".sslip.io", ".xip.io", ".traefik.me", ".local-ip.co"),
-    *(".rbndr.us", ".1u.ms", ".localho.st"),
+    *(".rbndr.us", ".1u.ms", ".localho.st", ".xip.name", ".backname.io", ".local-ip.sh"),
+    *(".fuf.me", ".smackaho.st", ".lcl.host", ".spoofed.burpcollaborator.net", ".rebind.it"),
+    *(".bugbounty.dod.network", ".mail.ebc.apple.com", ".rebind.network", ".readme.ssrf.tools"),
 )
 """Public names that lead to whatever address somebody spells in them, or to this machine."""
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?")
 _NUMBER = re.compile(r"(0[xo])?[0-9a-f]*")
+_ALIKE = frozenset("асԁеһіјӏорԛѕԝхуъьҽпгѵѡ")  # noqa: RUF001
+"""Cyrillic letters that look like Latin ones."""
+_LOOKALIKE_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"})
 _ODD = re.compile(r"[\x00-\x20\x7f\\<>^`{|}\"]")
 
 
@@ -113,11 +123,13 @@ def read_url(text: str) -> Target:
         raise Unreachable("Only http:// and https:// URLs can be read.")
     try:
         parts = urlsplit(text)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+        port = parts.port if parts.port is not None else 443 if parts.scheme == "https" else 80
     except ValueError:
         raise Unreachable("The URL cannot be read.") from None
     if "@" in parts.netloc or "%" in parts.netloc:
         raise Unreachable("A URL with a user name, a password or an encoded host is not read.")
+    if not port or parts.netloc.endswith(":"):
+        raise Unreachable("The URL's port is none.")
     host = _host(parts.hostname or "", parts.netloc)
     return Target(url=text.partition("#")[0], host=host, port=port)
 
@@ -128,8 +140,10 @@ def _host(host: str, netloc: str) -> str:
             return str(ipaddress.IPv6Address(host))
         except ValueError:
             raise Unreachable("The URL's host is not an address.") from None
-    if unicodedata.normalize("NFKC", host) != host:
+    if unicodedata.normalize("NFKC", host) != host or not all(map(_is_of_name, host)):
         raise Unreachable("The URL's host has letters that stand for others.")
+    if any(map(_looks_like_another, host.split("."))):
+        raise Unreachable("The URL's host has letters that look like others.")
     try:
         plain = host.lower() if host.isascii() else host.encode("idna").decode().lower()
     except UnicodeError:
@@ -142,6 +156,22 @@ def _host(host: str, netloc: str) -> str:
         if last.isdigit() or last.startswith(("0x", "0o")):
             raise Unreachable("The URL's host is a number; write the address plainly.")
     return plain
+
+
+def _is_of_name(char: str) -> bool:
+    return char in "-._" or unicodedata.category(char)[0] in "LMN"
+
+
+def _looks_like_another(label: str) -> bool:
+    """The label mixes alphabets whose letters look alike, or has only such letters of another."""
+    if label.lower().startswith("xn--"):
+        with suppress(UnicodeError):
+            label = label[4:].encode().decode("punycode")
+    if label.isascii():
+        return False
+    letters = [char for char in label if char.isalpha()]
+    scripts = {unicodedata.name(char, "").partition(" ")[0] for char in letters}
+    return len(scripts & _LOOKALIKE_SCRIPTS) > 1 or _ALIKE.issuperset(letters)
 
 
 def _is_dotted(host: str) -> bool:

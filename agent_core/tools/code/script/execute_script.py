@@ -20,7 +20,7 @@ from agent_core.errors import Parked, ToolFailed
 from agent_core.messages import CommandResult, ToolOutput
 from agent_core.sandboxes.commands.output import DRAIN
 from agent_core.sandboxes.port import ChannelSandbox, Permits, ProcessResult, Sandbox
-from agent_core.tools import paths, shell
+from agent_core.tools import paths, secret_files, shell
 from agent_core.tools.code import execute
 from agent_core.tools.code.script.running import MAX_CALLS, TOOLS, RunningScript, RunningScripts
 from agent_core.tools.contract import Tool, ToolContext
@@ -107,7 +107,7 @@ class _Runner:
         files = await asyncio.to_thread(_list_files, context.workspace)
         words = f"exec {self._python} -c {shlex.quote(_read('launch.py'))}"
         hosts = context.hosts.union(wanted.hosts)
-        permits = Permits(hosts=hosts, reveals=paths.names_secret(wanted.code))
+        permits = Permits(hosts=hosts, reveals=secret_files.names_secret(wanted.code))
         command = await self._channels.start_talking(words, context.workspace, most, permits)
         script = RunningScript(command, files)
         try:

@@ -1,0 +1,86 @@
+"""Names and places of files for secrets, and of files that programs obey unasked."""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from agent_core.text import unescape_name
+
+MAX_NAME = 255
+"""Characters; no file system takes more."""
+_SECRET = re.compile(
+    r"\.env([._~-].*)?|\.netrc|\.pgpass|\.git-credentials|\.npmrc|\.pypirc|\.htpasswd"
+    r"|(prod|production|dev|development|staging|local|secrets?|app|db|database|api|docker)\.env"
+    r"|id_(rsa|dsa|ecdsa|ed25519)(_sk)?(~|\.(bak|old|orig))?|ssh_host_\w+_key"
+    r"|.+\.(pem|p12|p8|pfx|kdbx?|jks|keystore|ppk|ovpn|keychain(-db)?|tfvars(\.json)?)(~|\.(bak|old))?"
+    r"|(server|client|tls|ssl|private|privkey|ca|rsa|master|signing|jwt|secret|deploy|encryption"
+    r"|api|host|ssh|cert|root|vpn|localhost|[\w.]*-[\w.-]*)\.key(~|\.(bak|old))?"
+    r"|\.(ssh|aws|gnupg|kube|docker|azure|gcloud)|\.envrc|_netrc|\.my\.cnf|\.s3cfg|\.boto"
+    r"|\.(dockercfg|terraformrc|vault-token|credentials)|\.vault_pass(\.txt)?|kubeconfig"
+    r"|(.*[-_.])?credentials\.(json|ya?ml|toml|ini|xml)(\.enc)?|\.?secrets\.(json|ya?ml|toml|ini|env)"
+    r"|.*service[-_]?account.*\.json|client_secret.*\.json|terraform\.tfstate(\.backup)?"
+    r"|application_default_credentials\.json|.*firebase-adminsdk.*\.json|(gcp|gcloud|sa)-key\.json"
+    r"|\.(bash|zsh|sh|ksh|mysql|psql|sqlite|python|node_repl|rediscli|irb|dbshell)_history"
+    r"|\.?rclone\.conf|\.passwd-s3fs|secring\.gpg|wallet\.dat|wp-config\.php|\.dockerconfigjson"
+    r"|(passwords?|secrets?|api[-_]?keys?|tokens?)\.(txt|csv)|logins\.json|key[34]\.db|\.xauthority"
+    r"|\.(secrets?|mylogin\.cnf|gitcredentials|databrickscfg|msmtprc|fetchmailrc|password-store)"
+    r"|\.(oci|snowsql|huggingface|kaggle|terraform\.d|electrum|bitcoin|ethereum|rancher)|kaggle\.json"
+    r"|cookies\.sqlite|login data|mnemonic\.txt|localsettings\.php|ntds\.dit"
+    r"|.+\.(ya?ml|conf|json|pem|crt|baseline)\.key|kubeconfig\.ya?ml"
+    r"|(ansible-)?\.?vault[-_]pass(word)?(\.txt)?|wg\d+\.conf|\.claude\.json"
+)
+_SETTINGS = re.compile(
+    r"\.git|\.gitmodules|\.gitattributes|\.gitconfig|\.hg|\.hgrc|\.svn|\.husky"
+    r"|\.(bash|zsh|ksh|mksh|c?sh|tcsh|dash)rc|\.bash_(profile|login|logout|aliases)|\.profile"
+    r"|\.z(shenv|profile|login|logout)|\.(login|logout|inputrc|xprofile|xinitrc|xsession|xsessionrc)"
+    r"|\.(screenrc|tmux\.conf|gdbinit|lldbinit|irbrc|rprofile|psqlrc|pythonrc(\.py)?|direnvrc)"
+    r"|config\.fish|\.(vim|gvim|nvim|view|ex|nano)rc|\.vim|\.emacs(\.d)?|\.dir-locals(-2)?\.el"
+    r"|\.vscode|\.idea|\.fleet|\.zed|.{1,255}\.code-workspace|.{1,255}\.sublime-project"
+    r"|\.(claude|cursor|windsurf|codex|gemini|continue|roo|kiro|aider.*|opencode|goose)"
+    r"|\.(cursor|windsurf|cline|goose)(rules|hints|ignore)|\.?mcp\.json"
+)
+"""Files and folders that programs obey which nobody asked to."""
+_BETWEEN_NAMES = re.compile(r"[^\w.@+~-]+")
+_HARMLESS = re.compile(r"\.env\.(example|sample|template|dist|defaults?|schema|tpl)")
+_PLACE = re.compile(
+    r"(?:^|/)(?:\.config/(?:gh|hub|glab-cli|op|doctl|gcloud|rclone|git/credentials)(?:/|$)"
+    r"|\.m2/settings(?:-security)?\.xml$|\.gradle/gradle\.properties$|\.[a-z]+/auth\.json$"
+    r"|\.subversion/auth/|\.(?:fly|databricks|dbt|netlify|nuget|twilio-cli|doctl|ngrok2)/"
+    r"(?:config\.(?:ya?ml|json)|profiles\.yml|nuget\.config|ngrok\.yml)$"
+    r"|\.circleci/cli\.yml$|\.mutt/passwords?$|\.weechat/sec\.conf$|\.cache/huggingface/token$"
+    r"|\.(?:cargo|gem|heroku|pulumi)/credentials$"
+    r"|(?:deploy_key|deploy_rsa|access_token)$)"
+)
+
+
+@lru_cache(maxsize=16_384)
+def is_secret(name: str) -> bool:
+    """True if a file or folder of this name usually holds credentials. Spelling variants that
+    some file systems take for the same name count: case, trailing dots and spaces."""
+    if len(name) > MAX_NAME:
+        return False
+    seen = "".join(char for char in name if unicodedata.category(char) != "Cf")
+    plain = unicodedata.normalize("NFKC", seen).casefold().strip(" ").rstrip(" .")
+    return bool(_SECRET.fullmatch(plain)) and not _HARMLESS.fullmatch(plain)
+
+
+def holds_settings(path: str) -> bool:
+    """True if a program obeys what stands there as soon as it runs nearby: a repository's, a
+    shell's, an editor's or an agent's settings. By its words."""
+    parts = unescape_name(path).replace("\\", "/").split("/")
+    plain = (unicodedata.normalize("NFKC", part).casefold().rstrip(" .") for part in parts)
+    return any(map(_SETTINGS.fullmatch, plain))
+
+
+def names_secret(words: str) -> bool:
+    """True if a command or code names a file or folder that usually holds credentials."""
+    return any(map(is_secret, set(_BETWEEN_NAMES.split(words))))
+
+
+def names_secret_file(path: str) -> bool:
+    """True if a part of the path is a name for secrets, also with a stream behind its colon, or the
+    path is where a program keeps some under a name that means nothing elsewhere."""
+    parts = [part for part in path.split("/") if part.strip(" .")]
+    if any(is_secret(part) or is_secret(part.partition(":")[0]) for part in parts):
+        return True
+    return bool(_PLACE.search("/".join(parts).casefold()))

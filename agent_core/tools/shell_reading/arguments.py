@@ -1,0 +1,133 @@
+"""Checks what a program is given against what is known of it."""
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from msgspec import Struct
+
+from agent_core.phrases import phrase
+from agent_core.tools import paths
+from agent_core.tools.shell_reach import could_be_secret
+from agent_core.tools.shell_reading.line import Strange, Word
+from agent_core.tools.shell_reading.verbs import ALWAYS, ANY, Verb
+
+
+class GivenArguments(Struct, frozen=True, kw_only=True):
+    """Options and operands of a command. `letters`: of its short options; `names`: its long ones
+    as written; `scripts`: the values of `-e`."""
+
+    operands: tuple[Word, ...]
+    letters: frozenset[str]
+    names: tuple[str, ...]
+    scripts: tuple[Word, ...]
+
+
+def read_arguments(verb: Verb, words: tuple[Word, ...]) -> GivenArguments:
+    """The arguments, after every option and every path was checked. Raises Strange."""
+    operands: list[tuple[Word, bool]] = []
+    letters: set[str] = set()
+    names: list[str] = []
+    scripts: list[Word] = []
+    waiting, options = list(words), not verb.prints
+    while waiting:
+        word = waiting.pop(0)
+        if word.expands and not verb.prints:
+            raise Strange(phrase("odd_substitution"))
+        if options and word.text == "--":
+            options = False
+        elif options and word.text.startswith("--"):
+            for _ in range(_count_values(verb, word)):
+                _take_value(word, waiting)
+            names.append(word.text)
+        elif options and word.text.startswith("-") and word.text != "-":
+            read, value = _read_letters(verb, word, waiting)
+            letters |= read
+            scripts += [value] if value is not None else []
+        else:
+            operands.append((word, options))
+    free = verb.free if not scripts else 0
+    for place, (word, early) in enumerate(operands):
+        _check_operand(verb, word, early, free=place < free)
+    if not verb.least <= len(operands) + len(scripts) <= max(verb.most, len(scripts)):
+        raise Strange(phrase("odd_count"))
+    return GivenArguments(
+        operands=tuple(word for word, _ in operands),
+        letters=frozenset(letters),
+        names=tuple(names),
+        scripts=tuple(scripts),
+    )
+
+
+def check_place(word: Word) -> None:
+    """Refuse an operand that may lead out of the workspace or to a secret."""
+    text = word.text
+    if text in ("-", "/dev/null"):
+        return
+    if paths.why_refused(text):
+        raise Strange(phrase("odd_place"))
+    if word.glob and any(
+        part[:1] == "." and part not in (".", "..") and set("*?[") & set(part)
+        for part in text.split("/")
+    ):
+        raise Strange(phrase("odd_glob_dot"))
+
+
+def check_text(words: Iterable[Word]) -> None:
+    """Refuse wildcards and what is not known in words that have to be themselves."""
+    for word in words:
+        if word.glob:
+            raise Strange(phrase("odd_glob_in_option"))
+        if word.expands:
+            raise Strange(phrase("odd_substitution"))
+
+
+def _check_operand(verb: Verb, word: Word, early: bool, *, free: bool) -> None:
+    if word.glob and word.text[:1] in ("*", "?") and early and not verb.wild:
+        raise Strange(phrase("odd_glob_option"))
+    if free and verb.is_program and word.glob:  # a file's name would be the program
+        raise Strange(phrase("odd_glob_in_option"))
+    if not free:
+        check_place(word)
+        if word.glob and verb.shows and could_be_secret(word.text):
+            raise Strange(phrase("odd_glob_secret"))
+    if word.glob and verb.most < ANY:  # the shell may make more of it than one
+        raise Strange(phrase("odd_count"))
+
+
+def _count_values(verb: Verb, word: Word) -> int:
+    """How many of the next words belong to the long option."""
+    name, equals, _ = word.text.partition("=")
+    known = dict(verb.takes)
+    if not equals and name in known:
+        return known[name]
+    if name + equals not in (*verb.names, *ALWAYS):
+        _refuse_option(name)
+    return 0
+
+
+def _read_letters(verb: Verb, word: Word, waiting: list[Word]) -> tuple[set[str], Word | None]:
+    """The letters of a group of short options, and the value of an `e` among them."""
+    if word.glob:
+        raise Strange(phrase("odd_glob_in_option"))
+    letters: set[str] = set()
+    for at, letter in enumerate(word.text[1:], 2):
+        letters.add(letter)
+        if letter in verb.valued:
+            rest = word.text[at:]
+            value = Word(text=rest, plain=False) if rest else _take_value(word, waiting)
+            return letters, value if letter == "e" else None
+        if letter not in verb.flags:
+            _refuse_option(word.text)
+    return letters, None
+
+
+def _take_value(option: Word, waiting: list[Word]) -> Word:
+    if not waiting:
+        raise Strange(phrase("odd_valued", option=option.text[:40]))
+    value = waiting.pop(0)
+    check_text((value,))  # of a wildcard the first file would be the value, the others options
+    return value
+
+
+def _refuse_option(name: str) -> NoReturn:
+    raise Strange(phrase("odd_option", option=name[:40]))

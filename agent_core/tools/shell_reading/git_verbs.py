@@ -1,0 +1,119 @@
+"""The commands of git that only read, and what each may be given for that."""
+
+from agent_core.tools.shell_reading.verbs import DIGITS, Verb
+
+_LOG = Verb(
+    flags="izs" + DIGITS,
+    valued="nSGL",
+    names=(
+        *("--oneline", "--stat", "--graph", "--all", "--decorate", "--name-only", "--no-color"),
+        *("--since=", "--until=", "--after=", "--before=", "--author=", "--grep=", "--format="),
+        *("--pretty=", "--no-merges", "--merges", "--max-count=", "--name-status", "--reverse"),
+        *("--date=", "--follow", "--numstat", "--shortstat", "--abbrev-commit", "--first-parent"),
+        *("--color", "--color=", "--decorate=", "--branches", "--tags", "--remotes", "--no-patch"),
+        *("--abbrev=", "--topo-order", "--date-order", "--left-right", "--summary"),
+    ),
+)
+_DIFF = Verb(
+    flags="pwbzM",
+    valued="USG",
+    names=(
+        *("--stat", "--cached", "--staged", "--name-only", "--name-status", "--check"),
+        *("--shortstat", "--numstat", "--word-diff", "--word-diff=", "--color", "--color="),
+        *("--color-words", "--no-color", "--ignore-all-space", "--ignore-space-change"),
+        *("--unified=", "--summary", "--minimal", "--patience", "--histogram", "--exit-code"),
+        *("--quiet", "--diff-filter=", "--find-renames", "--stat=", "--merge-base"),
+    ),
+)
+_REFS = Verb(names=("--format=", "--sort=", "--count=", "--contains=", "--merged=", "--points-at="))
+
+GIT: dict[str, Verb] = {
+    "status": Verb(
+        flags="sbvunormal",
+        names=("--short", "--branch", "--porcelain", "--porcelain=", "--ignored", "--long"),
+    ),
+    "log": _LOG,
+    "diff": _DIFF,
+    "show": Verb(
+        flags="psw",
+        names=(
+            *("--stat", "--oneline", "--name-only", "--name-status", "--format=", "--pretty="),
+            *("--no-patch", "--numstat", "--shortstat", "--color", "--no-color", "--summary"),
+        ),
+    ),
+    "blame": Verb(flags="wbsleC", valued="L", names=("--date=", "--porcelain"), most=2),
+    "branch": Verb(
+        flags="avr",
+        names=(
+            *(
+                "--all",
+                "--list",
+                "--show-current",
+                "--merged",
+                "--no-merged",
+                "--sort=",
+                "--format=",
+            ),
+            *("--contains=", "--remotes", "--verbose"),
+        ),
+        takes=(("--contains", 1), ("--points-at", 1)),
+        most=0,
+    ),
+    "branch --list": Verb(flags="avr", names=("--sort=", "--format="), free=10, most=10),
+    "cat-file": Verb(flags="tse", least=1, most=1),
+    "check-ignore": Verb(flags="vn", shows=False),
+    "cherry": Verb(flags="v"),
+    "config --get": Verb(free=1, least=1, most=1),
+    "count-objects": Verb(flags="vH", most=0),
+    "describe": Verb(names=("--tags", "--always", "--dirty", "--all", "--long", "--abbrev=")),
+    "diff-tree": Verb(
+        flags="r", names=("--no-commit-id", "--name-only", "--name-status", "--stat"), least=1
+    ),
+    "for-each-ref": _REFS,
+    "grep": Verb(flags="nilLcwEFPqhH", valued="eABC", free=1, shows=False),
+    "ls-files": Verb(
+        flags="comdstz",
+        names=(
+            "--others",
+            "--exclude-standard",
+            "--cached",
+            "--modified",
+            "--deleted",
+            "--ignored",
+        ),
+        shows=False,
+    ),
+    "ls-tree": Verb(
+        flags="rdtlz",
+        names=("--name-only", "--full-tree", "--long", "--full-name"),
+        least=1,
+        shows=False,
+    ),
+    "merge-base": Verb(names=("--is-ancestor", "--all", "--fork-point"), least=1),
+    "name-rev": Verb(names=("--name-only", "--tags"), least=1),
+    "reflog": Verb(flags=DIGITS, valued="n", most=0),
+    "reflog show": Verb(flags=DIGITS, valued="n", names=("--date=", "--format="), most=1),
+    "remote": Verb(flags="v", most=0),
+    "remote get-url": Verb(names=("--all", "--push"), free=1, least=1, most=1),
+    "rev-list": Verb(
+        flags=DIGITS, valued="n", names=("--count", "--all", "--max-count=", "--no-merges"), least=1
+    ),
+    "rev-parse": Verb(
+        names=(
+            *("--short", "--short=", "--abbrev-ref", "--show-toplevel", "--verify", "--quiet"),
+            *("--is-inside-work-tree", "--symbolic-full-name", "--show-prefix", "--git-dir"),
+        )
+    ),
+    "shortlog": Verb(flags="sne", names=("--all", "--since=", "--until=", "--no-merges")),
+    "show-ref": Verb(flags="sd", names=("--heads", "--tags", "--head")),
+    "stash list": Verb(names=("--oneline", "--stat"), most=0),
+    "stash show": Verb(names=("--stat", "--name-only", "--name-status"), most=1),
+    "tag": Verb(flags="ln", names=("--list", "--sort=", "--merged", "--contains="), most=0),
+    "tag --list": Verb(flags="n", names=("--sort=",), free=10, most=10),
+    "tag -l": Verb(flags="n", names=("--sort=",), free=10, most=10),
+    "version": Verb(most=0),
+    "whatchanged": _LOG,
+    "worktree list": Verb(names=("--porcelain",), most=0),
+}
+SAID = ("user.", "branch.", "init.", "pull.", "push.", "core.autocrlf", "merge.conflictstyle")
+"""How settings begin that `git config --get` may show: none that could hold a token."""

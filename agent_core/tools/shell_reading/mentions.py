@@ -1,0 +1,89 @@
+"""Decides whether a command names a file for secrets as a file, or only speaks of it.
+
+`echo .env >> .gitignore` reads no such file. What is taken for a mention here stays hidden where
+the command runs, so a mistake costs the command a file and shows nobody a secret.
+"""
+
+import shlex
+
+from agent_core.tools import secret_files
+
+MAX_LENGTH = 20_000
+"""Characters of a command that is looked at; a longer one with such a name is taken to use it."""
+_NAMES_ONLY = frozenset({"[", "[[", "echo", "ls", "printf", "stat", "test"})
+_NAMES_ONLY_OF_GIT = frozenset({"check-ignore", "rm"})
+_TEXT_FIRST = frozenset({"egrep", "fgrep", "grep", "jq", "rg"})
+"""Programs whose first operand is no file."""
+_OTHER_FIRST = frozenset({"-e", "-f", "--file", "--from-file", "--regexp", "-L"})
+"""With one of these it is."""
+_SIGNS = frozenset("();<>|&\n")
+
+
+def names_secret(command: str) -> bool:
+    """True if the shell's command names a file that usually holds credentials as one to use."""
+    if not secret_files.names_secret(command):
+        return False
+    if len(command) > MAX_LENGTH or any(sign in command for sign in ("$(", "`", "<<", "<(", ">(")):
+        return True
+    lexer = shlex.shlex(command, posix=True, punctuation_chars="();<>|&\n")
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
+    try:
+        tokens = list(lexer)
+    except ValueError:
+        return True
+    return any(_uses_secret(words) for words in _split_commands(tokens))
+
+
+def _split_commands(tokens: list[str]) -> list[list[str]]:
+    """The words of each command; where something is redirected to or from is one by itself."""
+    commands: list[list[str]] = [[]]
+    targets: list[list[str]] = []
+    redirected = False
+    for token in tokens:
+        if redirected:
+            targets.append(["<", token])
+            redirected = False
+        elif token and _SIGNS.issuperset(token):
+            redirected = bool(set("<>") & set(token))
+            if not redirected:
+                commands.append([])
+        else:
+            commands[-1].append(token)
+    return [*commands, *targets]
+
+
+def _uses_secret(words: list[str]) -> bool:
+    if not words:
+        return False
+    return any(map(secret_files.names_secret, _drop_texts(words[0], words[1:])))
+
+
+def _drop_texts(verb: str, words: list[str]) -> list[str]:
+    """The words without those that are no files to this program."""
+    if verb in _NAMES_ONLY:
+        return []
+    if verb == "git" and words:
+        if words[0] in _NAMES_ONLY_OF_GIT:
+            return []
+        return _drop_messages(words)
+    if verb == "find" and not any(word.startswith(("-exec", "-ok", "-f")) for word in words):
+        return [
+            word for before, word in zip(["", *words], words, strict=False) if before[:1] != "-"
+        ]
+    if verb in _TEXT_FIRST and not _OTHER_FIRST & set(words):
+        at = next((n for n, word in enumerate(words) if not word.startswith("-")), len(words))
+        return [*words[:at], *words[at + 1 :]]
+    return [verb, *words]
+
+
+def _drop_messages(words: list[str]) -> list[str]:
+    """Without what a commit says, and what a log is searched for."""
+    left: list[str] = []
+    is_message = False
+    for word in words:
+        if is_message or word.startswith(("--message=", "--grep=", "--author=")):
+            is_message = False
+            continue
+        is_message = word in ("-m", "--message") or (word.startswith("-") and word[1:] == "am")
+        left.append(word)
+    return left

@@ -1,0 +1,250 @@
+"""The programs that only read what they are given, and what each may be given for that."""
+
+from msgspec import Struct
+
+
+class Verb(Struct, frozen=True, kw_only=True):
+    """What a program may be given: `flags` are letters; `valued` letters and `takes` long options
+    are followed by a value that is no path, so many as it says; `names` are further long options,
+    those with `=` at their end hold their value; `free` operands at the start are no paths."""
+
+    flags: str = ""
+    valued: str = ""
+    names: tuple[str, ...] = ()
+    takes: tuple[tuple[str, int], ...] = ()
+    free: int = 0
+    most: int = 1_000
+    least: int = 0
+    wild: bool = False
+    """A file called like an option could do no harm, so a wildcard may stand first."""
+    shows: bool = True
+    """It prints what stands in the files that it is given, not only their names and sizes."""
+    is_program: bool = False
+    """Its free operands are a program, so no file's name may get there."""
+    prints: bool = False
+    """It prints its words, so they may be known variables."""
+
+
+DIGITS = "0123456789"
+ANY = 1_000
+ALWAYS = ("--help", "--version")
+
+GREP = Verb(
+    flags="abcEFGhHiIlLnoPqrRsTUvVwxyzZ" + DIGITS,
+    valued="emABC",
+    names=(
+        *("--include=", "--exclude=", "--exclude-dir=", "--color", "--color=", "--count"),
+        *(
+            "--ignore-case",
+            "--line-number",
+            "--recursive",
+            "--files-with-matches",
+            "--only-matching",
+        ),
+        *(
+            "--extended-regexp",
+            "--fixed-strings",
+            "--word-regexp",
+            "--invert-match",
+            "--max-count=",
+        ),
+        *(
+            "--after-context=",
+            "--before-context=",
+            "--context=",
+            "--no-filename",
+            "--with-filename",
+        ),
+    ),
+    free=1,
+    wild=True,
+    shows=False,
+)
+
+VERBS: dict[str, Verb] = {
+    "arch": Verb(most=0),
+    "awk": Verb(valued="Fv", free=1, least=1, is_program=True),
+    "base64": Verb(flags="di", valued="w", most=1),
+    "bc": Verb(flags="lq", most=0),
+    "basename": Verb(flags="az", valued="s", shows=False),
+    "cal": Verb(flags="13my", free=3, most=3),
+    "cat": Verb(flags="AbeEnstTuv", wild=True),
+    "cd": Verb(least=1, most=1),
+    "cksum": Verb(wild=True, shows=False),
+    "cmp": Verb(flags="bls", most=2),
+    "column": Verb(flags="tx", valued="sc"),
+    "comm": Verb(flags="123", most=2),
+    "cut": Verb(
+        flags="sz", valued="bcdf", names=("--complement", "--delimiter=", "--fields="), wild=True
+    ),
+    "date": Verb(
+        flags="uR",
+        valued="dI",
+        names=("--utc", "--iso-8601", "--iso-8601=", "--date=", "--rfc-3339="),
+        most=1,
+    ),
+    "df": Verb(flags="ahHiklTP", most=1, shows=False),
+    "diff": Verb(
+        flags="abBcdEiNpqrstTuwyZ",
+        valued="UWC",
+        names=("--color", "--color=", "--brief", "--unified", "--unified=", "--recursive"),
+        wild=True,
+    ),
+    "dirname": Verb(flags="z", shows=False),
+    "du": Verb(flags="abcDhHkLlmPsSx", valued="d", names=("--max-depth=",), wild=True, shows=False),
+    "echo": Verb(free=ANY, prints=True),
+    "egrep": GREP,
+    "expand": Verb(flags="i", valued="t", wild=True),
+    "factor": Verb(free=ANY),
+    "expr": Verb(free=ANY),
+    "false": Verb(most=0),
+    "fgrep": GREP,
+    "file": Verb(flags="bihLkr", names=("--mime-type", "--brief"), wild=True, shows=False),
+    "fmt": Verb(flags="su", valued="w", wild=True),
+    "fold": Verb(flags="bs", valued="w", wild=True),
+    "free": Verb(flags="bkmghtlw", most=0),
+    "grep": GREP,
+    "groups": Verb(most=0),
+    "head": Verb(flags="qvz" + DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
+    "hexdump": Verb(flags="Cbcdovx", valued="ns", wild=True),
+    "hostname": Verb(most=0),
+    "iconv": Verb(valued="ft", flags="c", most=1),
+    "id": Verb(flags="ugnGr", free=1, most=1),
+    "join": Verb(flags="iz", valued="12jt", most=2),
+    "jq": Verb(
+        flags="acCeMnrsSjR",
+        names=(
+            "--raw-output",
+            "--compact-output",
+            "--slurp",
+            "--sort-keys",
+            "--tab",
+            "--null-input",
+        ),
+        takes=(("--arg", 2), ("--argjson", 2), ("--indent", 1)),
+        free=1,
+        is_program=True,
+    ),
+    "locale": Verb(flags="a", most=0),
+    "ls": Verb(
+        flags="aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1",
+        valued="wI",
+        names=(
+            *("--all", "--color", "--color=", "--human-readable", "--recursive", "--sort="),
+            *(
+                "--almost-all",
+                "--reverse",
+                "--time-style=",
+                "--group-directories-first",
+                "--ignore=",
+            ),
+            *("--full-time", "--size", "--inode"),
+        ),
+        wild=True,
+        shows=False,
+    ),
+    "lscpu": Verb(most=0),
+    "md5sum": Verb(flags="bt", wild=True, shows=False),
+    "nl": Verb(flags="p", valued="bwnsv", wild=True),
+    "nproc": Verb(names=("--all",), most=0),
+    "numfmt": Verb(
+        valued="d",
+        names=("--to=", "--from=", "--suffix=", "--field=", "--padding=", "--header", "--format="),
+        free=ANY,
+    ),
+    "od": Verb(flags="bcdox", valued="AtNjw", wild=True),
+    "paste": Verb(flags="sz", valued="d", wild=True),
+    "printf": Verb(free=ANY, prints=True),
+    "pwd": Verb(flags="LP", most=0),
+    "readlink": Verb(flags="fem", shows=False),
+    "realpath": Verb(flags="emsz", shows=False),
+    "rev": Verb(wild=True),
+    "rg": Verb(
+        flags="cFhHiIlLnNoPqsSuUvwx",
+        valued="egtTmABC",
+        names=("--files", "--hidden", "--type=", "--glob=", "--ignore-case", "--color=", "--json"),
+        takes=(("--type", 1), ("--glob", 1), ("--max-count", 1), ("--max-depth", 1)),
+        free=1,
+        shows=False,
+    ),
+    "sed": Verb(
+        flags="nErsuz", valued="e", names=("--quiet", "--regexp-extended"), free=1, is_program=True
+    ),
+    "seq": Verb(flags="w", valued="s", free=3, most=3),
+    "sha1sum": Verb(flags="bt", wild=True, shows=False),
+    "sha256sum": Verb(flags="bt", wild=True, shows=False),
+    "sha512sum": Verb(flags="bt", wild=True, shows=False),
+    "sort": Verb(
+        flags="bcCdfghiMmnrRsuVz", valued="kt", names=("--reverse", "--unique", "--numeric-sort")
+    ),
+    "stat": Verb(flags="Lft", valued="c", names=("--format=",), wild=True, shows=False),
+    "strings": Verb(flags="a", valued="nt", wild=True),
+    "sum": Verb(wild=True, shows=False),
+    "tac": Verb(wild=True),
+    "tail": Verb(flags="qvz" + DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
+    "test": Verb(free=ANY),
+    "tr": Verb(flags="cCdst", free=2, most=2),
+    "tree": Verb(
+        flags="adfghilpsCFDQ",
+        valued="LIP",
+        names=("--dirsfirst", "--noreport", "--prune", "--gitignore"),
+        shows=False,
+    ),
+    "true": Verb(most=0),
+    "tty": Verb(flags="s", most=0),
+    "type": Verb(flags="at", free=ANY),
+    "uname": Verb(flags="asnrvmpio", most=0),
+    "unexpand": Verb(flags="a", valued="t", wild=True),
+    "uniq": Verb(flags="cdDiuz", valued="fsw", names=("--count",), most=1),
+    "uptime": Verb(flags="ps", most=0),
+    "wc": Verb(flags="clLmw", names=("--lines", "--words", "--bytes"), wild=True, shows=False),
+    "whereis": Verb(flags="bms", free=ANY, shows=False),
+    "which": Verb(flags="a", free=ANY, shows=False),
+    "whoami": Verb(most=0),
+    "xxd": Verb(flags="bpu", valued="lsc", most=1),
+    "zcat": Verb(wild=True),
+}
+
+VERSIONS = frozenset(
+    {"bash", "black", "bun", "clang", "clang++", "cc", "cmake", "curl", "deno", "docker", "ffmpeg"}
+    | {"g++", "gcc", "gem", "git", "gzip", "java", "javac", "jq", "lua", "make", "mypy", "node"}
+    | {"npm", "npx", "openssl", "pandoc", "perl", "php", "pip", "pip3", "psql", "python", "python3"}
+    | {
+        "rg",
+        "ruby",
+        "ruff",
+        "sh",
+        "sqlite3",
+        "swift",
+        "tar",
+        "terraform",
+        "unzip",
+        "uv",
+        "wget",
+        "zip",
+    }
+    | {"zsh"}
+)
+"""Programs that tell their version and nothing else. Those are left out that look into the
+workspace first for which program to be, or what to load: cargo, go, yarn, dotnet, pytest."""
+TELLING = frozenset(
+    {
+        ("javac", "-version"),
+        ("python", "-V"),
+        ("python3", "-V"),
+        ("node", "-v"),
+        ("npm", "-v"),
+        ("ruby", "-v"),
+        ("php", "-v"),
+    }
+    | {("perl", "-v"), ("java", "-version"), ("openssl", "version"), ("git", "version")}
+    | {
+        ("ffmpeg", "-version"),
+        ("lua", "-v"),
+        ("terraform", "version"),
+        ("pip", "list"),
+        ("pip", "freeze"),
+    }
+    | {("command", "-v"), ("kubectl", "version", "--client")}
+)
+"""Other ways to ask for a version, or for what is installed, word for word."""

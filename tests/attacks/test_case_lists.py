@@ -1,0 +1,144 @@
+"""Lists that were written without a look at the rules, hostile and harmless, as one who wants to get
+by would write them; and programs of sed and awk that are run to see what they do."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+from agent_core.settings import ModelSettings
+from agent_core.tools.code.readonly import readonly_verbs
+from agent_core.tools.shell_reading.mentions import names_secret
+from agent_core.tools.shell_words import Understood, understand
+from gateway.wiring.policy_check import CONTAINING, UNSAFE, PolicyChecker
+from tests.attacks.case_lists import read_cases
+from tests.sampling import SEED, examples
+
+CHECKER = PolicyChecker(ModelSettings.read({}))
+LISTS = (
+    ("shell_hostile", "shell_everyday"),
+    ("shell_hostile", "shell_reading"),
+    ("urls_closed", "urls_open"),
+    ("paths_closed", "paths_open"),
+)
+
+
+def judge(command: str, tier: str, tool: str = "run_command") -> str:
+    call = {"tool": tool, "args": {"command": command}, "mode": "auto", "tier": tier}
+    return CHECKER.judge_call(json.dumps(call).encode()).decision
+
+
+def encode(text: str) -> bytes:
+    return json.dumps(text).encode()
+
+
+def test_the_lists_are_large_and_apart() -> None:
+    for hostile, harmless in LISTS:
+        bad, good = read_cases(hostile), read_cases(harmless)
+        assert len(set(bad)) == len(bad) > 400 and len(set(good)) == len(good) > 200
+        apart = not set(bad) & set(good)
+        assert apart or harmless == "shell_everyday", "what a sandbox is for"
+
+
+@pytest.mark.parametrize("tier", ["none", UNSAFE])
+@pytest.mark.parametrize("tool", ["run_command", "bash", "sandbox_shell"])
+def test_nothing_hostile_is_allowed_where_nothing_contains(tier: str, tool: str) -> None:
+    cases = read_cases("shell_hostile")
+    assert [one for one in cases if judge(one, tier, tool) == "allow"] == []
+
+
+def test_what_only_reads_is_no_alarm() -> None:
+    assert [one for one in read_cases("shell_reading") if judge(one, "none") != "allow"] == []
+
+
+@pytest.mark.parametrize("tier", sorted(CONTAINING))
+def test_what_people_do_each_day_is_no_alarm_where_it_is_contained(tier: str) -> None:
+    everyday = (*read_cases("shell_everyday"), *read_cases("shell_reading"))
+    assert [one for one in everyday if judge(one, tier) != "allow"] == []
+
+
+def test_urls() -> None:
+    for name, meant in (("urls_closed", "deny"), ("urls_open", "allow")):
+        wrong = [x for x in read_cases(name) if CHECKER.judge_url(encode(x)).decision != meant]
+        assert wrong == [], name
+
+
+def test_paths() -> None:
+    for name, meant in (("paths_closed", "deny"), ("paths_open", "allow")):
+        wrong = [x for x in read_cases(name) if CHECKER.judge_path(encode(x)).decision != meant]
+        assert wrong == [], name
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("cat .env", "cp .env.example .env", "echo A=1 > .env", "echo A=1 >> .env", "cat < .env"),
+        *("echo $(cat .env)", "echo `cat .env`", "ls; cat .env", "ls | cat .env", "ls && cat .env"),
+        *("grep -e x .env", "grep x .env", "grep -f .env x", "jq -f .env", "find . -exec cat .env +"),
+        *("git add .env", "git commit -m x .env", "git show HEAD:.env", "git commit -F .env"),
+        *("bash -c 'cat .env'", "python3 -c 'open(\".env\")'", "cat <<X > .env\nX", "sed r.env .env"),
+        *("source .env", ". ./.env", "export $(cat .env)", "env $(grep -v x .env) ls", "rm .env"),
+        *("echo x | tee .env", "docker run --env-file .env x", "openssl req -keyout server.key", "'"),
+    ],
+)  # fmt: skip
+def test_a_file_for_secrets_that_is_used_is_asked_about(command: str) -> None:
+    assert names_secret(command) or command == "'"
+    if command != "'":
+        assert judge(command, "bwrap") == "ask"
+
+
+SED = ("s", "y", "/", "/", "/", ",", "[", "]", "^", "\\", "w x", "e", "e touch x", "a", "b", "g", ";",
+       "p", "{", "}", "1", "$", "\n", "r in", "[:alpha:]", "!", "~", "d", "q", "I", "W x", " ")  # fmt: skip
+AWK = ("{", "}", "(", ")", "print", "printf", " 1 ", ">", ">", '"x"', "$1", "/", "/", "&&", "||", ";",
+       "if", "for", "while", " a ", "=", "length", "[", "]", '"(', '"', "BEGIN", " ", ",", "|",
+       '"touch x"', "system", "!", "in", "<", "getline", "-", "\n")  # fmt: skip
+BEGUN = {
+    "sed": st.tuples(
+        st.sampled_from(("", "", "s/[/]/", "/[/s/]/", "s,a[,]b,", "/[[:alpha:]/]/", "s/[^]/]/", "1")),
+        st.lists(st.sampled_from(SED), max_size=10).map("".join),
+        st.sampled_from(("", "/", "w x/", "e/", "e touch x/", ";p")),
+    ).map("".join),
+    "awk": st.tuples(
+        st.sampled_from(("", "{print ", "{if(", "BEGIN{print(", "{for(print", "{print \"(\" && ")),
+        st.lists(st.sampled_from(AWK), min_size=1, max_size=10).map("".join),
+        st.sampled_from(("", "}", ">\"x\"}", ")}", ">\"x\")}")),
+    ).map("".join),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(BEGUN))
+def test_a_program_that_is_understood_writes_and_runs_nothing(name: str, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("touch x\nb a\n")
+    seen = {"understood": 0}
+
+    @seed(SEED)
+    @settings(max_examples=examples(2_000), deadline=None, suppress_health_check=list(HealthCheck))
+    @given(BEGUN[name])
+    def check(program: str) -> None:
+        quoted = program.replace("'", "")
+        if not isinstance(understand(f"{name} '{quoted}' in"), Understood):
+            return
+        seen["understood"] += 1
+        with_limits = ["timeout", "2", "sh", "-c", f"{name} '{quoted}' in"]
+        subprocess.run(
+            with_limits, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+        assert [one.name for one in tmp_path.iterdir()] == ["in"], program
+
+    check()
+    assert seen["understood"] > 5
+
+
+def test_what_depends_on_what_a_shell_was_told_is_given_to_it() -> None:
+    for command in (
+        "echo $PATH",
+        "type ls",
+        "command -v ls",
+        "python3.11 --version",
+        "java -version",
+    ):
+        assert isinstance(understand(command), Understood) and readonly_verbs(command) == ()
+    assert readonly_verbs("awk '{print $1}' a; echo $WORKSPACE") == ("awk", "echo")
