@@ -22,12 +22,14 @@ MAX_RUN = 4_096
 MAX_KEY = 16_000
 """Characters of a private key."""
 _LOOKS_BACK = 64
-_RUN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+=:~@%?&#!*^,")
+_RUN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+=:~@%?&#!*^,$")
 _BEGIN = "-----BEGIN"
 _CONTEXT = (
     r"(?:(?:Bearer|Basic|token"
-    r"|(?:client[_-]?|aws[_-]?)?(?:secret|passw(?:or)?d)(?:[_-]access)?(?:[_-]key)?|api[_-]?key"
-    r"|(?:access|auth)[_-]?(?:key|token)|private[_-]?key)[\"']?[ \t]{0,4}[=:]?[ \t]{0,4}[\"']?)"
+    r"|(?:client[_-]?|aws[_-]?)?(?:secret|passw(?:or)?d)(?:[_-]?access)?(?:[_-]?key)?|api[_-]?key"
+    r"|passphrase|pwd|-u|[_-](?:key|pat)"
+    r"|(?:access|auth|session|security)[_-]?(?:key|token)|private[_-]?key(?:_id)?)"
+    r"[\"']?[ \t]{0,4}[=:]?[ \t]{0,4}[\"']?)"
 )
 _GAP = r"(?:\s|\\[nr]){0,4}"
 _HEADER = rf"{_GAP}(?:Proc-Type|DEK-Info|Version|Comment): [\w., :-]{{1,80}}(?:\s|\\[nr])"
@@ -51,12 +53,13 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (("xox", "xapp-"), r"\bxox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}"),
     (
-        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-"),
-        r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bgl(?:pat|dt|rt)-[\w-]{16,}",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "gl"),
+        r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}"
+        r"|\bgl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt)-[\w-]{16,}",
     ),
     (("AIza", "ya29.", "GOCSPX-"), r"\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}"),
     (("AKIA", "ASIA", "ABIA", "ACCA"), r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
-    (("eyJ",), r"\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"),
+    (("eyJ",), r"\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){0,3}|\bops_eyJ[\w-]{80,}"),
     (
         (
             *("e2b_", "hf_", "gsk_", "r8_", "npm_", "rubygems_", "figd_", "ntn_", "whsec_"),
@@ -79,6 +82,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"|\bkey-[0-9a-f]{32}\b",
     ),
     (("SK", "-us"), r"\bSK[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b"),
+    (("-",), r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b"),
     (
         ("AccountKey=", "secret_", ".atlasv1.", "sl."),
         r"(?<=AccountKey=)[\w+/]{40,}={0,2}|\bsecret_[A-Za-z0-9]{40,}"
@@ -89,6 +93,54 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"\bsq0(?:atp|csp)-[\w-]{20,}|\bdp\.(?:pt|st|ct|sa)\.[\w.-]{32,}|\bNRAK-[A-Z0-9]{24,}"
         r"|\bsbp_[0-9a-f]{36,}|\bfm2_[\w+/=-]{40,}|\bpul-[0-9a-f]{36,}"
         r"|\bpscale_\w{2,6}_[\w-]{30,}|\bsntryu_[0-9a-f]{40,}",
+    ),
+    (
+        (
+            *(
+                "glsa_",
+                "glc_",
+                "squ_",
+                "sqp_",
+                "sqa_",
+                "HRKU-",
+                "nfp_",
+                "vercel_blob_",
+                "rnd_",
+                "fw_",
+            ),
+            *("esecret_", "lsv2_", "pcsk_", "sb_secret_", "napi_", "sgp_", "bkua_", "CCIPAT_"),
+            *("CLOJARS_", "CFPAT-", "access_token$"),
+        ),
+        r"\b(?:glsa|glc|squ|sqp|sqa|nfp|vercel_blob_rw|rnd|fw|esecret|lsv2_(?:pt|sk)|pcsk|sb_secret"
+        r"|napi|sgp|bkua|CCIPAT|CLOJARS)_(?=\w{0,80}\d)\w{20,}"
+        r"|\b(?:HRKU|CFPAT)-[\w-]{24,}|\baccess_token\$production\$\w{16}\$\w{32}",
+    ),
+    (
+        ("oy2", "cio", "BSA", "ATBB", "ATTA", "EAA", "fc-", "re_", "1//0", "8Q~", "AAAA"),
+        r"\boy2[a-z0-9]{43}\b|\bcio[A-Za-z0-9]{32}\b|\bBSA(?=\w{0,28}\d)[\w-]{24,28}\b"
+        r"|\bATBB(?=\w{0,32}\d)[A-Za-z0-9]{24,}|\bATTA[0-9a-f]{60,}|\bEAA[A-Za-z0-9]{40,}"
+        r"|\bfc-[0-9a-f]{32}\b|\bre_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}|\b1//0[\w-]{40,}"
+        r"|\b\w{3}8Q~[\w.~-]{31,40}|\bA{20,}[\w%]{40,}|\bAAAA[\w-]{7}:[\w-]{100,}",
+    ),
+    (
+        ("hvb.", "hvr.", "pat", "v1.0-", "sdk-", "/hooks/catch/", "0/", "1/", "2/"),
+        r"\bhv[br]\.[\w-]{60,}|\bpat\w{14}\.[0-9a-f]{64}\b|\bv1\.0-[0-9a-f]{24}-[0-9a-f]{100,}"
+        r"|\b(?:pat-(?:na|eu)\d|sdk|mob)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+        r"|(?<=/hooks/catch/)\d+/\w{6,}|\b[012]/\d{12,20}(?:/\d{12,20})?:[0-9a-f]{32}\b",
+    ),
+    (
+        ("session", "sid=", "SESS"),
+        r"\b(?:session(?:_?id)?|sid|[A-Z]{0,4}SESS(?:ION)?ID)=[\w%.+/=-]{20,}",
+    ),
+    (("token ",), r"\btoken (?=\w{0,80}\d)\w{35,}"),
+    (
+        ("-u ",),
+        r"(?<=-u )[\w.@-]{1,64}:(?=[\w+/=.!-]{0,80}\d)(?=[\w+/=.!-]{0,80}[A-Za-z])[\w+/=.!-]{8,}",
+    ),
+    (
+        ("TOKEN=", "SECRET=", "PASSWORD=", "PASSWD=", "PWD=", "PASSPHRASE=", "_KEY=", "_PAT="),
+        r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|PASSPHRASE|_KEY|_PAT)=[\"']?"
+        r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{10,}(?![\w(])",
     ),
     (("M", "N", "O"), r"\b[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,45}"),
     (
@@ -115,11 +167,14 @@ _NAMES = (
     *("client_secret", "client-secret", "clientsecret", "aws_secret_access_key", "secret_key"),
     *("secretkey", "secret-key", "secret_access_key", "api_key", "api-key", "apikey", "password"),
     *("access_token", "access-token", "accesstoken", "auth_token", "auth-token", "authtoken"),
-    *("passwd", "private_key", "private-key", "privatekey"),
+    *("passwd", "passphrase", "private_key", "private-key", "privatekey", "private_key_id"),
+    *("secretaccesskey", "session_token", "authtoken", "security_token"),
 )
 _NAMED = (
-    rf"(?i:\b(?:{'|'.join(_NAMES)}))[\"']?[ \t]{{0,4}}[=:][ \t]{{0,4}}[\"']?"
+    rf"(?i:{'|'.join(_NAMES)})[\"']?[ \t]{{0,4}}[=:][ \t]{{0,4}}[\"']?"
     r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{16,}"
+    rf"|(?i:passw(?:or)?d|passphrase)[\"']?[ \t]{{0,4}}[=:][ \t]{{0,4}}[\"']?"
+    r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{10,}(?![\w(.\[])"
 )
 
 

@@ -1,5 +1,7 @@
 """Made-up secrets in the shapes of providers, and texts without any. None was ever valid."""
 
+import re
+
 from hypothesis import strategies as st
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -26,7 +28,43 @@ def _key(kind: str) -> st.SearchStrategy[str]:
     )  # fmt: skip
 
 
+_PART = re.compile(r"\{([ahxu])(\d+)\}")
+_KINDS = {"a": _LETTERS, "h": _HEX, "x": "0123456789", "u": _LETTERS[:26] + "0123456789"}
+
+
+def _spell(template: str) -> st.SearchStrategy[str]:
+    """`{a20}` for twenty letters and digits, `{h…}` of hex, `{u…}` capitals, `{x…}` digits."""
+    parts = [(found[1], int(found[2])) for found in _PART.finditer(template)]
+    made = [
+        st.text(_KINDS[x], min_size=n, max_size=n) if x == "x" else _some(_KINDS[x], n)
+        for x, n in parts
+    ]
+    plain = _PART.split(template)[::3]
+    return st.tuples(*made).map(
+        lambda found: plain[0] + "".join(a + b for a, b in zip(found, plain[1:], strict=True))
+    )
+
+
+_TEMPLATES = (
+    "glcbt-{a20}", "aws_session_token={a120}", '"SecretAccessKey": "{a40}"', '"private_key_id": "{h40}"',
+    "AAAA{a7}:{a140}", "1//0{a60}", "AZURE_CLIENT_SECRET={a40}", "{a3}8Q~{a34}", "AZURE_DEVOPS_EXT_PAT={a52}",
+    "TWILIO_AUTH_TOKEN={h32}", "{h32}-{h8}-{h8}", "HRKU-{a60}", "HEROKU_API_KEY=12345678-1234-1234-1234-{h12}",
+    "pat{a14}.{h64}", "1/{x16}:{h32}", "EAAA{a60}", "access_token$production${a16}${h32}", "squ_{h40}",
+    "SNYK_TOKEN=12345678-1234-1234-1234-{h12}", "glsa_{a32}_{h8}", "glc_{a60}", "DD_API_KEY={h32}", "hvb.{a130}",
+    "CLOUDFLARE_API_TOKEN={a40}", "v1.0-{h24}-{h146}", "nfp_{a40}", "vercel_blob_rw_{a40}", "VERCEL_TOKEN={a24}",
+    "rnd_{a32}", "//registry.example/:_authToken={a36}", "cio{a32}", "CLOJARS_{h60}", "fw_{a24}", "esecret_{a30}",
+    "lsv2_pt_{h32}_{h10}", "pcsk_{a60}", "BSA{a28}", "fc-{h32}", "EAAC{a100}", "AAAAAAAAAAAAAAAAAAAAA{a80}",
+    "LINE_CHANNEL_SECRET={h32}", "Authorization: token {a40}", "session={a60}", "sid={a40}", "JSESSIONID={a32}",
+    "Server=h;User Id=u;Password={a12}", "password={a12}", '"passwd": "{a12}"', "DB_PWD={a12}", "API_SECRET={a30}",
+    'passphrase = "{a16}"', "PGPASSWORD={a12}", "curl -u user:{a16}", "sb_secret_{a40}", "napi_{a60}",
+    "UPSTASH_REDIS_REST_TOKEN={a50}", "re_{a8}_{a24}", "pat-na1-12345678-1234-1234-1234-{h12}", "ATBB{a32}",
+    "ATTA{h64}", "ops_eyJ{a250}", "bkua_{h40}", "CCIPAT_{a22}_{h40}", "sdk-12345678-1234-1234-1234-{h12}",
+    "sgp_{a64}", "ALGOLIA_ADMIN_KEY={h32}", "CFPAT-{a43}", "https://hooks.zapier.com/hooks/catch/123/{a7}",
+    "eyJ{a30}.{a40}.{a16}.{a60}.{a22}", "glrt-{a20}", "AUTH0_CLIENT_SECRET={a64}",
+)  # fmt: skip
+
 SHAPES: dict[str, st.SearchStrategy[str]] = {
+    **{template: _spell(template) for template in _TEMPLATES},
     "telegram": st.builds(lambda n, t: f"{n}:{t}", st.integers(10**7, 10**10 - 1), _some(_LETTERS + "_-", 35)),
     "openai": _after("sk-proj-", 40, _LETTERS + "_-"),
     "openai, old": _after("sk-", 40),
@@ -95,6 +133,14 @@ PLAIN = (
     "SG is short for Singapore. M and N and O are letters.", "eyJ is how a JWT begins", "xoxo", "ghost_writer", "AKIAs",
     "1234567:short", "foo.bar.baz(qux).quux", "MNOPQRSTUVWXYZ", "discord.com/api/v10/gateway", "whsec is a prefix", "?token=",
     "SKILL and SKU and SK", "secret_santa_2026", "sl.example.org", "dp.pt is a host", "pul-over", "us12 is a datacentre",
+    "const password2 = getPassword(user1)", "password = hash_password2(text)", "the passphrase: none", "TOKEN=$TOKEN",
+    "API_KEY=your-key-here", "export TOKEN=...", "PASSWORD=changeme", "SECRET_KEY=<a long random text>", "-u 1000:1000",
+    "docker run -u node:node app", "session=None", "sid=12", "token is short", "token bucket algorithm for rate limits",
+    "the fw_version is 1.2.3", "re_compile and re_match", "pat is a name", "sdk-tools", "ops_team", "1/2 and 3/4",
+    "squ_are", "rnd_seed = 42", "glc_lib", "napi_env env, napi_value value", "cioppino", "AAAA record", "AAAAAAAA!",
+    "v1.0-beta", "v1.0-rc1", "fc-list", "hvb_x", "pwd && ls", "PWD=/home", "KEY=value", "PRIMARY_KEY=id", "a_KEY=b",
+    "ATTACH", "ATBBQ", "EAAB", "sb_secret is a prefix", "access_token$", "BSAFE", "oy2", "HRKU", "CFPAT",
+    "Authorization: token", "curl -u user https://example.com", "git push -u origin main", "sort -u a:b",
     "terraform.atlasv1 docs", "md5 9e107d9d372bb6826bd81d3542a419d6-us", "fm2_short", "sq0atp is a prefix",
 )  # fmt: skip
 """What looks a little like a secret, and is none."""
