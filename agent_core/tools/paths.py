@@ -29,7 +29,7 @@ from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.phrases import Phrase, phrase
 from agent_core.text import escape_name, file_name, unescape_name
-from agent_core.tools.secret_files import names_secret_file
+from agent_core.tools.secret_files import holds_settings, names_secret_file
 
 OWN = ".turnkeeper"
 """The workspace's folder that belongs to the gateway: backups and kept outputs."""
@@ -113,7 +113,8 @@ def inside(path: str) -> str:
 
 def resolve(workspace: Path, path: str, write: bool = False) -> Path:
     """Where `path` leads, links followed. ToolFailed if that is outside of the workspace, a
-    secret, no file or folder, or a file with a second name (a hard link may lead outside)."""
+    secret, no file or folder, or a file with a second name (a hard link may lead outside); and, to
+    be written, settings that the path does not name: the policy heard of another file."""
     why = why_refused(path, write)
     if why:
         raise ToolFailed(str(why))
@@ -121,9 +122,15 @@ def resolve(workspace: Path, path: str, write: bool = False) -> Path:
     real = Path(os.path.realpath(root / unescape_name(inside(path))))
     if not real.is_relative_to(root):
         raise ToolFailed(f"{path} is a link that leaves the workspace.")
-    why = why_refused(display_path(real.relative_to(root)), write)
+    inner = display_path(real.relative_to(root))
+    why = why_refused(inner, write)
     if why:
         raise ToolFailed(str(why))
+    if write and holds_settings(inner) and not holds_settings(inside(path)):
+        raise ToolFailed(
+            f"{path} is a link to {inner}, which programs obey unasked. Name {inner}, so that "
+            "a person is asked about it."
+        )
     try:
         check(real.lstat(), path)
     except FileNotFoundError:

@@ -9,6 +9,7 @@ import pytest
 
 from agent_core.errors import ToolFailed
 from agent_core.tools import paths
+from agent_core.tools.editing.editor import EditorArguments, edit
 from agent_core.tools.files import ReadFileArguments, Write, read, write
 from tests.fakes.attacks import climb_out
 
@@ -67,6 +68,40 @@ def test_a_link_inside_is_followed_but_not_to_a_secret(inside: Path) -> None:
     (inside / ".env").write_text("SECRET")
     (inside / "c").symlink_to(".env")
     blocked(inside, "c")
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "path"),
+    [
+        ("g", ".git", "g/hooks/pre-commit"),
+        ("g", ".git", "g/new/config"),
+        ("notes.txt", ".git/config", "notes.txt"),
+        ("a", "b", "a/hooks/pre-commit"),
+        ("notes.txt", ".bashrc", "notes.txt"),
+        ("v", ".vscode", "v/tasks.json"),
+    ],
+)
+def test_settings_are_not_written_by_a_link_with_another_name(
+    inside: Path, link: str, target: str, path: str
+) -> None:
+    (inside / ".git" / "hooks").mkdir(parents=True)
+    (inside / ".git" / "config").write_text("old")
+    (inside / "b").symlink_to(".git")
+    (inside / link).symlink_to(target)
+    with pytest.raises(ToolFailed, match="is a link to"):
+        write(Write(path=path, content="x"), inside)
+    for command in ("create", "str_replace", "insert"):
+        with pytest.raises(ToolFailed):
+            edit(
+                EditorArguments.model_validate(
+                    {"command": command, "path": path, "file_text": "x", "old_str": "old"}
+                    | {"new_str": "x", "insert_line": 0}
+                ),
+                inside,
+            )
+    assert (inside / ".git" / "config").read_text() == "old"
+    write(Write(path=".git/config", content="x"), inside)
+    assert (inside / ".git" / "config").read_text() == "x", "asked about by its own name"
 
 
 def test_a_folder_swapped_after_the_check(inside: Path, outside: Path) -> None:
