@@ -28,6 +28,7 @@ from agent_core.models.providers import (
     Effort,
     Tier,
     detect_api_mode,
+    is_own_server,
     normalize_base_url,
 )
 from agent_core.orchestration.settings import AgentSettings
@@ -120,6 +121,7 @@ class ModelSettings(BaseModel):
     fallbacks: tuple[str, ...] = ()
     auxiliary: dict[Auxiliary, tuple[str, ...]] = {}
     timeout: float = declared.SILENCE.default
+    num_ctx: int = declared.ASKED_CONTEXT.default
     prices: dict[str, Price] = {}
     windows: dict[str, int] = {}
     transcription: str = ""
@@ -146,6 +148,7 @@ class ModelSettings(BaseModel):
             fallbacks=declared.FALLBACKS.read(env),
             auxiliary=_read_each(declared.CHAINS, env),
             timeout=declared.SILENCE.read(env),
+            num_ctx=declared.ASKED_CONTEXT.read(env),
             prices=prices.parse(prices.text(env) or "{}", parse_prices),
             windows=windows.parse(windows.text(env) or "{}", parse_windows),
             transcription=declared.TRANSCRIPTION.read(env),
@@ -199,12 +202,13 @@ class ModelSettings(BaseModel):
         own = self._compatible_by_name().get(provider)
         if own:
             mode, url, keys, thinking = own.mode, own.base_url, own.keys, own.enable_thinking
+            named = bool(own.api_mode)
             key_setting = f"api_key of {provider} in {declared.COMPATIBLE.name}"
         elif provider not in BASE_URLS:
             known = ", ".join((*BASE_URLS, *self._compatible_by_name()))
             raise SettingsError(setting, provider, f"no such provider; use one of: {known}.")
         else:
-            url, thinking = self.base_urls[provider], None
+            url, thinking, named = self.base_urls[provider], None, provider in self.modes
             key_setting = declared.KEYS[provider].name
             if provider not in self.keys:
                 raise SettingsError(setting, provider, f"it has no key; set {key_setting}.")
@@ -221,6 +225,8 @@ class ModelSettings(BaseModel):
                 timeout=self.timeout,
                 thinking=thinking,
                 api_mode=mode,
+                own_server=not named and mode == "chat_completions" and is_own_server(url),
+                num_ctx=self.num_ctx,
             )
             for key in keys
         )

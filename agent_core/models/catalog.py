@@ -149,6 +149,10 @@ class Catalog:
         name = f"{provider}/{model}"
         return name in self._windows or name in MODELS
 
+    def has_window(self, provider: str, model: str) -> bool:
+        """Its window is known at all, be it that its server said it."""
+        return self.knows_window(provider, model) or f"{provider}/{model}" in self._said
+
     def note_window(self, provider: str, model: str, tokens: int, trained: int = 0) -> None:
         """The model's server says that it holds so many tokens. `trained`: what it could hold,
         where the server may give it less and cuts without a word."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from agent_core.models.providers import TIMEOUT, ApiMode
+from agent_core.models.providers import NUM_CTX, TIMEOUT, ApiMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,3 +22,7 @@ class Endpoint:
     thinking: bool | None = None
     """Ask for visible reasoning; None: say nothing about it."""
     api_mode: ApiMode = "chat_completions"
+    own_server: bool = False
+    """At an address of the operator's own, and nobody said what it speaks: it may be Ollama."""
+    num_ctx: int = NUM_CTX
+    """Tokens that Ollama's models are asked to hold; 0: what the server gives them."""

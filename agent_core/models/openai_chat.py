@@ -150,7 +150,7 @@ class OpenAIChat:
         self._endpoint = endpoint
         self._line = Line(endpoint)
         self._signed = httpx2.URL(endpoint.base_url).host == GOOGLE or self.provider == "gemini"
-        self._tools = ToolSheet(_tool)
+        self._tools = ToolSheet(render_tool)
         self._calls = ChatClient(endpoint, self._line, "chat/completions")
         self._without_effort: set[str] = set()
 
@@ -207,15 +207,15 @@ class OpenAIChat:
             raise ModelFailed(phrase("fault_characters"), "rejected") from None
 
     def _messages(self, request: ModelRequest) -> list[dict[str, object]]:
-        messages = _messages(request, self.provider)
+        messages = render_messages(request, self.provider)
         if not self._calls.own:
-            messages = _alternate_roles(messages)
+            messages = alternate_roles(messages)
         if self._signed and not request.model.startswith("gemini-2"):
             _sign(messages)
         return messages
 
 
-def _alternate_roles(messages: list[dict[str, object]]) -> list[dict[str, object]]:
+def alternate_roles(messages: list[dict[str, object]]) -> list[dict[str, object]]:
     """As the templates of many servers want it: user and assistant take turns, users begin."""
     out: list[dict[str, object]] = []
     for message in messages:
@@ -250,7 +250,8 @@ def _sign(messages: list[dict[str, object]]) -> None:
             calls[0].setdefault("extra_content", {"google": {"thought_signature": UNSIGNED}})
 
 
-def _tool(tool: ToolSpec) -> dict[str, object]:
+def render_tool(tool: ToolSpec) -> dict[str, object]:
+    """A tool in OpenAI's form, which others took over."""
     function = {
         "name": tool.name,
         "description": tool.description,
@@ -259,7 +260,7 @@ def _tool(tool: ToolSpec) -> dict[str, object]:
     return {"type": "function", "function": function}
 
 
-def _messages(request: ModelRequest, provider: str) -> list[dict[str, object]]:
+def render_messages(request: ModelRequest, provider: str) -> list[dict[str, object]]:
     """The history in OpenAI's form: every call is answered right behind its message."""
     out: list[dict[str, object]] = []
     if request.system:

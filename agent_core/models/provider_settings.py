@@ -3,8 +3,16 @@
 from typing import Literal, get_args
 
 from agent_core.config.declaration import Setting, SettingTables, WrongValue
-from agent_core.config.kinds import NO_WORDS, Choice, Number, Url, parse_keys, split_commas
-from agent_core.models.providers import BASE_URLS, EFFORTS, OWN_MODES, TIERS, TIMEOUT
+from agent_core.config.kinds import (
+    NO_WORDS,
+    Choice,
+    Number,
+    Url,
+    WholeNumber,
+    parse_keys,
+    split_commas,
+)
+from agent_core.models.providers import BASE_URLS, EFFORTS, NUM_CTX, OWN_MODES, TIERS, TIMEOUT
 
 Auxiliary = Literal["vision", "compression", "web_extract", "session_search"]
 AUXILIARY: tuple[Auxiliary, ...] = get_args(Auxiliary)
@@ -132,6 +140,14 @@ WINDOWS = Setting(
     'JSON, tokens that a model holds: `{"provider/model": 128000}`; without it the '
     "catalogue or the model's server says it, else it is 128,000",
 )
+ASKED_CONTEXT = Setting(
+    "OLLAMA_NUM_CTX",
+    NUM_CTX,
+    WholeNumber(most=10_000_000),
+    "tokens that Ollama's models are asked to hold, at most as many as each was trained for; one "
+    "that is loaded with more keeps it, and `MODEL_WINDOWS` says it of one model. `0`: what the "
+    "server gives them",
+)
 TRANSCRIPTION = Setting(
     "TRANSCRIPTION_MODEL",
     "",
@@ -162,6 +178,7 @@ TABLES: SettingTables = {
         SILENCE,
         PRICES,
         WINDOWS,
+        ASKED_CONTEXT,
         TRANSCRIPTION,
         COMPATIBLE,
         CUSTOM,

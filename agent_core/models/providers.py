@@ -5,7 +5,13 @@ from urllib.parse import urlsplit
 
 Tier = Literal["max", "pro", "flash"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
-ApiMode = Literal["chat_completions", "codex_responses", "anthropic_messages", "generate_content"]
+ApiMode = Literal[
+    "chat_completions",
+    "codex_responses",
+    "anthropic_messages",
+    "generate_content",
+    "ollama_chat",
+]
 API_MODES: tuple[ApiMode, ...] = get_args(ApiMode)
 
 OWN_MODES: dict[str, tuple[ApiMode, ...]] = {
@@ -43,6 +49,9 @@ DEFAULT_MODELS: dict[str, dict[Tier, str]] = {
 Google's own pages (November 2026)."""
 
 TIMEOUT = 300.0
+NUM_CTX = 16_384
+"""Tokens that a model of Ollama is asked to hold: enough for tools, a conversation and an answer,
+and 2 GB of memory for a model of 8B."""
 
 
 def detect_api_mode(base_url: str) -> ApiMode:
@@ -56,6 +65,12 @@ def detect_api_mode(base_url: str) -> ApiMode:
     if parts.hostname == "api.openai.com" or path.endswith(("/responses", "/codex")):
         return "codex_responses"
     return "chat_completions"
+
+
+def is_own_server(base_url: str) -> bool:
+    """Whether `base_url` is a server of the operator's own, by its looks: no provider is reached
+    without TLS."""
+    return urlsplit(base_url).scheme == "http"
 
 
 def normalize_base_url(base_url: str, mode: ApiMode) -> str:

@@ -157,11 +157,14 @@ class Models:
             def reread() -> tuple[Endpoint, ...]:
                 return self._reread().endpoints(provider, "model")
 
-            self._keys[provider] = Keys(endpoints, _connect, reread)
+            self._keys[provider] = Keys(endpoints, self._connect, reread)
         return self._keys[provider]
 
+    def _connect(self, endpoint: Endpoint) -> Model:
+        return _connect(endpoint, self.catalog)
 
-def _connect(endpoint: Endpoint) -> Model:
+
+def _connect(endpoint: Endpoint, catalog: Catalog) -> Model:
     match endpoint.api_mode:
         case "anthropic_messages":
             from agent_core.models.anthropic_messages import AnthropicMessages
@@ -173,6 +176,14 @@ def _connect(endpoint: Endpoint) -> Model:
             return OpenAIResponses(endpoint)
         case "generate_content":
             return _google(endpoint)
+        case "ollama_chat":
+            from agent_core.models.ollama.client import OllamaChat
+
+            return OllamaChat(endpoint, catalog)
+        case "chat_completions" if endpoint.own_server:
+            from agent_core.models.ollama.client import OwnServerChat
+
+            return OwnServerChat(endpoint, catalog)
         case "chat_completions":
             from agent_core.models.openai_chat import OpenAIChat
 

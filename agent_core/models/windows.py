@@ -88,6 +88,9 @@ async def ask_window(
         return _hold(about.get("max_input_tokens"))
     if endpoint.api_mode == "generate_content":
         return None
+    if may_be_ollama(endpoint) and await _tells_version(server):
+        held = await _ask_ollama(server, model)
+        return _choose_context(held, endpoint.num_ctx) if endpoint.num_ctx else held
     listed = _find(await server.get(f"{server.base}/models"), model)
     for name in _LISTED:
         if (held := _hold(listed.get(name))) is not None:
@@ -99,12 +102,23 @@ async def ask_window(
     )
 
 
+async def speaks_ollama(endpoint: Endpoint) -> bool:
+    """Whether Ollama answers at `endpoint`, whose own protocol says more than others."""
+    async with aiohttp.ClientSession(trust_env=True) as session:
+        return await _tells_version(_Server(session, endpoint))
+
+
+def find_root(endpoint: Endpoint) -> str:
+    """The address of `endpoint` where its host's paths begin."""
+    return endpoint.base_url.rstrip("/").removesuffix("/v1")
+
+
 class _Server:
     """What is at an address. `base` ends where OpenAI's paths begin, `root` where a host's do."""
 
     def __init__(self, session: aiohttp.ClientSession, endpoint: Endpoint) -> None:
         self.base = endpoint.base_url.rstrip("/")
-        self.root = self.base.removesuffix("/v1")
+        self.root = find_root(endpoint)
         self._session = session
         key = endpoint.api_key
         self._headers = {"authorization": f"Bearer {key}"}
@@ -136,6 +150,26 @@ class _Server:
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
             return {}
         return _as_object(found)
+
+
+def may_be_ollama(endpoint: Endpoint) -> bool:
+    """Whether the server of `endpoint` is spoken to as Ollama, if it is that."""
+    return endpoint.own_server or endpoint.api_mode == "ollama_chat"
+
+
+async def _tells_version(server: _Server) -> bool:
+    about = await server.get(f"{server.root}/api/version")
+    return isinstance(about.get("version"), str)
+
+
+def _choose_context(held: AskedWindow | None, wanted: int) -> AskedWindow:
+    """What a model of Ollama is to hold: `wanted`, or what it is loaded with if that is more, so
+    that it is not loaded anew; no more than it was trained for."""
+    if held is None:
+        return AskedWindow(wanted)
+    most = held.trained or held.tokens
+    loaded = held.tokens if held.sure else 0
+    return AskedWindow(min(most, max(wanted, loaded)), trained=most)
 
 
 async def _ask_llama_cpp(server: _Server) -> AskedWindow | None:

@@ -261,10 +261,12 @@ def _count_tries(response: Response) -> int:
 async def feed(response: Response, fold: StreamFold) -> None:
     """Give `fold` all events; a provider may answer in one piece although a stream was asked
     for."""
-    if str(response.headers.get("content-type", "")).startswith("application/json"):
+    form = str(response.headers.get("content-type", ""))
+    if form.startswith("application/json"):
         fold.add(await response.aread())
         return
-    async with contextlib.aclosing(events(response)) as stream:
+    split = lines if form.startswith("application/x-ndjson") else events
+    async with contextlib.aclosing(split(response)) as stream:
         async for data in stream:
             fold.add(data)
             if fold.ended:
@@ -289,6 +291,18 @@ async def events(response: Response) -> AsyncGenerator[bytes, None]:
         data.append(rest[5:].strip())
     if data:
         yield b"\n".join(data)
+
+
+async def lines(response: Response) -> AsyncGenerator[bytes, None]:
+    """Each line that says something."""
+    rest = b""
+    async for chunk in response.aiter_bytes():
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            if line.strip():
+                yield line
+    if rest.strip():
+        yield rest
 
 
 async def drain(stream: AsyncIterator[bytes]) -> None:

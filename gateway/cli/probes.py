@@ -15,6 +15,7 @@ from agent_core.errors import ModelFailed
 from agent_core.messages import user
 from agent_core.models.port import ModelRequest
 from agent_core.models.tiers import Models
+from agent_core.models.windows import may_be_ollama
 from agent_core.settings import TIERS, ModelSettings
 from gateway.accounts import discord, slack, telegram
 from gateway.accounts.discord import Discord
@@ -63,7 +64,7 @@ async def probe_models(settings: ModelSettings) -> list[ProbeResult]:
         for tier in TIERS:
             named.setdefault(models.describe(tier), []).append(tier)
         found = [await _probe_model(models, tiers) for tiers in named.values()]
-        return [*found, *_check_windows(models, named)]
+        return [*found, *_check_windows(models, settings, named)]
     except SettingsError as error:
         return [ProbeResult("wrong", "models", str(error))]
     finally:
@@ -89,7 +90,9 @@ async def _probe_model(models: Models, tiers: list[str]) -> ProbeResult:
     return ProbeResult("ok", "models", f"{name} ({serves}) answers{instead}")
 
 
-def _check_windows(models: Models, named: Iterable[str]) -> list[ProbeResult]:
+def _check_windows(
+    models: Models, settings: ModelSettings, named: Iterable[str]
+) -> list[ProbeResult]:
     found = []
     for name in named:
         provider, _, model = name.partition("/")
@@ -98,7 +101,9 @@ def _check_windows(models: Models, named: Iterable[str]) -> list[ProbeResult]:
             continue
         mend = "requests are kept short for it, and conversations summarised early"
         if models.catalog.find_trained(provider, model) > held:
-            mend += "; start Ollama with OLLAMA_CONTEXT_LENGTH=16384 for more"
+            asked = may_be_ollama(settings.endpoint(provider))
+            more = "set OLLAMA_NUM_CTX" if asked else "start Ollama with OLLAMA_CONTEXT_LENGTH"
+            mend += f"; {more}=16384 for more"
         found.append(ProbeResult("note", "models", f"{name} holds {held:,} tokens: {mend}"))
     return found
 

@@ -177,7 +177,8 @@ async def test_a_connection_that_was_closed_meanwhile_is_no_failure(two: Two) ->
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        two.set(OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1")
+        address = f"http://127.0.0.1:{port}/v1"
+        two.set(OPENAI_BASE_URL=address, OPENAI_API_MODE="chat_completions")
         assert (await two.ask()).parts == (Text(text="here"),)
         assert came == 2
         came = 10

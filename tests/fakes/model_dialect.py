@@ -22,6 +22,9 @@ class Dialect:
     fields: frozenset[str]
     turns = "messages"
     """The field that holds the conversation."""
+    content_type = "text/event-stream"
+    end = "\n\n"
+    """Behind each line of a stream."""
     streams = False
     """Always, without being asked in the body."""
 

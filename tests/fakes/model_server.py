@@ -1,5 +1,5 @@
 """A model provider on loopback: speaks OpenAI's chat completions and responses, Anthropic's
-messages and Google's generateContent.
+messages, Google's generateContent and Ollama's chat.
 
 Checks requests as the real ones do (roles, answered calls, unknown fields), records their bytes,
 and answers from a script.
@@ -17,6 +17,7 @@ from tests.fakes.model_anthropic import Anthropic
 from tests.fakes.model_dialect import BadRequest, Dialect
 from tests.fakes.model_gemini import Gemini
 from tests.fakes.model_images import Images
+from tests.fakes.model_ollama import OllamaApi
 from tests.fakes.model_openai import OpenAI
 from tests.fakes.model_responses import Responses
 from tests.fakes.model_steps import (
@@ -75,6 +76,8 @@ class Ollama:
     given: int
     trained: int = 131_072
     tells: bool = False
+    loaded: bool = False
+    """They are loaded before the first request."""
 
 
 class ModelServer:
@@ -124,6 +127,8 @@ class ModelServer:
         app.router.add_post("/v1/audio/transcriptions", self._transcriptions)
         app.router.add_post("/v1/images/generations", self.images.answer)
         app.router.add_get("/v1/models", self._models)
+        app.router.add_post("/api/chat", self._ollama_chat)
+        app.router.add_get("/api/version", self._version)
         app.router.add_get("/api/ps", self._ps)
         app.router.add_post("/api/show", self._show)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.05)
@@ -155,11 +160,21 @@ class ModelServer:
         data = [{"id": name, "object": "model", **held} for name in self.models]
         return web.json_response({"object": "list", "data": data})
 
+    async def _version(self, _: web.Request) -> web.Response:
+        if self.ollama is None:
+            raise web.HTTPNotFound
+        return web.json_response({"version": "0.14.2"})
+
+    async def _ollama_chat(self, request: web.Request) -> web.StreamResponse:
+        if self.ollama is None:
+            raise web.HTTPNotFound
+        return await self._serve(request, OllamaApi(self.extra_fields, self.ollama.given))
+
     async def _ps(self, _: web.Request) -> web.Response:
         if self.ollama is None:
             raise web.HTTPNotFound
         held = {"context_length": self.ollama.given} if self.ollama.tells else {}
-        loaded = self.models if self.requests else []
+        loaded = self.models if self.requests or self.ollama.loaded else []
         return web.json_response({"models": [{"name": name, **held} for name in loaded]})
 
     async def _show(self, _: web.Request) -> web.Response:
@@ -239,15 +254,15 @@ class ModelServer:
         self._answers += 1
         if not ((body.get("stream") or dialect.streams) and self.stream):
             return web.json_response(dialect.whole(body, step, self._answers))
-        return await self._stream(request, step, dialect.lines(body, step, self._answers))
+        return await self._stream(request, step, dialect, dialect.lines(body, step, self._answers))
 
     async def _stream(
-        self, request: web.Request, step: Step, lines: list[str]
+        self, request: web.Request, step: Step, dialect: Dialect, lines: list[str]
     ) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        response = web.StreamResponse(headers={"Content-Type": dialect.content_type})
         await response.prepare(request)
         for line in lines:
-            await response.write(f"{line}\n\n".encode())
+            await response.write(f"{line}{dialect.end}".encode())
             if isinstance(step, Slow):
                 await asyncio.sleep(step.delay)
         if isinstance(step, Cut):

@@ -130,14 +130,22 @@ async def test_what_ends_early_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / ".env").exists()
 
 
-async def test_a_small_window_is_told_with_the_mend(model: ModelServer) -> None:
-    model.ollama = Ollama(given=4096, tells=True)
-    env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{model.url}/v1"}  # type: ignore[attr-defined]
-    model.requests.append(None)  # type: ignore[arg-type]  # it is loaded
+@pytest.mark.parametrize(
+    ("more", "mend"),
+    [
+        ({"OPENAI_API_MODE": "chat_completions"}, "OLLAMA_CONTEXT_LENGTH=16384"),
+        ({"OLLAMA_NUM_CTX": "4096"}, "set OLLAMA_NUM_CTX=16384"),
+    ],
+)
+async def test_a_small_window_is_told_with_the_mend(
+    model: ModelServer, more: dict[str, str], mend: str
+) -> None:
+    model.ollama = Ollama(given=4096, tells=True, loaded=True)
+    env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{model.url}/v1"} | more  # type: ignore[attr-defined]
     answers, window = await probe_models(ModelSettings.read(env | TIERS))
     assert answers.mark == "ok"
     assert window.mark == "note" and "holds 4,096 tokens" in window.text
-    assert "OLLAMA_CONTEXT_LENGTH=16384" in window.text
+    assert mend in window.text
 
 
 def webhook(**info: object) -> Callable[[web.Request], web.Response]:

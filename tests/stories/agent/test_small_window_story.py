@@ -76,7 +76,7 @@ async def test_a_profile_shows_its_own_few(rig: Rig) -> None:
 async def test_what_ollama_cuts_without_a_word_is_summarised_and_told(rig: Rig) -> None:
     rig.model.ollama = Ollama(given=4096)
     tiers = {f"{tier}_MODEL": "openai/fake-model" for tier in ("MAX", "PRO", "FLASH")}
-    await rig.start(**tiers, LOCAL_MODEL_DISCOVERY="on")
+    await rig.start(**tiers, LOCAL_MODEL_DISCOVERY="on", OPENAI_API_MODE="chat_completions")
     await rig.until(lambda: rig.log.named("window"))
     long = "All the words of this answer belong to it. " * 250
     rig.model.script(*[Say(f"First. {long}"), Say(f"Second. {long}"), Say(f"wrong {long}")])
@@ -93,7 +93,7 @@ async def test_what_ollama_cuts_without_a_word_is_summarised_and_told(rig: Rig) 
 async def test_what_ollama_tells_is_kept_to(rig: Rig) -> None:
     rig.model.ollama = Ollama(given=4096, tells=True)
     tiers = {f"{tier}_MODEL": "openai/fake-model" for tier in ("MAX", "PRO", "FLASH")}
-    await rig.start(**tiers, LOCAL_MODEL_DISCOVERY="on")
+    await rig.start(**tiers, LOCAL_MODEL_DISCOVERY="on", OPENAI_API_MODE="chat_completions")
     await rig.until(lambda: rig.log.named("window"))
     rig.telegram.say(PERSON, "hello")
     await rig.shows("ack hello")
@@ -114,3 +114,30 @@ async def test_what_ollama_tells_is_kept_to(rig: Rig) -> None:
         await rig.quiet()
     assert not any("OLLAMA_CONTEXT_LENGTH" in text for text in rig.said())
     assert len(shown(rig.model.requests[-1].body)) == 7
+
+
+async def test_ollama_is_asked_to_hold_more(rig: Rig) -> None:
+    """What is cut without a word elsewhere, as above, is whole by Ollama's own protocol."""
+    rig.model.ollama = Ollama(given=4096, tells=True)
+    tiers = {f"{tier}_MODEL": "openai/fake-model" for tier in ("MAX", "PRO", "FLASH")}
+    await rig.start(**tiers, LOCAL_MODEL_DISCOVERY="on")
+    await rig.until(lambda: rig.log.named("window"))
+    long = "All the words of this answer belong to it. " * 250
+    rig.workspace().mkdir(parents=True)
+    (rig.workspace() / "note.txt").write_text("what stands in the file")
+    rig.model.script(
+        Say(f"First. {long}"),
+        Say(f"Second. {long}"),
+        Call("read_file", json.dumps({"path": "note.txt"})),
+        Say("Third."),
+    )
+    for asked, shown_as in (("one", "First."), ("two", "Second."), ("three", "Third.")):
+        rig.telegram.say(PERSON, asked)
+        await rig.shows(shown_as)
+        await rig.quiet()
+    bodies = [request.body for request in rig.model.requests]
+    assert {request.path for request in rig.model.requests} == {"/api/chat"}
+    assert {body["options"]["num_ctx"] for body in bodies} == {16_384}
+    assert "what stands in the file" in str(bodies[-1]["messages"])
+    assert "First." in str(bodies[-1]["messages"]) and len(shown(bodies[-1])) > 7
+    assert not any("OLLAMA_CONTEXT_LENGTH" in text for text in rig.said())

@@ -1,0 +1,136 @@
+"""How an answer of Ollama's /api/chat comes in, a line of JSON at a time."""
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from agent_core.messages import Part, Text, Thinking, ToolCall
+from agent_core.models.port import (
+    Finish,
+    ModelReply,
+    ModelRequest,
+    OnDelta,
+    TextDelta,
+    ThinkingDelta,
+    Usage,
+)
+from agent_core.models.wire import Broken, make_broken
+from agent_core.phrases import phrase
+
+FINISH: dict[str, Finish] = {"stop": "stop", "length": "length"}
+
+
+class _OllamaFunction(Struct):
+    name: str = ""
+    arguments: object = None
+
+
+class _OllamaCall(Struct):
+    function: _OllamaFunction
+    id: str = ""
+
+
+class _OllamaMessage(Struct):
+    content: str | None = None
+    thinking: str | None = None
+    tool_calls: list[_OllamaCall] | None = None
+
+
+class _OllamaChunk(Struct):
+    model: str = ""
+    message: _OllamaMessage | None = None
+    done: bool = False
+    done_reason: str = ""
+    prompt_eval_count: int = 0
+    eval_count: int = 0
+    error: object = None
+
+
+_decode = msgspec.json.Decoder(_OllamaChunk, strict=False).decode
+
+
+class OllamaReader:
+    """Folds the lines of one answer."""
+
+    def __init__(self, request: ModelRequest, provider: str, show: OnDelta) -> None:
+        self.ended = False
+        self._request = request
+        self._provider = provider
+        self._show = show
+        self._model = request.model
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._calls: list[_OllamaCall] = []
+        self._finish = ""
+        self._usage = Usage()
+
+    def add(self, data: bytes) -> None:
+        """Take in one line; raises Broken."""
+        try:
+            chunk = _decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise Broken(
+                phrase("fault_senseless", detail="an answer of Ollama"), "malformed"
+            ) from None
+        if chunk.error:
+            raise make_broken(chunk.error, "overloaded")
+        self._model = chunk.model or self._model
+        if chunk.message:
+            self._add_message(chunk.message)
+        if chunk.done:
+            self.ended = True
+            self._finish = chunk.done_reason or "stop"
+            self._usage = Usage(
+                input_tokens=chunk.prompt_eval_count, output_tokens=chunk.eval_count
+            )
+
+    def _add_message(self, message: _OllamaMessage) -> None:
+        if message.thinking:
+            self._thinking.append(message.thinking)
+            self._show(ThinkingDelta(text=message.thinking))
+        if message.content:
+            self._text.append(message.content)
+            self._show(TextDelta(text=message.content))
+        self._calls += message.tool_calls or ()
+
+    def reply(self) -> ModelReply:
+        """The whole answer; raises Broken if it was cut or says nothing."""
+        if not self.ended:
+            raise Broken(phrase("fault_cut"))
+        finish = FINISH.get(self._finish, "stop")
+        if finish == "stop" and self._calls:
+            finish = "tool_calls"
+        if not self._text and not self._calls and finish == "stop":
+            raise Broken(phrase("fault_empty"), "malformed")
+        return ModelReply(
+            parts=tuple(self._parts()),
+            model=self._model,
+            provider=self._provider,
+            finish=finish,
+            usage=self._usage,
+        )
+
+    def _parts(self) -> Iterator[Part]:
+        if self._thinking:
+            yield Thinking(text="".join(self._thinking), provider=self._provider)
+        if self._text:
+            yield Text(text="".join(self._text))
+        seen: set[str] = set()
+        for index, call in enumerate(self._calls):
+            name = call.id if call.id and call.id not in seen else self._make_id(index)
+            seen.add(name)
+            yield ToolCall(
+                id=name, name=call.function.name or "unnamed", arguments=_write(call.function)
+            )
+
+    def _make_id(self, index: int) -> str:
+        """An id for a call that came without one: the same whenever the call is made again."""
+        return f"call_{len(self._request.messages)}_{index}"
+
+
+def _write(function: _OllamaFunction) -> str:
+    """The arguments as the other protocols have them: JSON text."""
+    if isinstance(function.arguments, str):
+        return function.arguments or "{}"
+    return msgspec.json.encode(function.arguments or {}).decode()
