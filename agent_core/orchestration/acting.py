@@ -205,7 +205,7 @@ class _Worker:
         return await self._run(item, scope, digest)
 
     async def _run(self, item: Prepared, scope: Scope, approved: str) -> ToolResult:
-        if isinstance(item.tool, TurnTool):
+        if isinstance(item.tool, TurnTool) and item.tool.works_by_turn(item.arguments):
             return await self._over(item.tool.over, item, scope)
         workspace = Path(self._brief.workspace)
         limit, hooks, hides = item.tool.limit, self._hands.hooks, self._hands.hides

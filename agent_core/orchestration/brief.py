@@ -11,6 +11,7 @@ from agent_core.context.room import MAX_OBSERVE, ContextLimits
 from agent_core.events import OutputAdded
 from agent_core.guardrails.guard import Guard
 from agent_core.guardrails.redaction import Hides
+from agent_core.memory.past import PastSearch
 from agent_core.memory.port import Memory
 from agent_core.messages import Mention, Message, Picture, ToolCall, user
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
@@ -108,6 +109,8 @@ class Hands(Struct, frozen=True, kw_only=True):
     research: ResearchDeps | None = None
     """None: nothing can be looked up on the web."""
     memory: Memory | None = None
+    past: PastSearch | None = None
+    """Finds what was said in the person's other conversations; None: there is nothing to find."""
     guard: Guard | None = None
     """Scans messages, answers and calls; None: nothing does."""
     hides: Hides | None = None

@@ -7,7 +7,7 @@ ToolTextKey = Literal[
     "tool_run_command", "tool_run_code", "tool_write_file", "tool_edit_file", "tool_read_file",
     "tool_list_files", "tool_rollback", "tool_read_page", "tool_web_search", "tool_browse",
     "tool_schedule_job", "tool_send_file", "tool_research", "tool_image", "tool_slides",
-    "tool_look", "tool_chart", "tool_foreign",
+    "tool_look", "tool_chart", "tool_past", "tool_foreign",
     "given_path", "given_url", "given_hosts", "given_background", "given_timeout", "given_cwd",
     "given_query", "given_language", "given_title", "given_prompt", "given_schedule",
     "signs_hidden", "signs_alike", "signs_turned",
@@ -33,6 +33,7 @@ ENGLISH: dict[ToolTextKey, str] = {
     "tool_slides": "Make slides",
     "tool_look": "Look at a picture",
     "tool_chart": "Draw a chart",
+    "tool_past": "Search earlier conversations",
     "tool_foreign": "{tool} of {server}",
     "given_path": "File",
     "given_url": "Address",
@@ -76,6 +77,7 @@ GERMAN: dict[ToolTextKey, str] = {
     "tool_slides": "Folien erstellen",
     "tool_look": "Ein Bild ansehen",
     "tool_chart": "Ein Diagramm zeichnen",
+    "tool_past": "Frühere Unterhaltungen durchsuchen",
     "tool_foreign": "{tool} von {server}",
     "given_path": "Datei",
     "given_url": "Adresse",
@@ -121,6 +123,7 @@ TOOL_NAMES: dict[str, ToolTextKey] = {
     "generate_slides": "tool_slides",
     "analyze_image": "tool_look",
     "data_visualization": "tool_chart",
+    "session_search": "tool_past",
 }
 """Tools by what people call what they do; all others go by their own name."""
 

@@ -25,6 +25,7 @@ from agent_core.mcp.mentions import add_mentions, find_mentions
 from agent_core.mcp.server_facts import ServerFacts
 from agent_core.mcp.servers import Servers
 from agent_core.memory.flush import flusher
+from agent_core.memory.past import PastTalk
 from agent_core.messages import Mention, Message, Picture, ToolCall
 from agent_core.models.catalog import WINDOW, Price
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
@@ -60,6 +61,8 @@ from agent_core.tools.turn.terminate import terminate_tool
 from agent_core.tools.web.tools import web_of
 from gateway.conversation.agent import PolicyContext
 from gateway.declaration import SettingsError
+from gateway.features.history.past import search_past
+from gateway.features.history.resume import PastDeps
 from gateway.messages import Conversation, digest
 from gateway.model_settings import read_models
 from gateway.services.ledger import Ledger, Payer, price_reply
@@ -94,6 +97,7 @@ class Equipment(Struct, frozen=True, kw_only=True):
     ledger: Ledger | None
     job_ledger: Ledger
     operator: OperatorRules
+    past: PastDeps
     ask_all: bool = False
 
 
@@ -155,7 +159,7 @@ class TurnkeeperAgent:
         self._warm, self._answered, self._tried = (asyncio.Event() for _ in range(3))
         self.ledger = equipment.ledger
         self.job_ledger = equipment.job_ledger
-        self.memory = equipment.memory
+        self.memory, self._past = equipment.memory, equipment.past
         self._served: dict[str, tuple[str, str]] = {}
         """Provider and model behind a name, as far as it was met."""
         self._picked: dict[str, tuple[Model, str]] = {}
@@ -398,6 +402,11 @@ class TurnkeeperAgent:
         )
         return self._add_memory(hands, circumstances)
 
+    async def _search_past(self, circumstances: PolicyContext, words: str) -> tuple[PastTalk, ...]:
+        """What the turn's person said, or was told, elsewhere."""
+        where, sender = circumstances.conversation, circumstances.sender()
+        return await search_past(self._past, where, sender, words)
+
     def _look_around(self, circumstances: PolicyContext) -> Situation:
         """What is in force now for a turn."""
         settings, conversation = circumstances.settings(), circumstances.conversation
@@ -422,7 +431,8 @@ class TurnkeeperAgent:
 
     def _add_memory(self, hands: Hands, circumstances: PolicyContext) -> Hands:
         """`hands` with what is remembered where they work; older messages are summarised, and
-        looked through before, by the same model."""
+        looked through before, by the same model. Earlier conversations can be searched."""
+        hands = replace(hands, past=partial(self._search_past, circumstances))
         if self.memory is None:
             return hands
         (person, _), settings = circumstances.asker(), circumstances.settings

@@ -317,6 +317,7 @@ def _build_agent(supplies: Supplies, jobs: JobWork) -> TurnkeeperAgent:
         ledger=ledger if models.agent.limits.any else None,
         job_ledger=ledger,
         operator=OperatorRules(settings.home),
+        past=supplies,
         ask_all=settings.ask_all,
     )
     equipment.operator.load()

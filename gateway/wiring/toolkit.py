@@ -25,6 +25,7 @@ from agent_core.tools.planning import planning_tool
 from agent_core.tools.send import FileStore, send_tool
 from agent_core.tools.shell import command_tools
 from agent_core.tools.turn.analyze_image import analyze_tool
+from agent_core.tools.turn.session_search import session_search_tool
 from agent_core.tools.turn.todo import todo_tool
 from agent_core.tools.web.tools import web_tools
 from gateway.services.vault import Vault
@@ -60,6 +61,7 @@ def toolkit(ground: ToolDeps) -> tuple[Tool, ...]:
     )
     web = (*web_tools(ground.means.web), research_tool(ground.means))
     mind = (memory_tool(),) if ground.settings.memory.enabled else ()
+    mind = (*mind, session_search_tool())
     shells = ground.background.shells
     bash = Bash(ground.sandbox, shells, limit, ground.vault)
     code = every_code_tool(bash, ground.kept, ground.scripts)

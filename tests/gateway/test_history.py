@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 
 import gateway.store.sqlite as sqlite
 from agent_core.messages import Message, Text, user
+from gateway.features.history.past import MAX_TEXT, cut_around
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.rows import Changes, ConversationRow, OutboxRow, TranscriptRow, TurnRow
@@ -135,3 +136,17 @@ def test_spans() -> None:
     assert without_last(((3, 5),)) == ((3, 4),)
     assert without_first(((3, 5), (7, 9)), 3) == ((8, 9),)
     assert length(((3, 5), (7, 9))) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "held"),
+    [
+        ("short", "short", ["short"]),
+        ("a" * 5_000 + " fox " + "b" * 9_000 + " owl", "owl fox", ["fox", "owl"]),
+        ("a" * 20_000, "", ["aaa"]),
+        ("fox " * 9_000, "fox", ["fox"]),
+    ],
+)
+def test_what_stands_around_the_words_is_kept(text: str, words: str, held: list[str]) -> None:
+    cut = cut_around(text, words)
+    assert len(cut) <= MAX_TEXT and all(one in cut for one in held)

@@ -1,14 +1,20 @@
 """The tools web_search and read_page. What they bring in was written by strangers, and says so."""
 
+from functools import partial
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
+from agent_core.orchestration.brief import Brief, Hands
 from agent_core.phrases import Phrase, phrase
+from agent_core.scope import Scope
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.turn.tool import TurnTool
 from agent_core.tools.web import pages
 from agent_core.tools.web.addresses import Unreachable, read_url
+from agent_core.tools.web.condensing import ReadExtract, condense, mark, read_extract
 from agent_core.tools.web.fetch import Fetcher
 from agent_core.tools.web.port import Web
 from agent_core.tools.web.search import search_of
@@ -32,6 +38,7 @@ class ReadPage(BaseModel):
 
     url: str = Field(min_length=1)
     offset: int = Field(default=0, ge=0, description="First character.")
+    about: str = Field(default="", description="Give only this of a long page.")
 
 
 def web_of(settings: WebSettings) -> Web:
@@ -41,7 +48,10 @@ def web_of(settings: WebSettings) -> Web:
 
 def web_tools(web: Web) -> tuple[Tool, ...]:
     """The two tools over `web`."""
+    return _search_tool(web), _read_tool(web)
 
+
+def _search_tool(web: Web) -> Tool:
     async def find(wanted: WebSearchArguments, context: ToolContext) -> str:
         hits = await web.search.find(wanted.query, wanted.count)
         if not hits:
@@ -49,32 +59,49 @@ def web_tools(web: Web) -> tuple[Tool, ...]:
         rows = (f"{n}. {hit.title}\n{hit.url}\n{hit.snippet}" for n, hit in enumerate(hits, 1))
         return f"{BEGINS}\n" + "\n\n".join(map(_escape_marks, rows)) + f"\n{ENDS}"
 
+    return Tool(
+        name="web_search",
+        description="Search the web; read_page reads what matters.",
+        arguments=WebSearchArguments,
+        repetition="pure",
+        access="network",
+        call=find,
+        rule=lambda arguments: phrase("covers_search"),
+    )
+
+
+def _read_tool(web: Web) -> Tool:
     async def read(wanted: ReadPage, context: ToolContext) -> str:
         page = await pages.read(web.fetch, wanted.url, stay=True)
         if page.moved:
-            return f"{page.url} has moved to another host: {page.moved}\nRead that if it is wanted."
+            return _tell_moved(page.url, page.moved)
         return _render_page(page, wanted.offset)
 
-    return (
-        Tool(
-            name="web_search",
-            description="Search the web; gives titles, URLs and snippets. Read the pages that "
-            "matter with read_page.",
-            arguments=WebSearchArguments,
-            repetition="pure",
-            access="network",
-            call=find,
-            rule=lambda arguments: phrase("covers_search"),
-        ),
-        Tool(
-            name="read_page",
-            description="Read a public web page as markdown; a long one page by page, with offset.",
-            arguments=ReadPage,
-            repetition="pure",
-            access="network",
-            call=read,
-            rule=host_rule,
-        ),
+    async def extract(wanted: ReadPage, scope: Scope, brief: Brief, hands: Hands) -> str:
+        fetch = partial(pages.read, web.fetch, wanted.url, stay=True)
+        page = await read_extract(scope, brief, hands, fetch, wanted.offset)
+        if page.why:
+            raise ToolFailed(page.why)
+        if page.moved:
+            return _tell_moved(page.url, page.moved)
+        told = ""
+        if len(page.text) > PAGE:
+            told = await condense(scope, brief, hands, page.text, wanted.about)
+        if not told:
+            whole = pages.WebPage(url=page.url, title=page.title, text=page.text)
+            return await mark(scope, hands, _render_piece(whole, wanted.offset, page.whole))
+        return await mark(scope, hands, _render_extract(page, told, wanted.offset))
+
+    return TurnTool(
+        name="read_page",
+        description="Read a web page as markdown, a long one by offset.",
+        arguments=ReadPage,
+        repetition="pure",
+        access="network",
+        call=read,
+        over=extract,
+        works_by_turn=lambda wanted: bool(wanted.about.strip()),
+        rule=host_rule,
     )
 
 
@@ -89,14 +116,33 @@ def host_rule(wanted: ReadPage) -> str | Phrase:
     return phrase("covers_pages", place=place)
 
 
+def _tell_moved(url: str, moved: str) -> str:
+    return f"{url} has moved to another host: {moved}\nRead that if it is wanted."
+
+
 def _render_page(page: pages.WebPage, offset: int) -> str:
-    text = page.text[offset : offset + PAGE]
+    piece = replace(page, text=page.text[offset : offset + PAGE])
+    return _render_piece(piece, offset, len(page.text))
+
+
+def _render_piece(page: pages.WebPage, offset: int, whole: int) -> str:
+    """A page of which `page.text` begins at `offset` of `whole` characters."""
+    text = page.text[:PAGE]
     if not text:
-        raise ToolFailed(f"{page.url} has only {len(page.text):,} characters.")
+        raise ToolFailed(f"{page.url} has only {whole:,} characters.")
     last = offset + len(text)
-    more = f"\n[Characters {offset} to {last} of {len(page.text)}. For more: offset={last}.]"
+    more = f"\n[Characters {offset} to {last} of {whole}. For more: offset={last}.]"
     head = f"{page.title}\n{page.url}\n\n" if offset == 0 else ""
-    return f"{BEGINS}\n{_escape_marks(head + text)}\n{ENDS}{more if last < len(page.text) else ''}"
+    return f"{BEGINS}\n{_escape_marks(head + text)}\n{ENDS}{more if last < whole else ''}"
+
+
+def _render_extract(page: ReadExtract, told: str, offset: int) -> str:
+    """What a model made of a page."""
+    last = offset + len(page.text)
+    more = f" Nothing behind it was read: offset={last} goes on." if last < page.whole else ""
+    note = f"[A model's extract of characters {offset} to {last} of {page.whole}.{more}]"
+    words = _escape_marks(f"{page.title}\n{page.url}\n\n{told}")
+    return f"{BEGINS}\n{words}\n{ENDS}\n{note}"
 
 
 def _escape_marks(text: str) -> str:

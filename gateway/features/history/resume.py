@@ -4,14 +4,17 @@ the same person's accounts said in private."""
 
 import asyncio
 from collections.abc import Sequence
+from typing import Protocol
 
 from msgspec.structs import replace
 
+from gateway.access.access import Access
 from gateway.conversation.services import Services
 from gateway.feature import Context
 from gateway.features.history.parts import Found, ThreadPart, parts_of, search
 from gateway.messages import Conversation, Sender, read_conversation
 from gateway.ports import channel_scope, person_scope
+from gateway.store.port import Store
 from gateway.store.rows import HistoryPart, TranscriptRow
 from gateway.store.search import parse_words
 
@@ -27,6 +30,18 @@ NEWEST = 20
 LISTED = 5
 
 
+class PastDeps(Protocol):
+    """What a search of conversations needs."""
+
+    @property
+    def store(self) -> Store:
+        """Where they are."""
+
+    @property
+    def access(self) -> Access:
+        """Whose they are."""
+
+
 async def find(context: Context, sender: Sender, words: str) -> list[Found]:
     """The best parts for `words`; the list that /resume and a number refers to."""
     found = await look_for(context.services, context.state.conversation, sender, words)
@@ -39,7 +54,7 @@ async def find(context: Context, sender: Sender, words: str) -> list[Found]:
 
 
 async def look_for(
-    services: Services, where: Conversation, sender: Sender, words: str
+    services: PastDeps, where: Conversation, sender: Sender, words: str
 ) -> list[Found]:
     """The best parts for `words` that may be shown to the sender at `where`, the newest without
     words."""
@@ -58,7 +73,7 @@ async def look_for(
     return await asyncio.to_thread(look)
 
 
-async def _places(services: Services, where: Conversation, sender: Sender, limit: int) -> list[str]:
+async def _places(services: PastDeps, where: Conversation, sender: Sender, limit: int) -> list[str]:
     """Addresses of conversations that may be the sender's, this one first."""
     scopes = [channel_scope(where)]
     if where.private:
