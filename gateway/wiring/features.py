@@ -14,6 +14,7 @@ from gateway.features.jobs import feature as jobs
 from gateway.features.jobs.zone_command import job_costs
 from gateway.features.jobs.zones import find_zone
 from gateway.features.memory import feature as memory
+from gateway.features.models import feature as models
 from gateway.features.plans import feature as plans
 from gateway.features.secrets import feature as vault
 from gateway.features.servers import feature as servers
@@ -31,6 +32,7 @@ OWN: tuple[Feature, ...] = (
     history.FEATURE,
     memory.FEATURE,
     jobs.FEATURE,
+    models.FEATURE,
     make_spending(job_costs),
     vault.FEATURE,
     instructions.FEATURE,

@@ -37,6 +37,13 @@ XSS = """<script>window.__x=1</script><img src=x onerror="window.__x=2">
 ![p](https://evil.invalid/p.png) [a](javascript:window.__x=3) <svg onload="window.__x=4">"""
 
 
+async def test_the_models_are_one_press_away(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        await room.page.click("#model")
+        given = await room.next()
+        assert isinstance(given, CommandGiven) and (given.name, given.arguments) == ("model", "")
+
+
 async def test_a_command_in_a_text_is_a_button(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         desk, page = room.server.desk, room.page

@@ -59,6 +59,24 @@ async def research(s: Surface) -> None:
     await s.shows("No mode is set")
 
 
+# ---- models ----------------------------------------------------------------------------------
+
+
+@story("listed", "chosen")
+async def model_chosen(s: Surface) -> None:
+    """The models that can answer are buttons; a press changes the card, and who answers next."""
+    s.rig.model.models = ["fake-model", "fake-large", "text-embedding-3"]
+    s.answers(Hello=[lambda body: Say(f"Hello from {body['model']}.")])
+    await s.command("/model")
+    await s.shows("Answers here come from openai/fake-model")
+    await s.rest("listed")
+    await s.press("openai/fake-large")
+    await s.shows("Answers here come from openai/fake-large")
+    await s.rest("chosen")
+    await s.say("Hello")
+    await s.shows("Hello from fake-large.")
+
+
 # ---- the network -----------------------------------------------------------------------------
 
 GIT_HOST = "127.0.0.2"

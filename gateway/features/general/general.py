@@ -238,23 +238,6 @@ async def _link(call: Call) -> str:
     return await linking.enter(call.words[0], sender)
 
 
-async def _model(call: Call) -> str:
-    context = call.context
-    settings = context.state.row.settings
-    if call.words and call.role == "admin":
-        problem = await context.services.agent.check_model(call.words[0], call.language)
-        if problem:
-            return problem
-        settings = replace(settings, model=call.words[0])
-        context.state.configure(settings)
-        context.state.note_audit(call.command.sender.key, "model", call.words[0])
-    name = context.services.agent.model_name(settings)
-    if call.words or call.role != "admin":
-        return name
-    names = await context.services.agent.list_models()
-    return say("model_names", call.language, model=name, names=", ".join(names)) if names else name
-
-
 FEATURE = Feature(
     name="general",
     commands=(
@@ -264,7 +247,6 @@ FEATURE = Feature(
         own_command("stop", _stop),
         own_command("mode", _mode),
         own_command("status", _status, "viewer"),
-        own_command("model", _model, "viewer"),
         own_command("pair", _pair, "admin"),
         own_command("unpair", _unpair, "admin"),
         own_command("link", _link),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.fakes.model_server import Say
-from tests.stories.rig import ADMIN, PERSON, Rig
+from tests.stories.rig import ADMIN, GROUP, PERSON, Rig, token
 
 PRICE = json.dumps({"openai/fake-model": {"input": 10.0, "output": 10.0}})
 
@@ -38,8 +38,51 @@ async def test_what_can_be_chosen_is_told_to_admins(rig: Rig) -> None:
     rig.telegram.say(PERSON, "/model")
     assert (await rig.shows("openai/fake-model"))["text"] == "openai/fake-model"
     rig.telegram.say(ADMIN, "/model")
-    told = (await rig.shows("Choose another", ADMIN))["text"]
-    assert told.endswith("max, pro, flash, openai/fake-model, openai/fake-large")
+    card = await rig.shows("Answers here come from openai/fake-model", ADMIN)
+    labels = [b["text"] for row in card["reply_markup"]["inline_keyboard"] for b in row]
+    tiers = ["max: openai/gpt-5.6-sol", "flash: openai/gpt-5.6-luna"]
+    assert {*tiers, "openai/fake-model", "openai/fake-large"} <= set(labels), labels
+    assert not any("embedding" in label for label in labels)
+    await rig.quiet()
+
+
+async def test_a_press_changes_the_model_and_the_card(rig: Rig) -> None:
+    rig.model.models = ["fake-model", "fake-large"]
+    await rig.start()
+    rig.telegram.say(ADMIN, "/model")
+    card = await rig.shows("Answers here come from openai/fake-model", ADMIN)
+    large = token(card, "openai/fake-large")
+    rig.press(card, "openai/fake-large", ADMIN)
+    await rig.shows("Answers here come from openai/fake-large", ADMIN)
+    rig.telegram.say(ADMIN, "hello")
+    await rig.shows("ack hello", ADMIN)
+    assert rig.model.requests[-1].body["model"] == "fake-large"
+    rig.model.models = ["fake-model"]
+    told = await rig.told(rig.telegram.press(ADMIN, card["message_id"], large, ADMIN))
+    assert "not listed any more" in told
+    await rig.quiet()
+
+
+async def test_who_is_no_admin_is_told_why_not(rig: Rig) -> None:
+    rig.model.models = ["fake-model", "fake-large"]
+    await rig.start()
+    rig.telegram.say(PERSON, "/model openai/fake-large")
+    await rig.shows("Only an admin chooses the model here. It is openai/fake-model")
+    rig.telegram.say(PERSON, "hello")
+    await rig.shows("ack hello")
+    assert rig.model.requests[-1].body["model"] == "fake-model"
+    await rig.quiet()
+
+
+async def test_in_a_group_only_an_admin_presses(rig: Rig) -> None:
+    rig.model.models = ["fake-model", "fake-large"]
+    await rig.start(TELEGRAM_ALLOWED_CHATS=str(GROUP))
+    rig.telegram.say(GROUP, "/model@test_bot", ADMIN, True)
+    card = await rig.shows("Answers here come from openai/fake-model", GROUP)
+    told = await rig.told(rig.press(card, "openai/fake-large", PERSON))
+    assert "Only an admin" in told
+    rig.press(card, "openai/fake-large", ADMIN)
+    await rig.shows("Answers here come from openai/fake-large", GROUP)
     await rig.quiet()
 
 
