@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cron.drafts import Bind, Drafting, May
+from cron.drafts import Bind, Drafting, Fits, May
 from gateway.clock import new_id
 from gateway.jobs_port import (
     MAX_CALLS,
@@ -34,13 +34,15 @@ MAX_TRIES = 5
 class BookDeps(Struct, frozen=True, kw_only=True):
     """What the book needs of the gateway. `now` is the store's clock; `zone_of`: the time zone of
     the person with these accounts, "" for none; `may`: a person may let reports go to that
-    address; `bind`: what the confirmation of a command at an address is bound to; `ring` is
+    address; `bind`: what the confirmation of a command at an address is bound to; `fits`: what a
+    wish names that is not here; `ring` is
     called when a due time may have changed."""
 
     now: Callable[[], Awaitable[float]]
     zone_of: Callable[[frozenset[str]], Awaitable[str]]
     may: May
     bind: Bind
+    fits: Fits
     ring: Callable[[], None]
 
 
@@ -54,7 +56,7 @@ class JobBook:
         self._times = times
         self._settings = settings
         self._deps = deps
-        self._drafting = Drafting(jobs, times, settings, deps.may, deps.bind)
+        self._drafting = Drafting(jobs, times, settings, (deps.may, deps.bind, deps.fits))
 
     # ---- making and changing -------------------------------------------------------------
 

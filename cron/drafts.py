@@ -27,6 +27,8 @@ _COMPARED = 60
 
 May = Callable[[Asker, str], Awaitable[bool]]
 """Whether the person may let reports go to this conversation."""
+Fits = Callable[[JobRequest], tuple[str, str]]
+"""The field of a wish that names what is not here, and the names that are; "" for none."""
 Bind = Callable[[str, str], str]
 """What a confirmation of a command in a conversation (its address) is bound to."""
 
@@ -35,13 +37,16 @@ class Drafting:
     """Looks at wishes. What needs the running gateway comes from outside."""
 
     def __init__(
-        self, jobs: JobStore, times: Timetable, settings: JobSettings, may: May, bind: Bind
+        self,
+        jobs: JobStore,
+        times: Timetable,
+        settings: JobSettings,
+        checks: tuple[May, Bind, Fits],
     ) -> None:
         self._jobs = jobs
         self._times = times
         self._settings = settings
-        self._may = may
-        self._bind = bind
+        self._may, self._bind, self._fits = checks
 
     async def draft(self, wish: JobRequest, asker: Asker, old: Job | None, zone: str) -> Draft:
         """What `wish` would be for a person; `old`: the job that it changes, `zone` where it
@@ -53,6 +58,8 @@ class Drafting:
             raise JobRefused(say("jobs_of_file", language, title=old.title))
         if wish.hook and asker.role != "admin":
             raise JobRefused(say("jobs_hook_admin", language), "hook")
+        if wish.model and wish.model != (old.model if old else "") and asker.role != "admin":
+            raise JobRefused(say("jobs_model_admin", language), "model")
         for place in wish.deliver:
             if not place.startswith(FILE) and place != HERE and not await self._may(asker, place):
                 raise JobRefused(say("jobs_not_there", language, place=place), "deliver")
@@ -99,6 +106,11 @@ class Drafting:
         """`known` as `wish` makes it, with its next times; Refused. Rights are not looked at."""
         job = self.apply_request(wish, known, zone, language)
         await self._check_chain(job, language)
+        field, names = self._fits(wish)
+        if field:
+            given = getattr(wish, field)
+            text = say("jobs_no_such_name", language, field=field, name=given, names=names)
+            raise JobRefused(text, field)
         if job.hook:
             every = await self._jobs.list_jobs()
             if any(one.hook == job.hook and one.id != job.id for one in every):
@@ -152,6 +164,9 @@ class Drafting:
             deliver=() if places == (HERE,) else places,
             spend=wish.spend,
             talk=wish.talk,
+            model=wish.model.strip(),
+            profile=wish.profile.strip().lower(),
+            tools=wish.tools.strip(),
         )
 
     def _read(self, schedule: str, zone: str, language: str) -> str:

@@ -49,5 +49,8 @@ def make_firing(
             bound=job.bound,
             spend=job.spend,
             deliver=job.deliver,
+            model=job.model,
+            profile=job.profile,
+            tools=job.tools,
         ),
     )

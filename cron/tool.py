@@ -27,15 +27,15 @@ T = TypeVar("T")
 NAME = "schedule_job"
 Action = Literal["create", "change", "list", "pause", "resume", "run", "delete"]
 DESCRIPTION = (
-    "Work that you do again and again, or once later, in this chat. `schedule`: cron of 5 fields "
+    "Work done again and again, or once later. `schedule`: cron of 5 fields "
     "(30 9 * * 1-5), or 6 with seconds first; @daily; 'every 2h'; 'at 2026-12-01 09:00'; 'in 20 "
     "minutes'; 'tomorrow at nine'. `prompt`: "
-    "what to do each time, complete in itself. `zone`: like Europe/Berlin, if known. `job`: number "
-    "or title, for all but create and list. Only where asked for: `script`: a shell command whose "
+    "what to do each time, complete in itself. `zone`: like Europe/Berlin. `job`: number or title. "
+    "Where asked for: `script`: a shell command whose "
     "output is the report, or comes with the `prompt` unless its last line is "
     '{"wakeAgent": false}; `context_from`: the job whose last report comes along; `hook`: a name, '
     "POST /hooks/<name> begins it; `deliver`: `here`, addresses of chats, `file:x.md`; `spend`: "
-    "dollars a run. The person confirms a card; before that nothing exists."
+    "dollars a run. The person confirms a card first."
 )
 _SAME = {
     "title",
@@ -48,6 +48,9 @@ _SAME = {
     "hook",
     "deliver",
     "spend",
+    "model",
+    "profile",
+    "tools",
 }
 """Arguments that a wish calls the same."""
 _EMPTY = {"title": "", "prompt": "", "schedule": ""}
@@ -76,6 +79,9 @@ class Scheduling(BaseModel):
     hook: str = ""
     deliver: tuple[str, ...] = ()
     spend: float = Field(default=0.0, ge=0, le=1_000)
+    model: str = ""
+    profile: str = ""
+    tools: str = ""
 
 
 class AskingScope(Protocol):

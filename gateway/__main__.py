@@ -136,7 +136,7 @@ class Gateway:
         """All commands, for menus."""
         from gateway.wiring.features import load_features
 
-        return load_features(self._settings.plugins).commands
+        return load_features(self._settings.plugins, self._settings.quick).commands
 
     async def _choices(
         self, conversation: Conversation, sender: Sender, name: str, typed: str

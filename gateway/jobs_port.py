@@ -56,7 +56,8 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `bound` what was confirmed of it. `feeds_on`: the job whose last report it is given.
     `deliver`: where the report goes, nothing for the conversation itself. `spend`: dollars that
     one run may take, 0 for no limit of its own. `talk`: a call of the hook is no run, but begins a
-    turn that knows the conversation, and is answered in it."""
+    turn that knows the conversation, and is answered in it. `model`, `profile`, `tools` (a named
+    set): what its runs are done with, "" as the conversation has it."""
 
     id: str
     owner: Sender
@@ -82,6 +83,9 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     deliver: tuple[str, ...] = ()
     spend: float = 0.0
     talk: bool = False
+    model: str = ""
+    profile: str = ""
+    tools: str = ""
 
     @property
     def of_file(self) -> bool:
@@ -225,6 +229,9 @@ class JobRequest(Struct, frozen=True, kw_only=True):
     deliver: tuple[str, ...] = ()
     spend: float = 0.0
     talk: bool = False
+    model: str = ""
+    profile: str = ""
+    tools: str = ""
 
 
 class Draft(Struct, frozen=True, kw_only=True):

@@ -226,13 +226,17 @@ class Terms(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a run of a job is done, as it stood when it was due. `script`: a command that runs
     first, `alone` if nothing else does; `bound`: what was confirmed of it. `spend`: dollars that
     the run may take, 0 for no limit; `deliver`: where its report goes, nothing for its own
-    conversation alone."""
+    conversation alone. `model`, `profile` and the set of `tools` are the job's own, "" those of
+    the conversation."""
 
     script: str = ""
     alone: bool = False
     bound: str = ""
     spend: float = 0.0
     deliver: tuple[str, ...] = ()
+    model: str = ""
+    profile: str = ""
+    tools: str = ""
 
 
 class Firing(Struct, frozen=True, kw_only=True):

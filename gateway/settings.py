@@ -46,6 +46,8 @@ from gateway.features.instructions import settings as instructions
 from gateway.features.instructions.settings import INSTRUCTIONS
 from gateway.features.jobs import settings as jobs
 from gateway.features.jobs.settings import read_jobs
+from gateway.features.quick import settings as quick
+from gateway.features.quick.settings import QUICK
 from gateway.jobs_port import JobSettings
 from gateway.store.removal import periods
 from gateway.store.removal.periods import RetentionSettings, read_retention
@@ -249,6 +251,7 @@ TABLES = merge_tables(
     {"running": (SANDBOX, DOCKER_HOST, *e2b.TABLE, ASK_ALL, QUESTION_EXPIRES, QUESTION_REMINDER)},
     agent.TABLES,
     instructions.TABLES,
+    quick.TABLES,
     people.TABLES,
     policy.TABLES,
     telegram.TABLES,
@@ -294,6 +297,7 @@ class Settings:
     policy: Policy
     jobs: JobSettings
     instructions: str
+    quick: tuple[tuple[str, str], ...]
     retention: RetentionSettings
     ask_all: bool
     discovery: bool
@@ -385,6 +389,7 @@ def _read(env: Env, secrets: tuple[str, ...], known: tuple[str, ...]) -> Setting
         policy=read_policy(env),
         jobs=read_jobs(env),
         instructions=INSTRUCTIONS.read(env),
+        quick=tuple(QUICK.read(env).items()),
         retention=read_retention(env),
         ask_all=ASK_ALL.read(env),
         discovery=DISCOVERY.read(env),

@@ -68,4 +68,7 @@ class ShownJob(Struct, frozen=True, kw_only=True):
     overlap: str
     jitter: float
     spend: float
+    model: str = ""
+    profile: str = ""
+    tools: str = ""
     last: ShownRun | None

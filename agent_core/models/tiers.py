@@ -53,9 +53,10 @@ class Models:
 
     def pick(self, name: str) -> tuple[Model, str]:
         """The client and the model's id for a tier, 'provider/model' or 'auxiliary.work'; the
-        client goes on with the next of the list where one fails. Raises SettingsError."""
+        client goes on with the next of the list where one fails: of those that stand behind a
+        comma in `name`, else of the settings. Raises SettingsError."""
         provider, model, rest = self._resolve(name)
-        effort = self._settings.effort(name, provider, model)
+        effort = self._settings.effort(name.partition(",")[0], provider, model)
         return self._chain(provider, rest, effort), model
 
     def describe(self, tier: str) -> str:
@@ -112,7 +113,8 @@ class Models:
         """Provider, model, and the models to go on with."""
         if self.demo:
             return DEMO, DEMO, ()
-        rest = self._settings.fallbacks
+        name, *own_rest = name.split(",")
+        rest = tuple(own_rest) or self._settings.fallbacks
         if name.startswith(AUXILIARY_PREFIX):
             work = name.removeprefix(AUXILIARY_PREFIX)
             if work not in AUXILIARY:

@@ -48,14 +48,21 @@ def list_missing(kit: Kit, name: str) -> tuple[str, ...]:
 
 
 def apply_choice(
-    brief: Brief, kit: Kit, name: str, places: Iterable[str], specs: Specs | None = None
+    brief: Brief,
+    kit: Kit,
+    name: str,
+    places: Iterable[str],
+    specs: Specs | None = None,
+    limit: str = "",
 ) -> Brief:
-    """`brief` with what the profile and the sets of `places` allow. `specs`: gives what is shown
-    of tools, where the model holds so little that it is shown few of them in short."""
+    """`brief` with what the profile, the sets of `places` and the set `limit` allow. `specs`:
+    gives what is shown of tools, where the model holds so little that it is shown few of them in
+    short."""
     profile = profile_of(name)
     own = kit.sets.flat(profile.tools)
     where = (*places, *((f"profile:{profile.name}",) if profile.name else ()))
     reach: Reach = (*(() if own == ("*",) else (own,)), *kit.sets.reach(where))
+    reach = (*reach, kit.sets.patterns(limit)) if limit else reach
     small = specs is not None
     shown = _list_shown(kit.names, profile.name, reach, () if small else kit.always, small)
     more: tuple[ToolSpec, ...] = () if small else kit.servers.list_offered(reach)

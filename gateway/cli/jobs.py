@@ -22,6 +22,9 @@ ABOUT_FIELDS = {
     "script": "a command whose output is the report, or comes with the prompt",
     "hook": "a name: POST /hooks/<name> begins it",
     "deliver": "where the report goes: an address, or file:report.md",
+    "model": "a tier or provider/model for its runs",
+    "profile": "what the agent is for in its runs",
+    "tools": "the set of tools that its runs have at most",
 }
 
 

@@ -381,9 +381,8 @@ class Session:
         if prepare is not None:
             prepare()
         row = replace(row, history=self.state.row.shows)
-        brief = self.services.agent.brief(
-            self.state.conversation, self.state.row.settings, asked.text
-        )
+        settings = self.state.row.settings.apply_terms(row.firing)
+        brief = self.services.agent.brief(self.state.conversation, settings, asked.text)
         shows = self.state.adapter.abilities.own_messages
         said = "" if shows else asked.said
         brief = replace(brief, said=said, pictures=asked.pictures, mentions=asked.mentions)

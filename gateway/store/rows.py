@@ -247,10 +247,24 @@ class ConversationSettings(Struct, frozen=True, kw_only=True):
     workspace: str = ""
     instructions: str = ""
     """What its people ask of the agent for good."""
+    tools: str = ""
+    """The set of tools that its turns have at most, "" for no such limit."""
 
     def find_mode(self, person: str) -> Literal["", "ask", "auto"]:
         """What the person chose here for their own turns, "" if nothing."""
         return next((one.permission for one in self.modes if one.person == person), "")
+
+    def apply_terms(self, firing: Firing | None) -> "ConversationSettings":
+        """With what a run of a job is done by instead; as they are where no job began the turn."""
+        if firing is None:
+            return self
+        terms = firing.terms
+        return replace(
+            self,
+            model=terms.model or self.model,
+            profile=terms.profile or self.profile,
+            tools=terms.tools or self.tools,
+        )
 
     def choose_mode(
         self, person: str, permission: Literal["ask", "auto"]

@@ -32,7 +32,8 @@ _Key = Literal[
     "mode_admins",
     "profile_is", "profile_needs", "approval_of", "no_approvals", "still_waiting", "lost_file",
     "send_again", "status", "model_near", "model_none", "model_choose", "model_admins",
-    "model_chosen", "model_gone", "whoami", "help",
+    "model_chosen", "model_gone", "model_usage",
+    "whoami", "help",
     "edited", "deleted", "view_failed", "view_in_doubt", "row_failed", "unreadable",
     "unstorable", "troubled", "answer_usage", "above",
     "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "always_covers",
@@ -131,6 +132,8 @@ ENGLISH: dict[Key, str] = {
     "model_admins": "Only an admin chooses the model here. It is {model}.",
     "model_chosen": "From the next message on {model} answers here.",
     "model_gone": "That model is not listed any more. Give {/model} again.",
+    "model_usage": "Write {/model} with the model that answers, and behind it "
+    "up to five by provider/model that do where it fails.",
     "model_none": "{provider} has no model {model}. Nothing was changed.",
     "sandbox_contains": "Sandbox: {name}; it contains what runs in it.",
     "sandbox_leaks": "Sandbox: {name}; within reach from inside: {leaks}.",
@@ -327,6 +330,8 @@ GERMAN: dict[Key, str] = {
     "model_admins": "Das Modell wählt hier nur ein Admin. Es ist {model}.",
     "model_chosen": "Ab der nächsten Nachricht antwortet hier {model}.",
     "model_gone": "Dieses Modell ist nicht mehr in der Liste. Geben Sie {/model} noch einmal ein.",
+    "model_usage": "Schreiben Sie {/model} mit dem Modell, das antwortet, und dahinter "
+    "bis zu fünf als anbieter/modell, die es tun, wenn es ausfällt.",
     "model_none": "{provider} hat kein Modell {model}. Es wurde nichts geändert.",
     "sandbox_contains": "Sandbox: {name}; sie hält fest, was in ihr läuft.",
     "sandbox_leaks": "Sandbox: {name}; von innen erreichbar: {leaks}.",

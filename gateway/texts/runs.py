@@ -38,7 +38,16 @@ def does(job: Job, feeds_on: str, language: str) -> str:
         lines.append(say("jobs_feeds", language, title=feeds_on))
     if job.prompt:
         lines.append(say("jobs_does", language, prompt=job.prompt))
+    if means := works_with(job, language):
+        lines.append(means)
     return "\n".join(lines)
+
+
+def works_with(job: Job, language: str) -> str:
+    """The model, profile and tools of its own, "" for none."""
+    means = (("model", job.model), ("profile", job.profile), ("tools", job.tools))
+    named = ", ".join(f"{name} {value}" for name, value in means if value)
+    return say("jobs_with", language, means=named) if named else ""
 
 
 def spends(job: Job, day: str, language: str) -> str:

@@ -235,7 +235,7 @@ class TurnkeeperAgent:
         places = (conversation.platform, conversation.id)
         profile = "" if first is not None else settings.profile  # the skill has to be in reach
         specs = self._toolbox.specs if small else None
-        return choice.apply_choice(brief, self._kit, profile, places, specs)
+        return choice.apply_choice(brief, self._kit, profile, places, specs, settings.tools)
 
     def find_mentions(self, texts: tuple[str, ...]) -> tuple[Mention, ...]:
         """What people name of servers: resources with an @, a prompt that they run."""
@@ -310,8 +310,9 @@ class TurnkeeperAgent:
         return settings.permission or "auto"
 
     def model_name(self, settings: ConversationSettings) -> str:
-        """The model in use, in words."""
-        return self.models.describe(settings.model or TIER)
+        """The model in use, in words, and those that answer where it fails."""
+        first, *others = (settings.model or TIER).split(",")
+        return " → ".join((self.models.describe(first), *others))
 
     async def list_models(self) -> tuple[str, ...]:
         """The tiers, then models that the providers which are set list, by provider/model."""

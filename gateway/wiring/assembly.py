@@ -56,6 +56,7 @@ from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TIER, Equipment, TurnkeeperAgent
 from gateway.wiring.desk import GatewayDesk
 from gateway.wiring.features import load_features
+from gateway.wiring.job_means import find_missing_means
 from gateway.wiring.jobs import JobWork, make_job_ports
 from gateway.wiring.plugin_settings import find_declared
 from gateway.wiring.voice import Ears
@@ -192,7 +193,7 @@ async def assemble(
 ) -> Parts:
     """Everything behind the adapters; `stack` closes it. `port`: where the page listens.
     SettingsError, StoreFailed."""
-    features = load_features(settings.plugins)
+    features = load_features(settings.plugins, settings.quick)
     models = await _models(settings)
     network = SandboxNetwork(models.tools.web.allowed)
     sandbox = SandboxPool(await _choose_tier(settings), network=network)
@@ -301,6 +302,7 @@ def _build_jobs(supplies: Supplies, deliver: Accept) -> JobWork:
         accept=deliver,
         folder=settings.home / WORKSPACES,
         platforms=frozenset(supplies.adapters) | {"web"},
+        fits=find_missing_means(supplies.models),
     )
     limited = replace(settings.jobs, spend=supplies.models.agent.limits.job)
     ports = make_job_ports(make_jobs(store), limited, deps)
@@ -345,7 +347,7 @@ def access(settings: Settings, directory: Directory) -> Access:
 
 def _check_rights(settings: Settings) -> None:
     """SettingsError for rights to no command."""
-    commands = load_features(settings.plugins).commands
+    commands = load_features(settings.plugins, settings.quick).commands
     for name in settings.policy.rights:
         if name not in commands:
             mend = f"there is no command /{name}; there are {', '.join(commands)}."

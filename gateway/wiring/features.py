@@ -16,6 +16,8 @@ from gateway.features.jobs.zones import find_zone
 from gateway.features.memory import feature as memory
 from gateway.features.models import feature as models
 from gateway.features.plans import feature as plans
+from gateway.features.quick.feature import make_feature as make_quick
+from gateway.features.quick.settings import QUICK
 from gateway.features.secrets import feature as vault
 from gateway.features.servers import feature as servers
 from gateway.features.spending.feature import make_feature as make_spending
@@ -51,8 +53,11 @@ MENU = (
 
 
 @cache
-def load_features(plugins: tuple[str, ...] = ()) -> Features:
-    """Put our own features and the installed ones named `plugins` together. SettingsError."""
+def load_features(
+    plugins: tuple[str, ...] = (), quick: tuple[tuple[str, str], ...] = ()
+) -> Features:
+    """Put our own features, the installed ones named `plugins` and the `quick` commands together,
+    each a name and its text. SettingsError."""
     found = list(OWN)
     for name in plugins:
         found.append(_load_plugin(name))
@@ -62,7 +67,12 @@ def load_features(plugins: tuple[str, ...] = ()) -> Features:
         except ValueError as error:
             mend = f"it cannot be used beside the other features: {error}."
             raise PLUGINS.error(name, mend) from None
-    return Features(found, MENU)
+    if quick:
+        found.append(make_quick(dict(quick)))
+    try:
+        return Features(found, MENU)
+    except ValueError as error:
+        raise QUICK.error("", f"a command of this name is there already: {error}.") from None
 
 
 def _check_settings(plugin: Feature) -> None:

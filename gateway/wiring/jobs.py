@@ -99,6 +99,7 @@ def make_job_ports(jobs: JobStore, settings: JobSettings, deps: JobDeps) -> JobP
         zone_of=Zones(deps.store).of,
         may=deps.may,
         bind=deps.bind,
+        fits=deps.fits,
         ring=bell.set,
     )
     book = JobBook(jobs, times, settings, around)

@@ -11,6 +11,7 @@ from gateway.roles import at_least
 from gateway.texts import say
 
 MAX_TITLE = 60
+_MEANS = re.compile(r"\s*(model|profile|tools)=(\S+)", re.IGNORECASE)
 _BETWEEN = re.compile(r":\s|\n")
 """Between when and what: a colon and a blank, for a time has colons too, or a line's end."""
 
@@ -18,7 +19,8 @@ _BETWEEN = re.compile(r":\s|\n")
 async def add_job(call: Call, jobs: JobPorts) -> str:
     """Make the job that the line says, and show its card; else why it cannot be."""
     language = call.language
-    when, what = _divide(call.command.arguments.strip()[len("add") :])
+    means, line = _take_means(call.command.arguments.strip()[len("add") :])
+    when, what = _divide(line)
     if not when or not what:
         return say("jobs_add_usage", language)
     who = await asker(call.context, call.command.sender)
@@ -27,7 +29,14 @@ async def add_job(call: Call, jobs: JobPorts) -> str:
     name = digest(f"{call.context.state.conversation.id} {call.seq}".encode())
     job = await jobs.store.get(name)  # made before a crash
     if job is None:
-        wish = JobRequest(title=_make_title(what), prompt=what, schedule=when)
+        wish = JobRequest(
+            title=_make_title(what),
+            prompt=what,
+            schedule=when,
+            model=means.get("model", ""),
+            profile=means.get("profile", ""),
+            tools=means.get("tools", ""),
+        )
         try:
             job = await jobs.drafts.make(await jobs.drafts.draft(wish, who), name)
         except JobRefused as error:
@@ -44,6 +53,15 @@ async def _show(call: Call, jobs: JobPorts, job: Job, *, guessed: bool) -> None:
     hint = say("jobs_zone_hint", call.language) if guessed else ""
     made = await card(jobs, job, at, call.language, hint=hint)
     context.finish(call.seq, context.state.want(*at.view, made, 1, final=True))
+
+
+def _take_means(line: str) -> tuple[dict[str, str], str]:
+    """What the line begins with of `model=…`, `profile=…` and `tools=…`, and its rest."""
+    means: dict[str, str] = {}
+    while found := _MEANS.match(line):
+        means[found[1].lower()] = found[2]
+        line = line[found.end() :]
+    return means, line
 
 
 def _divide(line: str) -> tuple[str, str]:

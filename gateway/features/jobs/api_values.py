@@ -29,6 +29,9 @@ async def present_job(jobs: JobPorts, job: Job, language: str) -> ShownJob:
         overlap=job.overlap,
         jitter=job.jitter,
         spend=job.spend,
+        model=job.model,
+        profile=job.profile,
+        tools=job.tools,
         last=present_run(runs[0], language) if runs else None,
     )
 

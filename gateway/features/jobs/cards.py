@@ -15,7 +15,7 @@ from gateway.jobs_port import Job, JobPorts
 from gateway.messages import MAX_TOKEN, JobPress, job_token, read_press
 from gateway.store.rows import OutboxRow
 from gateway.texts import Key, say
-from gateway.texts.runs import due, ran, show_moment, show_moments
+from gateway.texts.runs import due, ran, show_moment, show_moments, works_with
 from gateway.views import Button, ChoiceCard, View
 
 NEWEST = 40
@@ -101,6 +101,8 @@ async def line(jobs: JobPorts, job: Job, n: int, language: str) -> str:
             state=say(state, language),
         )
     ]
+    if means := works_with(job, language):
+        lines.append(means)
     if times := jobs.book.next_times(job):
         lines.append(say("jobs_next", language, times=show_moments(jobs.times, times, job.zone)))
     runs = await jobs.store.runs(job.id, 1)

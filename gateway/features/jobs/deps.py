@@ -1,19 +1,28 @@
 """What jobs need of the gateway around them."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
 from agent_core.journal import Record
 from gateway.features.jobs.binding import bind_command
-from gateway.jobs_port import Asker
+from gateway.jobs_port import Asker, JobRequest
 from gateway.messages import digest, read_conversation
 from gateway.ports import Accept
 from gateway.store.rows import TranscriptRow, TurnRow
 
 NEWEST = 8
 """Rows of a transcript among which a chat's person is looked for."""
+
+
+Fits: TypeAlias = Callable[[JobRequest], tuple[str, str]]
+
+
+def find_nothing_missing(wish: JobRequest) -> tuple[str, str]:
+    """Everything that is named is here: nobody knows better."""
+    return "", ""
 
 
 class JobDirectory(Protocol):
@@ -29,12 +38,14 @@ class JobDirectory(Protocol):
 
 class JobDeps(Struct, frozen=True, kw_only=True):
     """`accept` brings something into a conversation. `folder` holds the workspaces. `platforms`:
-    those that are set up."""
+    those that are set up. `fits`: what a wish names of models, profiles and sets of tools that
+    is not here, and what is."""
 
     store: JobDirectory
     accept: Accept
     folder: Path
     platforms: frozenset[str]
+    fits: Fits = find_nothing_missing
 
     def workspace(self, address: str) -> Path:
         """The folder of a conversation."""

@@ -16,6 +16,7 @@ CARD = "models"
 USE = "use"
 LABEL = 60
 MAX_BUTTONS = 20
+MAX_MODELS = 6
 NEWEST = 40
 """Views that are looked through for cards that show the model that was."""
 DEFAULT = "pro"
@@ -23,15 +24,19 @@ DEFAULT = "pro"
 
 
 async def choose_by_name(call: Call) -> str:
-    """`/model`: say which one answers, or take another."""
+    """`/model`: say which one answers, or take another; those named behind it answer where it
+    fails."""
     context, language = call.context, call.language
     name = context.services.agent.model_name(context.state.row.settings)
     if call.words and call.role != "admin":
         return say("model_admins", language, model=name)
     if call.words:
-        if problem := await context.services.agent.check_model(call.words[0], language):
-            return problem
-        _configure(context, call.words[0], call.command.sender.key)
+        for word in call.words:
+            if problem := await context.services.agent.check_model(word, language):
+                return problem
+        if any("/" not in word for word in call.words[1:]) or len(call.words) > MAX_MODELS:
+            return say("model_usage", language)
+        _configure(context, ",".join(call.words), call.command.sender.key)
         chosen = context.services.agent.model_name(context.state.row.settings)
         return say("model_chosen", language, model=chosen)
     names = await context.services.agent.list_models() if call.role == "admin" else ()

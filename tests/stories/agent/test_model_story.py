@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.fakes.model_server import Say
+from tests.fakes.model_server import Fail, Json, Say, Step
 from tests.stories.rig import ADMIN, GROUP, PERSON, Rig, token
 
 PRICE = json.dumps({"openai/fake-model": {"input": 10.0, "output": 10.0}})
@@ -106,4 +106,29 @@ async def test_a_price_that_nobody_knows_is_never_nothing(rig: Rig, known: bool)
     assert ("Today: $1.0" in told) is known
     assert ("Today: price unknown for 1" in told) is not known
     assert "$0.00" not in told
+    await rig.quiet()
+
+
+async def test_a_conversation_has_a_list_of_its_own_for_where_its_model_fails(rig: Rig) -> None:
+    rig.model.models = ["fake-model", "fake-large", "fake-small"]
+    await rig.start(FALLBACK_PROVIDERS="openai/fake-small")
+    rig.telegram.say(ADMIN, "/model openai/fake-model openai/fake-lrage")
+    await rig.shows("Did you mean openai/fake-large?", ADMIN)
+    rig.telegram.say(ADMIN, "/model openai/fake-model pro")
+    await rig.shows("behind it up to five", ADMIN)
+    rig.telegram.say(ADMIN, "/model openai/fake-model openai/fake-large")
+    await rig.shows("openai/fake-model → openai/fake-large", ADMIN)
+
+    def answer(body: Json) -> Step:
+        return Fail(400 + 29, retry_after=60.0) if body["model"] == "fake-model" else Say("Here.")
+
+    rig.model.script(*[answer] * 4)
+    rig.telegram.say(ADMIN, "hello")
+    await rig.shows("Here.", ADMIN)
+    assert [one.body["model"] for one in rig.model.requests] == ["fake-model", "fake-large"]
+    await rig.quiet()
+    rig.model.script(*[answer] * 4)
+    rig.telegram.say(PERSON, "hello")
+    await rig.shows("Here.")
+    assert rig.model.requests[-1].body["model"] == "fake-small", "elsewhere the setting holds"
     await rig.quiet()

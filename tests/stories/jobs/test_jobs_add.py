@@ -11,7 +11,7 @@ from agent_core import ambient
 from gateway.cli.main import main
 from tests.fakes.model_server import Say
 from tests.stories.jobs_rig import Shifted, fire, jobs_of, only
-from tests.stories.rig import PERSON, Rig, labels
+from tests.stories.rig import ADMIN, PERSON, Rig, labels
 
 AFTERNOON = datetime(2027, 3, 3, 14, 5, 30, tzinfo=UTC).timestamp()
 """A Wednesday."""
@@ -128,3 +128,50 @@ async def test_the_command_line_writes_it_into_the_file(rig: Rig, cli: Cli, runn
     if not running:
         await rig.start()
     assert sorted(job.id for job in await jobs_of(rig).store.list_jobs()) == ["one", "two"]
+
+
+ADMINS = {"TELEGRAM_ADMIN_USERS": f"{ADMIN},{PERSON}"}
+
+
+async def test_a_job_has_a_model_a_profile_and_tools_of_its_own(rig: Rig, clock: Shifted) -> None:
+    await rig.start(**ADMINS)
+    rig.telegram.say(
+        PERSON, "/jobs add model=openai/fake-large profile=swe tools=files 0 9 * * *: Count."
+    )
+    card = await rig.shows("Next: 2027-03-04")
+    assert "With: model openai/fake-large, profile swe, tools files" in card["text"]
+    await rig.quiet()
+    rig.telegram.say(PERSON, "hello")
+    await rig.shows("ack hello")
+    await rig.quiet()
+    plain = rig.model.requests[-1].body
+    rig.model.script(Say("Counted."))
+    await fire(rig, clock)
+    await rig.shows("Counted.")
+    await rig.quiet()
+    ran = rig.model.requests[-1].body
+    assert (plain["model"], ran["model"]) == ("fake-model", "fake-large")
+    names = {tool["function"]["name"] for tool in ran["tools"]}
+    assert "read_file" in names and names <= {
+        *("read_file", "write_file", "list_files", "str_replace_editor", "rollback"),
+    }
+    assert ran["messages"][0]["content"] != plain["messages"][0]["content"], "the profile's words"
+
+
+@pytest.mark.parametrize(
+    ("means", "env", "why"),
+    [
+        ("model=house/large", ADMINS, "no model house/large; there are max, pro, flash, openai/"),
+        ("profile=poet", {}, "no profile poet; there are general, "),
+        ("tools=all", {}, "no tools all; there are charts, code, files"),
+        ("model=max", {}, "Only an admin chooses a job's model."),
+    ],
+)
+async def test_what_is_not_here_is_refused(
+    rig: Rig, means: str, env: dict[str, str], why: str
+) -> None:
+    await rig.start(**env)
+    rig.telegram.say(PERSON, f"/jobs add {means} 0 9 * * *: Count.")
+    assert why in (await rig.shows(why))["text"]
+    await rig.quiet()
+    assert await jobs_of(rig).store.list_jobs() == ()

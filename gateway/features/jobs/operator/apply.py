@@ -44,6 +44,9 @@ SAID = (
     "deliver",
     "spend",
     "talk",
+    "model",
+    "profile",
+    "tools",
 )
 """What the file says of a job."""
 MAX_BYTES = 4_000_000

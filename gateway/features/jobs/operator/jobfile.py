@@ -18,7 +18,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "title": (str,), "prompt": (str,), "schedule": (str,), "zone": (str,), "where": (str,),
     "missed": (str,), "window": (int, float), "overlap": (str,), "jitter": (int, float),
     "script": (str,), "context_from": (str,), "hook": (str,), "deliver": (str, list),
-    "spend": (int, float), "talk": (bool,),
+    "spend": (int, float), "talk": (bool,), "model": (str,), "profile": (str,), "tools": (str,),
 }  # fmt: skip
 WORDS: dict[type, str] = {
     str: "text in quotes", int: "a number", list: "a list of texts", bool: "true or false",
@@ -143,6 +143,9 @@ def _entry(
         deliver=tuple(map(str, places)) if isinstance(places, list | tuple) else (),
         spend=number("spend", 0.0),
         talk=read_value("talk", bool, False),
+        model=read_value("model", str, ""),
+        profile=read_value("profile", str, ""),
+        tools=read_value("tools", str, ""),
     )
     return JobTable(name=name, where=read_value("where", str, ""), wish=wish, lines=lines)
 

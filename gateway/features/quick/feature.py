@@ -1,0 +1,71 @@
+"""Quick commands: a word that an operator made stands for a text, or for a command of ours."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from gateway.conversation.quotas import refuse_turn
+from gateway.feature import Call, Command, Feature, is_allowed
+from gateway.messages import MessageReceived
+from gateway.store.rows import InboxRow
+from gateway.texts import say
+
+NAME = "quick"
+HOLE = "{}"
+MAX_HELP = 80
+
+
+def make_feature(texts: Mapping[str, str]) -> Feature:
+    """The commands of these names."""
+    commands = (
+        Command(name=name, run=partial(_run, text), help=partial(_describe, text))
+        for name, text in texts.items()
+    )
+    return Feature(name=NAME, commands=tuple(commands))
+
+
+async def _run(text: str, call: Call) -> str:
+    """Do what the text says as if its person had written it: its row waits like a message."""
+    said = _fill(text, call.command.arguments.strip())
+    if said.startswith("/"):
+        return await _give(said[1:], call)
+    context, command = call.context, call.command
+    if refused := await refuse_turn(context.services, command):
+        return refused
+    message = MessageReceived(
+        conversation=command.conversation,
+        sender=command.sender,
+        event=command.event,
+        message=command.message,
+        text=said,
+    )
+    context.state.queue.append(InboxRow(seq=call.seq, at=ambient.now(), inbound=message))
+    return ""
+
+
+async def _give(said: str, call: Call) -> str:
+    """Run the command that the text names, for who may give it; none of an operator's own."""
+    name, _, arguments = said.partition(" ")
+    command = call.commands.get(name.lower())
+    if command is None or isinstance(command.run, partial) and command.run.func is _run:
+        return say("unknown_command", call.language, name=name)
+    if not is_allowed(call.context.services.access, call.role, command):
+        return say("not_allowed", call.language)
+    given = replace(call.command, name=command.name, arguments=arguments)
+    return await command.run(replace(call, command=given))
+
+
+def _fill(text: str, words: str) -> str:
+    """The text with what was written behind the command."""
+    if HOLE in text:
+        return text.replace(HOLE, words).strip()
+    separator = " " if text.startswith("/") else "\n\n"
+    return separator.join(filter(None, (text.strip(), words)))
+
+
+def _describe(text: str, language: str) -> str:
+    """The text's first words: they are the operator's, in the operator's language."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_HELP else f"{line[: MAX_HELP - 1]}…"

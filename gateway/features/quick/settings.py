@@ -1,0 +1,41 @@
+"""QUICK_COMMANDS: words of an operator's own that stand for longer ones."""
+
+import re
+
+import msgspec
+
+from agent_core.config.declaration import Setting, SettingTables, WrongValue
+
+MAX_COMMANDS = 30
+MAX_TEXT = 8_000
+NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+"""What every platform takes as a command's name."""
+EXAMPLE = '{"standup": "What did I do yesterday?", "deep": "/mode research"}'
+
+
+def parse_quick(text: str) -> dict[str, str]:
+    """The JSON object `text` of texts by the word that stands for each."""
+    try:
+        found = msgspec.json.decode(text, type=dict[str, str])
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise WrongValue(f"write JSON such as {EXAMPLE} ({error}).") from None
+    if len(found) > MAX_COMMANDS:
+        raise WrongValue(f"there may be {MAX_COMMANDS} of them.")
+    for name, words in found.items():
+        if not NAME.fullmatch(name):
+            raise WrongValue("a command is small letters, digits and _, at most 32.", name)
+        if not words.strip() or len(words) > MAX_TEXT:
+            raise WrongValue(f"give it a text of at most {MAX_TEXT:,} characters.", name)
+    return found
+
+
+QUICK: Setting[dict[str, str]] = Setting(
+    "QUICK_COMMANDS",
+    {},
+    parse_quick,
+    f"JSON, commands of yours: `{EXAMPLE}`. `/standup` is then sent as that text; a text that "
+    "begins with a slash is the command that it names. `{}` in it stands for what is written "
+    "behind the command, which else follows the text. A name of ours is an error",
+    default_text="none",
+)
+TABLES: SettingTables = {"quick": (QUICK,)}
