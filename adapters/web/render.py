@@ -116,7 +116,12 @@ def _unhidden(view: View) -> View:
 def _html(view: View) -> str:
     """The view's markdown as HTML; a model's answer offers no command."""
     ours = isinstance(view, Notice | ChoiceCard | FormCard)
-    return to_html(drop_moments(_markdown(view)) if ours else drop_marks(_markdown(view)))
+    return to_html(drop_moments(_markdown(view))) if ours else draw_answer(_markdown(view))
+
+
+def draw_answer(markdown: str) -> str:
+    """What a model wrote as HTML: it offers no command."""
+    return to_html(drop_marks(markdown))
 
 
 def to_html(markdown: str) -> str:

@@ -13,7 +13,8 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from adapters.web.render import draw
+from adapters.web.blocks import count_units, find_finished
+from adapters.web.render import draw, draw_answer
 from gateway import clock
 from gateway.ports import Changed, Growing, Live, Printed, Shown, Standing, WebBackend
 
@@ -92,6 +93,8 @@ class EventStream:
         self._wrote = clock.monotonic()
         self._standing: Standing | None = None
         self._grown = Growing(turn="", text="")
+        self._drawn = 0
+        """Characters of what grew that its reader has as HTML."""
 
     async def run(self, inbox: Inbox) -> None:
         """Write events until closed. Ends too when the desk has nothing to watch: the reader
@@ -166,8 +169,14 @@ class EventStream:
         known = self._grown.text if growing.turn == self._grown.turn else ""
         more = bool(known) and growing.text.startswith(known)
         text = growing.text[len(known) :] if more else growing.text
-        self._grown = growing
-        await self._event("growing", {"turn": growing.turn, "text": text, "more": more})
+        self._grown, self._drawn = growing, self._drawn if more else 0
+        event: dict[str, object] = {"turn": growing.turn, "text": text, "more": more}
+        if (cut := find_finished(growing.text, self._drawn)) > self._drawn:
+            blocks = growing.text[self._drawn : cut]
+            event["html"] = await asyncio.to_thread(draw_answer, blocks)
+            event["cut"] = count_units(growing.text[:cut])
+            self._drawn = cut
+        await self._event("growing", event)
 
     async def _event(self, name: str, data: object, rev: int | None = None) -> None:
         mark = b"" if rev is None else b"id: %d\n" % rev

@@ -62,6 +62,15 @@ async def test_a_conversation_from_the_first_word_to_the_answer(tmp_path: Path) 
         desk.grow(room.where, "Berlin is **2")
         desk.grow(room.where, "Berlin is **2 °C**")
         await room.shows(".growing", "Berlin is **2 °C**")
+        grown = "Berlin 🎉 is **2 °C**\n\n```\nx = 1\n```\n\nAnd **then"
+        desk.grow(room.where, grown)
+        await room.shows(".growing .finished strong", "2 °C")
+        await room.shows(".growing .finished pre", "x = 1")
+        assert await room.texts(".growing > span") == ["And **then"]
+        desk.grow(room.where, f"{grown}** more\n\n- a\n\nLast")
+        await room.shows(".growing .finished", "then more")
+        assert await room.texts(".growing .finished strong") == ["2 °C", "then"]
+        assert await room.texts(".growing > span") == ["Last"]
         desk.stand(room.where, "idle")
         desk.show(room.where, ReplyView(text=ANSWER), "reply")
         await room.shows("#log .reply strong", "2 °C")

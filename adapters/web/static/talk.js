@@ -1,7 +1,7 @@
 // One conversation: its history, its live events, what waits.
 
 import { at, call, edit, here, withdraw } from "./api.js";
-import { $, banner, enterSends, make, retitle, say, toast } from "./dom.js";
+import { $, banner, enterSends, make, retitle, safe, say, toast } from "./dom.js";
 import { addActions, fold, foldOf, forget, markLast } from "./turns.js";
 import { draw, replace } from "./views.js";
 
@@ -210,12 +210,18 @@ function grow(event) {
     return;
   }
   if (!node) {
-    node = make("div", { class: "reply growing live", "aria-live": "off" });
+    node = make("div", { class: "reply growing live", "aria-live": "off" }, make("div", { class: "finished" }), make("span", {}));
     log.append(node);
     growing.set(event.turn, node);
   }
-  if (event.more) node.append(event.text);
-  else node.textContent = event.text;
+  const [finished, rest] = node.children;
+  if (!event.more) { node.words = ""; node.cut = 0; finished.replaceChildren(); }
+  node.words += event.text;
+  if (event.html) { // blocks that nothing can change any more
+    finished.append(safe(event.html));
+    node.cut = event.cut;
+  }
+  rest.textContent = node.words.slice(node.cut);
   $("empty").hidden = true;
 }
 
