@@ -238,11 +238,13 @@ class Notice(Struct, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
 
 class SaidView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="said"):
     """What a person wrote, for surfaces that do not show it by themselves (web). `fate`: what
-    became of all that the turn shows, where it holds no longer."""
+    became of all that the turn shows, where it holds no longer. `files`: the pictures that came
+    along."""
 
     name: str
     text: str
     fate: Fate = ""
+    files: tuple[MediaFile, ...] = ()
 
 
 View: TypeAlias = (

@@ -7,6 +7,7 @@ asked. Every error is `{"error": "<what happened, what to do>"}`.
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -57,7 +58,7 @@ from gateway.messages import (
     read_conversation,
 )
 from gateway.ports import Summary, WaitingCard, WebBackend, person_scope
-from gateway.views import FormCard, Media
+from gateway.views import FormCard, Media, SaidView
 
 STATIC = Path(__file__).parent / "static"
 CHAT = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -238,11 +239,13 @@ class Api:
         close_inbox(inbox)
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
-        """A file that the agent gave out in this conversation: some view of it must hold it."""
+        """A file that the agent gave out in this conversation, or a picture that its person sent:
+        some view of it must hold it."""
         seat, ref = await self._seat(request), request.match_info["ref"]
         shown = await self._desk.latest(seat.conversation.id, MAX_VIEWS)
-        given = (file for one in shown if isinstance(one.view, Media) for file in one.view.files)
-        for file in given:
+        views = (one.view for one in shown)
+        held = (view.files for view in views if isinstance(view, Media | SaidView))
+        for file in chain.from_iterable(held):
             if file.ref == ref:
                 return make_file_response(file, self._outputs.find(ref))
         raise RequestRefused(404, "There is no such file in this conversation. Ask for it again.")

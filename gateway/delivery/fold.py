@@ -6,6 +6,7 @@ the records: same views, same versions.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import Literal, TypeAlias, get_args
 
 import msgspec
@@ -38,7 +39,7 @@ from agent_core.journal import (
     ToolFinished,
     ToolStarted,
 )
-from agent_core.messages import Message, ToolCall, calls_of, text_of
+from agent_core.messages import Message, Picture, ToolCall, calls_of, text_of
 from agent_core.orchestration.made_calls import CALLS
 from agent_core.questions import (
     HOSTS,
@@ -142,6 +143,25 @@ class Shape:
     final: bool = False
 
 
+class _Shown(Struct):
+    """What of a turn's brief its person sees."""
+
+    said: str = ""
+    pictures: tuple[Picture, ...] = ()
+
+
+def _show_said(record: Began, name: str) -> SaidView:
+    """What began the turn, with its pictures in place of their names."""
+    brief = msgspec.json.decode(record.value, type=_Shown)
+    files = tuple(
+        MediaFile(ref=one.ref, name=PurePosixPath(one.path).name, mime=one.mime, size=one.size)
+        for one in brief.pictures
+    )
+    named = {f"[{file.name}]" for file in files}
+    text = "\n".join(line for line in brief.said.split("\n") if line not in named)
+    return SaidView(name=name, text=text, files=files)
+
+
 @dataclass(slots=True, kw_only=True)
 class ViewFold:
     """The views of one turn so far. `said`: the surface does not show what people wrote; `events`:
@@ -227,8 +247,7 @@ class ViewFold:
         """What people said, where the surface does not show it: also while the turn ran."""
         match record:
             case Began() if self.said:
-                text = msgspec.json.decode(record.value, type=dict[str, object]).get("said", "")
-                return self._set("said", SaidView(name=self.asker, text=str(text)), final=True)
+                return self._set("said", _show_said(record, self.asker), final=True)
             case Steered() if self.said:
                 said = [SaidView(name=self.asker, text=text) for text in record.texts if text]
                 names = (

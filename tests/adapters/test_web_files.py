@@ -150,3 +150,17 @@ async def test_search_commands_and_the_language_of_who_asks(tmp_path: Path) -> N
             async with http.get("/") as answer:
                 assert answer.status == 200
                 assert "Bitte melden Sie sich an" in await answer.text()
+
+
+async def test_a_picture_that_was_sent_is_served_to_its_person_alone(tmp_path: Path) -> None:
+    async with serve(tmp_path) as server:
+        path = server.outputs / "ab/sent"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"\x89PNG")
+        file = MediaFile(ref="ab/sent", name="cat.png", mime="image/png", size=4)
+        said = SaidView(name="owner", text="What is it?", files=(file,))
+        server.desk.show(server.address("c1"), said, "said")
+        async with server.http.get(f"{C1}/files/ab/sent") as answer:
+            assert (answer.status, answer.headers["Content-Type"]) == (200, "image/png")
+        async with server.http.get("/api/conversations/c2/files/ab/sent") as answer:
+            assert answer.status == 404

@@ -1,6 +1,7 @@
 """The page in a real browser against the real gateway: what a person sees and does there."""
 
 import asyncio
+import base64
 import contextlib
 import json
 from collections.abc import AsyncIterator
@@ -13,6 +14,7 @@ from adapters.web.stream import HEARTBEAT
 from tests.fakes.browser import Page, browse
 from tests.fakes.model_server import Call, Calls, Fail, Say, Slow
 from tests.fakes.needs import NEEDS_CHROMIUM
+from tests.fakes.pictures import PNG
 from tests.fakes.ports import free_port
 from tests.fakes.web_server import LIVE
 from tests.stories.rig import PATIENCE, Rig, living, write
@@ -467,3 +469,23 @@ async def test_an_answer_is_asked_again_and_a_message_in_other_words(tmp_path: P
         await tab.idle()
         assert await tab.texts("#log > .notice") == [], "it is folded away with its turn"
         assert page.errors == []
+
+
+async def test_a_picture_that_is_sent_is_seen(tmp_path: Path) -> None:
+    data = base64.b64encode(PNG).decode()
+    async with opened(tmp_path) as (rig, tab, _):
+        await tab.page.js(
+            f"(() => {{ const all = new DataTransfer(), data = Uint8Array.from(atob({data!r}), "
+            "(one) => one.charCodeAt(0)); all.items.add(new File([data], 'dot.png', "
+            "{ type: 'image/png' })); const field = document.querySelector('#file'); "
+            "field.files = all.files; field.dispatchEvent(new Event('change')); })()"
+        )
+        await tab.shows("#files li.ready", "dot.png")
+        rig.model.script(Say("A dot."))
+        await tab.write("What is it?")
+        await tab.shows("#log article.reply", "A dot.")
+        image = "document.querySelector('#log .said .sent img')"
+        await tab.page.until(f"{image}?.complete && {image}.naturalWidth > 0")
+        (said,) = await tab.texts("#log .said")
+        assert "What is it?" in said and "[" not in said
+        assert tab.page.errors == []

@@ -11,7 +11,8 @@ const scope = ({ rule, here }) => rule && rule === here ? say("both_cover", { ru
   : [here && say("here_covers", { rule: here }), rule && say("always_covers", { rule })].filter(Boolean).join("\n");
 
 const DRAW = {
-  said: (view) => make("div", { class: "said", dir: "auto" }, make("bdi", { class: "hide" }, `${view.name}: `), view.text),
+  said: (view) => make("div", { class: "said", dir: "auto" }, make("bdi", { class: "hide" }, `${view.name}: `), view.text,
+    view.files?.length && make("div", { class: "sent" }, ...view.files.map(file))),
   reply: (view, html) => make("article", { class: "reply" }, code(safe(html)), view.note && make("p", { class: "note" }, view.note)),
   notice: (view, html) => make("div", { class: `notice ${view.tone}` }, safe(html), ...buttons(view, false)),
   report: (view, html) => make("article", { class: "report", "aria-label": say("report") },
