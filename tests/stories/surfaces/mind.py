@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from agent_core.context.surroundings import strip_surroundings
+from tests.fakes.model_dialect import Dialect
 from tests.fakes.model_server import Json, ModelServer, Say, Step
 from tests.gateway.process import KEY
 
@@ -88,12 +89,12 @@ class Fragile(ModelServer):
         self.breaks = asyncio.Event()
 
     async def _stream(
-        self, request: web.Request, step: Step, lines: list[str]
+        self, request: web.Request, step: Step, dialect: Dialect, lines: list[str]
     ) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        response = web.StreamResponse(headers={"Content-Type": dialect.content_type})
         await response.prepare(request)
         for line in lines:
-            await response.write(f"{line}\n\n".encode())
+            await response.write(f"{line}{dialect.end}".encode())
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.breaks.wait(), 0.02)
                 break
