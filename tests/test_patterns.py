@@ -43,7 +43,7 @@ WHOLE_LINES_ONLY = {
     "agent_core.research.writing._FENCE": "fullmatch of a line",
     "agent_core.tools.code.charts.table._PLAIN": "fullmatch of a cell",
     "agent_core.tools.code.charts.table._COMMA": "fullmatch of a cell",
-    "agent_core.tools.paths._SECRET": "fullmatch of a name",
+    "agent_core.tools.secret_files._SECRET": "fullmatch of a name",
     "agent_core.tools.web.settings._PLACE": "fullmatch of a setting",
     "agent_core.skills.folders._FIELD": "fullmatch of a line",
     "adapters.discord.markdown.FENCE": "match at a line's beginning",

@@ -46,7 +46,7 @@ _PIECE = 1 << 20
 
 _TEMPORARY = re.compile(r"\.[0-9A-Za-z]{19}\.tmp")
 _SCHEME = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]*:[\\/]|[A-Za-z]:$|[A-Za-z]:[^/]*\\|(?:file|data|zip|jar|php):"
+    r"[A-Za-z][A-Za-z0-9+.-]{0,63}:[\\/]|[A-Za-z]:$|[A-Za-z]:[^/]{0,255}\\|(?:file|data|zip|jar|php):"
     r"|\$\{?[A-Z_]+\}?(/|$)|%[A-Z_]+%",
     re.IGNORECASE,
 )

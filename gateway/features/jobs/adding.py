@@ -11,7 +11,7 @@ from gateway.roles import at_least
 from gateway.texts import say
 
 MAX_TITLE = 60
-_MEANS = re.compile(r"\s*(model|profile|tools)=(\S+)", re.IGNORECASE)
+_MEANS = re.compile(r"(model|profile|tools)=(\S+)", re.IGNORECASE)
 _BETWEEN = re.compile(r":\s|\n")
 """Between when and what: a colon and a blank, for a time has colons too, or a line's end."""
 
@@ -58,9 +58,9 @@ async def _show(call: Call, jobs: JobPorts, job: Job, *, guessed: bool) -> None:
 def _take_means(line: str) -> tuple[dict[str, str], str]:
     """What the line begins with of `model=…`, `profile=…` and `tools=…`, and its rest."""
     means: dict[str, str] = {}
-    while found := _MEANS.match(line):
+    while found := _MEANS.match(line.lstrip()):
         means[found[1].lower()] = found[2]
-        line = line[found.end() :]
+        line = line.lstrip()[found.end() :]
     return means, line
 
 
