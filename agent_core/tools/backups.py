@@ -54,7 +54,7 @@ def rollback_tool() -> Tool:
 
     return Tool(
         name="rollback",
-        description="Undo the last write_file on a file; again, the one before. Returns the diff.",
+        description="Undo the last write_file on a file; again, the one before.",
         arguments=Back,
         repetition="effect",
         access="write",

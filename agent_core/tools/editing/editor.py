@@ -39,8 +39,8 @@ def editor_tool() -> Tool:
     """str_replace_editor. To view is no write; an approval holds for the file as it was."""
     return Tool(
         name="str_replace_editor",
-        description="View a file or folder, create a file, replace a text that occurs exactly "
-        "once, insert lines, undo the last change of a file.",
+        description="View a file or folder; create a file, replace a text that occurs once, insert "
+        "lines, undo its last change.",
         arguments=EditorArguments,
         repetition="effect",
         access="write",
