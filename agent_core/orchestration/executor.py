@@ -36,7 +36,7 @@ from agent_core.orchestration.guarding import warn_of_answer
 from agent_core.orchestration.plan import Plan, title
 from agent_core.orchestration.side_calls import strip_calls
 from agent_core.scope import Scope
-from agent_core.skills.built_in.task_planning import read_steps
+from agent_core.skills.built_in.task_planning import PLANNERS, read_steps
 from agent_core.skills.direct import make_reply
 from agent_core.tools.finding.argument_depth import legible
 from agent_core.tools.finding.tools import unwrap_calls
@@ -83,7 +83,8 @@ async def react(
         new.append(Message(role="tool", parts=results))
         if last := final_words(calls, results, text_of(answer)):
             return LoopResult(text=text_of(last[0]), messages=(*new, *last))
-        if brief.plans and (steps := read_steps(calls, results)):
+        planned = brief.plans and any(call.name in PLANNERS for call in calls)
+        if planned and (steps := read_steps(calls, results)):
             plan = Plan(title=title(brief.said or brief.request_text()), steps=steps)
             return LoopResult(text="", messages=tuple(new), finish="planned", plan=plan)
         state = watch.note(hands.toolbox.select_lasting(calls), results)

@@ -178,7 +178,9 @@ class Host:
     async def _prepare(self, inbound: Inbound) -> Inbound | None:
         """Find its line of talk; None if it is not for us, or set aside. StoreFailed."""
         try:
-            placed = await mark_answer(self.services, await self._place(inbound))
+            placed = await self._place(inbound)
+            if placed.conversation.thread:
+                placed = await mark_answer(self.services, placed)
             return placed if self.services.access.is_wanted(placed) else None
         except StoreFailed:
             raise

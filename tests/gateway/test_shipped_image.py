@@ -109,7 +109,7 @@ def image(docker_engine: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         leave = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, context / name, ignore=leave)
     copy_packages(context / "site")
-    docker(docker_engine, "build", "--network", "none", "--tag", NAME, str(context))
+    docker(docker_engine, "build", "--force-rm", "--network", "none", "--tag", NAME, str(context))
     shutil.rmtree(context)
     yield NAME
     docker(docker_engine, "image", "rm", "--force", NAME)

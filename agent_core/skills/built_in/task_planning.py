@@ -23,6 +23,9 @@ from agent_core.skills.contract import (
 )
 from agent_core.tools import planning
 
+INVOKE = "invoke_skill"
+PLANNERS = frozenset({planning.NAME, INVOKE})
+"""Tools whose call may make a plan."""
 _STEP: Schema = {"type": "object", "required": ["id", "description"]}
 
 
@@ -71,7 +74,7 @@ def read_steps(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> tupl
     if steps := planning.read_steps(known, given.values()):
         return steps
     for call in known:
-        if call.name == "invoke_skill" and call.id in given:
+        if call.name == INVOKE and call.id in given:
             asked = msgspec.json.decode(call.arguments, type=_Invoked)
             if asked.skill_id == planning.NAME:
                 return msgspec.json.decode(given[call.id].content, type=_Made).steps

@@ -57,6 +57,7 @@ from gateway.roles import Role, at_least
 from gateway.store.rows import (
     Changes,
     InboxRow,
+    QuestionRow,
     TurnRow,
 )
 from gateway.texts import say
@@ -173,7 +174,7 @@ class Intake:
             state.notice(row.seq, say("no_ears", message.sender.language), "warning")
             return
         self._follow(message)
-        question = await find_answered(self._context.services, self._context.state, message)
+        question = await self._find_answered(message)
         if question is not None and self._is_more_than_words(row, message):
             state.queue.append(row)  # read like any message before it answers: see `begin`
             if state.active is not None:
@@ -202,13 +203,19 @@ class Intake:
         further = last is not None and goes_on(last, row)
         return bool(message.attachments) or is_part(message) or further
 
+    async def _find_answered(self, message: MessageReceived) -> QuestionRow | None:
+        state = self._context.state
+        if not state.questions:
+            return None
+        return await find_answered(self._context.services, state, message)
+
     async def _answers_question(self, parts: Sequence[InboxRow]) -> bool:
         """The message of these parts, taken out of the queue, answers an open question."""
         state, row = self._context.state, join_rows(parts)
         message = row.inbound
         if not isinstance(message, MessageReceived):
             return False
-        question = await find_answered(self._context.services, self._context.state, message)
+        question = await self._find_answered(message)
         if question is None:
             return False
         for _ in parts:
