@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from gateway.messages import (
     ButtonPressed,
@@ -26,7 +27,7 @@ from gateway.views import (
 )
 from tests.adapters.web_rig import media, plan, press, value
 from tests.fakes.needs import NEEDS_CHROMIUM
-from tests.fakes.web_server import LIVE, approval, opened
+from tests.fakes.web_server import LIVE, Room, approval, opened
 
 pytestmark = [
     NEEDS_CHROMIUM,
@@ -366,3 +367,93 @@ async def test_what_a_command_writes_is_seen_while_it_runs(tmp_path: Path) -> No
         desk.show(room.where, lines("done", "running", output="all of it"), "activity")
         await room.shows(".activity li.done", "make")
         assert await page.js("document.querySelectorAll('.live-out').length") == 0
+
+
+# ---- keys ------------------------------------------------------------------------------------
+
+
+FOCUS = "document.activeElement"
+
+
+async def leave_field(room: Room) -> None:
+    await room.page.js("document.activeElement.blur()")
+
+
+@pytest.mark.parametrize(("key", "code", "token"), [("a", 65, "once"), ("d", 68, "deny")])
+async def test_a_and_d_decide_the_only_card_that_waits(
+    tmp_path: Path, key: str, code: int, token: str
+) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        desk.show(room.where, approval(), "ask")
+        await room.shows(".card.open", "rm -r build/")
+        await page.click("#text")
+        await page.type(key)  # whoever types decides nothing
+        assert await value(room) == key
+        await leave_field(room)
+        await page.press(key, code)
+        press = await room.next()
+        assert isinstance(press, ButtonPressed) and press.token == f"q:a1:{token}"
+        desk.show(room.where, approval("approved"), "ask")
+        await room.shows(".card.approved", "Approved once by owner")
+        await page.until(f"{FOCUS}.matches('.card.approved summary')")  # where it was
+
+
+async def test_of_several_cards_the_one_in_focus_is_decided(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        for name in ("a1", "a2"):
+            card = approval()
+            buttons = tuple(
+                replace(one, token=one.token.replace("a1", name)) for one in card.buttons
+            )
+            desk.show(room.where, replace(card, question=name, buttons=buttons), name)
+        await page.until("document.querySelectorAll('.card.open').length === 2")
+        await leave_field(room)
+        await page.press("a", 65)  # which one?
+        await page.js("document.querySelectorAll('.card.open .reason summary')[1].focus()")
+        await page.press("a", 65)
+        press = await room.next()
+        assert isinstance(press, ButtonPressed) and press.token == "q:a2:once"
+
+
+async def test_a_refused_press_leaves_the_focus_on_its_button(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        desk.show(room.where, approval(), "ask")
+        await room.shows(".card.open", "rm -r build/")
+        await page.js("document.querySelector('.card .good').focus()")
+        await page.press("Enter", 13)
+        press = await room.next()
+        assert isinstance(press, ButtonPressed)
+        desk.show(room.where, replace(approval(), rule="Just this once"), "ask")
+        await room.shows(".card.open", "Just this once")
+        await page.until(f"{FOCUS}.matches('.card .good')")
+
+
+async def test_escape_closes_a_note(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        room.server.desk.show(room.where, approval(), "ask")
+        await room.shows(".card.open", "rm -r build/")
+        await room.page.click(".card .reason summary")
+        await room.page.click(".card .reason textarea")
+        await press(room, "Escape")
+        await room.page.until("!document.querySelector('.card .reason details').open")
+        await room.page.until(f"{FOCUS}.matches('.card .reason summary')")
+
+
+async def test_up_in_the_empty_field_takes_up_the_last_message(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        desk.show(room.where, SaidView(name="owner", text="Count to ten"), "said")
+        await room.shows(".said", "Count to ten")
+        await page.click("#text")
+        await page.type("x")
+        await press(room, "ArrowUp")
+        assert await page.js("document.querySelector('.rewrite')") is None
+        await page.js("document.querySelector('#text').value = ''")
+        await press(room, "ArrowUp")
+        await page.until(f"{FOCUS}.matches('.rewrite textarea')")
+        assert await page.js(f"{FOCUS}.value") == "Count to ten"
+        await press(room, "Escape")
+        await page.until(f"{FOCUS}.id === 'text'")

@@ -5,6 +5,7 @@ import { $, keep, kept, newKey, say, toast } from "./dom.js";
 import { close, connected, earlier, load, onStanding, open, toEnd } from "./talk.js";
 import { begin, give, restore, send } from "./compose.js";
 import { menu, menuOpen, refresh } from "./side.js";
+import "./keys.js";
 
 const named = (hash) => /^#c=([\w-]{1,64})$/.exec(hash)?.[1];
 

@@ -136,7 +136,7 @@ function drawWaiting(one) {
   const words = [one.text, ...one.files].filter(Boolean).join("\n");
   if (!one.message) return bubble(words, say("waits"));
   const node = bubble(words, say("waits"),
-    make("button", { type: "button", class: "link", onclick: () => change(node, one) }, say("edit")),
+    make("button", { type: "button", class: "link", "data-edit": one.message, onclick: () => change(node, one) }, say("edit")),
     make("button", { type: "button", class: "link", onclick: () => act(() => withdraw(one.message)) }, say("withdraw")));
   return node;
 }

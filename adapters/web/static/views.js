@@ -145,7 +145,8 @@ function form(view) {
 }
 
 async function answer(node, token, words, stays = false) {
-  const controls = node.closest(".card, .notice").querySelectorAll("button, textarea");
+  const card = node.closest(".card, .notice"), controls = card.querySelectorAll("button, textarea");
+  if (card.contains(document.activeElement)) card.dataset.focused = document.activeElement.dataset.keep ?? "yes"; // disabled, it loses the focus
   controls.forEach((one) => (one.disabled = true));
   try {
     await post("/answers", { token, text: words.trim() });
@@ -161,13 +162,14 @@ async function answer(node, token, words, stays = false) {
 export function replace(old, node, fallback) { // keep what was typed, what was folded out, and the focus
   const marked = (root) => Array.from(root.querySelectorAll("[data-keep]"));
   const fresh = new Map(marked(node).map((one) => [one.dataset.keep, one]));
-  const focus = document.activeElement?.dataset?.keep;
+  const gone = document.activeElement === document.body && old.dataset.focused;
+  const focus = gone || document.activeElement?.dataset?.keep;
   for (const one of marked(old)) {
     const twin = fresh.get(one.dataset.keep);
     if (twin && one.open) twin.open = true;
     if (twin && one.value) twin.value = one.value;
   }
-  const had = old.contains(document.activeElement);
+  const had = gone || old.contains(document.activeElement);
   old.replaceWith(node);
-  if (had) (fresh.get(focus) || fallback).focus({ preventScroll: true });
+  if (had) (fresh.get(focus) || node.querySelector("summary, button:not(:disabled)") || fallback).focus({ preventScroll: true });
 }

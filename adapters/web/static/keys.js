@@ -1,0 +1,41 @@
+// Keys that act on the page as a whole: A and D decide, Esc closes what is open, Up in the empty
+// field takes the last message up again.
+
+import { $ } from "./dom.js";
+
+const FIELDS = "input, textarea, select, [contenteditable]";
+const typing = (event) => event.isComposing || event.target.matches?.(FIELDS) || document.querySelector("dialog[open]");
+
+function decide(event) { // the card in focus, or the only one that waits
+  const which = { a: "button.good", d: 'button[data-keep$=":deny"]' }[event.key.toLowerCase()];
+  if (!which || event.repeat || event.ctrlKey || event.metaKey || event.altKey || typing(event)) return;
+  const waiting = document.querySelectorAll("#log .card.approval.open");
+  const card = document.activeElement?.closest(".card.approval.open") ?? (waiting.length === 1 ? waiting[0] : null);
+  const button = card?.querySelector(which);
+  if (!button || button.disabled) return;
+  event.preventDefault();
+  card.scrollIntoView({ block: "nearest" });
+  button.focus({ preventScroll: true });
+  button.click();
+}
+
+function closeNote(event) { // what was folded out to write a note on a card
+  const note = event.key === "Escape" && event.target.closest?.(".card.open details[open]");
+  if (!note) return;
+  note.open = false;
+  note.querySelector("summary").focus({ preventScroll: true });
+}
+
+function takeUp(event) {
+  const text = $("text");
+  if (event.key !== "ArrowUp" || event.isComposing || event.shiftKey || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (text.value || $("files").childElementCount || !$("palette").hidden) return;
+  const edit = $("pending").querySelector(".later:last-of-type [data-edit]") ?? [...document.querySelectorAll("#log .said.last .edit_asked")].at(-1);
+  if (!edit) return;
+  event.preventDefault();
+  edit.click();
+}
+
+document.addEventListener("keydown", decide);
+document.addEventListener("keydown", closeNote);
+$("text").addEventListener("keydown", takeUp);
