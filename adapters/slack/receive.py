@@ -22,6 +22,7 @@ from adapters.slack import blocks, parse
 from adapters.slack.home import Homes
 from adapters.slack.live.about import MessageShortcut, read_question
 from adapters.slack.live.missed import Backfill
+from adapters.slack.live.reach import HookReach
 from adapters.slack.people import SlackPeople
 from adapters.slack.transport import SlackWire
 from gateway import clock
@@ -85,6 +86,7 @@ class SlackReceiver:
         self._accept: Accept | None = None
         self._line: asyncio.Queue[_Envelope] = asyncio.Queue()
         self._gap, self._alive_at = asyncio.Event(), -math.inf
+        self._reach = HookReach()
 
     async def run(self, accept: Accept) -> None:
         """Receive until cancelled. Rejected if Slack refuses a token."""
@@ -94,6 +96,8 @@ class SlackReceiver:
             while True:
                 await clock.wait(CHECK)
                 await self._identify()
+                if self._reach.is_quiet():
+                    self._gap.set()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._keep())
@@ -114,6 +118,8 @@ class SlackReceiver:
             if me is None:
                 raise Rejected("SLACK_BOT_TOKEN belongs to no bot")
             self._me = me
+            if not self._app_token:
+                self._reach.listen()
             return self._contact() if self._app_token else self._alive()
 
     def _alive(self) -> None:
@@ -121,7 +127,8 @@ class SlackReceiver:
         if clock.monotonic() - self._alive_at > GAP:
             self._gap.set()
         self._alive_at = clock.monotonic()
-        self._contact()
+        if self._app_token or self._reach.proven:
+            self._contact()
 
     async def catch_up(self, missed: Backfill, accept: Accept) -> None:
         """Read back what was missed, at the start and after each gap, until cancelled."""
@@ -130,10 +137,15 @@ class SlackReceiver:
             self._gap.clear()
             if self._me is None:
                 continue
+            written: list[Inbound] = []
             async for inbounds in missed.read(self._me):
+                written += inbounds
                 named = [await self._resolve_names(one) for one in inbounds]
                 while not await self._store(named, accept):
                     await clock.wait(MAX_PAUSE)
+            if not self._app_token:
+                self._reach.judge(written, missed.turns)
+                self._alive()
 
     async def _resolve_names(self, inbound: Inbound) -> Inbound:
         sender = sender_of(inbound)
@@ -250,8 +262,9 @@ class SlackReceiver:
     async def _let_in(self, kind: str, payload: parse.Json) -> int:
         if self._accept is None:
             return 503
-        self._alive()
         inbound = await self._parse_payload(kind, payload)
+        self._reach.hear(inbound)
+        self._alive()
         kept = await self._store([inbound] if inbound is not None else [])
         return 200 if kept else 503
 

@@ -28,6 +28,8 @@ class Backfill:
 
     def __init__(self, wire: SlackWire, recent: Recent | None) -> None:
         self._wire, self._recent = wire, recent
+        self.turns: dict[tuple[str, str], float] = {}
+        """Of the last reading: by channel and thread, when the last turn there began."""
 
     async def read(self, me: SlackBot) -> AsyncIterator[Sequence[Inbound]]:
         """What was written in each known place, oldest first there; places that cannot be read are
@@ -52,6 +54,7 @@ class Backfill:
         except StoreFailed as error:
             log.warning("slack_gap_not_read", extra={"why": str(error)})
             return {}
+        self.turns = _find_turns(known)
         young = [one for one in known if one.at > clock.now() - OLDEST]
         return _places(young, me.team)
 
@@ -79,6 +82,15 @@ class Backfill:
                 return await self._wire.call(method, asked, form=True)
             except RateLimited as error:
                 await clock.wait(error.retry_after)
+
+
+def _find_turns(known: Iterable[Summary]) -> dict[tuple[str, str], float]:
+    found: dict[tuple[str, str], float] = {}
+    for one in known:
+        where = read_conversation(one.conversation)
+        place = where.channel, where.thread
+        found[place] = max(one.at, found.get(place, one.at))
+    return found
 
 
 def _places(known: Iterable[Summary], team: str) -> Mapping[tuple[str, str], float]:
