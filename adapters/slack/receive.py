@@ -22,6 +22,7 @@ from adapters.slack import blocks, parse
 from adapters.slack.home import Homes
 from adapters.slack.live.about import MessageShortcut, read_question
 from adapters.slack.live.missed import Backfill
+from adapters.slack.live.own_chats import OwnChats
 from adapters.slack.live.reach import HookReach
 from adapters.slack.people import SlackPeople
 from adapters.slack.transport import SlackWire
@@ -86,7 +87,7 @@ class SlackReceiver:
         self._accept: Accept | None = None
         self._line: asyncio.Queue[_Envelope] = asyncio.Queue()
         self._gap, self._alive_at = asyncio.Event(), -math.inf
-        self._reach = HookReach()
+        self._reach, self._chats = HookReach(), OwnChats(wire)
 
     async def run(self, accept: Accept) -> None:
         """Receive until cancelled. Rejected if Slack refuses a token."""
@@ -284,6 +285,7 @@ class SlackReceiver:
         except Exception:  # the border: one poison payload must not hold up the others
             log.exception("slack_poison_payload", extra={"kind": kind})
             return None
+        inbound = await self._chats.place_command(inbound, payload)
         return await self._resolve_names(inbound) if inbound is not None else None
 
     async def _open(self, payload: parse.Json, me: parse.SlackBot) -> None:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from gateway.texts import say
 from tests.fakes.model_server import Say
-from tests.stories.slack_rig import DEV, SlackRig
+from tests.stories.slack_rig import DEV, DM, SlackRig
 
 Json = dict[str, Any]
 
@@ -49,6 +50,21 @@ async def test_where_the_app_is_not_the_window_says_so(rig: SlackRig) -> None:
     assert "I am not in this chat" in str(view) and "submit" not in view
     await rig.quiet()
     assert len(rig.model.requests) == before
+
+
+async def test_a_command_in_a_chat_of_two_people_is_answered_to_who_gave_it(
+    rig: SlackRig,
+) -> None:
+    await rig.start()
+    rig.slack.foreign.add("D0ELSE")
+    for text, told in (("status", "Idle"), ("link page", say("link_private"))):
+        rig.slack.command("D0ELSE", text)
+        await rig.slack.wait(lambda told=told: told in str(rig.slack.ephemeral))  # type: ignore[misc]
+    await rig.quiet()
+    assert all(one["user"] == "U0ANN" for one in rig.slack.ephemeral)
+    assert rig.slack.channels["D0ELSE"] == []
+    rig.slack.command(DM, "status")
+    await rig.shows("Idle")  # in the app's own chat as before
 
 
 async def test_a_stranger_gets_no_answer(rig: SlackRig) -> None:

@@ -1,0 +1,55 @@
+"""Which private chats are the app's own. A slash command can be given in any, also in one of two
+people: Slack says only that it is a direct message."""
+
+from collections import OrderedDict
+
+from msgspec.structs import replace
+
+from adapters.incoming import read_string
+from adapters.slack.parse import Json, press_of
+from adapters.slack.transport import SlackWire
+from gateway import clock
+from gateway.errors import DeliveryError, Rejected
+from gateway.messages import CommandGiven, Inbound
+
+FOREIGN = ("channel_not_found", "not_in_channel")
+ASKING = 1.5
+"""Seconds that Slack may take to tell: a command is to be acknowledged within three."""
+MOST = 1_000
+
+
+class OwnChats:
+    """What was found out of private chats."""
+
+    def __init__(self, wire: SlackWire) -> None:
+        self._wire = wire
+        self._known: OrderedDict[str, bool] = OrderedDict()
+
+    async def place_command(self, inbound: Inbound | None, payload: Json) -> Inbound | None:
+        """A command in a chat of other people is answered to who gave it alone, as in a channel
+        of which the app is no member."""
+        if not isinstance(inbound, CommandGiven) or not inbound.anywhere:
+            return inbound
+        where, user = inbound.conversation, inbound.sender.id
+        if not where.private or await self._is_own(where.channel):
+            return inbound
+        press = press_of(where.channel, "", user, read_string(payload.get("response_url")))
+        return replace(inbound, conversation=replace(where, private=False), press=press)
+
+    async def _is_own(self, channel: str) -> bool:
+        known = self._known.get(channel)
+        if known is not None:
+            return known
+        own = True
+        try:
+            async with clock.limit(ASKING):
+                asked: dict[str, object] = {"channel": channel, "limit": 1}
+                await self._wire.call("conversations.history", asked, form=True)
+        except Rejected as error:
+            own = not any(word in str(error) for word in FOREIGN)
+        except (DeliveryError, TimeoutError):
+            return True  # found out another time
+        self._known[channel] = own
+        while len(self._known) > MOST:
+            self._known.popitem(last=False)
+        return own
