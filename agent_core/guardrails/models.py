@@ -66,10 +66,10 @@ def load_models(settings: GuardrailSettings) -> GuardModels:
     )
 
 
-def list_missing() -> tuple[str, ...]:
-    """The packages that guardrails would use and that are not installed."""
+def find_packages() -> dict[str, bool]:
+    """The packages that guardrails use where they are there, and whether they are."""
     names = {"llm_guard": "llm-guard", "presidio_analyzer": "presidio-analyzer"}
-    return tuple(shown for name, shown in names.items() if not _is_installed(name))
+    return {shown: _is_installed(name) for name, shown in names.items()}
 
 
 def _is_wanted(

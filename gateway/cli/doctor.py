@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import aiohttp
 
-from agent_core.guardrails.models import list_missing, load_models
+from agent_core.guardrails.models import find_packages, load_models
 from agent_core.guardrails.settings import GuardrailSettings
 from agent_core.sandboxes.detect import MissingTier, find_tier
 from agent_core.sandboxes.docker.tier import EngineMissing, ImageMissing, inspect_docker
@@ -137,9 +137,10 @@ def _check_guardrails(settings: Settings, say: Say) -> int:
     if not (guardrails.input or guardrails.output or guardrails.tool):
         say("note     guardrails: switched off.")
         return 0
-    missing = ", ".join(list_missing())
-    more = f"; not installed, so left out: {missing}" if missing else ""
-    say(f"ok       guardrails: rules{more}")
+    named = (
+        f"{name} {'found' if there else 'not installed'}" for name, there in find_packages().items()
+    )
+    say(f"ok       guardrails: rules; {', '.join(named)}")
     return 0
 
 

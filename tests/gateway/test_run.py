@@ -456,6 +456,7 @@ async def test_a_taken_port_ends_with_2(world: World) -> None:
         (("turn", "show", "nothing"), 1, "There is no such turn.\n"),
         (("link",), 1, "turnkeeper run"),
         (("doctor",), 0, "store: can be written"),
+        (("doctor",), 0, "ok       guardrails: rules; llm-guard "),
         (("version",), 0, "turnkeeper "),
     ],
 )
