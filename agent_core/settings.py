@@ -107,7 +107,8 @@ class ToolSettings(Struct, frozen=True, kw_only=True):
 class ModelSettings(BaseModel):
     """Everything about models that can be set, and what the agent does besides: `tools`. `tiers`
     and `tier_providers` hold what was set; `fallbacks` and `auxiliary` name models by
-    provider/model, in the order in which they are tried; `timeout`: seconds without a byte."""
+    provider/model, in the order in which they are tried; `timeout`: seconds without a byte;
+    `price_file`: a table of prices that is newer than the one that comes along, "" for none."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True)
 
@@ -123,6 +124,7 @@ class ModelSettings(BaseModel):
     timeout: float = declared.SILENCE.default
     num_ctx: int = declared.ASKED_CONTEXT.default
     prices: dict[str, Price] = {}
+    price_file: str = ""
     windows: dict[str, int] = {}
     transcription: str = ""
     tools: ToolSettings = ToolSettings()

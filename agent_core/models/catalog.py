@@ -5,8 +5,8 @@ MODEL_WINDOWS say what is missing here or has changed.
 """
 
 import json
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -27,7 +27,7 @@ LETTERS = 4
 """Characters of a token, about."""
 
 
-class Price(Struct, frozen=True, kw_only=True):
+class Price(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Dollars per million tokens. `cached`: input read from the provider's cache, `written`: input
     stored there; None: as other input. A request of more than `beyond` input tokens (0: of any
     size) pays `input_times` and `output_times` the price for all of its tokens."""
@@ -44,6 +44,10 @@ class Price(Struct, frozen=True, kw_only=True):
         numbers = (self.input, self.output, self.cached or 0.0, self.written or 0.0)
         if min(*numbers, self.beyond, self.input_times, self.output_times) < 0:
             raise ValueError("a price is never below 0")
+
+
+FindPrice: TypeAlias = Callable[[str, str], Price | None]
+"""What a provider's model costs, None where that is not known."""
 
 
 class CatalogEntry(Struct, frozen=True, kw_only=True):
@@ -117,11 +121,16 @@ MODELS: dict[str, CatalogEntry] = {
 
 
 class Catalog:
-    """The figures of this module, with those of the settings before them."""
+    """The figures of this module, with those of the settings before them. `tables`: prices that
+    count before these figures, if somebody got them anew, and such that count behind."""
 
     def __init__(
-        self, prices: Mapping[str, Price] | None = None, windows: Mapping[str, int] | None = None
+        self,
+        prices: Mapping[str, Price] | None = None,
+        windows: Mapping[str, int] | None = None,
+        tables: tuple[FindPrice | None, FindPrice] = (None, lambda provider, model: None),
     ) -> None:
+        self._newer, self._shipped = tables
         self._prices = prices or {}
         self._windows = dict(windows or {})
         self._said: dict[str, int] = {}
@@ -133,8 +142,10 @@ class Catalog:
         name = f"{provider}/{model}"
         if name in self._prices:
             return self._prices[name]
+        if self._newer is not None and (newer := self._newer(provider, model)) is not None:
+            return newer
         known = MODELS.get(name)
-        return known.price if known else None
+        return known.price if known and known.price else self._shipped(provider, model)
 
     def window(self, provider: str, model: str) -> int:
         """Tokens that a request and its answer may have together."""

@@ -13,6 +13,7 @@ from agent_core.models.catalog import Catalog
 from agent_core.models.demo import DemoModel
 from agent_core.models.fallback import Chain, Keys, Route
 from agent_core.models.port import Model
+from agent_core.models.prices.table import make_tables
 from agent_core.models.provider_settings import CHAINS, FALLBACKS, MODELS
 from agent_core.models.providers import Effort
 from agent_core.settings import (
@@ -44,7 +45,7 @@ class Models:
         self._keys: dict[str, Keys] = {}
         self._chains: dict[tuple[str | None, ...], Model] = {}
         self._making = threading.RLock()
-        self.catalog = Catalog(settings.prices, settings.windows)
+        self.catalog = Catalog(settings.prices, settings.windows, make_tables(settings.price_file))
 
     @property
     def demo(self) -> bool:

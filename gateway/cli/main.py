@@ -50,11 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             from gateway.cli.secret import keep
 
             return keep(settings, words)
-        if words.command == "restore":
-            from gateway.cli.restore import restore
-
-            return restore(settings, words, print)
-        return _ask(settings, words)
+        return _run_offline(settings, words)
     except SettingsError as error:
         return _cannot(error)
     except KeyboardInterrupt:
@@ -95,10 +91,29 @@ def _parser() -> argparse.ArgumentParser:
     restore = commands.add_parser("restore", help="put a backup in the place of what is stored")
     restore.add_argument("file")
     restore.add_argument("--force", action="store_true", help="also where something is stored")
+    prices = commands.add_parser("prices", help="what models cost; refresh gets a newer table")
+    prices.add_argument("action", nargs="?", choices=("show", "refresh"), default="show")
+    prices.add_argument("--url", default="", help="another address of the JSON of genai-prices")
+    prices.add_argument(
+        "--package", action="store_true", help="of the installed package genai-prices, offline"
+    )
     commands.add_parser("stop", help="stop the running gateway")
     commands.add_parser("doctor", help="check settings, models, bots, store, sandbox and Redis")
     commands.add_parser("version", help="the version")
     return parser
+
+
+def _run_offline(settings: Settings, words: argparse.Namespace) -> int:
+    """What is done beside a running gateway; all else is asked of it."""
+    if words.command == "prices":
+        from gateway.cli import prices
+
+        return prices.run(settings, words)
+    if words.command == "restore":
+        from gateway.cli.restore import restore
+
+        return restore(settings, words, print)
+    return _ask(settings, words)
 
 
 def _run(settings: Settings) -> int:
