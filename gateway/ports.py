@@ -312,6 +312,10 @@ class WebBackend(Protocol):
     async def read_standing(self, conversation: str) -> Standing:
         """What goes on there now; a conversation that nobody began is idle."""
 
+    async def remove(self, conversation: str) -> bool:
+        """Take away all that the conversation has, for good; False where work goes on there or a
+        job lives there. StoreFailed."""
+
     async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
         """The conversations of a list, newest first; with `words` only the ones whose title and
         views together hold each of them."""

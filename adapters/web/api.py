@@ -154,6 +154,7 @@ class Api:
             ("GET", "/api/conversations", self._list),
             ("GET", "/api/waiting", self._list_waiting),
             ("GET", one, self._open),
+            ("DELETE", one, self._remove),
             ("GET", f"{one}/events", self._events),
             ("GET", f"{one}/files/{{ref:.+}}", self._file),
             ("POST", f"{one}/messages", self._message),
@@ -211,6 +212,14 @@ class Api:
                 more=len(shown) == limit < MAX_VIEWS,
             )
         )
+
+    async def _remove(self, request: web.Request) -> web.StreamResponse:
+        """The person's own, for good; a second time there is nothing to do."""
+        seat = await self._seat(request)
+        if not await self._desk.remove(seat.conversation.id):
+            text = "Something runs here, or a job belongs here. Stop it or delete the job first."
+            raise RequestRefused(409, text)
+        return answer(AcceptedAnswer(accepted=True, key=""))
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         visitor, seat = await identify(self._gate, request), await self._seat(request)

@@ -92,6 +92,17 @@ class Retention:
         """All were looked at a while ago; those that have to stay are not asked again yet."""
         return self._after == Position() and ambient.monotonic() - self._rested < REST
 
+    async def remove(self, conversation: str) -> bool:
+        """Take away all that a conversation has, its files too; False where a job lives there, or
+        somebody holds it."""
+        if conversation in await self._keeps():
+            return False
+        if not await self._removal.begin(conversation, None):
+            return False
+        await self.finish(conversation)
+        await asyncio.to_thread(self._workspaces.remove, conversation)
+        return True
+
     async def finish(self, conversation: str) -> None:
         """Take away what a marked conversation has, piece by piece."""
         await asyncio.to_thread(self._workspaces.set_aside, conversation)

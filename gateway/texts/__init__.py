@@ -33,6 +33,7 @@ _Key = Literal[
     "profile_is", "profile_needs", "approval_of", "no_approvals", "still_waiting", "lost_file",
     "send_again", "status", "model_near", "model_none", "model_choose", "model_admins",
     "model_chosen", "model_gone", "model_usage",
+    "command_rename", "rename_usage", "renamed",
     "whoami", "help",
     "edited", "deleted", "view_failed", "view_in_doubt", "row_failed", "unreadable",
     "unstorable", "troubled", "answer_usage", "above",
@@ -132,6 +133,9 @@ ENGLISH: dict[Key, str] = {
     "model_admins": "Only an admin chooses the model here. It is {model}.",
     "model_chosen": "From the next message on {model} answers here.",
     "model_gone": "That model is not listed any more. Give {/model} again.",
+    "command_rename": "Name this conversation",
+    "rename_usage": "Write {/rename …} and the new name.",
+    "renamed": "This conversation is called '{title}' now.",
     "model_usage": "Write {/model} with the model that answers, and behind it "
     "up to five by provider/model that do where it fails.",
     "model_none": "{provider} has no model {model}. Nothing was changed.",
@@ -330,6 +334,9 @@ GERMAN: dict[Key, str] = {
     "model_admins": "Das Modell wählt hier nur ein Admin. Es ist {model}.",
     "model_chosen": "Ab der nächsten Nachricht antwortet hier {model}.",
     "model_gone": "Dieses Modell ist nicht mehr in der Liste. Geben Sie {/model} noch einmal ein.",
+    "command_rename": "Diese Unterhaltung benennen",
+    "rename_usage": "Schreiben Sie {/rename …} und den neuen Namen.",
+    "renamed": "Diese Unterhaltung heißt jetzt „{title}“.",
     "model_usage": "Schreiben Sie {/model} mit dem Modell, das antwortet, und dahinter "
     "bis zu fünf als anbieter/modell, die es tun, wenn es ausfällt.",
     "model_none": "{provider} hat kein Modell {model}. Es wurde nichts geändert.",

@@ -1,5 +1,6 @@
 """What the HTTP API may ask, answered from the store, the feed and the access lists."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 
@@ -55,6 +56,22 @@ class GatewayDesk:
         if one is None:
             return Standing(title="", state="idle", waiting=waiting)
         return Standing(title=one.title, state=one.state, waiting=waiting)
+
+    async def remove(self, conversation: str) -> bool:
+        """Take away all that it has, with its files and secrets, once nothing runs there."""
+        services = self._host.services
+        if (
+            services.retention is None
+            or (await self.read_standing(conversation)).state == "running"
+        ):
+            return False
+        async with self._host.keep_closed(conversation):
+            if not await services.retention.remove(conversation):
+                return False
+            if (vault := services.vault) is not None:
+                for name in await asyncio.to_thread(vault.names, conversation):
+                    await asyncio.to_thread(vault.drop, conversation, name)
+        return True
 
     async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
         """The conversations of a list, newest first."""

@@ -47,7 +47,8 @@ OURS = frozenset(setting.name for table in TABLES.values() for setting in table)
 MENU = (
     *("start", "help", "new", "stop", "undo", "retry", "resume", "memory", "jobs", "timezone"),
     *("mode", "plan", "todo", "approvals", "approve", "deny", "usage", "status", "model"),
-    *("permissions", "instructions", "mcp", "prompt", "pair", "unpair", "link", "secret", "whoami"),
+    *("permissions", "instructions", "mcp", "prompt", "rename", "pair", "unpair", "link"),
+    *("secret", "whoami"),
 )
 """The order of our commands for people."""
 

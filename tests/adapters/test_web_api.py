@@ -403,3 +403,17 @@ async def test_the_description_is_accurate(tmp_path: Path) -> None:
                 body = await answer.json()
             assert set(body) == set(schemas[name]["properties"])
         assert set(body["views"][0]) == set(schemas["View"]["properties"])
+
+
+async def test_a_conversation_is_deleted_unless_something_runs_there(tmp_path: Path) -> None:
+    async with serve(tmp_path) as server:
+        where = server.address("c1")
+        server.desk.show(where, SaidView(name="owner", text="secret"), "said")
+        server.desk.stand(where, "running")
+        async with server.http.delete(C1) as answer:
+            assert answer.status == 409 and "Stop it" in (await answer.json())["error"]
+        server.desk.stand(where, "idle")
+        async with server.http.delete(C1) as answer:
+            assert answer.status == 200
+        async with server.http.get(C1) as answer:
+            assert (await answer.json())["views"] == []

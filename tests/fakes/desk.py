@@ -81,6 +81,12 @@ class FakeDesk:
         self._backlog = backlog
         self._keys: set[str] = set()
 
+    async def remove(self, conversation: str) -> bool:
+        if self.room(conversation).state != "idle":
+            return False
+        self.rooms.pop(conversation)
+        return True
+
     def room(self, conversation: str) -> Room:
         return self.rooms.setdefault(conversation, Room())
 

@@ -489,3 +489,36 @@ async def test_a_picture_that_is_sent_is_seen(tmp_path: Path) -> None:
         (said,) = await tab.texts("#log .said")
         assert "What is it?" in said and "[" not in said
         assert tab.page.errors == []
+
+
+async def test_a_conversation_is_named_and_deleted(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (rig, tab, _):
+        page = tab.page
+        assert await page.js("document.querySelector('#manage').hidden")
+        rig.model.script(write("note.txt", "kept?"), Say("Written."))
+        await tab.write("Write a note")
+        await tab.shows("#log article.reply, .card", "")
+        if await tab.texts(".card.approval button"):
+            await page.click(".card.approval .buttons button")
+        await tab.shows("#log article.reply", "Written.")
+        await tab.idle()
+        await page.click("#rename")
+        await page.js("document.querySelector('#title input').value = 'My notes'")
+        await page.js(
+            "document.querySelector('#title input').dispatchEvent("
+            "new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }))"
+        )
+        await tab.shows("#title", "My notes")
+        await tab.shows("#list a", "My notes")
+        await tab.idle()
+        assert list(rig.home.glob("workspaces/*/note.txt"))
+        await page.click("#discard")
+        await tab.shows("#toast", "Press again")
+        await page.click("#discard")
+        await page.until("!location.hash.endsWith('c=c1')", PATIENCE)
+        await page.until("!document.querySelector('#list').textContent.includes('My notes')")
+        assert not list(rig.home.glob("workspaces/*/note.txt")), "its files went along"
+        await page.go(f"{rig.url}#c=c1")
+        await page.until("!document.querySelector('#empty').hidden", PATIENCE)
+        assert await tab.texts("#log article.reply") == []
+        assert tab.page.errors == []

@@ -4,6 +4,7 @@ import { at, post } from "./api.js";
 import { $, keep, kept, newKey, say, toast } from "./dom.js";
 import { close, connected, earlier, load, onStanding, open, toEnd } from "./talk.js";
 import { begin, give, restore, send } from "./compose.js";
+import { standing } from "./manage.js";
 import { menu, menuOpen, refresh } from "./side.js";
 import "./keys.js";
 
@@ -21,7 +22,7 @@ function follow() {
   if (!matchMedia("(pointer: coarse)").matches) $("text").focus({ preventScroll: true }); // no keyboard springs up on a phone
 }
 
-onStanding((changed) => { if (changed) refresh(); });
+onStanding((changed) => { standing(); if (changed) refresh(); });
 $("stop").addEventListener("click", () => post("/stop", {}).catch((error) => toast(error.message)));
 $("earlier").addEventListener("click", earlier);
 $("down").addEventListener("click", () => { toEnd(); $("text").focus({ preventScroll: true }); });

@@ -90,7 +90,8 @@ function lost(words) {
 }
 
 function stand(now) {
-  const title = now.title || say("new"), changed = now.state !== state || title !== $("title").textContent;
+  const title = now.title || say("new"), naming = $("title").querySelector("input");
+  const changed = now.state !== state || (!naming && title !== $("title").textContent);
   state = log.dataset.state = now.state;
   waiting = now.waiting;
   const known = new Set(waiting.map((one) => one.message));
@@ -98,7 +99,7 @@ function stand(now) {
   $("state").textContent = state === "idle" ? "" : say(state);
   $("state").className = state;
   $("stop").hidden = state === "idle";
-  $("title").textContent = title;
+  if (!naming) $("title").textContent = title;
   retitle({ title });
   if (state === "idle") { growing.forEach((node) => node.remove()); growing.clear(); prints.clear(); }
   drawPending();

@@ -13,6 +13,7 @@ from gateway.store.rows import ConversationSettings
 from gateway.texts import Key, say
 from gateway.texts.money import describe_cost
 
+MAX_TITLE = 80
 ARRIVALS = ("queue", "steer", "interrupt")
 """What a message does that comes during a turn."""
 
@@ -31,6 +32,15 @@ async def _new(call: Call) -> str:
     context = call.context
     context.turns.history.forget()
     return say("new", call.language)
+
+
+async def _rename(call: Call) -> str:
+    """Give the conversation a name, by which lists show it."""
+    state, title = call.context.state, " ".join(call.command.arguments.split())[:MAX_TITLE]
+    if not title:
+        return say("rename_usage", call.language)
+    state.row = replace(state.row, title=title)
+    return say("renamed", call.language, title=title)
 
 
 async def _stop(call: Call) -> str:
@@ -244,6 +254,7 @@ FEATURE = Feature(
         own_command("start", _help, "viewer"),
         own_command("help", _help, "viewer"),
         own_command("new", _new),
+        own_command("rename", _rename),
         own_command("stop", _stop),
         own_command("mode", _mode),
         own_command("status", _status, "viewer"),
