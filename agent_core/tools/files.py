@@ -3,6 +3,7 @@
 import asyncio
 import os
 import stat
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -105,6 +106,9 @@ def read(wanted: ReadFileArguments, workspace: Path) -> str:
         if (kind := find_kind(wanted.path, head)) is not None:
             text = read_document(wanted.path, kind, file).encode() or NO_TEXT
             return _page(BytesIO(text), wanted, len(text))
+        if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and info.st_size <= SCAN:
+            text = (head + file.read()).decode("utf-16", "replace").encode()
+            return _page(BytesIO(text), wanted, len(text))
         if b"\0" in head or head.decode("utf-8", "replace").count("\ufffd") > len(head) // 10:
             what = next((what for magic, what in _MAGIC.items() if head.startswith(magic)), "data")
             return f"{wanted.path} is binary ({what}, {info.st_size:,} bytes) and not shown."
@@ -125,6 +129,7 @@ def _page(file: BinaryIO, wanted: ReadFileArguments, size: int) -> str:
         if number < wanted.offset:
             continue
         text = raw.decode("utf-8", "replace")
+        text = text.removeprefix("\ufeff") if number == 1 else text
         more = len(shown) == wanted.limit or used + len(text) > PAGE
         if more:
             break

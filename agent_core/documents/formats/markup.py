@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from lxml import etree, html
 
-_BLOCKS = frozenset(
-    ["p", "h", "h1", "h2", "h3", "h4", "h5", "h6", "li", "tr", "div", "table-row", "br", "title"]
-)
+from agent_core.documents.formats.tables import render_row
+
+_BLOCKS = frozenset(["p", "h", "h1", "h2", "h3", "h4", "h5", "h6", "li", "div", "br", "title"])
+_ROWS, _CELLS = frozenset(["tr", "table-row"]), frozenset(["td", "th", "table-cell"])
 _SILENT = frozenset(["script", "style", "head", "annotation", "tracked-changes"])
 
 
@@ -37,23 +38,71 @@ def parse_xml(data: bytes) -> etree._Element:
         raise ValueError(str(error)) from None
 
 
+class _Lines:
+    """The line that is being read, or the row of a table: its cells stand in one line, whatever
+    blocks they have."""
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+        self._cells: list[list[str]] = []
+        self._depth = 0
+
+    def add(self, words: str) -> None:
+        """More words of the line, or of the cell."""
+        if self._depth and self._cells:
+            self._cells[-1].append(words)
+        elif not self._depth:
+            self._words.append(words)
+
+    def begin_cell(self) -> None:
+        """A cell of a table begins; one of a table within a cell is part of that."""
+        if self._depth == 1:
+            self._cells.append([])
+        else:
+            self.add(" ")
+
+    def meet_row(self, *, begins: bool) -> Iterator[str]:
+        """A row begins or ends: what was read until then."""
+        if begins:
+            yield from self.end_block()
+            self._depth += 1
+            return
+        self._depth -= 1
+        if not self._depth:
+            text = render_row("".join(cell) for cell in self._cells)
+            self._cells = []
+            if text:
+                yield text
+
+    def end_block(self) -> Iterator[str]:
+        """A block begins or ends: the line is whole, but for that of a row."""
+        if self._depth:
+            self.add(" ")
+            return
+        if text := " ".join("".join(self._words).split()):
+            yield text
+        self._words = []
+
+
 def _read(root: etree._Element) -> Iterator[str]:
     """The text between the beginnings and ends of blocks."""
-    line: list[str] = []
+    lines = _Lines()
     silent = 0
     for event, element in etree.iterwalk(root, events=("start", "end")):
         name = etree.QName(element).localname if isinstance(element.tag, str) else ""
-        silent += (event == "start") - (event == "end") if name in _SILENT else 0
-        if name in _BLOCKS and line:
-            if text := " ".join("".join(line).split()):
-                yield text
-            line = []
-        if silent and event == "start":
+        begins = event == "start"
+        silent += begins - (not begins) if name in _SILENT else 0
+        if name in _ROWS:
+            yield from lines.meet_row(begins=begins)
+        elif name in _BLOCKS:
+            yield from lines.end_block()
+        if silent and begins:
             continue
-        said = element.text if event == "start" and name else element.tail
-        if said and not (silent and event == "start"):
-            line.append(said)
-        if event == "start" and name in ("tab", "s", "td", "th", "table-cell"):
-            line.append(" ")
-    if text := " ".join("".join(line).split()):
-        yield text
+        if begins and name in _CELLS:
+            lines.begin_cell()
+        elif begins and name in ("tab", "s"):
+            lines.add(" ")
+        said = element.text if begins and name else element.tail
+        if said:
+            lines.add(said)
+    yield from lines.end_block()

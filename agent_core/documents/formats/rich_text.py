@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from agent_core.documents.formats.tables import render_row
 from agent_core.documents.refusal import Refused
 
 
@@ -16,4 +17,5 @@ def read(file: BinaryIO) -> Iterator[str]:
         )
     except (ValueError, LookupError, IndexError, KeyError) as error:
         raise Refused("it is damaged.") from error
-    yield from text.splitlines()
+    for line in text.replace("\n|", "|").splitlines():
+        yield render_row(line[:-1].split("|")) if line.endswith("|") else line
