@@ -315,7 +315,8 @@ class ViewFold:
         return () if same else self._set("plan", view, final)
 
     def _plan_ended(self, state: Literal["done", "failed", "stopped"]) -> tuple[str, ...]:
-        view, course = finish_research(self._now("research"), state), self.course
+        research, course = self._now("research"), self.course
+        view = finish_research(research, state) if research is not None else None
         changed = self._set("research", view, True) if view is not None else ()
         return (*changed, *self._course(course and finish_plan(course, state), True))
 
