@@ -18,10 +18,15 @@ _SECRET_NAMES = (
 """Names for secrets that do not begin with a dot: no shell's wildcard stands for one that does."""
 _TELLING = re.compile(
     r"passw|passphrase|secret|token|api.?key|access.?key|\bkeys?\b|private|credential|akia|aws_"
-    r"|bearer|begin |(?-i:\bBEGIN\b)|ssh-|jwt|_url|\bdsn\b|export",
+    r"|bearer|begin |(?-i:\bBEGIN\b)|ssh-|jwt|_url|\bdsn\b|export"
+    r"|(?<![a-z])aws|postgres|mysql|mongodb|amqp|redis:|\bghp|github_pat|xox[abp]|hooks.slack"
+    r"|sk_(?:live|test)|authorization",
     re.IGNORECASE,
 )
 """Words for which somebody looks who wants a secret."""
+_TOLD = ("password", "passwd", "passphrase", "secret", "token", "credential", "bearer", "private")
+MIN_TOLD = 4
+"""Letters of a pattern that finds one of these words by a part of it."""
 _PLAIN = re.compile(r"(?:\.[*+?]?|[\w ,:;/#@\"'<>=!%&~()-]|\\[.()bsw\[\]$^*+?|/])*")
 """An expression in which each letter has to be there."""
 
@@ -76,10 +81,21 @@ def is_plain_search(pattern: str) -> bool:
     if len(pattern) > 200:
         return False
     parts = re.split(r"(?<!\\)\|", pattern.replace(r"\|", "|"))
-    return all(map(_has_letters, parts))
+    return all(map(_is_harmless, parts))
 
 
-def _has_letters(part: str) -> bool:
+def _is_harmless(part: str) -> bool:
     bare = part.removeprefix("^").removesuffix("$")
-    letters = re.sub(r"\\.", "", bare)
-    return bool(_PLAIN.fullmatch(bare)) and sum(char.isalnum() for char in letters) >= 3
+    count = sum(char.isalnum() for char in re.sub(r"\\.", "", bare))
+    if not _PLAIN.fullmatch(bare) or count < 3:
+        return False
+    return count < MIN_TOLD or not _finds_told(bare)
+
+
+def _finds_told(plain: str) -> bool:
+    """The expression finds a telling word by a part of it, as `oken` and `pass.*` do."""
+    try:
+        search = re.compile(plain, re.IGNORECASE).search
+    except re.error:  # grep takes a lone bracket for itself
+        search = re.compile(re.escape(plain), re.IGNORECASE).search
+    return any(map(search, _TOLD))
