@@ -21,7 +21,7 @@ from agent_core.messages import (
     text_of,
     user,
 )
-from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolChoice
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta, Restarted, ToolChoice
 from agent_core.orchestration.acting import act
 from agent_core.orchestration.brief import Brief, Hands, LoopResult
 from agent_core.orchestration.cut_answers import (
@@ -35,6 +35,7 @@ from agent_core.orchestration.fitting import ask_within, make_window
 from agent_core.orchestration.guarding import warn_of_answer
 from agent_core.orchestration.plan import Plan, title
 from agent_core.orchestration.side_calls import strip_calls
+from agent_core.orchestration.written_calls import read_written_calls
 from agent_core.scope import Scope
 from agent_core.skills.built_in.task_planning import PLANNERS, read_steps
 from agent_core.skills.direct import make_reply
@@ -196,7 +197,11 @@ async def think(
             words = hands.hides().with_shapes() if hands.hides is not None else NOTHING
             answer = ReplyRedactor(words, on_delta, guard)
             reply = await answer.whole(await hands.complete(brief.model, request, answer.add))
-        return replace(unwrap_calls(legible(drop_cut_call(reply))), prefix=prefix)
+        reply = drop_cut_call(reply)
+        read = reply if last else read_written_calls(reply, brief.tools, len(messages))
+        if read is not reply:
+            on_delta(Restarted())  # what was shown as words is a call
+        return replace(unwrap_calls(legible(read)), prefix=prefix)
 
     reply = await scope.model(call, limit=brief.limit, ends=is_whole, apart=last)
     if reply.flagged and reply.finish != "refused":

@@ -141,3 +141,16 @@ async def test_ollama_is_asked_to_hold_more(rig: Rig) -> None:
     assert "what stands in the file" in str(bodies[-1]["messages"])
     assert "First." in str(bodies[-1]["messages"]) and len(shown(bodies[-1])) > 7
     assert not any("OLLAMA_CONTEXT_LENGTH" in text for text in rig.said())
+
+
+async def test_a_call_that_is_written_as_text_is_made(rig: Rig) -> None:
+    await rig.start()
+    rig.workspace().mkdir(parents=True)
+    (rig.workspace() / "note.txt").write_text("what stands in the file")
+    call = json.dumps({"name": "read_file", "arguments": {"path": "note.txt"}})
+    rig.model.script(Say(f"```json\n{call}\n```"), Say("It is read."))
+    rig.telegram.say(PERSON, "read it")
+    await rig.shows("It is read.")
+    await rig.quiet()
+    assert rig.seen(role="tool") == ["what stands in the file"]
+    assert not any("arguments" in text for text in rig.said())
