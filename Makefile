@@ -38,6 +38,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.parked
 	$(BIN)/python -m benchmarks.replay
 	$(BIN)/python -m benchmarks.agent
+	$(BIN)/python -m benchmarks.faults
 	$(BIN)/python -m benchmarks.importing
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.acks

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SMALL = ("parked 4 8 2", "replay 1", "jobs 5 0.1 1", "importing 1")
+SMALL = ("parked 4 8 2", "replay 1", "jobs 5 0.1 1", "importing 1", "faults 30")
 
 
 @pytest.mark.pick("benchmarks")
