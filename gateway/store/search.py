@@ -91,7 +91,7 @@ def visible_text(view: View) -> str:
             return f"{view.title} {view.text}"
         case Activity():
             lines = (f"{line.tool} {line.summary} {line.output}" for line in view.lines)
-            return " ".join((view.words, *lines))
+            return " ".join((view.words, *lines, view.note))
         case ApprovalCard():
             asked = (f"{one.tool} {one.arguments} {one.reason}" for one in view.proposals)
             return " ".join((*asked, view.outcome))
