@@ -38,7 +38,7 @@ class ReadPage(BaseModel):
 
     url: str = Field(min_length=1)
     offset: int = Field(default=0, ge=0, description="First character.")
-    about: str = Field(default="", description="Give only this of a long page.")
+    about: str = Field(default="", description="Only this of a long page.")
 
 
 def web_of(settings: WebSettings) -> Web:
@@ -61,7 +61,7 @@ def _search_tool(web: Web) -> Tool:
 
     return Tool(
         name="web_search",
-        description="Search the web; read_page reads what matters.",
+        description="Search the web, for read_page.",
         arguments=WebSearchArguments,
         repetition="pure",
         access="network",
