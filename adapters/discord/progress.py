@@ -9,6 +9,7 @@ from adapters.discord.markdown import LIMIT, code, fence, is_visible, one_line, 
 from adapters.text import utf16
 from adapters.words import LINE_WORDS
 from gateway.texts import say
+from gateway.texts.call_lines import head_line
 from gateway.texts.signs import visible
 from gateway.views import (
     ENDED,
@@ -87,7 +88,8 @@ def _wordy(given: Sequence[Button]) -> list[str]:
 
 def _line(line: ToolLine, language: str, *, shown: bool) -> str:
     summary = code(_clip(_line_of(line.summary), SUMMARY, language))
-    pieces = [f"-# {LINE_MARKS[line.state]} {plain(_line_of(line.tool)[:SUMMARY])}", summary]
+    head = head_line(line.tool, line.summary, language)
+    pieces = [f"-# {LINE_MARKS[line.state]} {plain(_line_of(head)[:SUMMARY])}", summary]
     if key := LINE_WORDS.get(line.state):
         pieces.append(f"({say(key, language)})")
     output = fence(_clip(line.output.strip(), OUTPUT, language)) if shown else ""

@@ -32,6 +32,7 @@ from adapters.slack.live.chunks import (
 from adapters.slack.markup import bare, clip
 from adapters.words import LINE_WORDS
 from gateway.texts import say
+from gateway.texts.call_lines import head_line
 from gateway.views import (
     ENDED,
     LINE_MARKS,
@@ -105,9 +106,10 @@ def _outputs(lines: Sequence[ToolLine], language: str) -> list[str]:
 
 
 def _title(line: ToolLine, language: str) -> str:
+    head = head_line(line.tool, line.summary, language)
     word = LINE_WORDS.get(line.state)
     end = f" ({say(word, language)})" if word else ""
-    words = f"{bare(line.tool)} {clip(bare(line.summary), SUMMARY)}".strip()
+    words = f"{bare(head)} {clip(bare(line.summary), SUMMARY)}".strip()
     return clip(words, LINE - len(end)) + end
 
 

@@ -24,6 +24,7 @@ from adapters.telegram.entities import LIMIT, Marked, join_texts, one_markdown, 
 from adapters.telegram.payloads import keyboard, messages, rich_message
 from adapters.words import LINE_WORDS
 from gateway.texts import say
+from gateway.texts.call_lines import head_line
 from gateway.views import (
     ENDED,
     LINE_MARKS,
@@ -95,7 +96,8 @@ def _activity_text(view: Activity) -> Marked:
 
 def _line(line: ToolLine, language: str, *, shown: bool) -> Marked:
     summary = style_text(clip(" ".join(line.summary.split()), SUMMARY, language), "code")
-    marked = Marked(f"{LINE_MARKS[line.state]} {line.tool[:SUMMARY]}")
+    head = head_line(line.tool, summary.text, language)
+    marked = Marked(f"{LINE_MARKS[line.state]} {head[:SUMMARY]}")
     if summary.text:
         marked = marked + " " + summary
     if word := LINE_WORDS.get(line.state):
@@ -130,8 +132,9 @@ def _line_text(line: ToolLine, language: str) -> RichText:
     """As `_line`, with shorter words: a hundred of them fit into a message."""
     summary = clip(" ".join(line.summary.split()), SUMMARY // 2, language)
     word = LINE_WORDS.get(line.state)
+    head = head_line(line.tool, summary, language)
     return (
-        f"{LINE_MARKS[line.state]} {line.tool[:SUMMARY]}",
+        f"{LINE_MARKS[line.state]} {head[:SUMMARY]}",
         *((" ", code(summary)) if summary else ()),
         *((f" ({say(word, language)})",) if word else ()),
     )

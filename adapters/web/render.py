@@ -24,6 +24,7 @@ from gateway.command_texts import (
 )
 from gateway.moment_texts import drop_moments
 from gateway.ports import Shown
+from gateway.texts.call_lines import head_line
 from gateway.texts.signs import visible
 from gateway.views import (
     Activity,
@@ -96,7 +97,13 @@ def _fold(view: View) -> DecidedLine | None:
 
 
 def _unhidden(view: View) -> View:
-    """An approval's words with their hidden characters shown; the arguments as they are."""
+    """An approval's words with their hidden characters shown; the arguments as they are. Tools of
+    lines by the names that people give them."""
+    if isinstance(view, Activity):
+        lines = (
+            replace(one, tool=head_line(one.tool, one.summary, view.language)) for one in view.lines
+        )
+        return replace(view, lines=tuple(lines))
     if not isinstance(view, ApprovalCard):
         return view
     proposals = tuple(

@@ -12,6 +12,8 @@ from agent_core.phrases import Phrase
 from agent_core.questions import Coverage, Lasting, Offer, Proposal, Risk, list_choices
 from gateway.delivery.phrasing import say_phrase
 from gateway.texts import Key, say
+from gateway.texts.tool_names import name_tool
+from gateway.texts.tools import TOOL_NAMES
 
 MAX_BESIDE = 100
 """Characters of a command that a card says again where it says what an answer covers."""
@@ -70,7 +72,7 @@ def describe_coverage(tool: str, covers: Coverage, language: str) -> str:
         return say_phrase(covers.phrase, language)
     if covers.risk is not None:
         risk = say(RISKS[covers.risk], language)
-        return say("grant_risk", language, tool=tool, risk=risk)
+        return say("grant_risk", language, tool=name_tool(tool, language), risk=risk)
     call = say("covers_call", language, call=_describe_call(tool, covers.words, language))
     return _describe_extent(call, covers, language)
 
@@ -88,10 +90,12 @@ def _describe_extent(call: str, covers: Coverage, language: str) -> str:
 
 def _describe_call(tool: str, words: str, language: str) -> str:
     """A command as it is; arguments by name, each as JSON writes it, without those not given."""
+    name = name_tool(tool, language)
     try:
         given = msgspec.json.decode(words, type=dict[str, msgspec.Raw])
     except msgspec.DecodeError:
-        return f"{tool} {words}"
+        runs_commands = TOOL_NAMES.get(tool) == "tool_run_command"
+        return words if runs_commands else f"{name} {words}"
     named = ((name, bytes(value).decode()) for name, value in given.items())
     told = ", ".join(f"{name} {value}" for name, value in named if value != "null")
-    return say("covers_given", language, tool=tool, given=told) if told else tool
+    return say("covers_given", language, tool=name, given=told) if told else name

@@ -23,6 +23,11 @@ def summarize_call(tool: str, arguments: str, language: str = "") -> str:
     return f"{title}: {isolate(shown)}" if shown else title
 
 
+def head_line(tool: str, summary: str, language: str = "") -> str:
+    """What a line of activity begins with, before its summary: the tool by people's name."""
+    return f"{visible(name_tool(tool, language))}{':' if summary.strip() else ''}"
+
+
 def read_arguments(arguments: str) -> dict[str, object] | None:
     """The arguments by name; None if they are no object, or name one twice, somewhere."""
     try:

@@ -52,6 +52,7 @@ GERMAN: dict[ReasonKey, str] = {
     "why_lent": "Der Befehl bekommt ein Geheimnis: {names}.",
     "why_hosts": "Er will {hosts} erreichen, was die Sandbox geschlossen hält.",
     "why_unsaved": "Was er ändert, ließe sich nicht zurücknehmen: {why}",
+    "changed_since": "Was dabei laufen kann, wurde nach der Freigabe geändert: So ist es jetzt.",
     "data_leaves": "Daten können zu {hosts} gelangen.",
     "covers_hosts": "Befehle erreichen {hosts}",
     "why_looks": "Es sieht nur nach.",

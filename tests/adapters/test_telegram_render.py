@@ -108,7 +108,9 @@ def test_activity() -> None:
         ToolLine(call_id="3", tool="pay", summary="5", state="denied"),
     )
     (payload,) = shown(Activity(lines=lines, words="Looking **there**."))
-    assert payload["text"] == ("Looking there.\n☑ search q x\none\ntwo\n◐ shell\n✕ pay 5 (denied)")
+    assert payload["text"] == (
+        "Looking there.\n☑ search: q x\none\ntwo\n◐ shell\n✕ pay: 5 (denied)"
+    )
     assert entities(payload) == [
         ("bold", "there"),
         ("code", "q x"),

@@ -137,9 +137,9 @@ def test_outputs_are_folded_details_in_a_rich_message() -> None:
     assert bare([words]) == "Looking there."
     assert search["type"] == "details"
     assert "is_open" not in search
-    assert search["summary"] == ["☑ search", " ", {"type": "code", "text": "q x"}]
+    assert search["summary"] == ["☑ search:", " ", {"type": "code", "text": "q x"}]
     assert search["blocks"] == [{"type": "pre", "text": "one\ntwo"}]
-    assert bare([shell, pay]) == "◐ shell ls\n✕ pay (denied)"
+    assert bare([shell, pay]) == "◐ shell: ls\n✕ pay (denied)"
 
 
 def test_a_long_rich_activity_drops_old_outputs_then_old_lines() -> None:

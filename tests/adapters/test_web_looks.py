@@ -148,8 +148,8 @@ async def test_on_a_german_phone_words_stay_whole(tmp_path: Path) -> None:
             ".map((one) => [one.textContent, one.offsetHeight >= 44])"
         )
         assert await page.js(lines) == [
-            ["☑web_search weather Berlin Oslo", True],
-            ["✕read_page example.org/weather (fehlgeschlagen)", True],
+            ["☑Im Netz suchen: weather Berlin Oslo", True],
+            ["✕Eine Seite lesen: example.org/weather (fehlgeschlagen)", True],
         ]
         before = "getComputedStyle(document.querySelector('a.image'), '::before').content"
         assert await page.js(before) == '"Bild: "'

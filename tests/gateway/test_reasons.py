@@ -145,21 +145,21 @@ def test_a_preview_is_shown_as_it_will_be_written() -> None:
 @pytest.mark.parametrize(
     ("tool", "covers", "english", "german"),
     [
-        ("run_command", Coverage(words="ls -la"), "exactly run_command ls -la",
-         "genau run_command ls -la"),
+        ("run_command", Coverage(words="ls -la"), "exactly ls -la",
+         "genau ls -la"),
         (
             "delete_file", Coverage(words='{"path":"a.txt","line":null,"n":3}'),
             'exactly delete_file with path "a.txt", n 3', 'genau delete_file mit path "a.txt", n 3',
         ),
         (
             "run_command", Coverage(words="./a.sh", background=True, bound=True),
-            "exactly run_command ./a.sh, in the background, while the files that it may run stay as they are",
-            "genau run_command ./a.sh, im Hintergrund, solange die Dateien, die dabei laufen können, "
+            "exactly ./a.sh, in the background, while the files that it may run stay as they are",
+            "genau ./a.sh, im Hintergrund, solange die Dateien, die dabei laufen können, "
             "gleich bleiben",
         ),
         ("run_command", Coverage(words="echo a · in the background"),
-         "exactly run_command echo a · in the background",
-         "genau run_command echo a · in the background"),
+         "exactly echo a · in the background",
+         "genau echo a · in the background"),
         ("find", Coverage(phrase=phrase("covers_search")), "any search of the web",
          "jede Suche im Netz"),
         ("look", Coverage(phrase=phrase("covers_pages", place="a.org")), "pages of a.org",
@@ -223,12 +223,12 @@ def test_a_question_stored_before_lines_were_is_read() -> None:
 
 def test_a_rule_is_told_by_its_value_and_an_older_one_as_it_was_stored() -> None:
     old = msgspec.json.decode(b'{"tool":"run_command","pattern":"= ls","person":"p"}', type=Rule)
-    assert allows(old, "de") == "run_command: = ls"
+    assert allows(old, "de") == "Einen Befehl ausführen: = ls"
     now = msgspec.structs.replace(old, covers=Coverage(words="ls"))
-    assert allows(now, "de") == "genau run_command ls"
+    assert allows(now, "de") == "genau ls"
     search = Coverage(phrase=phrase("covers_search"))
     assert allows(msgspec.structs.replace(old, covers=search), "en") == (
-        "run_command: any search of the web"
+        "Run a command: any search of the web"
     )
 
 

@@ -20,7 +20,7 @@ async def test_the_demo_shows_a_plan_a_tool_call_and_an_approval(
         await page.open(OPENAI_API_KEY="", PRO_MODEL="", PERMISSION_ASK_ALL="on")
         try:
             await page.say("Show me a plan, please")
-            for tool in ("task_planning", "List files", "Write a file", "Read a file"):
+            for tool in ("Plan", "List files", "Write a file", "Read a file"):
                 await page.card(tool)
                 await page.press("Approve once")
             await page.shows("The plan is at its end.")

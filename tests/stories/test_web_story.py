@@ -142,7 +142,7 @@ async def test_a_day_at_the_page(tmp_path: Path) -> None:
         )
         await tab.write("Write a file")
         await tab.shows("#log article.reply", "Written")
-        assert await tab.texts(".line b") == ["write_file", "list_files"]
+        assert await tab.texts(".line b") == ["Write a file:", "List files"]
         assert await tab.texts(".line .mark-of") == ["☑", "☑"]
         # an approval, with a reason for the denial
         command = json.dumps({"command": "echo ran > ran.txt"})

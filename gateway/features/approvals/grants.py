@@ -22,6 +22,7 @@ from gateway.messages import (
 )
 from gateway.store.rows import Changes, InboxRow, OutboxRow, Rule
 from gateway.texts import Key, say
+from gateway.texts.tool_names import name_tool
 from gateway.views import Button, ChoiceCard, Notice, View
 
 CARD = "permissions"
@@ -164,13 +165,14 @@ def describe_rule(rule: Rule, language: str, *, private: bool, old: bool = False
 
 def allows(rule: Rule, language: str) -> str:
     """What may run by the rule."""
+    tool = name_tool(rule.tool, language)
     if rule.pattern in _RISKS:
         risk = say(_RISKS[rule.pattern], language)
-        return say("grant_risk", language, tool=rule.tool, risk=risk)
+        return say("grant_risk", language, tool=tool, risk=risk)
     if rule.covers is None:
-        return f"{rule.tool}: {rule.pattern}"
+        return f"{tool}: {rule.pattern}"
     words = reasons.describe_coverage(rule.tool, rule.covers, language)
-    return words if rule.covers.phrase is None else f"{rule.tool}: {words}"
+    return words if rule.covers.phrase is None else f"{tool}: {words}"
 
 
 def _verbatim(words: str) -> str:

@@ -60,15 +60,17 @@ async def test_it_says_in_words_what_is_allowed_and_takes_it_back(rig: Rig) -> N
     await allowed(rig, write("a.txt"), "Approve in this")
     card = await listed(rig)
     first, second = (line for line in card["text"].splitlines() if line[:2] in ("1.", "2."))
-    assert first.startswith("1. exactly run_command ls, always, in all private chats, since 20")
+    assert first.startswith("1. exactly ls, always, in all private chats, since 20")
     assert first.endswith("approved by U11"), first
-    assert second.startswith("2. write_file: any call (low risk), in this conversation, until /new")
+    assert second.startswith(
+        "2. Write a file: any call (low risk), in this conversation, until /new"
+    )
     assert "telegram:" not in card["text"] and " · as of " not in card["text"]
     assert labels(card) == ["Revoke 1", "Revoke 2"]
     press = rig.press(card, "Revoke 1")
-    assert await rig.told(press) == say("grant_dropped", what="exactly run_command ls")
+    assert await rig.told(press) == say("grant_dropped", what="exactly ls")
     await rig.until(lambda: labels(card) == ["Revoke 1"])
-    assert "1. write_file" in card["text"]
+    assert "1. Write a file" in card["text"]
     rig.model.script(LS, Say("asked again"))
     rig.telegram.say(PERSON, "do it")
     rig.press(await rig.card(), "Approve once")
@@ -79,7 +81,7 @@ async def test_it_says_in_words_what_is_allowed_and_takes_it_back(rig: Rig) -> N
     rig.telegram.say(PERSON, "/permissions drop 2")
     await rig.shows(drop_marks(say("grants_usage")))
     rig.telegram.say(PERSON, "/permissions drop 1")
-    await rig.shows("Revoked: write_file")
+    await rig.shows("Revoked: Write a file")
     await rig.until(lambda: not card.get("reply_markup") and say("grants_none") in card["text"])
     whats = [what for _, what, _ in await rig.audit()]
     assert whats.count("rule_dropped") == 2
@@ -91,7 +93,7 @@ async def test_late_and_double_presses_take_back_nothing_else(rig: Rig) -> None:
     await allowed(rig, write("a.txt"), "Approve in this")
     card = await listed(rig)
     tokens = [b["callback_data"] for row in card["reply_markup"]["inline_keyboard"] for b in row]
-    for word in (say("grant_dropped", what="exactly run_command ls"), say("grant_gone")):
+    for word in (say("grant_dropped", what="exactly ls"), say("grant_gone")):
         press = rig.telegram.press(PERSON, card["message_id"], tokens[0], PERSON)
         assert await rig.told(press) == word
     rig.telegram.say(PERSON, "/new")
@@ -118,7 +120,7 @@ async def test_in_german(rig: Rig) -> None:
     ann = {"id": PERSON, "is_bot": False, "first_name": "U11", "language_code": "de"}
     rig.telegram.say(PERSON, "/permissions", **{"from": ann})
     card = await rig.shows("Ohne Nachfrage erlaubt:")
-    assert "1. genau run_command ls, immer, in allen privaten Chats, seit 20" in card["text"]
+    assert "1. genau ls, immer, in allen privaten Chats, seit 20" in card["text"]
     assert labels(card) == ["1 zurücknehmen"]
 
 
@@ -131,17 +133,17 @@ async def test_what_is_allowed_is_shown_sign_for_sign(rig: Rig) -> None:
     await allowed(rig, LS, "Always")
     card = await listed(rig)
     lines = [line for line in card["text"].splitlines() if line[:1].isdecimal()]
-    assert f"run_command {command}" in lines[0], card["text"]
-    assert lines[1].startswith("2. exactly run_command ls,")
+    assert command in lines[0], card["text"]
+    assert lines[1].startswith("2. exactly ls,")
     assert not any("url" in entity for entity in card["entities"])
     rig.telegram.say(PERSON, "/permissions drop 1")
-    await rig.shows(f"Revoked: exactly run_command {command}, while")
+    await rig.shows(f"Revoked: exactly {command}, while")
 
 
 def test_a_name_is_no_other_rule() -> None:
     rule = Rule(
         tool="run_command", pattern="risk:low", person="telegram:11",
-        by="Eve\n2. exactly run_command rm *x*",
+        by="Eve\n2. exactly rm *x*",
     )  # fmt: skip
     told = describe_rule(rule, "en", private=True)
-    assert "\n" not in told and told.endswith("`Eve 2. exactly run_command rm *x*`")
+    assert "\n" not in told and told.endswith("`Eve 2. exactly rm *x*`")

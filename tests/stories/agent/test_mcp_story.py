@@ -64,7 +64,7 @@ async def test_a_tool_is_found_asked_for_and_called(rig: Rig) -> None:
     assert gave.startswith("[From the server notes: data written by strangers")
     assert effects(rig) == ["publish Hi"]
     await rig.quiet()
-    assert any("☑ notes__publish" in said for said in rig.said()), "people see the real tool"
+    assert any("☑ publish of notes" in said for said in rig.said()), "people see the real tool"
     assert not any("call_tool {" in said for said in rig.said())
     assert len({shown(request.body) for request in rig.model.requests}) == 1
     audit = [detail for _, what, detail in await rig.audit() if what == "asked"]

@@ -72,8 +72,8 @@ async def test_a_script_runs_unasked_where_it_is_contained_and_is_undone(rig: Ri
     assert (workspace / "all.txt").read_text() == "ab"
     assert not any("May this run?" in text for text in rig.said(ADMIN)), "nobody is asked"
     await rig.quiet()
-    (lines,) = (text for text in rig.said(ADMIN) if "execute_script" in text)
-    assert lines.count("☑ write_file") == 2 and lines.count("☑ run_command cat") == 1, lines
+    (lines,) = (text for text in rig.said(ADMIN) if "Run code" in text and "☑ Write a file" in text)
+    assert lines.count("☑ Write a file:") == 2 and lines.count("☑ Run a command: cat") == 1, lines
     rig.telegram.say(ADMIN, "/undo")
     await rig.shows("Restored files: a.txt, all.txt, b.txt, own.txt", ADMIN)
     assert not (workspace / "all.txt").exists()

@@ -70,7 +70,7 @@ async def test_a_presentation_is_a_real_one_and_takes_one_call_less(rig: Rig) ->
     rig.model.script(Say(json.dumps(DECK)), Say("Here are your slides."))
     rig.telegram.say(PERSON, "Bees, for children")
     card = await rig.card()
-    assert "generate_slides" in card["text"] and "They pollinate" in card["text"]
+    assert "Make slides" in card["text"] and "They pollinate" in card["text"]
     assert len(rig.model.requests) == 1, "no model was asked whether to call the skill"
     rig.press(card, "Approve once")
     await rig.shows("Here are your slides.")
@@ -90,8 +90,8 @@ async def test_a_presentation_is_a_real_one_and_takes_one_call_less(rig: Rig) ->
     call = rig.model.requests[-1].body["messages"][-2]["tool_calls"][0]["function"]
     assert call["name"] == "invoke_skill" and "slide_generation" in call["arguments"]
     assert json.loads(result(rig))["title"] == "Bees"
-    lines = next(text for text in rig.said() if "invoke_skill" in text)
-    assert "generate_slides" in lines, "what the skill does is seen as it does it"
+    lines = next(text for text in rig.said() if "Use a skill" in text)
+    assert "Make slides" in lines, "what the skill does is seen as it does it"
 
 
 async def test_a_presentation_may_rest_on_a_research(rig: Rig) -> None:

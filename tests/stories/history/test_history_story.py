@@ -51,7 +51,7 @@ async def test_undo_takes_the_turn_and_its_files_back_step_by_step(rig: Rig) -> 
     assert not (rig.workspace() / "b.txt").exists()
     await rig.quiet()
     assert "changed" in rig.said(), "what people saw stays"
-    await ask(rig, "what is there?", "a file")
+    await ask(rig, "what is there?", "one is there")
     assert users(rig) == ["hello", "make it", "what is there?"]
     rig.telegram.say(PERSON, "/undo")
     await rig.telegram.wait(lambda: len(undone(rig)) == 2)

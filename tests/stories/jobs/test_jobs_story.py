@@ -117,7 +117,7 @@ async def test_fires_reports_and_is_talked_about(rig: Rig, clock: Shifted) -> No
     assert run.text == "Two incidents are open."
     asked = rig.seen(1 + 1, role="user")[-1]
     assert "List the open incidents." in asked and "[SILENT]" in asked
-    assert not [one for one in rig.said() if "list_files" in one], "nothing on its way"
+    assert not [one for one in rig.said() if "List files" in one], "nothing on its way"
     rig.telegram.say(PERSON, "which one is older?")
     await rig.shows("The second is older.")
     assert any("Two incidents are open." in said for said in rig.seen(role="assistant"))

@@ -45,8 +45,8 @@ async def test_with_debug_the_phases_stand_among_the_tool_lines(rig: Rig) -> Non
     await rig.shows("All is done.")
     await rig.quiet()
     told = next(text for text in rig.said() if "gather" in text)
-    assert "gather 0 messages" in told and "plan planned" in told
-    assert told.count("verify") == 3 and "verify compare: done, 2 messages, stop" in told
+    assert "gather: 0 messages" in told and "plan: planned" in told
+    assert told.count("verify") == 3 and "verify: compare: done, 2 messages, stop" in told
 
 
 async def test_what_is_asked_begins_with_what_was_asked_before(rig: Rig) -> None:

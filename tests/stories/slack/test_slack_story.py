@@ -79,7 +79,7 @@ async def test_an_approval_by_button_and_a_strangers_press(rig: SlackRig, transp
     await rig.start()
     said, _ = rig.slack.mention(DEV, "write it")
     card = await rig.asks(DEV)
-    assert "write_file" in shown(card) and "a.txt" in shown(card) and "Ann" in shown(card)
+    assert "Write a file" in shown(card) and "a.txt" in shown(card) and "Ann" in shown(card)
     assert labels(card)[0] == "Approve once" and labels(card)[-1] == "Deny with reason"
     rig.slack.press(card, "Approve once", "U0EVE")
     await rig.slack.wait(lambda: rig.slack.ephemeral)

@@ -240,7 +240,7 @@ async def restart_in_a_tool(s: Surface) -> None:
     await s.press("Approve once")
     await s.rig.until(lambda: any(map(Path.read_text, s.rig.home.glob("workspaces/*/effects.txt"))))
     (workspace,) = s.rig.home.glob("workspaces/*")
-    await s.shows("◐ run_command")
+    await s.shows("◐ Run a command")
     await s.shows("Approved once by")
     s.look("while it runs")
     await s.rest("in the tool", busy=True)

@@ -59,7 +59,7 @@ async def flooded(rig: Rig, seconds: float, in_groups: float) -> None:
         texts = [message["text"] for message in rig.telegram.chats[chat]]
         answers = [text for text in texts if "end-of-" in text]
         assert len(answers) == count, "each answer once"
-        assert sum("list_files" in text for text in texts) == count
+        assert sum("List files" in text for text in texts) == count
         assert not any("◐" in text for text in texts), "final states are delivered"
     assert limits.early == [], "no call while limited"
     assert limits.refused > 0, "the limits were met"

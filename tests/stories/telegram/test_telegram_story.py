@@ -72,7 +72,7 @@ async def test_tools_are_seen_at_work(rig: Rig) -> None:
     await rig.quiet()
     activity, reply = rig.telegram.chats[ADMIN]
     assert reply["text"] == "All is there."
-    for tool in ("write_file a.txt", "list_files", "read_file a.txt"):
+    for tool in ("Write a file: a.txt", "List files", "Read a file: a.txt"):
         assert f"☑ {tool}" in activity["text"]
     assert "hello" in activity["text"], "what the tool gave is shown"
     assert (rig.workspace(ADMIN) / "a.txt").read_text() == "hello"
@@ -89,7 +89,7 @@ async def test_an_older_server_shows_the_same_in_plain_messages(rig: Rig) -> Non
     await rig.shows("1 | 2", ADMIN)
     await rig.quiet()
     activity, *_ = rig.telegram.chats[ADMIN]
-    assert "☑ write_file a.txt" in activity["text"]
+    assert "☑ Write a file: a.txt" in activity["text"]
     assert any(e["type"] == "expandable_blockquote" for e in activity["entities"])
     assert len(rig.telegram.chats[ADMIN]) == 3
     assert len(rig.telegram.made("sendRichMessage")) == 1, "it is asked once"
@@ -136,7 +136,7 @@ async def test_approved_once_and_asked_again(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "write it")
     card = await rig.card()
-    assert "write_file" in card["text"] and "a.txt" in card["text"] and "low risk" in card["text"]
+    assert "Write a file" in card["text"] and "a.txt" in card["text"] and "low risk" in card["text"]
     assert f"U{PERSON}" in card["text"]
     assert labels(card) == [
         "Approve once", "Approve in this conversation", "Always approve", "Deny",
@@ -170,7 +170,7 @@ async def test_denied_by_button_and_by_command_with_a_reason(rig: Rig) -> None:
     assert "the 2 of them need another name" in rig.seen(role="tool")[-1]
     assert "the 2 of them need another name" in second["text"] and not rig.cards()
     assert list(rig.workspace().glob("*.txt")) == []
-    activity = [text for text in rig.said() if "write_file" in text and "(denied)" in text]
+    activity = [text for text in rig.said() if "Write a file" in text and "(denied)" in text]
     assert len(activity) == 2
 
 
@@ -205,7 +205,7 @@ async def test_always_covers_exactly_that_command(
     await rig.start(SANDBOX_PROVIDER="auto")
     rig.telegram.say(PERSON, "one")
     card = await rig.card()
-    assert "“Always” covers: exactly run_command ls" in card["text"]
+    assert "“Always” covers: exactly ls" in card["text"]
     rig.press(card, "Always approve")
     await rig.shows("first")
     rig.telegram.say(PERSON, "two")
@@ -223,7 +223,7 @@ async def test_always_covers_exactly_that_command(
     await rig.shows("fourth")
     assert rig.cards() == []
     rig.telegram.say(PERSON, "/permissions")
-    await rig.shows("1. exactly run_command ls, always, in all private chats, since ")
+    await rig.shows("1. exactly ls, always, in all private chats, since ")
 
 
 async def test_the_calls_of_one_batch_share_a_card(rig: Rig) -> None:
@@ -465,7 +465,7 @@ async def test_stop_while_a_tool_runs(rig: Rig) -> None:
     await rig.shows("Stopped.")
     await rig.quiet()
     await rig.until(lambda: not alive(int(pid.read_text())))
-    assert any("✕ run_command" in text and "(stopped)" in text for text in rig.said())
+    assert any("✕ Run a command" in text and "(stopped)" in text for text in rig.said())
     rig.telegram.say(PERSON, "what happened?")
     await rig.shows("ack what happened?")
     (result,) = rig.seen(role="tool")

@@ -220,7 +220,7 @@ async def test_arguments_that_are_no_json_and_unknown_tools_are_told_to_the_mode
     bad, unknown, unfit = rig.seen(role="tool")
     assert "not valid JSON" in bad and "no tool 'fly_to_the_moon'" in unknown
     assert "do not fit" in unfit and "Schema" in unfit
-    assert rig.cards() == [] and any("✕ write_file" in text for text in rig.said())
+    assert rig.cards() == [] and any("✕ Write a file" in text for text in rig.said())
 
 
 PROBLEMS = {
@@ -579,4 +579,4 @@ async def test_a_tool_that_fails_is_told_to_the_model(rig: Rig) -> None:
     await rig.quiet()
     (told,) = rig.seen(role="tool")
     assert told and "Traceback" not in told
-    assert any("✕ write_file" in text for text in rig.said(ADMIN))
+    assert any("✕ Write a file" in text for text in rig.said(ADMIN))
