@@ -233,6 +233,12 @@ class Scope:
                 holder.drop(token)
         return await self._finish(key, call, made, outcome)
 
+    def has_begun(self, call: ToolCall) -> bool:
+        """The call of this scope was begun, or is done, by the records."""
+        key, journal = self._path + call.id, self._turn.journal
+        started = journal.find(f"{key}#start", ToolStarted)
+        return started is not None or journal.find(key, ToolFinished) is not None
+
     def settle(
         self, call: ToolCall, content: str | ToolOutput, outcome: Outcome = "failed"
     ) -> ToolResult:

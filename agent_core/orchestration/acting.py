@@ -30,13 +30,15 @@ from agent_core.text import clean, clean_json
 from agent_core.tools import planning
 from agent_core.tools.contract import Caller, InnerCall, Tool, ToolContext
 from agent_core.tools.finding.mcp_tools import look_up
-from agent_core.tools.toolbox import Prepared, UnfitCall, bind_digest, run
+from agent_core.tools.toolbox import Prepared, UnfitCall, bind_digest, is_bound, run
 from agent_core.tools.turn.tool import TurnCallable, TurnTool
 
 ASKED_NOW = (
     "Not run: what it may run, or what is allowed here, changed since it was judged. Call it again "
     "if it is still wanted; then the person is asked."
 )
+MAX_CARDS = 3
+"""Cards that one call gets, where what it may run changes after each approval."""
 CALLER_GONE = "Not run: the script that asked for it has ended."
 
 
@@ -175,34 +177,86 @@ class _Worker:
         return {item.call.id: result}
 
     async def after_approval(self, items: list[Prepared], scope: Scope) -> dict[str, ToolResult]:
-        """The calls of a batch that need a person, on one card."""
-        caller = self._caller
-        if caller is not None:
-            caller.pause()
-        answer = await scope.ask(Approval(proposals=tuple(map(self._proposal, items))))
-        if caller is not None:
-            caller.resume()  # not where the turn parks: nobody has answered then
-        if answer.allowed and caller is not None and caller.gone:
-            return {item.call.id: scope.settle(item.call, CALLER_GONE) for item in items}
-        if answer.allowed:
-            branches = {
-                f"call-{item.call.id}": partial(
-                    self._run_approved, item, self._verdicts[item.call.id].digest
-                )
-                for item in items
-            }
-            if self.apart:
-                done = {name: await run(scope.child(name)) for name, run in branches.items()}
-            else:
-                done = await scope.parallel(branches)
-            return {item.call.id: done[f"call-{item.call.id}"] for item in items}
-        return {
-            item.call.id: scope.settle(item.call, _describe_denial(answer), "denied")
-            for item in items
-        }
+        """The calls of a batch that need a person, on one card. Those that meanwhile are not what
+        was approved get a new card, a few times."""
+        done: dict[str, ToolResult] = {}
+        for n in range(MAX_CARDS):
+            level = scope.child(f"again-{n}") if n else scope
+            asked = [item for item in items if self._verdicts[item.call.id].ruling == "ask"]
+            for item in items:
+                if item not in asked:  # judged again, and not to be asked about any more
+                    done |= await self.one(item, level.child(f"call-{item.call.id}"))
+            answer = await self._ask_person(level, asked) if asked else None
+            if answer is None:
+                return done
+            gone = self._caller is not None and self._caller.gone
+            if not answer.allowed or gone:
+                why = CALLER_GONE if answer.allowed else _describe_denial(answer)
+                outcome: Outcome = "failed" if answer.allowed else "denied"
+                return done | {
+                    item.call.id: level.settle(item.call, why, outcome) for item in asked
+                }
+            ran = await self._run_all(level, asked, last=n == MAX_CARDS - 1)
+            done |= ran
+            items = [item for item in asked if item.call.id not in ran]
+            if not items:
+                break
+            await self._judge_changed(level, items)
+        return done
 
-    async def _run_approved(self, item: Prepared, digest: str, scope: Scope) -> ToolResult:
-        return await self._run(item, scope, digest)
+    async def _ask_person(self, scope: Scope, items: list[Prepared]) -> Answer:
+        if self._caller is not None:
+            self._caller.pause()
+        answer = await scope.ask(Approval(proposals=tuple(map(self._proposal, items))))
+        if self._caller is not None:
+            self._caller.resume()  # not where the turn parks: nobody has answered then
+        return answer
+
+    async def _run_all(
+        self, scope: Scope, items: list[Prepared], *, last: bool
+    ) -> dict[str, ToolResult]:
+        """The results of the calls that still are what was approved; with the `last` card, of
+        all: what changed is refused by then."""
+        if self.apart:  # one of them may change what another one holds for
+            done = {}
+            for item in items:
+                if last or not await self._is_changed(scope, item):
+                    done[item.call.id] = await self._run_approved(scope, item)
+            return done
+        ready = [item for item in items if last or not await self._is_changed(scope, item)]
+        found = await scope.parallel(
+            {
+                f"call-{item.call.id}": partial(self._run, item, approved=self._digest(item))
+                for item in ready
+            }
+        )
+        return {item.call.id: found[f"call-{item.call.id}"] for item in ready}
+
+    async def _run_approved(self, scope: Scope, item: Prepared) -> ToolResult:
+        return await self._run(item, scope.child(f"call-{item.call.id}"), self._digest(item))
+
+    def _digest(self, item: Prepared) -> str:
+        return self._verdicts[item.call.id].digest
+
+    async def _is_changed(self, scope: Scope, item: Prepared) -> bool:
+        """The call is not what was approved any more. Of one that has begun nobody asks."""
+        begun = scope.child(f"call-{item.call.id}").has_begun(item.call)
+
+        async def look() -> bool:
+            if begun or isinstance(item.tool, TurnTool):
+                return False
+            workspace, bond = Path(self._brief.workspace), _find_bond(self._hands, item)
+            return not await is_bound(item, workspace, self._digest(item), bond)
+
+        return await scope.once(f"changed-{item.call.id}", look, kind=bool)
+
+    async def _judge_changed(self, scope: Scope, items: list[Prepared]) -> None:
+        judge = partial(_judge_calls, self._brief, self._hands, items)
+        judged = await scope.once("policy-again", judge, kind=list[Verdict])
+        for item, verdict in zip(items, judged, strict=True):
+            notes = (phrase("changed_since"), *verdict.notes)
+            detail = "\n".join(filter(None, (str(notes[0]), verdict.detail)))
+            self._verdicts[item.call.id] = replace(verdict, notes=notes, detail=detail)
 
     async def _run(self, item: Prepared, scope: Scope, approved: str) -> ToolResult:
         if isinstance(item.tool, TurnTool) and item.tool.works_by_turn(item.arguments):

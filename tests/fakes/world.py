@@ -157,7 +157,8 @@ class ScriptedAgent:
     """The real loop over a model whose answers follow from the conversation alone.
 
     A user text like `do note deploy|look` asks for rounds of calls: `|` parts rounds, spaces the
-    calls of a round. `deploy` needs approval, `note` is an effect, `add` idempotent, `look` pure;
+    calls of a round. `deploy` needs approval, `ship` too, of the file `script` as it is, `note` is
+    an effect, `add` idempotent, `look` pure;
     `pick` and `tell` ask the person.
     """
 
@@ -172,6 +173,7 @@ class ScriptedAgent:
                 self._tool("add", "idempotent"),
                 self._tool("note", "effect"),
                 self._tool("deploy", "effect"),
+                msgspec.structs.replace(self._tool("ship", "effect"), bind=self._read_script),
                 Tool(
                     name="pick", description="Ask.", arguments=Ask, repetition="pure",
                     access="person", call=self._never, interactive=True,
@@ -184,6 +186,10 @@ class ScriptedAgent:
                 ),
             ]
         )  # fmt: skip
+
+    def _read_script(self, arguments: BaseModel, workspace: Path) -> str:
+        script = self._folder / "script"
+        return script.read_text() if script.exists() else ""
 
     def _tool(self, name: str, repetition: Repetition) -> Tool:
         async def call(arguments: BaseModel, context: ToolContext) -> str:
@@ -240,7 +246,7 @@ class ScriptedAgent:
     def hands(self, circumstances: PolicyContext) -> Hands:
         def judge(item: Prepared) -> Verdict:
             known = any(rule.tool == item.tool.name for rule in circumstances.settings().rules)
-            ask = item.tool.name == "deploy" and not known
+            ask = item.tool.name in ("deploy", "ship") and not known
             return Verdict(
                 ruling="ask" if ask else "allow", rule="t", reason="test", risk="medium",
                 digest=bind(item, self._folder), offers=tuple(
