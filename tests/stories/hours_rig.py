@@ -1,0 +1,473 @@
+"""Hours of two people and a stranger on three platforms, as a grammar: what they do, drawn by
+hypothesis, and one gateway over the real SDKs beside the platforms' servers, where they do it."""
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import re
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import discord
+import pytest
+from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import replace
+
+from adapters.discord import memory, receive, session
+from adapters.discord.adapter import DiscordAdapter
+from agent_core import ambient
+from agent_core.ambient import SystemClock
+from tests.fakes.discord_server import DiscordServer, labels, text_of
+from tests.fakes.model_server import ModelServer, Say
+from tests.fakes.slack_server import APP_TOKEN, SlackServer, elements, shown
+from tests.fakes.slack_server import TOKEN as SLACK_TOKEN
+from tests.fakes.telegram_server import TelegramServer
+from tests.gateway.process import KEY, TOKEN
+from tests.stories.jobs_rig import Shifted
+from tests.stories.rig import GROUP, Log, Rig, mention, quick, write
+
+Json = dict[str, Any]
+Platform = Literal["telegram", "discord", "slack"]
+Who = Literal["ann", "bob", "eve"]
+PLATFORMS: tuple[Platform, ...] = ("telegram", "discord", "slack")
+IDS: dict[Platform, dict[Who, str]] = {
+    "telegram": {"ann": "11", "bob": "12", "eve": "77"},
+    "discord": {"ann": "11", "bob": "12", "eve": "77"},
+    "slack": {"ann": "U0ANN", "bob": "U0BOB", "eve": "U0EVE"},
+}
+CHANNEL, DEV = "7100", "C0DEV"
+LATE = 10.0
+"""Seconds until what is due counts as missing."""
+WORD = re.compile(r"w\d+x")
+
+
+# ---- the grammar -------------------------------------------------------------------------------
+
+
+class Says(Struct, frozen=True, kw_only=True, tag=True):
+    """`private`: in the own chat with the agent, else in the group. `reply`: to the agent's newest
+    words there. `kind`: what is asked for."""
+
+    on: Platform
+    who: Who
+    private: bool
+    named: bool = False
+    reply: bool = False
+    kind: Literal["plain", "write", "long"] = "plain"
+
+
+class Changes(Struct, frozen=True, kw_only=True, tag=True):
+    """One of the own messages, counted from the newest, is edited or deleted."""
+
+    on: Platform
+    back: int
+    how: Literal["edit", "delete"]
+
+
+class Presses(Struct, frozen=True, kw_only=True, tag=True):
+    on: Platform
+    who: Who
+    label: Literal["Approve once", "Deny"]
+    times: int = 1
+
+
+class Commands(Struct, frozen=True, kw_only=True, tag=True):
+    on: Platform
+    who: Who
+    private: bool
+    name: Literal["status", "new", "stop", "whoami", "approve"]
+
+
+class Passes(Struct, frozen=True, kw_only=True, tag=True):
+    """Time passes; `rests`: so much that all that is under way ends."""
+
+    seconds: int
+    rests: bool = False
+
+
+class Dies(Struct, frozen=True, kw_only=True, tag=True):
+    """The gateway is killed, and starts again."""
+
+
+Deed = Says | Changes | Presses | Commands | Passes | Dies
+_on, _who = st.sampled_from(PLATFORMS), st.sampled_from(("ann", "ann", "bob", "eve"))
+_says = st.builds(
+    Says, on=_on, who=_who, private=st.booleans(), named=st.booleans(), reply=st.booleans(),
+    kind=st.sampled_from(("plain", "write", "write", "long")),
+)  # fmt: skip
+_deeds = st.one_of(
+    _says,
+    _says,
+    st.builds(Changes, on=_on, back=st.integers(1, 3), how=st.sampled_from(("edit", "delete"))),
+    st.builds(
+        Presses, on=_on, who=_who, label=st.sampled_from(("Approve once", "Deny")),
+        times=st.sampled_from((1, 1, 2)),
+    ),
+    st.builds(
+        Commands, on=_on, who=_who, private=st.booleans(),
+        name=st.sampled_from(("status", "new", "stop", "whoami", "approve")),
+    ),
+    st.builds(Passes, seconds=st.integers(1, 600), rests=st.booleans()),
+    st.one_of(st.just(Passes(seconds=60)), st.just(Dies())),
+)  # fmt: skip
+hours = st.lists(_deeds, min_size=8, max_size=30)
+
+
+# ---- the world ---------------------------------------------------------------------------------
+
+
+class Said(Struct, kw_only=True):
+    """A message of a person. `words`: those by which it is known; `due`: it is to be answered or
+    told of; `native`: as its server knows it."""
+
+    on: Platform
+    who: Who
+    private: bool
+    words: list[str]
+    due: bool
+    native: Any
+    kind: str
+    gone: bool = False
+
+
+class HoursRig(Rig):
+    """A gateway with three platforms."""
+
+    discord: DiscordServer
+    slack: SlackServer
+
+    def env(self, **more: str) -> dict[str, str]:
+        both = {
+            "DISCORD_BOT_TOKEN": self.discord.token, "DISCORD_API_BASE_URL": self.discord.api_url,
+            "DISCORD_GATEWAY_URL": self.discord.gateway.url, "DISCORD_ALLOWED_USERS": "11,12",
+            "SLACK_BOT_TOKEN": SLACK_TOKEN, "SLACK_API_BASE_URL": self.slack.base_url,
+            "SLACK_APP_TOKEN": APP_TOKEN, "SLACK_ALLOWED_USERS": "U0ANN,U0BOB",
+        }  # fmt: skip
+        return super().env(**(both | more))
+
+    async def start(self, **more: str) -> "HoursRig":
+        await super().start(**more)
+        await self.discord.wait(lambda: self.discord.gateway.connected)
+        await self.slack.wait(lambda: self.slack.connections)
+        return self
+
+
+class Hour:
+    """What was done, and what must be true of it."""
+
+    def __init__(self, rig: HoursRig, clock: Shifted) -> None:
+        self.rig, self.clock = rig, clock
+        self.said: list[Said] = []
+        self.approved: set[str] = set()
+        self._numbers = itertools.count(1)
+        rig.model.script(*[answer_by_words] * 2_000)
+
+    # ---- doing ---------------------------------------------------------------------------
+
+    async def do(self, deed: Deed) -> None:
+        match deed:
+            case Says():
+                await self._say(deed)
+            case Changes():
+                await self._change(deed)
+            case Presses():
+                await self._press(deed)
+            case Commands():
+                await self._command(deed)
+            case Passes():
+                self.clock.offset += deed.seconds
+                if deed.rests:
+                    await self.rest()
+            case Dies():  # what these servers have sent once they do not send again, as others do
+                for one in self._missing():
+                    one.due = False
+                await self.rig.crash()
+                await self.rig.start()
+
+    async def rest(self) -> None:
+        """Until all that is due was said, and nothing is under way."""
+        rig = self.rig
+        with contextlib.suppress(TimeoutError):  # then `judge` tells what is missing
+            async with asyncio.timeout(LATE):
+                while self._missing():
+                    await asyncio.sleep(0.02)  # noqa: TID251  # on three servers at once
+        await rig.slack.wait(lambda: not rig.slack.unacknowledged)
+        await rig.quiet()
+
+    def _missing(self) -> list[Said]:
+        told = self.told()
+        return [
+            one
+            for one in self.said
+            if one.due and one.words[0] not in told.get(self._home(one), "")
+        ]
+
+    @staticmethod
+    def _home(one: Said) -> tuple[Platform, str]:
+        return one.on, IDS[one.on][one.who] if one.private else "group"
+
+    async def _say(self, deed: Says) -> None:
+        word = f"w{next(self._numbers)}x"
+        rig, who, group = self.rig, IDS[deed.on][deed.who], not deed.private
+        newest = self._newest(deed) if deed.reply and deed.who != "eve" else None
+        text = {"plain": word, "write": f"write {word}", "long": f"{word} " + "long " * 805}[
+            deed.kind
+        ]
+        named = deed.named and group
+        native: Any
+        match deed.on:
+            case "telegram":
+                chat = int(who) if deed.private else GROUP
+                text, more = (f"@test_bot {text}", mention("")) if named else (text, {})
+                more |= {"reply_to": newest["message_id"]} if newest else {}
+                native = rig.telegram.say(chat, text, user=int(who), **more)
+            case "discord":
+                channel = f"9000{who}" if deed.private else CHANNEL
+                text = (f"@bot {text}" if named else text)[:1_900]
+                same = newest is not None and newest["channel_id"] == channel
+                reply = str(newest["id"]) if newest is not None and same else ""
+                native = await rig.discord.say(channel, text, int(who), reply)
+                newest = newest if same else None
+            case "slack":
+                channel = f"D{who[1:]}" if deed.private else DEV
+                thread = newest.get("thread_ts", "") if newest and group else ""
+                newest = None  # who writes in a thread names it, or is read where it is theirs
+                native = (
+                    rig.slack.mention(channel, text, who, thread)[0]
+                    if named
+                    else rig.slack.say(channel, text, who, thread)
+                )
+        due = deed.who != "eve" and (deed.private or named or newest is not None)
+        self.said.append(
+            Said(
+                on=deed.on,
+                who=deed.who,
+                private=deed.private,
+                words=[word],
+                due=due,
+                native=native,
+                kind=deed.kind,
+            )  # fmt: skip
+        )
+
+    def _newest(self, deed: Says) -> Json | None:
+        match deed.on:
+            case "telegram":
+                own = self.rig.telegram.chats[
+                    int(IDS[deed.on][deed.who]) if deed.private else GROUP
+                ]
+                return own[-1] if own else None
+            case "discord":
+                channel = f"9000{IDS[deed.on][deed.who]}" if deed.private else CHANNEL
+                own = self.rig.discord.chats[channel]
+                return own[-1] if own else None
+            case "slack":
+                own = self.rig.slack.channels[DEV]
+                return own[-1] if own else None
+
+    async def _change(self, deed: Changes) -> None:
+        there = (one for one in self.said if one.on == deed.on and not one.gone)
+        own = [one for one in there if one.who != "eve"]
+        if len(own) < deed.back or (deed.on == "telegram" and deed.how == "delete"):
+            return
+        one = own[-deed.back]
+        if deed.how == "delete":
+            one.due, one.gone = False, True
+            if deed.on == "discord":
+                await self.rig.discord.delete(one.native)
+            else:
+                event = one.native["event"]
+                self.rig.slack.delete(event["channel"], event["ts"])
+            return
+        word = f"w{next(self._numbers)}x"
+        one.words.append(word)
+        one.due = False  # edits wait for no answer of their own
+        match deed.on:
+            case "telegram":
+                message = one.native["message"]
+                self.rig.telegram.edit(message["chat"]["id"], message["message_id"], word)
+            case "slack":
+                event = one.native["event"]
+                self.rig.slack.edit(event["channel"], event["ts"], word)
+            case "discord":
+                pass  # the server knows edits by its own stories
+
+    async def _press(self, deed: Presses) -> None:
+        if any(one.kind == "write" and one.due and one.on == deed.on for one in self.said):
+            await self.rest()  # people press what they see
+        for _ in range(deed.times):
+            card, words = self._open_card(deed.on, deed.label)
+            if card is None:
+                return
+            mine = {word for one in self.said if one.who == deed.who for word in one.words}
+            if deed.label == "Approve once":
+                self.approved |= {word for word in mine if f"{word}.txt" in words}
+            match deed.on:
+                case "telegram":
+                    who = int(IDS[deed.on][deed.who])
+                    self.rig.press(card, deed.label, who, card["chat"]["id"])
+                case "discord":
+                    await self.rig.discord.press(card, deed.label, int(IDS[deed.on][deed.who]))
+                case "slack":
+                    self.rig.slack.press(card, deed.label, IDS[deed.on][deed.who])
+
+    def _open_card(self, on: Platform, label: str) -> tuple[Json | None, str]:
+        match on:
+            case "telegram":
+                every = [one for chat in self.rig.telegram.chats.values() for one in chat]
+                found = [one for one in every if label in _labels(one)]
+                return (found[-1], found[-1]["text"]) if found else (None, "")
+            case "discord":
+                every = [one for chat in self.rig.discord.chats.values() for one in chat]
+                found = [one for one in every if "components" in one and label in labels(one)]
+                return (found[-1], text_of(found[-1])) if found else (None, "")
+            case "slack":
+                every = [one for chat in self.rig.slack.channels.values() for one in chat]
+                named = [
+                    one for one in every
+                    if any(e.get("text", {}).get("text") == label for e in elements(one))
+                ]  # fmt: skip
+                return (named[-1], shown(named[-1])) if named else (None, "")
+
+    async def _command(self, deed: Commands) -> None:
+        who = IDS[deed.on][deed.who]
+        if deed.name == "stop":  # it may end whatever is under way there
+            for one in self.said:
+                if one.on == deed.on and one.private == deed.private:
+                    one.due = False
+        if deed.name == "approve":
+            mine = {word for one in self.said if one.who == deed.who for word in one.words}
+            self.approved |= mine
+        match deed.on:
+            case "telegram":
+                chat = int(who) if deed.private else GROUP
+                self.rig.telegram.say(chat, f"/{deed.name}", user=int(who))
+            case "discord":
+                channel = f"9000{who}" if deed.private else CHANNEL
+                await self.rig.discord.command(channel, deed.name, int(who))
+            case "slack":
+                channel = f"D{who[1:]}" if deed.private else DEV
+                self.rig.slack.command(channel, deed.name, who)
+
+    # ---- judging -------------------------------------------------------------------------
+
+    def told(self) -> dict[tuple[Platform, str], str]:
+        """All that the agent has said, by platform and chat; groups with their threads."""
+        found: dict[tuple[Platform, str], str] = {}
+
+        def add(on: Platform, chat: str, text: str) -> None:
+            found[on, chat] = f"{found.get((on, chat), '')}\n{text}"
+
+        for chat, messages in self.rig.telegram.chats.items():
+            name = "group" if chat == GROUP else str(chat)
+            for one in messages:
+                add("telegram", name, str(one))
+        for channel, messages in self.rig.discord.chats.items():
+            own = channel.startswith("9000")
+            for one in messages:
+                add("discord", channel.removeprefix("9000") if own else "group", str(one))
+        for uploads in self.rig.discord.uploads.values():
+            add("discord", "files", str(uploads))
+        for channel, messages in self.rig.slack.channels.items():
+            for one in messages:
+                add("slack", f"U{channel[1:]}" if channel[0] == "D" else "group", str(one))
+        return found
+
+    def judge(self) -> None:
+        told, asked = self.told(), "".join(str(one.body) for one in self.rig.model.requests)
+        missing = self._missing()
+        assert missing == [], f"nothing was said of {missing}"
+        for one in self.said:
+            for word in one.words:
+                for place, text in told.items():
+                    assert place == self._home(one) or word not in text, f"{one} went to {place}"
+                assert one.who != "eve" or word not in asked, f"a stranger's words: {one}"
+        files = {path.stem for path in (self.rig.home / "workspaces").rglob("w*x.txt")}
+        assert files <= self.approved, files - self.approved
+
+
+def _labels(message: Json) -> list[str]:
+    rows = message.get("reply_markup", {}).get("inline_keyboard", ())
+    return [one["text"] for row in rows for one in row]
+
+
+def answer_by_words(body: Json) -> Any:
+    """`write w1x` writes that file; all else is said back."""
+    messages = body["messages"]
+    said = [n for n, message in enumerate(messages) if message["role"] == "user"]
+    last = str(messages[said[-1]]["content"])
+    rounds = sum(1 for one in messages[said[-1] :] if one["role"] == "assistant")
+    words = last.split()
+    named = [after for word, after in zip(words, words[1:], strict=False) if word == "write"]
+    if named and not rounds:
+        return write(f"{named[-1]}.txt")
+    return Say(f"ack {' '.join(WORD.findall(last))}")
+
+
+@contextlib.asynccontextmanager
+async def living_hour(folder: Path) -> AsyncIterator[Hour]:
+    """An hour that has not begun. At its end no call has broken a platform's schema, and no bug is
+    in the log."""
+    model, clock = ModelServer(KEY), Shifted()
+    ambient.use(clock)
+    loggers = [logging.getLogger(name) for name in ("turnkeeper", "adapters")]
+    before = [one.level for one in loggers]
+    async with (
+        TelegramServer(token=TOKEN) as telegram,
+        DiscordServer() as server,
+        SlackServer() as slack,
+    ):
+        rig = HoursRig(folder, telegram, model, await model.start())
+        rig.discord, rig.slack = server, slack
+        rig.log = Log()
+        for one in loggers:
+            one.addHandler(rig.log)
+            one.setLevel(logging.INFO)
+        try:
+            await rig.start()
+            yield Hour(rig, clock)
+            assert rig.log.bugs == []
+            for found in (telegram.violations, server.violations, slack.violations):
+                assert found == []
+        finally:
+            await rig.crash()
+            await model.close()
+            ambient.use(SystemClock())
+            for one, level in zip(loggers, before, strict=True):
+                one.removeHandler(rig.log)
+                one.setLevel(level)
+
+
+@contextlib.contextmanager
+def hurry() -> Iterator[None]:
+    """The same pacing as in life, on a shorter scale."""
+    with pytest.MonkeyPatch.context() as patched:
+        quick(patched)
+        faster = replace(DiscordAdapter.abilities, edit_interval=0.05)
+        patched.setattr(DiscordAdapter, "abilities", faster)
+        for module in (receive, session):
+            patched.setattr(module, "MIN_PAUSE", 0.01)
+        patched.setattr(memory, "SAVE_EVERY", 0.0)
+        patched.setattr(discord.Client, "before_identify_hook", _at_once)
+        yield
+
+
+async def _at_once(_client: object, _shard: int | None, *, initial: bool = False) -> None:
+    """The SDK waits 5 seconds before a further identify."""
+
+
+def live(folder: Path, deeds: list[Deed]) -> None:
+    """Do them, and judge."""
+
+    async def run() -> None:
+        async with living_hour(folder) as hour:
+            for deed in deeds:
+                await hour.do(deed)
+            await hour.rest()
+            hour.judge()
+
+    with hurry():
+        asyncio.run(run())

@@ -1,0 +1,39 @@
+"""Two people and a stranger, three platforms, an hour drawn from a grammar of what people do: what
+was for the agent is answered or told, and to nobody else; no stranger is heard, no rights widen, no
+call breaks a platform's schema."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from tests.sampling import examples
+from tests.stories.hours_rig import Deed, hours, live
+
+CHECKS = settings(
+    deadline=None,
+    database=None,
+    phases=(Phase.generate,),  # an hour that fails fails slowly: its deeds are in the message
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.mark.timeout(300)
+@settings(CHECKS, max_examples=examples(12))
+@given(hours)
+def test_an_hour_of_people(deeds: list[Deed]) -> None:
+    live_somewhere(deeds)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+@settings(CHECKS, max_examples=1_000)
+@given(hours)
+def test_many_hours_of_people(deeds: list[Deed]) -> None:
+    live_somewhere(deeds)
+
+
+def live_somewhere(deeds: list[Deed]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        live(Path(folder), deeds)
