@@ -130,7 +130,7 @@ async def test_on_a_german_phone_words_stay_whole(tmp_path: Path) -> None:
     async with opened(tmp_path, language="de", look=(390, 844, "light")) as room:
         page, desk = room.page, room.server.desk
         heads = "".join(f"| Spalte{n} " for n in range(9)) + "|\n" + "|---" * 9 + "|\n"
-        desk.show(room.where, activity(), "activity")
+        desk.show(room.where, replace(activity(), language="de"), "activity")
         desk.show(room.where, ReplyView(text=f"{heads}\n![Katze](https://e.org/x.png)"), "reply")
         desk.stand(room.where, "running")
         await room.shows(".reply", "Katze")

@@ -11,6 +11,7 @@ from agent_core.errors import BudgetExceeded, ModelFailed, ToolFailed
 from agent_core.events import Completed, Interrupted, ToolAnswered, ToolCalled
 from agent_core.memory.folder_memory import FolderMemory
 from agent_core.messages import text_of
+from agent_core.orchestration.acting import MAX_CARDS
 from agent_core.questions import Approval
 from agent_core.sandboxes.commands.background import Background
 from agent_core.tools.ask import ask_tool
@@ -191,8 +192,11 @@ async def test_an_approval_holds_for_the_files_that_a_command_runs(
 ) -> None:
     (tmp_path / "Makefile").write_text("all:\n\t@echo good\n")
 
+    cards: list[object] = []
+
     def swap(question: object) -> str:
-        (tmp_path / "Makefile").write_text("all:\n\t@echo evil\n")
+        cards.append(question)
+        (tmp_path / "Makefile").write_text(f"all:\n\t@echo evil {len(cards)}\n")
         return "once"
 
     tools = command_tools(unsafe_sandbox(), Background(), 5)
@@ -201,3 +205,4 @@ async def test_an_approval_holds_for_the_files_that_a_command_runs(
     ) as agent:
         with pytest.raises(ToolFailed, match="was changed after it was approved"):
             await agent.execute_tool("run_command", {"command": "make"})
+    assert len(cards) == MAX_CARDS
