@@ -148,7 +148,7 @@ def stop_at(real: Callable[..., Any], count: list[int], n: int) -> Callable[...,
 
 
 @pytest.mark.parametrize(
-    "n", [pytest.param(n, marks=pytest.mark.pick("killed_talk", 4)) for n in range(1, 13)]
+    "n", [pytest.param(n, marks=pytest.mark.pick("killed_talk", 2)) for n in range(1, 13)]
 )
 async def test_killed_at_each_write_it_is_one_turn(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, n: int
