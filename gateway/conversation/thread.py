@@ -2,7 +2,8 @@
 
 The transcript only grows: a row for each ended turn, and a row for each change of what is seen
 (nothing after /new, less after /undo, a summary in place of what it tells). The conversation's row
-names the rows that are seen: a turn begins with one read of them and adds its own.
+names the rows that are seen: a turn begins with one read of them, or with what the session before
+held of them, and adds its own.
 """
 
 from typing import Literal
