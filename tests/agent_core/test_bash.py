@@ -310,16 +310,18 @@ async def test_a_mark_that_was_found_out_holds_nothing_back() -> None:
 
 
 async def _given_up(workspace: Path, moments: int) -> None:
-    run = unsafe_sandbox().run("sleep 50", workspace, 60, lambda text: None)
-    call = asyncio.ensure_future(run)
+    pool = unsafe_sandbox()
+    call = asyncio.ensure_future(pool.run("sleep 50", workspace, 60, lambda text: None))
     for _ in range(moments):
         await asyncio.sleep(0)
     call.cancel()
     await asyncio.wait([call])
+    await pool.close()
 
 
 def test_a_loop_can_close_when_a_call_was_given_up(tmp_path: Path) -> None:
-    """uvloop's does not, over a process that is just dying (seen in one of four lives)."""
+    """uvloop's does not, over a process that is just dying (seen in one of four lives): a sandbox
+    whose first call was given up, at whatever moment, is seen gone when all are closed."""
     for moments in range(40):
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_given_up(tmp_path, moments))
