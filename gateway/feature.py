@@ -11,6 +11,7 @@ from typing import Never, Protocol, TypeAlias, TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agent_core import ambient
 from agent_core.events import AgentEvent
 from agent_core.journal import Stopped
 from agent_core.messages import Message
@@ -19,6 +20,7 @@ from agent_core.scope import Scope
 from gateway.access.access import Access
 from gateway.conversation.agent import TurnMaker
 from gateway.conversation.inbox.reading import TurnInput
+from gateway.conversation.quotas import refuse_turn
 from gateway.conversation.services import Services
 from gateway.conversation.state import ConversationState
 from gateway.conversation.thread import ConversationHistory
@@ -30,6 +32,7 @@ from gateway.messages import (
     CommandGiven,
     FormSubmitted,
     Inbound,
+    MessageReceived,
     PluginPress,
     Press,
     Sender,
@@ -145,6 +148,21 @@ class Call(Struct, frozen=True, kw_only=True):
     def language(self) -> str:
         """The language of who gave it."""
         return self.command.sender.language
+
+    async def queue_message(self, text: str) -> str:
+        """Let `text` wait like a message of who gave the command; "", or why it may not."""
+        given, context = self.command, self.context
+        if refused := await refuse_turn(context.services, given):
+            return refused
+        message = MessageReceived(
+            conversation=given.conversation,
+            sender=given.sender,
+            event=given.event,
+            message=given.message,
+            text=text,
+        )
+        context.state.queue.append(InboxRow(seq=self.seq, at=ambient.now(), inbound=message))
+        return ""
 
 
 def no_help(language: str) -> str:

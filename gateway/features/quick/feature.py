@@ -5,11 +5,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from agent_core import ambient
-from gateway.conversation.quotas import refuse_turn
 from gateway.feature import Call, Command, Feature, is_allowed
-from gateway.messages import MessageReceived
-from gateway.store.rows import InboxRow
 from gateway.texts import say
 
 NAME = "quick"
@@ -31,18 +27,7 @@ async def _run(text: str, call: Call) -> str:
     said = _fill(text, call.command.arguments.strip())
     if said.startswith("/"):
         return await _give(said[1:], call)
-    context, command = call.context, call.command
-    if refused := await refuse_turn(context.services, command):
-        return refused
-    message = MessageReceived(
-        conversation=command.conversation,
-        sender=command.sender,
-        event=command.event,
-        message=command.message,
-        text=said,
-    )
-    context.state.queue.append(InboxRow(seq=call.seq, at=ambient.now(), inbound=message))
-    return ""
+    return await call.queue_message(said)
 
 
 async def _give(said: str, call: Call) -> str:

@@ -1,12 +1,8 @@
 """/mcp lists the servers of tools and their prompts, /prompt runs one of those."""
 
-from agent_core import ambient
 from agent_core.mcp.server_facts import PromptFacts, ServerFacts
-from gateway.conversation.quotas import refuse_turn
 from gateway.feature import Call
 from gateway.features.servers.texts import TEXTS
-from gateway.messages import MessageReceived
-from gateway.store.rows import InboxRow
 
 MAX_TOOLS = 30
 """Tools of one server that are named."""
@@ -25,21 +21,10 @@ async def run_prompt(call: Call) -> str:
     if len(call.words) < 2:
         usage = TEXTS.say("prompt_usage", call.language)
         return f"{usage}\n\n{await show_servers(call)}"
-    context, command = call.context, call.command
-    text = f"/prompt {command.arguments.strip()}"
-    if not context.services.agent.find_mentions((text,)):
+    text = f"/prompt {call.command.arguments.strip()}"
+    if not call.context.services.agent.find_mentions((text,)):
         return TEXTS.say("prompt_unknown", call.language, server=call.words[0][:50])
-    if refused := await refuse_turn(context.services, command):
-        return refused
-    message = MessageReceived(
-        conversation=command.conversation,
-        sender=command.sender,
-        event=command.event,
-        message=command.message,
-        text=text,
-    )
-    context.state.queue.append(InboxRow(seq=call.seq, at=ambient.now(), inbound=message))
-    return ""
+    return await call.queue_message(text)
 
 
 def _describe(server: ServerFacts, language: str) -> str:
