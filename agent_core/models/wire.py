@@ -7,7 +7,14 @@ that broke later. Both draw on the same allowance of tries.
 import contextlib
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+)
 from typing import Protocol, TypeAlias, TypeVar
 
 import httpx2
@@ -322,6 +329,16 @@ def raw(response: object) -> httpx2.Response:
 def read_error_message(error: object) -> str:
     """The message of a provider's error object, whatever its form."""
     return str(error.get("message", error)) if isinstance(error, dict) else str(error)
+
+
+def name_calls(given: Iterable[str], request: ModelRequest) -> Iterator[str]:
+    """Ids for the calls of an answer: the `given` ones, and for a call that came without one, or
+    with another's, one that is the same whenever the call is made again."""
+    seen: set[str] = set()
+    for index, one in enumerate(given):
+        name = one if one and one not in seen else f"call_{len(request.messages)}_{index}"
+        seen.add(name)
+        yield name
 
 
 def make_broken(error: object, fault: ModelFault) -> Broken:

@@ -15,7 +15,7 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, make_broken
+from agent_core.models.wire import Broken, make_broken, name_calls
 from agent_core.phrases import phrase
 
 FINISH: dict[str, Finish] = {
@@ -199,18 +199,12 @@ class ChatCompletionsReader:
             yield Thinking(text=thought, provider=self._provider, signature=name)
         if self._text:
             yield Text(text="".join(self._text))
-        seen: set[str] = set()
-        for index, call in enumerate(self._calls):
+        names = name_calls((call.id for call in self._calls), self._request)
+        for name, call in zip(names, self._calls, strict=True):
             if call.signature:
                 yield Thinking(text="", provider=self._provider, signature=call.signature)
-            name = call.id if call.id and call.id not in seen else self._make_id(index)
-            seen.add(name)
             arguments = "".join(call.pieces) or "{}"
             yield ToolCall(id=name, name=call.name or "unnamed", arguments=arguments)
-
-    def _make_id(self, index: int) -> str:
-        """An id for a call that came without one: the same whenever the call is made again."""
-        return f"call_{len(self._request.messages)}_{index}"
 
 
 def _usage(usage: _Usage) -> Usage:

@@ -15,7 +15,7 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, make_broken
+from agent_core.models.wire import Broken, make_broken, name_calls
 from agent_core.phrases import phrase
 
 FINISH: dict[str, Finish] = {"stop": "stop", "length": "length"}
@@ -116,17 +116,11 @@ class OllamaReader:
             yield Thinking(text="".join(self._thinking), provider=self._provider)
         if self._text:
             yield Text(text="".join(self._text))
-        seen: set[str] = set()
-        for index, call in enumerate(self._calls):
-            name = call.id if call.id and call.id not in seen else self._make_id(index)
-            seen.add(name)
+        names = name_calls((call.id for call in self._calls), self._request)
+        for name, call in zip(names, self._calls, strict=True):
             yield ToolCall(
                 id=name, name=call.function.name or "unnamed", arguments=_write(call.function)
             )
-
-    def _make_id(self, index: int) -> str:
-        """An id for a call that came without one: the same whenever the call is made again."""
-        return f"call_{len(self._request.messages)}_{index}"
 
 
 def _write(function: _OllamaFunction) -> str:
