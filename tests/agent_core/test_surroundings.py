@@ -30,7 +30,7 @@ def test_what_changed_is_told_and_nothing_else() -> None:
     ben = Surroundings(now="one", person="Ben, admin", place=AROUND.place, sandbox="bwrap")
     second = append("and I", ben, first)
     assert second == user("and I\n\n[Now: one]\n[Person: Ben, admin]")
-    assert "[Person: Ann, user]" in render_surroundings(AROUND, (second, first))
+    assert render_surroundings(AROUND, (second, first)) == "[Now: noon]\n[Person: Ann, user]"
 
 
 def test_it_is_told_again_once_it_is_far_back_or_not_seen_any_more() -> None:

@@ -9,7 +9,7 @@ from gateway.ports import ListScope, account_scope, channel_scope, person_scope
 from gateway.store import search
 from gateway.store.removal.periods import CREATED
 from gateway.store.rows import AcquiredConversation, AuditRow, Changes, ConversationRow
-from gateway.views import ReplyView
+from gateway.views import Activity, ReplyView
 from tests.contracts.store_values import (
     NOTHING,
     START,
@@ -189,7 +189,9 @@ class ReadContract:
         )
         await world.store.submit(first, Changes(views=rows, row=ConversationRow(title="Trip")))
         other = replace(view("a", rev=1), turn="t2", view=ReplyView(text="trip to köln"))
-        await world.store.submit(second, Changes(views=(other,)))
+        changed = Activity(lines=(), note="Changed files: plan.txt.")
+        done = replace(view("activity", rev=2), turn="t2", view=changed)
+        await world.store.submit(second, Changes(views=(other, done)))
 
         async def found(words: str, limit: int = 10) -> list[str]:
             rows = await world.store.recent(account_scope(place()), limit, words)
@@ -200,6 +202,7 @@ class ReadContract:
         assert await found("zug trip GRÜSSE") == [C1]
         assert await found('"köln" fährt') == [C1]
         assert await found("reply kind") == [], "only what people see"
+        assert await found("plan.txt") == [C2], "what was done is seen as well"
         assert await found("100%") == await found("zug_") == []
         assert len(await found("  ")) == 3
         assert await world.store.recent(person_scope("test:7"), 10, "trip") == ()
