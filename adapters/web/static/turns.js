@@ -52,7 +52,7 @@ function rewrite(node, turn, text) {
   const files = FILES.exec(text)?.[0] ?? "", words = text.slice(0, text.length - files.length);
   const field = make("textarea", { class: "field", rows: Math.min(12, words.split("\n").length + 1), "aria-label": say("edit_asked") });
   const form = make("div", { class: "later rewrite" });
-  const end = () => { form.replaceWith(node); $("text").focus({ preventScroll: true }); };
+  const end = () => { form.remove(); node.hidden = false; $("text").focus({ preventScroll: true }); };
   const save = (event) => { if (field.value.trim()) again(turn, field.value, event.currentTarget).then(end); };
   field.value = words;
   field.addEventListener("keydown", (event) => {
@@ -62,7 +62,8 @@ function rewrite(node, turn, text) {
     make("button", { type: "button", class: "link", onclick: save }, say("send")),
     make("button", { type: "button", class: "link", onclick: end }, say("cancel"))));
   form.dataset.position = node.dataset.position;
-  node.replaceWith(form);
+  node.hidden = true; // it stays where it is: what comes meanwhile is drawn in its place
+  node.after(form);
   field.focus();
 }
 
