@@ -18,7 +18,7 @@ def a_mark() -> str:
 
 def leave_behind(mark: str) -> str:
     """A command that leaves a process running, and ends once `alive` finds that."""
-    found = f"grep -q {mark} /proc/$!/cmdline"
+    found = f"grep -qzx {mark} /proc/$!/cmdline"  # a word of its own: not that of the shell before
     return f"sleep {mark} >/dev/null 2>&1 & until {found}; do :; done"
 
 
