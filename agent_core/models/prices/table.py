@@ -21,6 +21,8 @@ ALIASES = {"gemini": "google"}
 """Our providers that the table knows by another name."""
 MAX_BYTES = 5_000_000
 MAX_MODEL = 200
+LATEST = 1_000
+"""Models whose price is kept, as a search of the table takes as long as a send."""
 
 
 class Match(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -88,10 +90,13 @@ def make_tables(newer: str) -> tuple[FindPrice | None, FindPrice]:
     """The prices of the table in the file `newer`, None without one, and of the one that comes
     along, which is read when it is first needed."""
     table = read_table(Path(newer)) if newer else None
-    return (
-        table.find if table is not None else None,
-        lambda provider, model: load_shipped().find(provider, model),
-    )
+    return lru_cache(LATEST)(table.find) if table is not None else None, find_shipped
+
+
+@lru_cache(LATEST)
+def find_shipped(provider: str, model: str) -> Price | None:
+    """What the model costs by the table that comes along; None where it does not say."""
+    return load_shipped().find(provider, model)
 
 
 @lru_cache(maxsize=1)
