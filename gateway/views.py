@@ -80,7 +80,8 @@ class ToolLine(Struct, frozen=True, kw_only=True):
 
 class Activity(Struct, frozen=True, kw_only=True, tag_field="kind", tag="activity"):
     """What the agent does: tool lines, in order; `words` are what it said between them. `note`:
-    what came of it all, with the `buttons` for that."""
+    what came of it all, with the `buttons` for that. `over`: the answer stands, so that nobody
+    needs what went well at length."""
 
     lines: tuple[ToolLine, ...]
     words: str = ""
@@ -88,6 +89,7 @@ class Activity(Struct, frozen=True, kw_only=True, tag_field="kind", tag="activit
     language: str = ""
     doubt: str = ""
     buttons: tuple["Button", ...] = ()
+    over: bool = False
 
 
 class ActivityNote(Struct, frozen=True, kw_only=True):

@@ -38,10 +38,11 @@ TITLE, STEP, NOTE, OUTCOME = 300, 300, 200, 600
 
 
 def activity(view: Activity) -> tuple[bytes, ...]:
-    """Small lines, the newest ones with what they gave. They ring nowhere: they are for who
-    looks."""
+    """Small lines, the newest ones with what they gave, until the answer stands: then those only
+    that went wrong, as Discord cannot fold. They ring nowhere: they are for who looks."""
     words = next(iter(parts(_clip(view.words.strip(), WORDS, view.language))), "")
-    speaking = {line.call_id for line in [line for line in view.lines if line.output][-OUTPUTS:]}
+    telling = [line for line in view.lines if line.output and not _is_settled(line, view)]
+    speaking = {line.call_id for line in telling[-OUTPUTS:]}
     lines = [_line(line, view.language, shown=line.call_id in speaking) for line in view.lines]
     note = f"-# {plain(_clip(_line_of(view.note), WORDS, view.language))}" if view.note else ""
     room = LIMIT - utf16(words) - utf16(note) - 100
@@ -84,6 +85,11 @@ def plan(view: PlanView) -> tuple[bytes, ...]:
 def _wordy(given: Sequence[Button]) -> list[str]:
     """Tokens of questions that want words: what should change about the plan."""
     return [one.token for one in given if one.token[:2] == "q:" and one.token.endswith(":edit")]
+
+
+def _is_settled(line: ToolLine, view: Activity) -> bool:
+    """The answer says what came of it."""
+    return view.over and line.state == "done"
 
 
 def _line(line: ToolLine, language: str, *, shown: bool) -> str:

@@ -472,6 +472,8 @@ class ViewFold:
     def _fold_end(self, record: Finished) -> tuple[str, ...]:
         failed = record.finish == "error"
         changed = (*self._plan_ended("failed" if failed else "done"), *self._seal("stopped"))
+        if not failed and any(line.output for line in self._activity().lines):
+            changed = (*changed, *self._set("activity", with_(self._activity(), over=True), True))
         if failed:
             changed = (*changed, *self._offer_again())
         if failed and not record.text:

@@ -33,6 +33,7 @@ from gateway.store.rows import Changes, Native, OutboxRow
 from gateway.texts import Key as Text
 from gateway.texts import say
 from gateway.views import (
+    Activity,
     Card,
     Media,
     Notice,
@@ -269,11 +270,14 @@ class Outbox:
         growing = self._growing is not None and bool(self._grown) and self._growing[0][0] == turn
         return growing or any(key[0] == turn and row.natives for key, row in self.rows.items())
 
-    def _place(self, key: Key) -> tuple[bool, int]:
-        """In order of position; but a card that was decided loses its buttons first."""
+    def _place(self, key: Key) -> tuple[int, int]:
+        """In order of position; but a card that was decided loses its buttons first, and tool
+        lines fold last, behind the answer that they fold for."""
         row = self.rows[key]
-        card = isinstance(row.view, Card)
-        return not (card and row.natives), row.position
+        if isinstance(row.view, Card) and row.natives:
+            return 0, row.position
+        folds = isinstance(row.view, Activity) and row.view.over and row.natives
+        return 2 if folds else 1, row.position
 
     async def _attempt(self, deliver: Callable[[Key], Awaitable[None]], key: Key) -> None:
         """One step of the sender. Whatever goes wrong with a view ends with that view."""
