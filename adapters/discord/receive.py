@@ -67,6 +67,8 @@ class DiscordReceiver:
         self._line: deque[Event] = deque()
         self._more, self._less = asyncio.Event(), asyncio.Event()
         self._group: asyncio.TaskGroup | None = None
+        self._echoes: dict[int, asyncio.Task[None]] = {}
+        """Commands on their way into the store, and the echo that their person is shown."""
 
     async def run(self, accept: Accept) -> None:
         """Receive until cancelled. Rejected if Discord refuses the bot for good."""
@@ -96,7 +98,9 @@ class DiscordReceiver:
         """Into the line; an interaction is answered besides."""
         if kind == "INTERACTION_CREATE" and self._group is not None:
             self._memory.remember_language(event)
-            self._group.create_task(self._acknowledge(event))
+            answered = self._group.create_task(self._acknowledge(event))
+            if event.get("type") == parse.COMMAND_GIVEN:
+                self._echoes[number] = answered
         self._line.append((number, kind, event))
         self._more.set()
 
@@ -136,9 +140,12 @@ class DiscordReceiver:
                 log.exception("discord_poison_event", extra={"kind": kind})
         if batch:
             await accept(batch)
-        for _, kind, event in taken:
+        for number, kind, event in taken:
             if kind == "MESSAGE_CREATE":
                 self._memory.saw(event)
+            echo = self._echoes.pop(number, None)
+            if echo is not None and self._group is not None:
+                self._group.create_task(self._remove_echo(echo, event))
 
     async def _name_bot(self, event: parse.Json) -> parse.Json:
         """The event, in which a mention of the bot's own role is one of the bot: clients offer both
@@ -232,6 +239,17 @@ class DiscordReceiver:
                 await self._wire.request(route, json=answer)
         except DeliveryError as error:
             log.info("discord_interaction_unanswered", extra={"error": str(error)})
+
+    async def _remove_echo(self, echo: asyncio.Task[None], event: parse.Json) -> None:
+        """The command is kept, and what comes of it is seen: its echo says nothing any more."""
+        await echo
+        application, token = event.get("application_id"), event.get("token")
+        path = "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
+        route = Route("DELETE", path, webhook_id=application, webhook_token=token)
+        try:
+            await self._wire.request(route)
+        except DeliveryError as error:  # it stays, and only its person sees it
+            log.info("discord_echo_stays", extra={"error": str(error)})
 
     async def _complete(self, event: parse.Json) -> dict[str, object]:
         """What somebody who types a command may go on with; nothing if that takes too long."""

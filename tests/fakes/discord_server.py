@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
 from typing import Any, Self
 
 from aiohttp import web
@@ -141,6 +142,7 @@ class DiscordServer:
             ("DELETE", "/channels/{channel}/messages/{message}/reactions/{emoji}/@me", "unreact"),
             ("POST", "/interactions/{number}/{token}/callback", "answer"),
             ("POST", "/webhooks/{application}/{token}", "whisper"),
+            ("DELETE", "/webhooks/{application}/{token}/messages/@original", "take_back"),
             ("PUT", "/applications/{application}/commands", "menu"),
         ):
             app.router.add_route(method, f"/api/v10{path}", self._served(name))
@@ -292,6 +294,10 @@ class DiscordServer:
         self._silent.discard(name)
         self._gates.pop(name).set()
 
+    def excuse(self) -> None:
+        """The bot is not there in time for what was asked until now."""
+        self._asked = {number: (token, inf) for number, (token, _) in self._asked.items()}
+
     def forget(self, name: str) -> None:
         """Calls that are held never happened."""
         self._never |= {id(call) for call in self.made(name)}
@@ -394,7 +400,7 @@ class DiscordServer:
             "X-RateLimit-Remaining": str(max(0, most - len(self._buckets[bucket]) - 1)),
         }  # fmt: skip
         self._take(bucket, most, left, now, everywhere=False)
-        if self.most_a_second and call.name not in ("answer", "whisper"):
+        if self.most_a_second and call.name not in ("answer", "whisper", "take_back"):
             left = self._room("", self.most_a_second, 1.0, now)
             self._take("", self.most_a_second, left, now, everywhere=True)
 
@@ -552,6 +558,17 @@ class DiscordServer:
             raise Refusal(404, "Unknown Webhook", 10015)
         self.whispers[number].append(call.params["content"])
         return {"id": self.new_id()}
+
+    def _on_take_back(self, call: Call, application: str, token: str) -> Json:
+        """The first answer to an interaction goes."""
+        number = token.removeprefix("token-")
+        if application != APPLICATION or number not in self.answers:
+            raise Refusal(404, "Unknown Webhook", 10015)
+        if not self.whispers[number]:
+            raise Refusal(404, "Unknown Message", 10008)
+        del self.whispers[number][0]
+        call.status = 204
+        return {}
 
     def _on_menu(self, call: Call, application: str) -> list[Json]:
         if application != APPLICATION:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from adapters.discord import receive
 from adapters.discord.adapter import DiscordAdapter
+from gateway.errors import StoreFailed
 from tests.fakes.discord_gateway import INVALID, RECONNECT
 from tests.fakes.discord_server import OWN_ROLE, labels, text_of
 from tests.fakes.model_server import Call, Say
@@ -27,6 +28,10 @@ from tests.stories.plan_rig import ASK, CHAIN, GOOD
 from tests.stories.rig import Rig, write
 
 Json = dict[str, Any]
+
+
+async def _refuse(*_: object, **__: object) -> None:
+    raise StoreFailed("away")
 
 
 # ---- talking -------------------------------------------------------------------------------
@@ -189,6 +194,33 @@ async def test_a_plan_ticks_in_one_message_with_buttons(rig: DiscordRig) -> None
     shown = [call.params for call in rig.discord.calls if call.name in ("send", "edit")]
     ticking = [json.dumps(one, ensure_ascii=False) for one in shown]
     assert any("◐" in one and "Stop" in one for one in ticking)
+
+
+async def test_a_slash_command_is_answered_once(rig: DiscordRig) -> None:
+    await rig.start()
+    echo = await rig.discord.command(DM, "whoami", PERSON)
+    await rig.discord.shows(DM, "discord:11")
+    await rig.discord.wait(lambda: rig.discord.made("take_back"))
+    await rig.quiet()
+    assert rig.discord.whispers[echo] == [] and len(rig.discord.chats[DM]) == 1
+
+
+async def test_the_echo_of_a_command_stays_until_it_is_kept(
+    rig: DiscordRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await rig.start()
+    monkeypatch.setattr(receive, "MIN_PAUSE", 60.0)
+    monkeypatch.setattr(rig.store, "take_in", _refuse)
+    echo = await rig.discord.command(DM, "whoami", PERSON)
+    await rig.discord.wait(lambda: rig.log.named("discord_not_stored"))
+    assert rig.discord.whispers[echo] == ["`/whoami`"] and not rig.discord.made("take_back")
+    monkeypatch.undo()
+    await rig.crash()
+    rig.discord.fail("take_back", 404, code=10015)
+    await rig.start()
+    await rig.discord.command(DM, "whoami", PERSON)
+    await rig.discord.shows(DM, "discord:11")
+    await rig.discord.wait(lambda: rig.log.named("discord_echo_stays"))
 
 
 async def test_a_slash_command(rig: DiscordRig) -> None:
