@@ -74,6 +74,8 @@ class SlackServer:
     homes: dict[str, Json] = field(default_factory=dict)
     """The published homes, by person."""
     people: dict[str, Json] = field(default_factory=dict)
+    left: set[str] = field(default_factory=set)
+    """Channels that the bot is no member of any more."""
     groups: dict[str, list[str]] = field(default_factory=dict)
     """User groups and who is in them."""
     files: dict[str, bytes] = field(default_factory=dict)
@@ -419,6 +421,8 @@ class SlackServer:
             self.violations += check(call.method, call.arguments) + find_marks(call.arguments)
             handler = getattr(self, f"_on_{call.method.replace('.', '_').lower()}", None)
             try:
+                if call.arguments.get("channel") in self.left:
+                    raise Refusal("not_in_channel")
                 body = (
                     {"ok": True} | handler(call.arguments)
                     if handler

@@ -52,6 +52,10 @@ class TelegramServer:
     """Names of pictures that cannot be shown as photos."""
     files: dict[str, bytes] = field(default_factory=dict)
     blocked: set[int] = field(default_factory=set)
+    closed: set[tuple[int, int]] = field(default_factory=set)
+    """Topics, as (chat, thread), in which nobody may write."""
+    names: dict[int, str] = field(default_factory=dict)
+    """user -> the name that they gave themselves."""
     migrated: dict[int, int] = field(default_factory=dict)
     flood: dict[int, float] = field(default_factory=dict)
     """chat -> least seconds between two of its messages or edits."""
@@ -140,6 +144,22 @@ class TelegramServer:
         who = self._user(user or abs(chat))
         query = {"from": who, "chat_instance": "1", "data": data, "message": message}
         return self.push({"callback_query": {"id": f"press{next(self._numbers)}"} | query})
+
+    def person(self, user: int) -> Json:
+        """Somebody, as they stand in updates."""
+        return self._user(user)
+
+    def tell(self, chat: int, service: Json, thread: int = 0) -> Json:
+        """A message of the platform itself: somebody joined, the title changed."""
+        return self.push({"message": self._message(chat, 0, chat < 0, thread) | service})
+
+    def put_out(self, chat: int, status: str, kind: str = "supergroup") -> Json:
+        """The bot is told what it is in a chat now."""
+        bot = {"id": 42, "is_bot": True, "first_name": "bot"}
+        member = {"chat": {"id": chat, "type": kind}, "from": self._user(12), "date": 5,
+                  "old_chat_member": {"status": "member", "user": bot},
+                  "new_chat_member": {"status": status, "user": bot}}  # fmt: skip
+        return self.push({"my_chat_member": member})
 
     def push(self, update: Json) -> Json:
         """Any update, which gets its number."""
@@ -462,6 +482,8 @@ class TelegramServer:
         chat = int(p["chat_id"])
         if chat in self.blocked:
             raise Refusal(403, "Forbidden: bot was blocked by the user")
+        if (chat, int(p.get("message_thread_id") or 0)) in self.closed:
+            raise Refusal(400, "Bad Request: TOPIC_CLOSED")
         if moved := self.migrated.get(chat):
             text = "Bad Request: group chat was upgraded to a supergroup chat"
             raise Refusal(400, text, migrate_to_chat_id=moved)
@@ -490,9 +512,9 @@ class TelegramServer:
         }
         return message | ({"message_thread_id": thread, "is_topic_message": True} if thread else {})
 
-    @staticmethod
-    def _user(user: int) -> Json:
-        names = {"first_name": f"U{user}", "username": f"user{user}", "language_code": "en"}
+    def _user(self, user: int) -> Json:
+        name = self.names.get(user, f"U{user}")
+        names = {"first_name": name, "username": f"user{user}", "language_code": "en"}
         return {"id": user, "is_bot": False} | names
 
     @staticmethod

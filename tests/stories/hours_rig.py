@@ -1,18 +1,17 @@
-"""Hours of two people and a stranger on three platforms, as a grammar: what they do, drawn by
-hypothesis, and one gateway over the real SDKs beside the platforms' servers, where they do it."""
+"""Hours of two people and a stranger: one gateway over the real SDKs beside the servers of three
+platforms, where they do what was drawn from the grammar, and what must be true of it."""
 
 import asyncio
 import contextlib
 import itertools
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import discord
 import pytest
-from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -23,97 +22,34 @@ from agent_core.ambient import SystemClock
 from tests.fakes.discord_server import DiscordServer, labels, text_of
 from tests.fakes.model_server import ModelServer, Say
 from tests.fakes.slack_server import APP_TOKEN, SlackServer, elements, shown
+from tests.fakes.slack_server import BOT as SLACK_BOT
 from tests.fakes.slack_server import TOKEN as SLACK_TOKEN
 from tests.fakes.telegram_server import TelegramServer
 from tests.gateway.process import KEY, TOKEN
+from tests.stories.hours_grammar import (
+    IDS,
+    Changes,
+    Closes,
+    Commands,
+    Deed,
+    Dies,
+    Json,
+    Moves,
+    Passes,
+    Platform,
+    Presses,
+    PutsOut,
+    Renames,
+    Says,
+    Who,
+)
+from tests.stories.hours_talk import CHANNEL, DEV, TOPIC, Talk, bring
 from tests.stories.jobs_rig import Shifted
-from tests.stories.rig import GROUP, Log, Rig, mention, quick, write
+from tests.stories.rig import GROUP, Log, Rig, quick, write
 
-Json = dict[str, Any]
-Platform = Literal["telegram", "discord", "slack"]
-Who = Literal["ann", "bob", "eve"]
-PLATFORMS: tuple[Platform, ...] = ("telegram", "discord", "slack")
-IDS: dict[Platform, dict[Who, str]] = {
-    "telegram": {"ann": "11", "bob": "12", "eve": "77"},
-    "discord": {"ann": "11", "bob": "12", "eve": "77"},
-    "slack": {"ann": "U0ANN", "bob": "U0BOB", "eve": "U0EVE"},
-}
-CHANNEL, DEV = "7100", "C0DEV"
 LATE = 10.0
 """Seconds until what is due counts as missing."""
 WORD = re.compile(r"w\d+x")
-
-
-# ---- the grammar -------------------------------------------------------------------------------
-
-
-class Says(Struct, frozen=True, kw_only=True, tag=True):
-    """`private`: in the own chat with the agent, else in the group. `reply`: to the agent's newest
-    words there. `kind`: what is asked for."""
-
-    on: Platform
-    who: Who
-    private: bool
-    named: bool = False
-    reply: bool = False
-    kind: Literal["plain", "write", "long"] = "plain"
-
-
-class Changes(Struct, frozen=True, kw_only=True, tag=True):
-    """One of the own messages, counted from the newest, is edited or deleted."""
-
-    on: Platform
-    back: int
-    how: Literal["edit", "delete"]
-
-
-class Presses(Struct, frozen=True, kw_only=True, tag=True):
-    on: Platform
-    who: Who
-    label: Literal["Approve once", "Deny"]
-    times: int = 1
-
-
-class Commands(Struct, frozen=True, kw_only=True, tag=True):
-    on: Platform
-    who: Who
-    private: bool
-    name: Literal["status", "new", "stop", "whoami", "approve"]
-
-
-class Passes(Struct, frozen=True, kw_only=True, tag=True):
-    """Time passes; `rests`: so much that all that is under way ends."""
-
-    seconds: int
-    rests: bool = False
-
-
-class Dies(Struct, frozen=True, kw_only=True, tag=True):
-    """The gateway is killed, and starts again."""
-
-
-Deed = Says | Changes | Presses | Commands | Passes | Dies
-_on, _who = st.sampled_from(PLATFORMS), st.sampled_from(("ann", "ann", "bob", "eve"))
-_says = st.builds(
-    Says, on=_on, who=_who, private=st.booleans(), named=st.booleans(), reply=st.booleans(),
-    kind=st.sampled_from(("plain", "write", "write", "long")),
-)  # fmt: skip
-_deeds = st.one_of(
-    _says,
-    _says,
-    st.builds(Changes, on=_on, back=st.integers(1, 3), how=st.sampled_from(("edit", "delete"))),
-    st.builds(
-        Presses, on=_on, who=_who, label=st.sampled_from(("Approve once", "Deny")),
-        times=st.sampled_from((1, 1, 2)),
-    ),
-    st.builds(
-        Commands, on=_on, who=_who, private=st.booleans(),
-        name=st.sampled_from(("status", "new", "stop", "whoami", "approve")),
-    ),
-    st.builds(Passes, seconds=st.integers(1, 600), rests=st.booleans()),
-    st.one_of(st.just(Passes(seconds=60)), st.just(Dies())),
-)  # fmt: skip
-hours = st.lists(_deeds, min_size=8, max_size=30)
 
 
 # ---- the world ---------------------------------------------------------------------------------
@@ -130,6 +66,7 @@ class Said(Struct, kw_only=True):
     due: bool
     native: Any
     kind: str
+    topic: bool = False
     gone: bool = False
 
 
@@ -162,6 +99,8 @@ class Hour:
         self.rig, self.clock = rig, clock
         self.said: list[Said] = []
         self.approved: set[str] = set()
+        self.talk = Talk(rig.telegram, rig.discord, rig.slack)
+        self.out: set[Platform] = set()
         self._numbers = itertools.count(1)
         rig.model.script(*[answer_by_words] * 2_000)
 
@@ -177,6 +116,8 @@ class Hour:
                 await self._press(deed)
             case Commands():
                 await self._command(deed)
+            case Moves() | Renames() | Closes() | PutsOut():
+                await self._arrange(deed)
             case Passes():
                 self.clock.offset += deed.seconds
                 if deed.rests:
@@ -185,6 +126,7 @@ class Hour:
                 for one in self._missing():
                     one.due = False
                 await self.rig.crash()
+                self.rig.discord.excuse()
                 await self.rig.start()
 
     async def rest(self) -> None:
@@ -202,7 +144,7 @@ class Hour:
         return [
             one
             for one in self.said
-            if one.due and one.words[0] not in told.get(self._home(one), "")
+            if one.due and any(word not in told.get(self._home(one), "") for word in one.words)
         ]
 
     @staticmethod
@@ -210,63 +152,103 @@ class Hour:
         return one.on, IDS[one.on][one.who] if one.private else "group"
 
     async def _say(self, deed: Says) -> None:
-        word = f"w{next(self._numbers)}x"
-        rig, who, group = self.rig, IDS[deed.on][deed.who], not deed.private
-        newest = self._newest(deed) if deed.reply and deed.who != "eve" else None
-        text = {"plain": word, "write": f"write {word}", "long": f"{word} " + "long " * 805}[
-            deed.kind
-        ]
-        named = deed.named and group
-        native: Any
-        match deed.on:
-            case "telegram":
-                chat = int(who) if deed.private else GROUP
-                text, more = (f"@test_bot {text}", mention("")) if named else (text, {})
-                more |= {"reply_to": newest["message_id"]} if newest else {}
-                native = rig.telegram.say(chat, text, user=int(who), **more)
-            case "discord":
-                channel = f"9000{who}" if deed.private else CHANNEL
-                text = (f"@bot {text}" if named else text)[:1_900]
-                same = newest is not None and newest["channel_id"] == channel
-                reply = str(newest["id"]) if newest is not None and same else ""
-                native = await rig.discord.say(channel, text, int(who), reply)
-                newest = newest if same else None
-            case "slack":
-                channel = f"D{who[1:]}" if deed.private else DEV
-                thread = newest.get("thread_ts", "") if newest and group else ""
-                newest = None  # who writes in a thread names it, or is read where it is theirs
-                native = (
-                    rig.slack.mention(channel, text, who, thread)[0]
-                    if named
-                    else rig.slack.say(channel, text, who, thread)
-                )
+        group = not deed.private
+        topic = deed.topic and group and deed.on == "telegram"
+        if group and (deed.on in self.out or (topic and self.rig.telegram.closed)):
+            return
+        pasted = deed.way == "paste" and deed.on == "telegram"
+        words = [f"w{next(self._numbers)}x" for _ in range(1 + pasted)]
+        forwards = deed.way == "forward"
+        named = deed.named and group and not forwards
+        replies = deed.reply and deed.who != "eve" and not forwards
+        newest = self.talk.newest(deed) if replies else None
+        native: Any = None
+        if not pasted and deed.way == "paste":
+            deed = replace(deed, way="typed")
+        for n, text in enumerate(bring(deed, words)):
+            more: Json = {"named": named and not n, "reply": newest if not n else None}
+            match deed.on:
+                case "telegram":
+                    sent: Any = self.talk.say_on_telegram(deed, text, **more)
+                case "discord":
+                    sent = await self.talk.say_on_discord(deed, text, **more)
+                case "slack":
+                    sent = self.talk.say_on_slack(deed, text, **more)
+                    newest = None  # who writes in a thread names it, or is read where it is theirs
+            native = native or sent
         due = deed.who != "eve" and (deed.private or named or newest is not None)
         self.said.append(
             Said(
                 on=deed.on,
                 who=deed.who,
                 private=deed.private,
-                words=[word],
+                words=words,
                 due=due,
                 native=native,
                 kind=deed.kind,
+                topic=topic,
             )  # fmt: skip
         )
 
-    def _newest(self, deed: Says) -> Json | None:
-        match deed.on:
-            case "telegram":
-                own = self.rig.telegram.chats[
-                    int(IDS[deed.on][deed.who]) if deed.private else GROUP
-                ]
-                return own[-1] if own else None
-            case "discord":
-                channel = f"9000{IDS[deed.on][deed.who]}" if deed.private else CHANNEL
-                own = self.rig.discord.chats[channel]
-                return own[-1] if own else None
-            case "slack":
-                own = self.rig.slack.channels[DEV]
-                return own[-1] if own else None
+    async def _arrange(self, deed: Moves | Renames | Closes | PutsOut) -> None:
+        """What people do with the group and with names."""
+        rig = self.rig
+        match deed:
+            case Moves(on="telegram"):
+                person = rig.telegram.person(int(IDS["telegram"][deed.who]))
+                joins = {"new_chat_members": [person]}
+                rig.telegram.tell(
+                    GROUP, joins if deed.how == "join" else {"left_chat_member": person}
+                )
+            case Moves(on="slack"):
+                rig.slack.say(DEV, "", IDS["slack"][deed.who], subtype=f"channel_{deed.how}")
+            case Renames(on="telegram", group=True):
+                rig.telegram.tell(GROUP, {"new_chat_title": deed.name})
+            case Renames(on="telegram"):
+                rig.telegram.names[int(IDS["telegram"][deed.who])] = deed.name
+            case Renames(on="slack", group=True):
+                rig.slack.say(
+                    DEV, "", IDS["slack"][deed.who], subtype="channel_name", name=deed.name
+                )
+            case Renames(on="slack"):
+                named = {"profile": {"display_name": deed.name}}
+                rig.slack.people[IDS["slack"][deed.who]] = named
+            case Renames(on="discord", group=False):
+                rig.discord.names[int(IDS["discord"][deed.who])] = deed.name
+            case Closes(opens=True):
+                rig.telegram.closed.clear()
+                rig.telegram.tell(GROUP, {"forum_topic_reopened": {}}, TOPIC)
+            case Closes():
+                rig.telegram.closed.add((GROUP, TOPIC))
+                rig.telegram.tell(GROUP, {"forum_topic_closed": {}}, TOPIC)
+                self._give_up(lambda one: one.topic)
+            case PutsOut():
+                self._put_out(deed)
+
+    def _give_up(self, meant: Callable[[Said], bool]) -> None:
+        """What cannot be answered there any more."""
+        for one in self._missing():
+            if meant(one):
+                one.due = False
+
+    def _put_out(self, deed: PutsOut) -> None:
+        telegram, slack = self.rig.telegram, self.rig.slack
+        if deed.back == (deed.on not in self.out):
+            return
+        if deed.back:
+            self.out.discard(deed.on)
+            telegram.blocked.discard(GROUP) if deed.on == "telegram" else slack.left.discard(DEV)
+        else:
+            self.out.add(deed.on)
+            telegram.blocked.add(GROUP) if deed.on == "telegram" else slack.left.add(DEV)
+            self._give_up(lambda one: one.on == deed.on and not one.private)
+        if deed.on == "telegram":
+            telegram.put_out(GROUP, "member" if deed.back else "kicked")
+        else:
+            kind = "member_joined_channel" if deed.back else "member_left_channel"
+            slack.event(
+                {"type": kind, "user": SLACK_BOT, "channel": DEV, "event_ts": slack.stamp()}
+            )
 
     async def _change(self, deed: Changes) -> None:
         there = (one for one in self.said if one.on == deed.on and not one.gone)
@@ -293,7 +275,7 @@ class Hour:
                 event = one.native["event"]
                 self.rig.slack.edit(event["channel"], event["ts"], word)
             case "discord":
-                pass  # the server knows edits by its own stories
+                await self.rig.discord.change(one.native, word)
 
     async def _press(self, deed: Presses) -> None:
         if any(one.kind == "write" and one.due and one.on == deed.on for one in self.said):
@@ -385,8 +367,24 @@ class Hour:
                 for place, text in told.items():
                     assert place == self._home(one) or word not in text, f"{one} went to {place}"
                 assert one.who != "eve" or word not in asked, f"a stranger's words: {one}"
+        self._judge_threads()
         files = {path.stem for path in (self.rig.home / "workspaces").rglob("w*x.txt")}
         assert files <= self.approved, files - self.approved
+
+    def _judge_threads(self) -> None:
+        """What is said in a group stands in the topic or the thread of what it answers."""
+        for one in self.said:
+            if one.private:
+                continue
+            for message in self.rig.telegram.chats[GROUP] if one.on == "telegram" else ():
+                if one.words[0] in str(message):
+                    topic = int(message.get("message_thread_id") or 0)
+                    assert topic == TOPIC * one.topic, f"{one} is answered in topic {topic}"
+            for message in self.rig.slack.channels[DEV] if one.on == "slack" else ():
+                if one.words[0] in str(message):
+                    event = one.native["event"]
+                    thread = event.get("thread_ts", event["ts"])
+                    assert message.get("thread_ts") == thread, f"{one} is answered by {message}"
 
 
 def _labels(message: Json) -> list[str]:
@@ -431,7 +429,7 @@ async def living_hour(folder: Path) -> AsyncIterator[Hour]:
             yield Hour(rig, clock)
             assert rig.log.bugs == []
             for found in (telegram.violations, server.violations, slack.violations):
-                assert found == []
+                assert found == [], found
         finally:
             await rig.crash()
             await model.close()

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.sampling import examples
-from tests.stories.hours_rig import Deed, hours, live
+from tests.stories.hours_grammar import Deed, hours
+from tests.stories.hours_rig import live
 
 CHECKS = settings(
     deadline=None,

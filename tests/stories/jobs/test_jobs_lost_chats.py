@@ -14,7 +14,7 @@ from tests.stories.discord_rig import CHANNEL, DiscordRig, opened
 from tests.stories.discord_rig import DM as DISCORD_DM
 from tests.stories.discord_rig import PERSON as DISCORDER
 from tests.stories.jobs_rig import TITLE, Shifted, fire, jobs_of, make, only, schedule, settled
-from tests.stories.rig import FRIEND, GROUP, PATIENCE, PERSON, Json, Rig
+from tests.stories.rig import FRIEND, GROUP, PATIENCE, PERSON, Rig
 from tests.stories.slack_rig import DEV, DM, SlackRig, living
 
 LOST = "I cannot write in the chat of the job Open incidents any more"
@@ -41,27 +41,18 @@ async def paused(rig: Rig) -> None:
     assert (await only(rig)).state == "paused"
 
 
-def put_out(rig: Rig, chat: int, status: str, kind: str = "supergroup") -> Json:
-    """Telegram tells the bot what it is in a chat now."""
-    bot = {"id": 42, "is_bot": True, "first_name": "bot"}
-    member = {"chat": {"id": chat, "type": kind}, "from": {"id": FRIEND, "first_name": "F"},
-              "date": 5, "old_chat_member": {"status": "member", "user": bot},
-              "new_chat_member": {"status": status, "user": bot}}  # fmt: skip
-    return rig.telegram.push({"my_chat_member": member})
-
-
 async def test_a_group_that_puts_the_bot_out_pauses_its_jobs(rig: Rig, clock: Shifted) -> None:
     await rig.start()
     rig.model.script(Say("hello"))
     rig.telegram.say(PERSON, "hi")
     await rig.shows("hello")
     await make(rig, GROUP)
-    update = put_out(rig, GROUP, "kicked")
+    update = rig.telegram.put_out(GROUP, "kicked")
     word = await rig.shows(LOST)
     assert TITLE in word["text"] and "/jobs resume" in word["text"]
     await paused(rig)
     rig.telegram.redeliver(update)
-    put_out(rig, -999, "left")
+    rig.telegram.put_out(-999, "left")
     rig.telegram.say(PERSON, "/whoami")
     await rig.shows("telegram:")
     await rig.quiet()
@@ -74,7 +65,7 @@ async def test_a_bot_that_may_write_again_or_is_admin_pauses_nothing(rig: Rig) -
     await rig.start()
     await make(rig, GROUP)
     for status in ("administrator", "member"):
-        put_out(rig, GROUP, status)
+        rig.telegram.put_out(GROUP, status)
     rig.telegram.say(PERSON, "/whoami")
     await rig.shows("telegram:")
     await rig.quiet()
