@@ -39,6 +39,9 @@ ENGLISH: dict[str, str] = {
     "theme_auto": "system",
     "theme_light": "light",
     "theme_dark": "dark",
+    "keys": "Keys A and D decide: {state}",
+    "keys_on": "on",
+    "keys_off": "off",
     "earlier": "Show earlier messages",
     "empty_title": "What can I do for you?",
     "empty_text": "Write below. I show what I do as I do it, and ask before anything with "
@@ -159,6 +162,9 @@ GERMAN: dict[str, str] = {
     "theme_auto": "wie das Gerät",
     "theme_light": "hell",
     "theme_dark": "dunkel",
+    "keys": "Tasten A und D entscheiden: {state}",
+    "keys_on": "an",
+    "keys_off": "aus",
     "earlier": "Frühere Nachrichten zeigen",
     "empty_title": "Was kann ich für Sie tun?",
     "empty_text": "Schreiben Sie unten. Ich zeige, was ich tue, und frage vor allem, was Folgen "

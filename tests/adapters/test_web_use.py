@@ -399,6 +399,26 @@ async def test_a_and_d_decide_the_only_card_that_waits(
         await page.until(f"{FOCUS}.matches('.card.approved summary')")  # where it was
 
 
+async def test_the_keys_that_decide_can_be_switched_off(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        desk.show(room.where, approval(), "ask")
+        await room.shows(".card.open", "rm -r build/")
+        await page.click("#keys")
+        await room.shows("#keys", "off")
+        await page.call("Page.reload")
+        await page.until(LIVE)
+        await room.shows(".card.open", "rm -r build/")
+        await leave_field(room)
+        await page.press("a", 65)
+        await page.click("#keys")
+        await room.shows("#keys", "on")
+        await leave_field(room)
+        await page.press("d", 68)
+        press = await room.next()
+        assert isinstance(press, ButtonPressed) and press.token == "q:a1:deny"
+
+
 async def test_of_several_cards_the_one_in_focus_is_decided(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         desk, page = room.server.desk, room.page

@@ -1,14 +1,21 @@
 // Keys that act on the page as a whole: A and D decide, Esc closes what is open, Up in the empty
-// field takes the last message up again.
+// field takes the last message up again. A and D can be switched off: who speaks to the computer, or
+// slips, presses single keys without meaning to.
 
-import { $ } from "./dom.js";
+import { $, keep, kept, say } from "./dom.js";
 
 const FIELDS = "input, textarea, select, [contenteditable]";
 const typing = (event) => event.isComposing || event.target.matches?.(FIELDS) || document.querySelector("dialog[open]");
 
+const off = () => kept("keys") === "off";
+
+function tellKeys() {
+  $("keys").textContent = say("keys", { state: say(off() ? "keys_off" : "keys_on") });
+}
+
 function decide(event) { // the card in focus, or the only one that waits
   const which = { a: "button.good", d: 'button[data-keep$=":deny"]' }[event.key.toLowerCase()];
-  if (!which || event.repeat || event.ctrlKey || event.metaKey || event.altKey || typing(event)) return;
+  if (!which || off() || event.repeat || event.ctrlKey || event.metaKey || event.altKey || typing(event)) return;
   const waiting = document.querySelectorAll("#log .card.approval.open");
   const card = document.activeElement?.closest(".card.approval.open") ?? (waiting.length === 1 ? waiting[0] : null);
   const button = card?.querySelector(which);
@@ -36,6 +43,8 @@ function takeUp(event) {
   edit.click();
 }
 
+tellKeys();
+$("keys").addEventListener("click", () => { keep("keys", off() ? "" : "off"); tellKeys(); });
 document.addEventListener("keydown", decide);
 document.addEventListener("keydown", closeNote);
 $("text").addEventListener("keydown", takeUp);
