@@ -828,3 +828,15 @@ async def test_killed_in_a_send_it_stands_there_once_or_is_labelled(world: World
     first, *more = sorted(m["text"] for m in world.telegram.chats[PERSON])
     assert first == "ack hello" or not more
     assert len(world.model.requests) == 1, "the answer was there already"
+
+
+async def test_an_anonymous_admin_is_the_group(rig: Rig) -> None:
+    group = {"id": GROUP, "type": "supergroup", "title": "Ops"}
+    await rig.start(TELEGRAM_ALLOWED_USERS=f"{PERSON},{GROUP}")
+    rig.telegram.say(
+        GROUP, "@test_bot who am I?", user=1087968824, sender_chat=group, **mention("")
+    )
+    await rig.shows("ack", GROUP)
+    rig.telegram.say(-1008, "@test_bot and I?", sender_chat=group | {"id": -1008}, **mention(""))
+    await rig.quiet()
+    assert rig.said(-1008) == []
