@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
+from textwrap import shorten
 from typing import Literal
 
 import msgspec
@@ -107,7 +108,7 @@ class FakeDesk:
         )
         room.views[turn, name] = shown
         if isinstance(view, SaidView):
-            room.title = room.title or view.text[:60]
+            room.title = room.title or shorten(view.text, 60, placeholder="…")
             room.waiting = [one for one in room.waiting if one.text != view.text]
         self._publish(room, shown)
         self._publish(room, Changed())
