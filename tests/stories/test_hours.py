@@ -29,9 +29,10 @@ def test_an_hour_of_people(deeds: list[Deed]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("_part", range(5))
 @settings(CHECKS, max_examples=1_000)
-@given(hours)
-def test_many_hours_of_people(deeds: list[Deed]) -> None:
+@given(deeds=hours)
+def test_many_hours_of_people(deeds: list[Deed], _part: int) -> None:
     live_somewhere(deeds)
 
 
