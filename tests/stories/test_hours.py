@@ -2,6 +2,7 @@
 was for the agent is answered or told, and to nobody else; no stranger is heard, no rights widen, no
 call breaks a platform's schema."""
 
+import gc
 import tempfile
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from tests.sampling import examples
 from tests.stories.hours_grammar import Deed, hours
 from tests.stories.hours_rig import live
 
+MANY = 500_000
+"""Objects that were frozen, about 150 MB."""
 CHECKS = settings(
     deadline=None,
     database=None,
@@ -37,5 +40,8 @@ def test_many_hours_of_people(deeds: list[Deed], _part: int) -> None:
 
 
 def live_somewhere(deeds: list[Deed]) -> None:
+    if gc.get_freeze_count() > MANY:  # each gateway of this process froze what the last ones left
+        gc.unfreeze()
+        gc.collect()
     with tempfile.TemporaryDirectory() as folder:
         live(Path(folder), deeds)
