@@ -235,7 +235,8 @@ class Snapshots:
                 continue
             if any(_is_below(path, top) for top in left_out):
                 continue
-            (restored if _are_same(new, current) else changed).append(path)
+            as_left = _are_same(new, current) or _is_between(old, new, current)
+            (restored if as_left else changed).append(path)
         return TakenBack(restored=tuple(restored), changed=tuple(changed)), now
 
     def _restore(self, workspace: Path, path: str, old: FileState, now: FileState | None) -> bool:
@@ -272,7 +273,8 @@ class Snapshots:
         return max(self._lists(workspace), key=lambda one: one.at, default=None)
 
     def _prune(self, workspace: Path) -> None:
-        """Forget old lists, and contents that stand in none."""
+        """Forget old lists, contents that stand in none, and what was never written whole."""
+        paths.sweep_unfinished(workspace)
         root, now = Path(os.path.realpath(workspace)), ambient.now()
         known = {one.name: one for one in self._lists(workspace)}
         for name, one in list(known.items()):
@@ -331,6 +333,11 @@ def _is_untouched(known: FileState, now: FileState) -> bool:
 
 def _are_same(one: FileState | None, other: FileState | None) -> bool:
     return one is other or (one is not None and one.is_same(other))
+
+
+def _is_between(old: FileState | None, new: FileState | None, now: FileState | None) -> bool:
+    """What is of another kind makes room first, and `take_back` may have been cut off then."""
+    return now is None and old is not None and new is not None and old.kind != new.kind
 
 
 def _is_below(path: str, top: str) -> bool:

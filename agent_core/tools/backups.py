@@ -158,12 +158,15 @@ def content(workspace: Path, path: str) -> tuple[bytes, int]:
 
 
 def store(workspace: Path, real: Path, data: bytes, mode: int) -> None:
-    """A temporary file beside it, on disk, then its name: never half a file."""
+    """An unfinished file, on disk, then its name: never half a file."""
     temporary = paths.temporary_name()
     root = Path(os.path.realpath(workspace))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with paths.folder(workspace, real.parent, create=True) as parent:
-        with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=parent), "wb") as file:
+    with (
+        paths.folder(workspace, real.parent, create=True) as parent,
+        paths.open_unfinished(workspace) as unfinished,
+    ):
+        with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=unfinished), "wb") as file:
             try:
                 file.write(data)
                 file.flush()
@@ -171,9 +174,9 @@ def store(workspace: Path, real: Path, data: bytes, mode: int) -> None:
                 if (owner := paths.status(workspace, root)) is not None:
                     paths.give(file.fileno(), owner, real.relative_to(root).parts[0])
                 os.fsync(file.fileno())
-                os.replace(temporary, real.name, src_dir_fd=parent, dst_dir_fd=parent)
+                os.replace(temporary, real.name, src_dir_fd=unfinished, dst_dir_fd=parent)
             except OSError:
-                os.unlink(temporary, dir_fd=parent)
+                os.unlink(temporary, dir_fd=unfinished)
                 raise
         os.fsync(parent)
 

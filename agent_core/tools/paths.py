@@ -34,6 +34,10 @@ from agent_core.tools.secret_files import holds_settings, names_secret_file
 OWN = ".turnkeeper"
 """The workspace's folder that belongs to the gateway: backups and kept outputs."""
 
+_UNFINISHED = f"{OWN}/unfinished"
+MAX_UNFINISHED = 3_600.0
+"""Seconds that a file is being written, at most."""
+
 _ALIAS = "/workspace"
 """What a sandboxed command calls the workspace; models copy it from there."""
 
@@ -230,21 +234,40 @@ def put_link(workspace: Path, real: Path, target: str) -> None:
 
 
 def put_file(workspace: Path, real: Path, data: bytes, mode: int) -> None:
-    """Write the resolved place anew, by a file beside it, so that there is never half of one; it
+    """Write the resolved place anew, by an unfinished file, so that there is never half of one; it
     belongs to the workspace's owner. Nothing is forced to disk. OSError, ToolFailed."""
     root, temporary = Path(os.path.realpath(workspace)), temporary_name()
-    with folder(workspace, real.parent, create=True) as parent:
-        descriptor = os.open(temporary, _NEW, 0o600, dir_fd=parent)
+    with (
+        folder(workspace, real.parent, create=True) as parent,
+        open_unfinished(workspace) as unfinished,
+    ):
+        descriptor = os.open(temporary, _NEW, 0o600, dir_fd=unfinished)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
                 os.fchmod(file.fileno(), mode & 0o777)
                 give(file.fileno(), os.stat(root), real.relative_to(root).parts[0])
-            os.replace(temporary, real.name, src_dir_fd=parent, dst_dir_fd=parent)
+            os.replace(temporary, real.name, src_dir_fd=unfinished, dst_dir_fd=parent)
         except OSError:
             with suppress(OSError):
-                os.unlink(temporary, dir_fd=parent)
+                os.unlink(temporary, dir_fd=unfinished)
             raise
+
+
+@contextmanager
+def open_unfinished(workspace: Path) -> Iterator[int]:
+    """The folder for files that are being written: what a kill leaves there, nobody takes for
+    work. OSError, ToolFailed."""
+    with folder(workspace, Path(os.path.realpath(workspace)) / _UNFINISHED, create=True) as found:
+        yield found
+
+
+def sweep_unfinished(workspace: Path) -> None:
+    """Remove files that nobody goes on writing: those of an hour ago and older."""
+    with suppress(OSError, ToolFailed), open_unfinished(workspace) as descriptor:
+        for name in os.listdir(descriptor):
+            if os.stat(name, dir_fd=descriptor).st_mtime < ambient.now() - MAX_UNFINISHED:
+                os.unlink(name, dir_fd=descriptor)
 
 
 def list_names(workspace: Path, real: Path) -> list[str]:

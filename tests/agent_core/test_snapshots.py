@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_core.sandboxes import snapshots as module
+from agent_core import ambient
 from agent_core.sandboxes.snapshots import (
     Snapshot,
     SnapshotRefused,
     Snapshots,
+    TakenBack,
     name_after,
     name_before,
 )
+from agent_core.tools import backups, paths
 from tests.sampling import examples
 
 
@@ -50,17 +52,23 @@ def look(place: Path) -> dict[str, object]:
     return found
 
 
-@pytest.mark.parametrize("last", range(9))
+@pytest.mark.parametrize("last", range(18))
 def test_what_was_cut_off_on_the_way_back_is_taken_back_to_its_end(
     place: Path, last: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a kill does: nothing of it is done after the first steps. Then it is begun anew."""
     keeper = Snapshots()
-    write(place, a="1", b="2", d__c="3", gone="4")
+    write(place, a="1", b="2", d__c="3", gone="4", file="5", folder__x="6", other__y="7")
+    (place / "link").symlink_to("a")
     was = look(place)
     before = keeper.take(place, name_before("t"))
     write(place, a="one", new__x="5", new__y="6", d__c="three")
-    (place / "gone").unlink()
+    for name in ("gone", "file", "link", "folder/x", "other/y"):
+        (place / name).unlink()
+    for name in ("folder", "other"):
+        (place / name).rmdir()
+    (place / "other").symlink_to("a")
+    write(place, file__z="8", folder="9", link="10")  # each in the place of another kind
     after = keeper.take(place, name_after("t"))
     write(place, b="another's")
     steps = iter(range(last))
@@ -68,20 +76,44 @@ def test_what_was_cut_off_on_the_way_back_is_taken_back_to_its_end(
     class Killed(Exception):
         pass
 
-    def count(act: Callable[..., bool]) -> Callable[..., bool]:
-        def step(*given: object) -> bool:
+    def count(act: Callable[..., None]) -> Callable[..., None]:
+        def step(*given: object, **more: object) -> None:
             if next(steps, None) is None:
                 raise Killed
-            return act(*given)
+            act(*given, **more)
 
         return step
 
+    acts = ((paths, "put_file"), (paths, "remove"), (paths, "remove_folder"), (os, "symlink"))
     with monkeypatch.context() as patch, contextlib.suppress(Killed):
-        patch.setattr(module, "_remove", count(module._remove))
-        patch.setattr(keeper, "_restore", count(keeper._restore))
+        for owner, name in acts:
+            patch.setattr(owner, name, count(getattr(owner, name)))
         keeper.take_back(place, before, after)
+    assert not keeper.find_changed(place, before, after).changed, "nobody else was at it"
     keeper.take_back(place, before, after)
     assert look(place) == was | {"b": (0o644, b"another's")}
+
+
+def test_what_was_being_written_is_no_work_and_goes(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def end(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", end)
+        for put in (paths.put_file, backups.store):
+            with pytest.raises(Killed):
+                put(place, place / "new/a", b"half", 0o644)
+    assert look(place) == {"new": "folder"}
+    unfinished = place / ".turnkeeper/unfinished"
+    old, young = unfinished.iterdir()
+    os.utime(old, (1, 1))
+    Snapshots().take(place, name_before("t"))
+    assert list(unfinished.iterdir()) == [young]
 
 
 def test_what_changed_is_named_as_people_know_it(place: Path) -> None:
@@ -120,7 +152,7 @@ def test_all_that_a_turn_did_is_taken_back(place: Path) -> None:
     done = keeper.take_back(place, before, after)
     assert look(place) == was and done.changed == ()
     assert {"a", "b", "d/c", "deep/er/file", "gone/x", "link", "new", "run.sh"} <= {*done.restored}
-    assert keeper.take_back(place, before, after) == module.TakenBack(), "a second time: nothing"
+    assert keeper.take_back(place, before, after) == TakenBack(), "a second time: nothing"
 
 
 def test_what_others_changed_since_is_named_and_left(place: Path) -> None:
@@ -168,7 +200,7 @@ def test_old_lists_go_with_their_contents_but_for_turns_that_wait(
 ) -> None:
     keeper, now = Snapshots(keep=3_600), time.time()
     moment = [now]
-    monkeypatch.setattr(module.ambient, "now", lambda: moment[0])
+    monkeypatch.setattr(ambient, "now", lambda: moment[0])
     write(place, a="1")
     keeper.take(place, "ended.before")
     write(place, a="2")
@@ -192,7 +224,7 @@ def test_caches_are_left_out_and_then_it_is_refused(place: Path) -> None:
     assert before.left_out == ("node_modules",)
     write(place, node_modules__x="changed")
     after = keeper.take(place, "t.after")
-    assert keeper.take_back(place, before, after) == module.TakenBack()
+    assert keeper.take_back(place, before, after) == TakenBack()
     write(place, big="b" * 20_000)
     with pytest.raises(SnapshotRefused, match="more than"):
         keeper.take(place, "u.before")
