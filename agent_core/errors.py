@@ -9,6 +9,7 @@ BaseException
 Exception
   AgentError             recorded in the journal and raised the same on replay
     ToolFailed           a tool could not do its work
+      NothingRuns        what it is about ran in a sandbox that is gone
     ModelFailed          no provider gave an answer
     BudgetExceeded       a limit of money was reached
       CallsExceeded      the turn's model calls are used up
@@ -66,6 +67,10 @@ class AgentError(Exception):
 
 class ToolFailed(AgentError):
     """A tool could not do its work; the text is for the model."""
+
+
+class NothingRuns(ToolFailed):
+    """There is no sandbox, so what ran in it is gone. Whoever may can start it again."""
 
 
 class ModelFailed(AgentError):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.errors import ToolFailed
+from agent_core.errors import NothingRuns, ToolFailed
 from agent_core.sandboxes.channel import TalkingCommand
 from agent_core.sandboxes.commands import session
 from agent_core.sandboxes.commands.advice import advise
@@ -291,10 +291,10 @@ class SandboxPool:
 
     async def connect(self, workspace: Path, port: int) -> Streams:
         """A connection to a server that a command started; ToolFailed if none answers there. Makes
-        no sandbox: what ran in one that is gone, runs no more."""
+        no sandbox: what ran in one that is gone, runs no more (NothingRuns)."""
         place = self._places.get(_Key(Path(os.path.realpath(workspace))))
         if place is None or not (place.is_open or place.making.locked()):
-            raise ToolFailed(_STOPPED.format(minutes=f"{self._idle / 60:g}"))
+            raise NothingRuns(_STOPPED.format(minutes=f"{self._idle / 60:g}"))
         async with self._enter(workspace, starts=False) as (_, link):
             try:
                 return await link.connect(port)

@@ -43,7 +43,8 @@ from agent_core.research.means import ResearchDeps
 from agent_core.sandboxes.commands.background import Background
 from agent_core.sandboxes.masks import find_secret_files, has_committed
 from agent_core.sandboxes.pool import SandboxPool
-from agent_core.sandboxes.preview import PreviewServer
+from agent_core.sandboxes.previews.again import AppStarter
+from agent_core.sandboxes.previews.server import PreviewServer
 from agent_core.sandboxes.snapshots import SnapshotRefused, Snapshots, name_after, name_before
 from agent_core.scope import Scope
 from agent_core.settings import TIERS, ModelSettings
@@ -123,9 +124,8 @@ class TurnkeeperAgent:
         self._scripts = RunningScripts()
         self._sandbox = sandbox
         tools = models.tools
-        self._preview = PreviewServer(
-            sandbox.connect, tools.preview_port, tools.preview_url, tools.preview_host
-        )
+        self._warm, self._answered, self._tried = (asyncio.Event() for _ in range(3))
+        self._preview = _make_preview(models, sandbox, folder.parent, self._tried)
         self._snapshots = Snapshots(tools.snapshot_hours * 3_600.0, tools.snapshot_bytes)
         self._hooks = hooks.load(models.tools.hooks)
         self.vault = Vault(folder.parent)
@@ -156,7 +156,6 @@ class TurnkeeperAgent:
         always = (SCRIPT,) if models.tools.execution_mode == "codeact" else ()
         lines = self._toolbox.lines
         self._kit = Kit(lines=lines, servers=self.servers, sets=sets, always=always)
-        self._warm, self._answered, self._tried = (asyncio.Event() for _ in range(3))
         self.ledger = equipment.ledger
         self.job_ledger = equipment.job_ledger
         self.memory, self._past = equipment.memory, equipment.past
@@ -467,10 +466,12 @@ class TurnkeeperAgent:
             brief = await add_mentions(scope, brief, self.servers)
         try:
             result = await work(scope, brief, hands, history, past)
-        except (Cancelled, LeaseLost, asyncio.CancelledError):
+        except (Cancelled, LeaseLost, asyncio.CancelledError) as end:
             self._background.halt(workspace)
             self._sandbox.halt(workspace)
             self._browser.halt(workspace)
+            if isinstance(end, Cancelled):
+                await self._preview.let_lie(workspace)
             raise
         if self._snapshots.find(workspace, name_before(scope.turn_id)) is not None:
             await self._snapshot(workspace, name_after(scope.turn_id))
@@ -563,6 +564,15 @@ class TurnkeeperAgent:
             raise ModelFailed(str(error), "rejected") from None
         self._picked[name] = picked
         return picked
+
+
+def _make_preview(
+    models: ModelSettings, sandbox: SandboxPool, home: Path, tried: asyncio.Event
+) -> PreviewServer:
+    """Where people look at apps. `tried`: it is known what the sandbox contains."""
+    tools, again = models.tools, AppStarter(sandbox, tried.wait).start
+    place = tools.preview_port, tools.preview_url, tools.preview_host
+    return PreviewServer(sandbox.connect, *place, home, again)
 
 
 def _set_now() -> ModelSettings:

@@ -94,7 +94,7 @@ class ClosedSandbox:
 class _ClosedPreview:
     is_public = False
 
-    async def open(self, workspace: Path, port: int) -> str:
+    async def open(self, workspace: Path, port: int, start: str = "") -> str:
         raise ToolFailed(CLOSED)
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from agent_core.sandboxes import preview as module
+from agent_core import ambient
+from agent_core.errors import ToolFailed
 from agent_core.sandboxes.bwrap import BwrapTier
 from agent_core.sandboxes.pool import SandboxPool
-from agent_core.sandboxes.preview import COOKIE, PreviewServer
+from agent_core.sandboxes.previews.server import COOKIE, PreviewServer
 from agent_core.sandboxes.unsafe import UnsafeTier
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.ports import free_port
@@ -64,7 +65,7 @@ async def site(tier: BwrapTier | UnsafeTier, tmp_path: Path) -> AsyncIterator[Si
             try:
                 (await pool.connect(tmp_path, port))[1].close()
                 break
-            except module.ToolFailed:
+            except ToolFailed:
                 await asyncio.sleep(0.05)
     yield site
     await site.preview.close()
@@ -119,19 +120,19 @@ async def test_who_has_not_sees_nothing(site: Site) -> None:
 @pytest.mark.parametrize("tier", [UnsafeTier()])
 async def test_links_and_cookies_grow_old(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     link, second = await site.link(), await site.link()
-    base, moment = link.partition("/open/")[0], module.ambient.monotonic()
+    base, moment = link.partition("/open/")[0], ambient.now()
     async with browser() as person:
         async with person.post(link) as answer:
             assert answer.status == 200
-        monkeypatch.setattr(module.ambient, "monotonic", lambda: moment + 1_700)
+        monkeypatch.setattr(ambient, "now", lambda: moment + 1_700)
         async with person.get(base) as answer:
             assert answer.status == 200, "used, it stays"
-        monkeypatch.setattr(module.ambient, "monotonic", lambda: moment + 1_900)
+        monkeypatch.setattr(ambient, "now", lambda: moment + 1_900)
         async with person.post(second) as answer:
             assert answer.status == 403
         async with person.get(base) as answer:
             assert answer.status == 200
-        monkeypatch.setattr(module.ambient, "monotonic", lambda: moment + 3_800)
+        monkeypatch.setattr(ambient, "now", lambda: moment + 3_800)
         async with person.get(base) as answer:
             assert answer.status == 403
 

@@ -25,7 +25,7 @@ from agent_core.journal import Replied, ToolFinished
 from agent_core.messages import text_of
 from agent_core.policy import Verdict
 from agent_core.sandboxes.commands.background import Background
-from agent_core.sandboxes.preview import PreviewServer
+from agent_core.sandboxes.previews.server import PreviewServer
 from agent_core.settings import ModelSettings, SettingsError
 from agent_core.skills.apps.frameworks import FRAMEWORKS, MANIFEST, STACKS, starter_files
 from agent_core.skills.apps.tools import app_tools, resolve_path

@@ -39,18 +39,23 @@ INSTALL, START = "app_install_packages", "app_start_server"
 FOLDER = "apps"
 INSTALL_SECONDS, START_SECONDS = 300, 60
 LOG, PID = ".server.log", ".server.pid"
-"""Files of a project: its server's words, and the number of its process, which leads a group."""
+"""Files of a project: its server's words; the number of its process, which leads a group, and when
+that began."""
 SEEN = "The person has a link to look at port {port}; it is good once, and not for you to repeat."
 DOWN = "Nothing answers at port {port}, so nobody can look at it: see above, and mend it."
 UNSEEN = "The person cannot look at it: the port for previews (PREVIEW_PORT) is taken."
 UP = "(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null"
+_AGE = "$(sed 's/.*) //' /proc/$p/stat 2>/dev/null | cut -d' ' -f20)"
+"""When the process `p` began: in another sandbox its number is another one's. Nothing where that
+cannot be read: there the numbers are those of the machine."""
 _BEGIN = (
-    "{{ {{ kill -9 -- -$(cat {pid}); }} 2>/dev/null; setsid sh -c {start} > {log} 2>&1 & "
-    "echo $! > {pid}; for n in $(seq {tries}); do {up} && break; kill -0 $! || break; sleep 0.2; "
+    '{{ {{ read -r p at < {pid} && [ "$at" = "{age}" ] && kill -9 -- -$p; }} 2>/dev/null; '
+    'setsid sh -c {start} > {log} 2>&1 & p=$!; echo "$p {age}" > {pid}; '
+    "for n in $(seq {tries}); do {up} && break; kill -0 $p || break; sleep 0.2; "
     "done 2>/dev/null; cat {log}; {up}; }}"
 )
 """Starts what stays, in place of what was started before, and sees that it answers: it ends with
-the sandbox, when nobody used that for half an hour."""
+the sandbox, when nobody used that for half an hour, and starts again when somebody looks at it."""
 _PACKAGE = re.compile(r"@?[A-Za-z0-9][\w.@/\[\]-]*(?:[=<>~^!]=?[\w.*]+)?")
 
 
@@ -97,8 +102,8 @@ class Preview(Protocol):
     def is_public(self) -> bool:
         """People reach it from other machines."""
 
-    async def open(self, workspace: Path, port: int) -> str:
-        """A link that is good once. OSError."""
+    async def open(self, workspace: Path, port: int, start: str = "") -> str:
+        """A link that is good once; the command `start` starts the server again. OSError."""
 
 
 def app_tools(preview: Preview) -> tuple[Tool, ...]:
@@ -175,19 +180,13 @@ async def _start(
 ) -> ToolOutput:
     stack = await _stack(scope, brief, wanted.project)
     port = wanted.port or stack.port
-    command = _BEGIN.format(
-        start=shlex.quote(f"exec {stack.start.format(port=port)}"),
-        log=LOG,
-        pid=PID,
-        tries=START_SECONDS * 5,
-        up=UP.format(port=port),
-    )
-    run = {"command": _inside(wanted.project, command), "timeout": START_SECONDS + 30}
+    line = make_start_line(wanted.project, stack.start.format(port=port), port)
+    run: Values = {"command": line, "timeout": START_SECONDS + 30}
     (began,) = await call_tools(scope.child("start"), brief, hands, (("run_command", run),))
     said = good(began)
     if began.command is None or began.command.failed:
         return ToolOutput(text=f"{said}\n{DOWN.format(port=port)}", command=began.command)
-    open_link = partial(_open_link, preview, Path(brief.workspace), port)
+    open_link = partial(_open_link, preview, Path(brief.workspace), port, line)
     url = await scope.once("link", open_link, kind=str)
     if not url:
         return ToolOutput(text=f"{said}\n{UNSEEN}", shown=said, command=began.command)
@@ -197,9 +196,22 @@ async def _start(
     return ToolOutput(text=told, shown=said, command=began.command, link=link)
 
 
-async def _open_link(preview: Preview, workspace: Path, port: int) -> str:
+def make_start_line(project: str, start: str, port: int) -> str:
+    """The command line that starts the project's server by `start`, and waits until it answers."""
+    command = _BEGIN.format(
+        start=shlex.quote(f"exec {start}"),
+        log=LOG,
+        pid=PID,
+        age=_AGE,
+        tries=START_SECONDS * 5,
+        up=UP.format(port=port),
+    )
+    return _inside(project, command)
+
+
+async def _open_link(preview: Preview, workspace: Path, port: int, start: str) -> str:
     try:
-        return await preview.open(workspace, port)
+        return await preview.open(workspace, port, start)
     except OSError:
         return ""
 

@@ -6,6 +6,9 @@ by themselves. Requests go to the server in the sandbox; what is ours of cookies
 nor is set by it. Anyone else is told to open the link that the chat has. One app after another is
 shown here: what one left in a browser is cleared when the next is opened, and none may have a
 worker that outlives its page. Servers of ours can be mounted beside it (`mount`).
+
+Links and cookies outlive the gateway (`book.py`). What ran does not: who looks at it then has it
+started again, where that may be (`again.py`), or reads that it ended and how to have it back.
 """
 
 import asyncio
@@ -13,18 +16,18 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 from agent_core import ambient
-from agent_core.errors import ToolFailed
+from agent_core.errors import NothingRuns, ToolFailed
 from agent_core.sandboxes.link import Streams
+from agent_core.sandboxes.previews.again import StartsAgain, start_nothing
+from agent_core.sandboxes.previews.book import OpenPreview, PreviewBook
 from agent_core.tools.web.connections import Connections
 from agent_core.tools.web.proxy import join_streams
 
-LINK_LIFE, SESSION_LIFE = 1_800.0, 1_800.0
-"""Seconds that a link waits to be opened; seconds without a request until its cookie is no good."""
 SECONDS = 20.0
 """For a request's head."""
-MAX_OPEN = 200
 COOKIE = "turnkeeper_preview"
 OURS = "turnkeeper"
 """Cookies of this beginning are never the app's."""
@@ -37,6 +40,8 @@ _OPENS = (
     "<!doctype html><meta charset=utf-8><title>Preview</title><form method=post>"
     "<button>Open the preview</button></form><script>document.forms[0].submit()</script>"
 )
+_OLD = "This link was opened before, or is old. Where the chat has none newer, ask for one there."
+_NOT_KEPT = "The gateway cannot store that this link is opened now. Try it again in a while."
 Connect = Callable[[Path, int], Awaitable[Streams]]
 
 
@@ -51,26 +56,25 @@ class _Refused(Exception):
         self.status = status
 
 
-class _Preview:
-    """A server in a sandbox that somebody may look at."""
-
-    def __init__(self, workspace: Path, port: int, life: float) -> None:
-        self.workspace, self.port = workspace, port
-        self.until = ambient.monotonic() + life
-
-
 class PreviewServer:
     """Listens at `host` from the first link on. `port`: 0 for any; `public`: the address by which
-    people reach it from elsewhere, "" for this machine alone."""
+    people reach it from elsewhere, "" for this machine alone; `home`: where links are kept, None
+    for memory alone; `again`: starts what ran before the gateway was started anew."""
 
     def __init__(
-        self, connect: Connect, port: int = 0, public: str = "", host: str = "127.0.0.1"
+        self,
+        connect: Connect,
+        port: int = 0,
+        public: str = "",
+        host: str = "127.0.0.1",
+        home: Path | None = None,
+        again: StartsAgain = start_nothing,
     ) -> None:
         self._connect, self._host, self._port = connect, host, port
         self._public = public.rstrip("/")
         self._connections = Connections(self._answer)
-        self._links: dict[str, _Preview] = {}
-        self._sessions: dict[str, _Preview] = {}
+        self._book, self._again = PreviewBook(home), again
+        self._starting = WeakValueDictionary[Path, asyncio.Lock]()
         self._mounts: dict[str, int] = {}
 
     @property
@@ -79,19 +83,23 @@ class PreviewServer:
         return bool(self._public)
 
     async def listen(self) -> None:
-        """Take connections at a port that was set, so that old links say what they are. OSError if
-        that is taken."""
-        if self._port and not self._connections.port:
-            await self._connections.listen(self._port, self._host)
+        """Take connections at a port that was set, or that links of before lead to, so that they
+        say what they are. OSError if the port that was set is taken."""
+        await asyncio.to_thread(self._book.load)
+        if self._port or self._book.port:
+            await self._find_base()
 
-    async def open(self, workspace: Path, port: int) -> str:
-        """A link to the server at `port` of this workspace's sandbox. OSError if nothing can be
-        listened at."""
+    async def open(self, workspace: Path, port: int, start: str = "") -> str:
+        """A link to the server at `port` of this workspace's sandbox, which the command `start`
+        starts again. OSError if nothing can be listened at, or the link cannot be kept."""
         base = await self._find_base()
-        word = ambient.secret_id()
-        _forget_old(self._links)
-        self._links[word] = _Preview(workspace, port, LINK_LIFE)
+        word = await self._book.add(workspace, port, start, self._connections.port)
         return f"{base}/open/{word}"
+
+    async def let_lie(self, workspace: Path) -> None:
+        """A person stopped what runs in this workspace: no link starts it again."""
+        with contextlib.suppress(OSError):  # known until the process ends
+            await self._book.let_lie(workspace)
 
     async def mount(self, name: str, port: int) -> str:
         """Show what is served at `port` of loopback under `/name/`, to everybody; the address of
@@ -105,15 +113,18 @@ class PreviewServer:
         self._mounts.pop(name, None)
 
     async def close(self) -> None:
-        """No link and no cookie is good any more."""
-        self._links.clear()
-        self._sessions.clear()
+        """Take no more requests; who comes later may find the next process."""
         self._mounts.clear()
         await self._connections.close()
 
     async def _find_base(self) -> str:
         if not self._connections.port:
-            await self._connections.listen(self._port, self._host)
+            try:
+                await self._connections.listen(self._port or self._book.port, self._host)
+            except OSError:
+                if self._port:
+                    raise
+                await self._connections.listen(0, self._host)  # old links are lost with their port
         return self._public or f"http://127.0.0.1:{self._connections.port}"
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -143,31 +154,41 @@ class PreviewServer:
         """The server that the request is for, and its port. _Refused."""
         if (mounted := self._mounts.get(path.split("/")[1].partition("?")[0])) is not None:
             return mounted, await asyncio.open_connection("127.0.0.1", mounted)
-        preview = self._sessions.get(_read_cookie(headers))
-        if preview is None or preview.until < ambient.monotonic():
+        preview = await self._book.use(_read_cookie(headers))
+        if preview is None:
             raise _Refused("403 Forbidden", "This preview is not open here any more.")
         if _find(headers, "service-worker"):
             raise _Refused("403 Forbidden", "A preview has no service workers.")
-        preview.until = ambient.monotonic() + SESSION_LIFE
+        workspace = self._book.find(preview)
         try:
-            return preview.port, await self._connect(preview.workspace, preview.port)
+            return preview.port, await self._find_server(preview, workspace)
         except ToolFailed as error:
             raise _Refused("502 Bad Gateway", str(error)) from None
 
+    async def _find_server(self, preview: OpenPreview, workspace: Path) -> Streams:
+        """A connection to it; where its sandbox is gone, it is started again first, once for all
+        who look. One that does not come up is not tried again while its sandbox is there."""
+        lock = self._starting.setdefault(workspace, asyncio.Lock())
+        if not lock.locked():
+            with contextlib.suppress(NothingRuns):
+                return await self._connect(workspace, preview.port)
+        async with lock:
+            with contextlib.suppress(NothingRuns):  # another one who looks has started it
+                return await self._connect(workspace, preview.port)
+            if preview.start:
+                await self._again(workspace, preview.start)
+            return await self._connect(workspace, preview.port)
+
     async def _begin(self, writer: asyncio.StreamWriter, word: str, *, takes: bool) -> None:
         """Show what takes a link, or take it: once."""
-        preview = self._links.get(word)
-        if preview is None or preview.until < ambient.monotonic():
-            await _say(writer, "403 Forbidden", "This link was opened before, or is old.")
-            return
-        if not takes:
-            await _send_page(writer, "200 OK", _OPENS)
-            return
-        del self._links[word]
-        _forget_old(self._sessions)
-        secret = ambient.secret_id()
-        self._sessions[secret] = preview
-        preview.until = ambient.monotonic() + SESSION_LIFE
+        if not takes and self._book.has_link(word):
+            return await _send_page(writer, "200 OK", _OPENS)
+        try:
+            secret = await self._book.take(word) if takes else ""
+        except OSError:
+            return await _say(writer, "503 Service Unavailable", _NOT_KEPT)
+        if not secret:
+            return await _say(writer, "403 Forbidden", _OLD)
         secure = "; Secure" if self._public.startswith("https:") else ""
         head = (
             "HTTP/1.1 303 See Other\r\nLocation: /\r\nContent-Length: 0\r\n"
@@ -176,20 +197,12 @@ class PreviewServer:
             f"Set-Cookie: {COOKIE}={secret}; HttpOnly; SameSite=Lax; Path=/{secure}\r\n\r\n"
         )
         writer.write(head.encode())
-        await writer.drain()
+        return await writer.drain()
 
     def _is_ours(self, host: str) -> bool:
         """A name that only this server has: another's, which leads here, is a trick."""
         names = {f"{name}:{self._connections.port}" for name in ("127.0.0.1", "localhost", "[::1]")}
         return host.lower() in names | {urlsplit(self._public).netloc.lower()} - {""}
-
-
-def _forget_old(known: dict[str, _Preview]) -> None:
-    now = ambient.monotonic()
-    for word in [word for word, one in known.items() if one.until < now]:
-        del known[word]
-    while len(known) >= MAX_OPEN:
-        del known[next(iter(known))]
 
 
 def _split_header(line: str) -> Header:
