@@ -3,14 +3,19 @@
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 
 import aiohttp
+import pytest
 
+from agent_core.sandboxes.link import SandboxLimits
+from agent_core.sandboxes.pool import SandboxPool
+from gateway.wiring import assembly
 from tests.agent_core.events_rig import APP_STARTED, FILES_TOLD, journaled
 from tests.fakes.model_server import Call, Say
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.ports import free_port
-from tests.stories.surfaces import Surface
+from tests.stories.surfaces import Held, Surface
 from tests.stories.surfaces.story import story
 
 # ---- previews --------------------------------------------------------------------------------
@@ -74,6 +79,67 @@ async def preview_here(s: Surface) -> None:
     await s.shows("It is there.")
     await s.shows("Open it on the gateway's machine: http://127.0.0.1:")
     await s.rest("started")
+
+
+# ---- limits, and what is lost ----------------------------------------------------------------
+
+MEMORY = 96 << 20
+TOO_MUCH = """for n in 1 2 3 4; do
+python3 -c "import time; x = 'a' * 60_000_000; time.sleep(60)" &
+done; wait"""
+
+
+@contextlib.asynccontextmanager
+async def little_memory(_: Surface) -> AsyncIterator[dict[str, str]]:
+    """A sandbox that is full soon."""
+    with pytest.MonkeyPatch.context() as patch:
+        small = partial(SandboxPool, limits=SandboxLimits(memory=MEMORY))
+        patch.setattr(assembly, "SandboxPool", small)
+        yield {"SANDBOX_PROVIDER": "bwrap"}
+
+
+@story("stopped", beside=little_memory, needs=(NEEDS_BWRAP,), long=True)
+async def limit_met(s: Surface) -> None:
+    """What takes too much is stopped and told, to the model too; the next command goes on."""
+    run = Call("run_command", json.dumps({"command": TOO_MUCH}))
+    smaller = Call("run_command", json.dumps({"command": "echo enough > made.txt && cat made.txt"}))
+    s.answers(Count=[run, Say("It needs more memory than it may have.")],
+              Less=[smaller, Say("Now it fits.")])  # fmt: skip
+    await s.say("Count them all")
+    await s.shows("It needs more memory than it may have.")
+    assert "over 96 MB" in s.rig.seen(role="tool")[-1], s.rig.seen(role="tool")
+    await s.rest("stopped")
+    await s.say("Less, then")
+    await s.shows("Now it fits.")
+    assert s.rig.seen(role="tool")[-1].startswith("enough")
+
+
+@story("told", beside=here, needs=(NEEDS_BWRAP,), long=True)
+async def sandbox_lost(s: Surface) -> None:
+    """A sandbox that is lost between two calls is made anew: files are there, what ran is not, and
+    the model is told so before it goes on."""
+    begin = "echo kept > kept.txt; echo here > /tmp/here; sleep 600 > /dev/null & echo begun"
+    look = "cat kept.txt /tmp/here; cat /proc/*/comm | grep -c sleep"
+    s.answers(Work=[
+        Call("run_command", json.dumps({"command": begin})),
+        Held(Call("run_command", json.dumps({"command": look}))),
+        Say("I had to begin it anew."),
+    ])  # fmt: skip
+    await s.say("Work on it")
+    await s.thinks()
+    pool = s.rig.host.services.sandbox
+    assert isinstance(pool, SandboxPool)
+    (place,) = pool._places.values()
+    assert place.sandbox is not None
+    link = place.sandbox.link
+    link.close()
+    await s.rig.until(link.gone.done)
+    s.mind.let_go()
+    await s.shows("I had to begin it anew.")
+    told = s.rig.seen(role="tool")[-1]
+    assert told.startswith("[A new sandbox: the one before broke down. What ran in it is gone;")
+    assert "kept\nhere\n0\n" in told
+    await s.rest("told")
 
 
 # ---- restore ---------------------------------------------------------------------------------
