@@ -32,6 +32,8 @@ MAX_OPEN_DAYS = 30
 """Days that the list of a turn that did not end is kept: it may wait for a person."""
 _LISTS = f"{paths.OWN}/snapshots"
 _CONTENTS = f"{_LISTS}/contents"
+_FOLDERS = ("contents", "unfinished")
+"""What stands beside the lists."""
 
 
 class SnapshotRefused(Exception):
@@ -266,7 +268,7 @@ class Snapshots:
         root = Path(os.path.realpath(workspace))
         with suppress(OSError, ToolFailed):
             for name in paths.list_names(workspace, root / _LISTS):
-                if name != "contents" and (found := self.find(workspace, name)) is not None:
+                if name not in _FOLDERS and (found := self.find(workspace, name)) is not None:
                     yield found
 
     def _find_newest(self, workspace: Path) -> Snapshot | None:

@@ -34,7 +34,8 @@ from agent_core.tools.secret_files import holds_settings, names_secret_file
 OWN = ".turnkeeper"
 """The workspace's folder that belongs to the gateway: backups and kept outputs."""
 
-_UNFINISHED = f"{OWN}/unfinished"
+_UNFINISHED = f"{OWN}/snapshots/unfinished"
+"""Beside the snapshots, which no command sees: a file for secrets may be among them."""
 MAX_UNFINISHED = 3_600.0
 """Seconds that a file is being written, at most."""
 

@@ -109,7 +109,7 @@ def test_what_was_being_written_is_no_work_and_goes(
             with pytest.raises(Killed):
                 put(place, place / "new/a", b"half", 0o644)
     assert look(place) == {"new": "folder"}
-    unfinished = place / ".turnkeeper/unfinished"
+    unfinished = place / ".turnkeeper/snapshots/unfinished"
     old, young = unfinished.iterdir()
     os.utime(old, (1, 1))
     Snapshots().take(place, name_before("t"))
