@@ -4,19 +4,23 @@ No answer is a 5xx, nothing is an error in the log, and who writes next is answe
 """
 
 import copy
+import io
 import json
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from gateway.features.jobs.hooks import Way
 from tests.fakes.ports import free_port
 from tests.fakes.slack_server import packed
 from tests.fakes.waiting import PATIENCE
 from tests.sampling import dice
+from tests.stories.hooks_rig import Headers, github, give, plain, prepare, standard
+from tests.stories.jobs_rig import runs
 from tests.stories.rig import PERSON, Rig
 from tests.stories.slack_rig import DM, SlackRig, living
 
@@ -144,3 +148,50 @@ async def test_slack(slack: SlackRig, count: int) -> None:
             assert await server.request(sent, kind, {}) < 500, (sent[:40], kind)
     server.say(DM, "still there")
     await slack.shows("still there")
+
+
+WAYS: dict[Way, Callable[[bytes], Headers]] = {
+    "standard": lambda body: standard(f"msg_{len(body)}_{hash(body)}", body),
+    "plain": plain,
+    "github": github,
+}
+ODD_VALUES = (
+    *("", " ", "v1", "v1,", "v1,%%%", "sha256=", "sha256=zz", "9" * 13, "-1", "1e9", "\u0661", "²"),
+    *("v1,AAAA " * 2_000, "a" * 7_000, "\udce9\udcff", "sha256=" + "0" * 64, "gzip", "text/plain; charset=x"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("way", WAYS)
+async def test_hooks(rig: Rig, way: Way, count: int) -> None:
+    """Signed, whatever the body is, a call is taken or refused with a word; with one header
+    changed that is signed it begins nothing."""
+    prepare(rig.home, rig.where().id)
+    give(rig.home, way)
+    chance, url = dice("hooks", way, count), "hooks/deploy"
+    await rig.start()
+    await rig.until(lambda: rig.log.named("jobs_file_applied"))
+    begun = len(await runs(rig))
+    bodies = [*raws(count, chance), *(json.dumps(odd(chance)).encode() for _ in range(6))]
+    async with aiohttp.ClientSession() as http:
+        for body in bodies:
+            headers = WAYS[way](body)
+            sent, signed = dict(headers), [key for key in headers if key != "X-GitHub-Delivery"]
+            for _ in range(chance.randint(1, 3)):  # the last of two of one name is what counts
+                sent[chance.choice(signed)] = chance.choice(ODD_VALUES)
+            extra = {"Content-Encoding": "identity", "Content-Type": chance.choice(ODD_VALUES)}
+            for given, good in ((sent | extra, sent == headers), (headers, True)):
+                carried = [(key, write(value)) for key, value in given.items()]
+                async with http.post(
+                    rig.url + url, data=io.BytesIO(body), headers=carried
+                ) as answer:
+                    said = await answer.text()
+                    assert answer.status in ((202, 400, 503) if good else (400, 401)), (given, said)
+                    assert (answer.status == 503) <= ("wait" in said), said
+                begun += answer.status == 202
+    assert len(await runs(rig)) <= begun
+
+
+def write(value: str) -> str:
+    """A header's value, as far as a client can send it at all."""
+    return value.encode("utf-8", "surrogateescape").decode("latin-1").replace("\n", " ")
