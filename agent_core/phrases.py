@@ -118,6 +118,12 @@ ReasonKey = Literal[
     "elicit_uri",
     "elicit_date",
     "elicit_time",
+    "sign_in_asks",
+    "sign_in_once",
+    "sign_in_private",
+    "sign_in_local",
+    "sign_in_done",
+    "sign_in_leave",
     "does_click",
     "does_type",
     "does_choose",
@@ -285,6 +291,13 @@ REASONS: dict[ReasonKey, str] = {
     "elicit_uri": "An address, such as https://example.org.",
     "elicit_date": "A date, such as 2026-11-24.",
     "elicit_time": "A date and a time, such as 2026-11-24T09:30:00+01:00.",
+    "sign_in_asks": "The server {server} wants you to sign in:",
+    "sign_in_once": "It is yours alone: give it to nobody. Once you are signed in, this goes on.",
+    "sign_in_private": "Write that to me in a private chat. Once you are signed in, this goes on.",
+    "sign_in_local": "The page opens on the gateway's machine only; its admin can "
+    "change that with TURNKEEPER_PUBLIC_URL.",
+    "sign_in_done": "I am signed in",
+    "sign_in_leave": "Leave it",
 }
 ALLOWED: dict[AllowedKey, str] = {
     "why_person": "It only asks the person.",

@@ -187,11 +187,13 @@ class Gateway:
         from adapters.web.gate import OWNER
         from adapters.web.hooks import hook_routes
         from adapters.web.jobs import job_routes
+        from adapters.web.sign_ins import sign_in_routes
         from gateway.ops import control
 
         home, url = self._settings.home, self._settings.url(listening.getsockname()[1])
         routes = [route for one in self._adapters.values() for route in one.routes]
         routes += (*hook_routes(parts.hooks), *job_routes(parts.job_desk, gate))
+        routes += sign_in_routes(parts.sign_in_pages, gate)
         health = Health(
             store=parts.services.store,
             counters=parts.services.counters,

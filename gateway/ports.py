@@ -143,6 +143,31 @@ class WebhookReceiver(Protocol):
         Raises StoreFailed."""
 
 
+class SignInStep(Struct, frozen=True, kw_only=True):
+    """Where a person is who signs in at a server of tools. `url`: where their browser goes on to,
+    `browser`: what it is to bring back."""
+
+    outcome: Literal["over", "asked", "onward", "failed", "done"]
+    server: str = ""
+    person: str = ""
+    platform: str = ""
+    url: str = ""
+    browser: str = ""
+
+
+class SignInPages(Protocol):
+    """What a link does that a person was given to sign in at a server. Each raises StoreFailed."""
+
+    async def look(self, token: str) -> SignInStep:
+        """Whose link it is, and for what; does nothing."""
+
+    async def begin(self, token: str) -> SignInStep:
+        """Begin the sign-in."""
+
+    async def finish(self, state: str, code: str, issuer: str, browser: str) -> SignInStep:
+        """End it, once: a `code` is what went well."""
+
+
 class JobDesk(Protocol):
     """What the HTTP API may do about jobs, as their person may in any chat. Raises StoreFailed."""
 

@@ -126,8 +126,8 @@ PUBLIC_URL = Setting(
     "",
     ChatUrl(example="https://turnkeeper.example.org"),
     "how people reach the page from elsewhere, through a proxy of yours, which is then served "
-    "under that name: the base of the links that `/link page` and `turnkeeper link` give. Not "
-    "set: they are good on the gateway's machine",
+    "under that name: the base of the links that `/link page` and `turnkeeper link` give, and of "
+    "sign-ins at servers of tools. Not set: they are good on the gateway's machine",
     secret="password",
 )
 REDIS_URL = Setting(

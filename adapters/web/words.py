@@ -144,6 +144,21 @@ ENGLISH: dict[str, str] = {
     "enter_over_title": "This link has expired",
     "enter_over": "It was used, or it has expired, or a newer one was made. Write <code>/link page"
     "</code> in the chat for another.",
+    "server_asked_title": "Sign in at {server}",
+    "server_asked": "The agent would use {server} as {person}, on {platform}. Go on only if that "
+    "is you, and you asked for this in a chat yourself.",
+    "server_button": "Go on to the sign-in",
+    "server_onward_title": "Going on",
+    "server_onward": "One moment.",
+    "server_done_title": "Signed in",
+    "server_done": "You are signed in at {server}. You can close this page; the conversation "
+    "goes on.",
+    "server_failed_title": "Not signed in",
+    "server_failed": "{server} did not sign you in, and nothing was kept. Open the link once "
+    "more, or write <code>/mcp signin {server}</code> in a private chat for another.",
+    "server_over_title": "This link has expired",
+    "server_over": "It was used, or it has expired, or another browser began. Write "
+    "<code>/mcp</code> in the chat for how to get another.",
     "slow_down_title": "Too many wrong tries",
     "slow_down": "Wrong links or tokens came from your address. Wait a minute, then open a link "
     "that was not used yet.",
@@ -269,6 +284,22 @@ GERMAN: dict[str, str] = {
     "enter_over_title": "Dieser Link gilt nicht mehr",
     "enter_over": "Er wurde benutzt, ist zu alt, oder es gibt einen neueren. Schreiben Sie im Chat "
     "<code>/link page</code> für einen neuen.",
+    "server_asked_title": "Bei {server} anmelden",
+    "server_asked": "Der Agent würde {server} als {person} benutzen, auf {platform}. Gehen Sie "
+    "nur weiter, wenn Sie das sind und es selbst in einem Chat verlangt haben.",
+    "server_button": "Weiter zur Anmeldung",
+    "server_onward_title": "Es geht weiter",
+    "server_onward": "Einen Moment.",
+    "server_done_title": "Angemeldet",
+    "server_done": "Sie sind bei {server} angemeldet. Sie können diese Seite schließen; die "
+    "Unterhaltung geht weiter.",
+    "server_failed_title": "Nicht angemeldet",
+    "server_failed": "{server} hat Sie nicht angemeldet, und nichts wurde behalten. Öffnen Sie "
+    "den Link noch einmal, oder schreiben Sie in einem privaten Chat <code>/mcp signin "
+    "{server}</code> für einen anderen.",
+    "server_over_title": "Dieser Link gilt nicht mehr",
+    "server_over": "Er wurde benutzt, ist zu alt, oder ein anderer Browser hat begonnen. "
+    "Schreiben Sie im Chat <code>/mcp</code>, wie Sie einen anderen bekommen.",
     "slow_down_title": "Zu viele falsche Versuche",
     "slow_down": "Von Ihrer Adresse kamen falsche Links oder Schlüssel. Warten Sie eine Minute "
     "und öffnen Sie dann einen Link, der noch nicht benutzt wurde.",
@@ -313,13 +344,13 @@ def _page(language: str) -> str:
     return FIELD.sub(lambda field: html.escape(fields[field[1]]), PAGE.read_text())
 
 
-def note(name: str, language: str, head: str, form: str = "") -> str:
-    """A page that only says something; `form`: below that."""
+def note(name: str, language: str, head: str, form: str = "", **fields: str) -> str:
+    """A page that only says something; `form`: below that. `fields`: of its text, as HTML."""
     return NOTE.format(
         language=_choose_known(language),
         head=head,
-        title=WORDS.say(f"{name}_title", language),
-        text=WORDS.say(name, language),
+        title=WORDS.say(f"{name}_title", language, **fields),
+        text=WORDS.say(name, language, **fields),
         form=form,
         open=WORDS.say("open_chat", language),
     )
@@ -327,8 +358,12 @@ def note(name: str, language: str, head: str, form: str = "") -> str:
 
 def ask_to_sign_in(language: str) -> str:
     """A page with a button that signs in."""
-    form = SIGN_IN.format(button=WORDS.say("enter_button", language))
-    return note("enter", language, "", form)
+    return note("enter", language, "", make_button("enter_button", language))
+
+
+def make_button(name: str, language: str) -> str:
+    """A button that posts to the page's own address."""
+    return SIGN_IN.format(button=WORDS.say(name, language))
 
 
 def _choose_known(language: str) -> str:

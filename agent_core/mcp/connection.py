@@ -13,12 +13,13 @@ from agent_core.errors import ToolFailed
 from agent_core.mcp.calls import RunningCall, Send, Spawn, current_call
 from agent_core.mcp.elicitation import Elicitation, ServerForm, ServerLink
 from agent_core.mcp.marks import mark_untrusted
+from agent_core.mcp.oauth.account import ServerAccount
 from agent_core.mcp.prompts import list_prompts
 from agent_core.mcp.resources import Request, has_resources
 from agent_core.mcp.secrets import make_redactions
 from agent_core.mcp.server_facts import PromptFacts
 from agent_core.mcp.settings import McpServer
-from agent_core.mcp.transport import Complaints, address, child
+from agent_core.mcp.transport import Complaints, Connect, address, child
 
 if TYPE_CHECKING:
     from mcp import Client, MCPError
@@ -50,6 +51,10 @@ OLDER = (
     "protocol. It is reached by the older one from now on: call it again. What it did before it "
     "asked may have taken effect."
 )
+SIGNED_OUT = (
+    "The server took the person's sign-in no more, and did nothing. Call it again: then they are "
+    "asked to sign in."
+)
 UNOPENED = "The server needs a page to be opened first, and the person did not open it."
 MAX_LINKS = 5
 ASKED_OF_WHOM = (
@@ -64,12 +69,18 @@ class Unavailable(Exception):
 
 class Connection:
     """`listed` is called with the server's tools whenever they were asked for, and with whether it
-    has resources; `spawn` starts the task of a call."""
+    has resources; `spawn` starts the task of a call. `account`: the sign-in of whose connection it
+    is; without one it is everybody's."""
 
     def __init__(
-        self, server: McpServer, listed: Callable[[tuple["Tool", ...], bool], None], spawn: Spawn
+        self,
+        server: McpServer,
+        listed: Callable[[tuple["Tool", ...], bool], None],
+        spawn: Spawn,
+        account: ServerAccount | None = None,
     ) -> None:
         self.server = server
+        self._account = account
         self._spawn = spawn
         self.state: Literal["quiet", "starting", "ready", "lost"] = "quiet"
         self._listed = listed
@@ -98,9 +109,12 @@ class Connection:
             try:
                 await self._session()
             except Exception as error:  # noqa: BLE001  # the border: whatever a server does
-                if not self._reopens:
+                if not self._reopens and not self.signed_out:
                     self._report_loss(error)
             self._client = None
+            if self.signed_out:
+                self._settled.set()
+                return
             if self._reopens:
                 self._reopens, failures = False, 0
                 continue
@@ -119,6 +133,11 @@ class Connection:
     def there(self) -> bool:
         """It is connected."""
         return self._client is not None
+
+    @property
+    def signed_out(self) -> bool:
+        """Its person has to sign in before it can be connected."""
+        return self._account is not None and self._account.is_over
 
     def want(self) -> None:
         """Start it, if it has not been."""
@@ -187,11 +206,15 @@ class Connection:
                     raise
                 await _put_links(call, error.data)
                 return await send(call)
-        except MCPError as error:
-            raise ToolFailed(self._describe_refusal(error)) from error
         except ToolFailed:
             raise
-        except Exception as error:  # the border: the SDK's transports raise what they like
+        except Exception as error:
+            if self.signed_out:
+                self._end()
+                raise ToolFailed(SIGNED_OUT) from error
+            if isinstance(error, MCPError):
+                raise ToolFailed(self._describe_refusal(error)) from error
+            # the border: the SDK's transports raise what they like
             self._end()
             raise ToolFailed(UNSURE.format(why=f"{self.server.name}: an error.")) from error
 
@@ -232,7 +255,7 @@ class Connection:
         async with AsyncExitStack() as stack:
             own = bool(self.server.command)
             client: Client = mcp.Client(
-                child(self.server, complaints) if own else address(self.server),
+                child(self.server, complaints) if own else address(self.server, self._connect()),
                 mode="legacy" if self._older else "auto",
                 message_handler=self._handle_message,
                 elicitation_callback=self._elicit,
@@ -254,6 +277,10 @@ class Connection:
                 await self._follow(client)
                 listening.cancel()
             raise Unavailable(complaints.last or "the connection ended")
+
+    def _connect(self) -> Connect | None:
+        account = self._account
+        return partial(account.connect, self.server) if account is not None else None
 
     async def _follow(self, client: "Client") -> None:
         """Ask for the tools whenever they may have changed, until the connection is over."""

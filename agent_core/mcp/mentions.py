@@ -4,13 +4,13 @@
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct
 
 from agent_core.errors import ToolFailed
 from agent_core.events import StatusShown
 from agent_core.mcp.resources import READ
-from agent_core.mcp.servers import Servers
 from agent_core.messages import Mention
 from agent_core.orchestration.brief import Brief
 from agent_core.scope import Scope
@@ -30,6 +30,13 @@ RUN = (
     "[The person runs the prompt {name} of the server {server}. What follows is its text: take it "
     "as their request.]\n\n{text}"
 )
+
+
+class ResourceReader(Protocol):
+    """Reads what is named of servers."""
+
+    async def read(self, mention: Mention, workspace: Path, key: str) -> str:
+        """The text, marked as its server's; files are written into `workspace`. ToolFailed."""
 
 
 class _Read(Struct, frozen=True, kw_only=True):
@@ -55,7 +62,7 @@ def find_mentions(texts: Iterable[str], servers: Iterable[str]) -> tuple[Mention
     return tuple(dict.fromkeys(one for one in found if one.server in known))[:MAX_MENTIONS]
 
 
-async def add_mentions(scope: Scope, brief: Brief, servers: Servers) -> Brief:
+async def add_mentions(scope: Scope, brief: Brief, servers: ResourceReader) -> Brief:
     """The brief with what its message names, each as data; what cannot be read is told in a line
     beside the answer, and to the model."""
     own = scope.child("mentions")
@@ -71,7 +78,7 @@ async def add_mentions(scope: Scope, brief: Brief, servers: Servers) -> Brief:
     return brief.append("\n\n".join(told), brief.said or brief.request_text())
 
 
-async def _read(own: Scope, brief: Brief, servers: Servers, mention: Mention) -> _Read:
+async def _read(own: Scope, brief: Brief, servers: ResourceReader, mention: Mention) -> _Read:
     shown = str(mention)
     tool = f"{mention.server}{NAME_SEPARATOR}{READ}"
     if brief.reach is None or not within(tool, brief.reach):

@@ -13,9 +13,11 @@ class PromptFacts(Struct, frozen=True, kw_only=True):
 
 
 class ServerFacts(Struct, frozen=True, kw_only=True):
-    """A server. `there`: it is connected; `tools`: their names at the server."""
+    """A server. `there`: it is connected; `tools`: their names at the server. `asks_sign_in`: who
+    asks has to sign in first."""
 
     name: str
     there: bool
     tools: tuple[str, ...]
     prompts: tuple[PromptFacts, ...] = ()
+    asks_sign_in: bool = False

@@ -24,6 +24,10 @@ from agent_core.errors import Parked, ToolFailed
 from agent_core.mcp.calls import RunningCall, RunningCalls
 from agent_core.mcp.connection import START, Connection, Unavailable
 from agent_core.mcp.marks import mark_untrusted
+from agent_core.mcp.oauth.account import ServerAccount
+from agent_core.mcp.oauth.flow import SignInGuard, begin, finish
+from agent_core.mcp.oauth.grants import PendingSignIn, ServerGrant, SignInDesk, SignInFailed
+from agent_core.mcp.oauth.questions import SIGN_IN, ask_sign_in, define_sign_in_tool, tell_tools
 from agent_core.mcp.prompts import get_prompt
 from agent_core.mcp.resources import READ, Request, define_resource_tools, make_request
 from agent_core.mcp.results import Keep, output, words
@@ -32,6 +36,7 @@ from agent_core.mcp.settings import McpServer
 from agent_core.messages import Mention, ToolOutput
 from agent_core.models.port import ToolSpec
 from agent_core.phrases import phrase
+from agent_core.questions import Decision
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.mcp_tools import (
     GONE,
@@ -57,26 +62,40 @@ MAX_OFFERED = 3_000
 """Bytes of servers' schemas that are always shown."""
 MAX_PROMPT = 20_000
 """Characters of a prompt that a person runs."""
+MAX_ACCOUNTS = 200
+"""Connections of persons of their own; beyond them the one that was used longest ago ends."""
 MAX_NAME = 64
 MAX_DESCRIPTION = 2_000
 CHANGED = (
     "Not run: {server} now describes {name} in other words than when this call was allowed. Look "
     "at it with find_tools, and ask again if the call is still wanted."
 )
+NOBODY = "The person is not signed in at {server}, or it cannot be reached. Nothing was done."
 MAX_VERSION = 12
 """Characters of a definition's digest in a rule that people read."""
 
 
+class _Account(msgspec.Struct, frozen=True):
+    """A person's own connection, and the task that keeps it up."""
+
+    connection: Connection
+    account: ServerAccount
+    task: asyncio.Task[None]
+
+
 class Servers:
     """A shelf of servers' tools; `async with` ends their processes. `folder` holds what is known
-    of them, `keep` makes a copy of a file for people."""
+    of them, `keep` makes a copy of a file for people. `allowed`: places that sign-ins may lead to
+    wherever they are. What takes a `desk` reaches servers that people sign in at as its person."""
 
     def __init__(
         self,
         servers: Iterable[McpServer],
         folder: Path | None = None,
         keep: Keep | None = None,
+        allowed: frozenset[str] = frozenset(),
     ) -> None:
+        servers = tuple(servers)
         self._folder, self._keep = folder, keep
         self._known: dict[str, Definition] = {}
         self._calls = RunningCalls()
@@ -84,7 +103,16 @@ class Servers:
         self._connections = {
             server.name: Connection(server, partial(self._update_tools, server), self._spawn)
             for server in servers
+            if not server.auth
         }
+        self._personal = {server.name: server for server in servers if server.auth}
+        self._accounts: dict[tuple[str, str], _Account] = {}
+        self._scopes: dict[tuple[str, str], str] = {}
+        self._guard = SignInGuard(allowed)
+        self._known |= {one.name: one for one in map(define_sign_in_tool, self._personal)}
+        self._names = tuple(server.name for server in servers)
+        self.ask_sign_ins = bool(self._personal)
+        """People sign in at some of them."""
         self._stack = AsyncExitStack()
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -92,10 +120,15 @@ class Servers:
     @property
     def names(self) -> tuple[str, ...]:
         """The servers' names."""
-        return tuple(self._connections)
+        return self._names
 
     async def __aenter__(self) -> "Servers":
         await self._stack.enter_async_context(self._group)
+        if self._personal:
+            await self._guard.open()
+            self._stack.push_async_callback(self._guard.close)
+            for name in self._personal:
+                self._recall(name)
         for name, connection in self._connections.items():
             self._recall(name)
             self._spawn(connection.live())
@@ -125,10 +158,14 @@ class Servers:
         """The turn is over: no call waits for it any more."""
         self._calls.end_turn(turn)
 
-    async def read(self, mention: Mention, workspace: Path, key: str) -> str:
+    async def read(
+        self, mention: Mention, workspace: Path, key: str, desk: SignInDesk | None = None
+    ) -> str:
         """The text of a resource, marked as its server's, or of a prompt, whose words are not;
         files are written into `workspace`. Raises ToolFailed."""
-        connection = self._connections.get(mention.server)
+        connection = self._connect(mention.server, desk)
+        if connection is None and mention.server in self._personal:
+            raise ToolFailed(f"nobody is signed in there; /mcp signin {mention.server}")
         if connection is None or not _fits(READ, connection.server.tools):
             raise ToolFailed("its server is not set up")
         request = make_request(READ, {"uri": mention.uri})
@@ -158,13 +195,17 @@ class Servers:
         finally:
             call.cancel()
 
-    async def describe(self) -> tuple[ServerFacts, ...]:
+    async def describe(self, desk: SignInDesk | None = None) -> tuple[ServerFacts, ...]:
         """The servers for a list; waits a little for those that are not there yet."""
-        await self.meet()
-        return tuple([await self._describe(one) for one in self._connections.values()])
+        found = {name: self._connect(name, desk) for name in self._names}
+        async with asyncio.TaskGroup() as group:
+            for connection in filter(None, found.values()):
+                group.create_task(connection.ready(MEET))
+        return tuple([await self._describe(name, one) for name, one in found.items()])
 
-    async def _describe(self, connection: Connection) -> ServerFacts:
-        name = connection.server.name
+    async def _describe(self, name: str, connection: Connection | None) -> ServerFacts:
+        if connection is None or connection.signed_out:
+            return ServerFacts(name=name, there=False, tools=(), asks_sign_in=True)
         tools = tuple(sorted(self._there.get(name, ())))
         return ServerFacts(
             name=name,
@@ -177,39 +218,64 @@ class Servers:
         """Those of `names` that are known, without waiting."""
         return tuple(self._known[name] for name in dict.fromkeys(names) if name in self._known)
 
-    async def seek(self, names: Iterable[str]) -> tuple[Definition, ...]:
+    async def seek(
+        self, names: Iterable[str], desk: SignInDesk | None = None
+    ) -> tuple[Definition, ...]:
         """Those of `names` that there are. A server is asked for one it never told of, and started
         for it: what it says of a new tool may come later than the call."""
         names = tuple(names)
         servers = {name.partition(NAME_SEPARATOR)[0] for name in names if name not in self._known}
         async with asyncio.TaskGroup() as group:
-            for server in servers & self._connections.keys():
-                group.create_task(_ask(self._connections[server]))
-        return self.find(names)
+            for server in servers:
+                if (connection := self._connect(server, desk)) is not None:
+                    group.create_task(_ask(connection))
+        first = (self._ask_first(name, desk) for name in names if name not in self._known)
+        return (*self.find(names), *filter(None, first))
 
-    async def list_known(self, reach: Reach) -> tuple[Definition, ...]:
+    def _ask_first(self, name: str, desk: SignInDesk | None) -> Definition | None:
+        """What stands for a tool of which nothing is known until its person signs in."""
+        server = name.partition(NAME_SEPARATOR)[0]
+        if desk is None or server not in self._personal:
+            return None
+        connection = self._connect(server, desk)
+        if connection is not None and connection.there:
+            return None
+        return msgspec.structs.replace(define_sign_in_tool(server, {"type": "object"}), name=name)
+
+    async def list_known(
+        self, reach: Reach, desk: SignInDesk | None = None
+    ) -> tuple[Definition, ...]:
         """All within `reach` that their servers still have; waits for servers never met."""
-        for connection in self._connections.values():
+        found = {name: self._connect(name, desk) for name in self._names}
+        for connection in filter(None, found.values()):
             connection.want()
-        new = [one for name, one in self._connections.items() if name not in self._there]
+        new = [one for name, one in found.items() if one is not None and name not in self._there]
         if new:
             async with asyncio.TaskGroup() as group:
                 for connection in new:
                     group.create_task(connection.ready(MEET))
         return tuple(
-            one
-            for one in self._known.values()
-            if one.tool in self._there.get(one.server, ()) and within(one.name, reach)
+            one for one in self._known.values() if self._is_there(one) and within(one.name, reach)
         )
 
-    def make(self, definition: Definition) -> Tool:
+    def _is_there(self, one: Definition) -> bool:
+        own = one.ours and one.tool == SIGN_IN
+        return own or one.tool in self._there.get(one.server, ())
+
+    def make(self, definition: Definition, desk: SignInDesk | None = None) -> Tool:
         """The tool; what the operator vouches for only reads."""
-        connection = self._connections.get(definition.server)
-        if connection is None:
+        server = self._find_server(definition.server)
+        if server is None:
             return NoRegistry().make(definition)
-        tool = foreign_tool(definition, partial(self._call, connection, definition))
+        tool = foreign_tool(definition, partial(self._call, definition, desk))
+        if server.auth:
+            entrance = partial(self._enter, server, desk)
+            tool = msgspec.structs.replace(tool, entrance=entrance)
+        if definition.ours and definition.tool == SIGN_IN:
+            call = partial(self._tell_tools, server, desk)
+            return msgspec.structs.replace(tool, access="read", repetition="pure", call=call)
         changes: dict[str, object] = {
-            "limit": connection.server.timeout,
+            "limit": server.timeout,
             "holder": self._calls,
             "bind": lambda arguments, workspace: self._version(definition),
             "rule": lambda arguments: phrase(
@@ -218,7 +284,7 @@ class Servers:
                 version=self._version(definition)[:MAX_VERSION],
             ),
         }
-        if _fits(definition.tool, connection.server.allow):
+        if _fits(definition.tool, server.allow):
             changes |= {"access": "read", "repetition": "pure"}
         return msgspec.structs.replace(tool, **changes)
 
@@ -228,7 +294,7 @@ class Servers:
 
     def refresh(self) -> None:
         """Ask those that are there for their tools again."""
-        for connection in self._connections.values():
+        for connection in (*self._connections.values(), *self._accounts_there()):
             connection.refresh()
 
     def list_offered(self, reach: Reach) -> tuple[ToolSpec, ...]:
@@ -237,8 +303,8 @@ class Servers:
         shown: list[ToolSpec] = []
         left = MAX_OFFERED
         for one in self._known.values():
-            connection = self._connections.get(one.server)
-            if connection is None or not _fits(one.tool, connection.server.offer):
+            server = self._find_server(one.server)
+            if server is None or not _fits(one.tool, server.offer):
                 continue
             left -= len(msgspec.json.encode(one.spec))
             if left >= 0 and within(one.name, reach):
@@ -251,13 +317,105 @@ class Servers:
             for connection in self._connections.values():
                 group.create_task(connection.ready(MEET))
 
+    # ---- servers that people sign in at ------------------------------------------------------
+
+    def asks_sign_in(self, name: str) -> bool:
+        """People sign in at that one."""
+        return name in self._personal
+
+    def _find_server(self, name: str) -> McpServer | None:
+        shared = self._connections.get(name)
+        return shared.server if shared is not None else self._personal.get(name)
+
+    def _connect(self, name: str, desk: SignInDesk | None) -> Connection | None:
+        """The connection to the server: everybody's, or the person's own; None where they are not
+        signed in."""
+        server = self._personal.get(name)
+        if server is None or desk is None:
+            return self._connections.get(name)
+        key = (desk.person, name)
+        found = self._accounts.pop(key, None)
+        if found is None:
+            grant = desk.read(name)
+            if grant is None:
+                return None
+            account = ServerAccount(grant, desk, self._guard)
+            listed = partial(self._update_tools, server)
+            connection = Connection(server, listed, self._spawn, account)
+            found = _Account(connection, account, self._spawn(connection.live()))
+        self._accounts[key] = found  # the newest stands last
+        for oldest in list(self._accounts)[:-MAX_ACCOUNTS]:
+            self._accounts.pop(oldest).task.cancel()
+        return found.connection
+
+    def _accounts_there(self) -> tuple[Connection, ...]:
+        return tuple(one.connection for one in self._accounts.values())
+
+    async def _enter(self, server: McpServer, desk: SignInDesk | None) -> Decision | None:
+        """What the person is asked before a call: to sign in, if they are not."""
+        if desk is None:
+            return None  # the call itself says that nobody can
+        connection = self._connect(server.name, desk)
+        if connection is not None:
+            await connection.ready(START)
+            await connection.look_again()
+            if not connection.signed_out:
+                return None
+            self._sign_out(desk, server.name)
+        return ask_sign_in(server.name, await desk.offer(server.name))
+
+    def _sign_out(self, desk: SignInDesk, name: str) -> None:
+        key = (desk.person, name)
+        if key in self._accounts:
+            self._scopes[key] = self._accounts[key].account.wanted_scope
+        self.drop(desk.person, name)
+        desk.keep(name, None)
+
+    def drop(self, person: str, name: str) -> None:
+        """End the person's connection: their sign-in is another one, or none."""
+        found = self._accounts.pop((person, name), None)
+        if found is not None:
+            found.task.cancel()
+
+    async def begin_sign_in(self, person: str, name: str, redirect: str) -> PendingSignIn:
+        """As `flow.begin`."""
+        scope = self._scopes.get((person, name), "")
+        return await begin(self._need(name), redirect, self._guard, scope)
+
+    async def finish_sign_in(
+        self, name: str, pending: PendingSignIn, code: str, issuer: str
+    ) -> ServerGrant:
+        """As `flow.finish`."""
+        return await finish(self._need(name), pending, code, issuer, self._guard)
+
+    def _need(self, name: str) -> McpServer:
+        if name not in self._personal:
+            raise SignInFailed("nobody signs in at that server")
+        return self._personal[name]
+
+    async def _tell_tools(
+        self,
+        server: McpServer,
+        desk: SignInDesk | None,
+        arguments: BaseModel,
+        context: ToolContext,
+    ) -> str:
+        """The result of the call that only signs in."""
+        connection = self._connect(server.name, desk)
+        if connection is None or not await connection.ready(START):
+            raise ToolFailed(NOBODY.format(server=server.name))
+        return tell_tools(server.name, self._there.get(server.name, ()))
+
     async def _call(
         self,
-        connection: Connection,
         definition: Definition,
+        desk: SignInDesk | None,
         arguments: BaseModel,
         context: ToolContext,
     ) -> ToolOutput:
+        connection = self._connect(definition.server, desk)
+        if connection is None:
+            raise ToolFailed(NOBODY.format(server=definition.server))
         call = self._calls.take(context.key)
         if call is None:
             call = await self._begin(connection, definition, arguments)

@@ -22,7 +22,9 @@ class McpServer(BaseModel):
 
     `tools`: patterns of those that are taken over. `offer`: those whose schemas are always shown
     to the model; others are found. `allow`: those that the operator knows to only read: nobody is
-    asked for them, and they may be run again. `timeout`: seconds that a call may take.
+    asked for them, and they may be run again. `timeout`: seconds that a call may take. `auth`:
+    each person signs in there (OAuth 2.1); `scope`, `client_id` and `client_secret`: where the
+    server does not say what to ask for, or registers nobody by itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,6 +41,10 @@ class McpServer(BaseModel):
     offer: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     timeout: float = Field(default=60.0, gt=0, le=3600)
+    auth: Literal["", "oauth"] = ""
+    scope: str = ""
+    client_id: str = ""
+    client_secret: str = Field(default="", repr=False)
 
     @model_validator(mode="after")
     def _whole(self) -> "McpServer":
@@ -50,12 +56,26 @@ class McpServer(BaseModel):
             raise ValueError("url: must be http or https")
         if self.transport and (self.transport == "stdio") != bool(self.command):
             raise ValueError("transport: stdio goes with command, http and sse with url")
+        self._check_auth()
         return self
+
+    def _check_auth(self) -> None:
+        if not self.auth:
+            if self.scope or self.client_id or self.client_secret:
+                raise ValueError("scope, client_id and client_secret go with auth")
+            return
+        if not self.url or self.transport == "sse":
+            raise ValueError("auth: oauth goes with a url that is reached by streamable HTTP")
+        if any(name.lower() == "authorization" for name in self.headers):
+            raise ValueError("auth: oauth makes the Authorization header; take it out of headers")
+        if self.client_secret and not self.client_id:
+            raise ValueError("client_secret goes with client_id")
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """What neither a log nor a result may show."""
-        return find_secrets(chain(self.env.items(), self.headers.items()), self.url)
+        given = (("client_secret", self.client_secret),) if self.client_secret else ()
+        return find_secrets(chain(self.env.items(), self.headers.items(), given), self.url)
 
 
 Given: TypeAlias = McpServer | Mapping[str, object]

@@ -3,15 +3,18 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, TypeAlias
 
 from agent_core.mcp.settings import McpServer
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp.client import Transport
     from mcp.client._transport import TransportStreams
 
+Connect: TypeAlias = Callable[[], "AbstractAsyncContextManager[httpx2.AsyncClient]"]
+"""Makes the client that reaches a server."""
 MAX_KEPT_TEXT = 2_000
 """Bytes of a server's newest complaints."""
 _WATCHED = '{ cat; exec >&-; sleep 2; kill -KILL 0; } 2>/dev/null | { "$0" "$@"; kill -KILL 0; }'
@@ -64,22 +67,25 @@ async def child(server: McpServer, complaints: Complaints) -> "AsyncIterator[Tra
         yield streams
 
 
-def address(server: McpServer) -> "Transport":
-    """The streams to an address."""
+def address(server: McpServer, connect: "Connect | None" = None) -> "Transport":
+    """The streams to an address. `connect`: makes the HTTP client, where a person signs in."""
+    if connect is not None:
+        return _http(server, connect)
     if server.transport == "sse":
         from mcp.client.sse import sse_client
 
         return sse_client(server.url, headers=server.headers or None)
-    return _http(server)
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    return _http(server, lambda: create_mcp_http_client(headers=server.headers or None))
 
 
 @asynccontextmanager
-async def _http(server: McpServer) -> "AsyncIterator[TransportStreams]":
+async def _http(server: McpServer, connect: "Connect") -> "AsyncIterator[TransportStreams]":
     from mcp.client.streamable_http import streamable_http_client
-    from mcp.shared._httpx_utils import create_mcp_http_client
 
     async with (
-        create_mcp_http_client(headers=server.headers or None) as http,
+        connect() as http,
         streamable_http_client(server.url, http_client=http) as streams,
     ):
         yield streams

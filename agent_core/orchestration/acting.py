@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -24,7 +25,7 @@ from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.made_calls import make_calls
 from agent_core.phrases import phrase
 from agent_core.policy import Bond, Verdict
-from agent_core.questions import Answer, Approval, Proposal
+from agent_core.questions import Answer, Approval, Decision, Proposal
 from agent_core.scope import Scope
 from agent_core.text import clean, clean_json
 from agent_core.tools import planning
@@ -39,6 +40,9 @@ ASKED_NOW = (
 )
 MAX_CARDS = 3
 """Cards that one call gets, where what it may run changes after each approval."""
+NOT_ENTERED = "Not run: the person did not do what the tool needs first. Go on without it."
+MAX_ENTRIES = 3
+"""Times that a person is asked for what one call needs first."""
 CALLER_GONE = "Not run: the script that asked for it has ended."
 
 
@@ -261,6 +265,8 @@ class _Worker:
     async def _run(self, item: Prepared, scope: Scope, approved: str) -> ToolResult:
         if isinstance(item.tool, TurnTool) and item.tool.works_by_turn(item.arguments):
             return await self._over(item.tool.over, item, scope)
+        if item.tool.entrance is not None and not await _enter(item, item.tool.entrance, scope):
+            return scope.settle(item.call, NOT_ENTERED, "denied")
         workspace = Path(self._brief.workspace)
         limit, hooks, hides = item.tool.limit, self._hands.hooks, self._hands.hides
         holder = item.tool.holder
@@ -368,6 +374,22 @@ class _Worker:
             notes=verdict.notes,
             preview=verdict.preview,
         )
+
+
+async def _enter(
+    item: Prepared, entrance: Callable[[], Awaitable[Decision | None]], scope: Scope
+) -> bool:
+    """The person has done what the call needs before it begins."""
+    own = scope.child(f"{item.call.id}-entrance")
+    for n in range(MAX_ENTRIES):
+        kind = cast(type[Decision | None], Decision | None)
+        asked = await own.once(f"needs-{n}", entrance, kind=kind)
+        if asked is None:
+            return True
+        answer = await own.ask(asked, f"ask-{n}")
+        if answer.choice != "once" or answer.text != asked.options[0]:
+            return False
+    return False
 
 
 def _reads_strangers(item: Prepared) -> bool:

@@ -12,7 +12,7 @@ from agent_core.context.room import MAX_OBSERVE
 from agent_core.errors import ToolFailed
 from agent_core.messages import Access, Repetition, ToolOutput, ToolResult
 from agent_core.phrases import Phrase
-from agent_core.questions import Answer, Question
+from agent_core.questions import Answer, Decision, Question
 from agent_core.scope import CallHolder
 
 Args = TypeVar("Args", bound=BaseModel, covariant=True, default=BaseModel)
@@ -124,6 +124,9 @@ class Tool(Struct, Generic[Args], frozen=True, kw_only=True):
     """What 'always' would cover, in words, where that is more than this very call."""
     looks: Callable[[Args], bool] | None = None
     """True for calls of a tool that writes which only read."""
+    entrance: Callable[[], Awaitable[Decision | None]] | None = None
+    """Set: what a person is asked before the call begins, None: nothing. It is asked for again
+    after the first option was chosen; any other refuses the call."""
     holder: CallHolder | None = None
     """Set: the call makes calls of its own, and what it started is held while one of them waits
     for a person. It keeps its own time."""

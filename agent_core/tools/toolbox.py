@@ -58,12 +58,15 @@ class Toolbox:
         self._weights: dict[tuple[str, ...], int] = {}
         self._digests: dict[tuple[str, ...], str] = {}
 
-    def show_more(self, more: tuple[ToolSpec, ...], barred: Reach = ()) -> "Toolbox":
-        """The same tools, for a turn that is shown `more` and may use what is in `barred`."""
-        if not more and barred == self.barred:
+    def show_more(
+        self, more: tuple[ToolSpec, ...], barred: Reach = (), shelf: ToolRegistry | None = None
+    ) -> "Toolbox":
+        """The same tools, for a turn that is shown `more` and may use what is in `barred`; those
+        of servers are on `shelf`, where it is given."""
+        if not more and barred == self.barred and shelf is None:
             return self
         other = copy(self)
-        other.barred = barred
+        other.barred, other.shelf = barred, shelf or self.shelf
         if more:
             other._specs = {**self._specs, **{spec.name: spec for spec in more}}
             other._offers, other._weights, other._digests = {}, {}, {}

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agent_core.events import OutputAdded
+from agent_core.mcp.oauth.grants import SignInOffer
 from agent_core.mcp.server_facts import ServerFacts
 from agent_core.messages import Mention, Message, Picture
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
@@ -45,6 +46,21 @@ class PolicyContext(Protocol):
         """Live output of a running tool."""
 
 
+class ServerDesk(Protocol):
+    """The servers of tools, as people meet them."""
+
+    async def list_servers(self, where: Conversation, sender: Sender) -> tuple[ServerFacts, ...]:
+        """Those that are set up, as the sender reaches them; waits a little for them to start."""
+
+    async def offer_sign_in(
+        self, server: str, where: Conversation, sender: Sender
+    ) -> SignInOffer | None:
+        """A way to sign in at the server; None if people do not sign in there. StoreFailed."""
+
+    def sign_out(self, server: str, sender: Sender) -> bool:
+        """Forget the sender's sign-in at the server; False if there is none."""
+
+
 class TurnMaker(Protocol):
     """Makes turns for conversations."""
 
@@ -57,8 +73,9 @@ class TurnMaker(Protocol):
     def find_mentions(self, texts: tuple[str, ...]) -> tuple[Mention, ...]:
         """What people name of servers: resources with an @, a prompt that they run."""
 
-    async def list_servers(self) -> tuple[ServerFacts, ...]:
-        """The servers of tools that are set up; waits a little for them to start."""
+    @property
+    def server_desk(self) -> ServerDesk:
+        """The servers of tools."""
 
     def picture(self, conversation: Conversation, path: str) -> Picture | None:
         """The file `path` of the workspace, kept as it is now, if a model can be shown it. Blocks.

@@ -59,6 +59,7 @@ _PLAIN = (
     "shown:",
     "linkshown:",
     "pagelink:",
+    "signin:",
     "sessions:",
 )
 """How the names of documents begin that are one account's."""

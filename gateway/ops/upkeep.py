@@ -17,6 +17,7 @@ from gateway.ops.control import Tell
 from gateway.ops.erasure import Erased, Erasure
 from gateway.ops.stored_contents import make_contents, make_removal, make_retention
 from gateway.services.audit_trail import AuditTrail
+from gateway.services.sign_ins import forget_sign_ins
 from gateway.services.vault import Vault
 from gateway.services.workspaces import WORKSPACES, Workspaces
 from gateway.settings import Settings
@@ -132,6 +133,7 @@ class StoreUpkeep:
         for ref in done.refs:
             (self._settings.outputs / ref).unlink(missing_ok=True)
         vault = Vault(self._settings.home)
+        forget_sign_ins(vault, accounts)
         for conversation in done.removed:
             for name in vault.names(conversation):
                 vault.drop(conversation, name)

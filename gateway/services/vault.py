@@ -60,6 +60,17 @@ class Vault:
         known = self._read()
         self._write(known | {address: known.get(address, {}) | {name: value}})
 
+    def read_all(self, address: str) -> dict[str, str]:
+        """All that is kept under an address, for the gateway's own use."""
+        return dict(self._read().get(address, {}))
+
+    def replace_all(self, address: str, values: dict[str, str]) -> None:
+        """Keep these under an address and nothing else, in one write. Raises Unfit."""
+        if any(len(value) < MIN_VALUE or "\0" in value for value in values.values()):
+            raise UnfitSecret("A value is too short to be hidden in an output.")
+        others = {where: own for where, own in self._read().items() if where != address}
+        self._write(others | {address: values} if values else others)
+
     def drop(self, address: str, name: str) -> bool:
         """Forget a secret; False if there was none."""
         known = self._read()

@@ -141,4 +141,13 @@ GERMAN: dict[ReasonKey, str] = {
     "elicit_uri": "Eine Adresse, etwa https://example.org.",
     "elicit_date": "Ein Datum, etwa 2026-11-24.",
     "elicit_time": "Datum und Uhrzeit, etwa 2026-11-24T09:30:00+01:00.",
+    "sign_in_asks": "Beim Server {server} müssen Sie sich anmelden:",
+    "sign_in_once": "Das ist nur für Sie: geben Sie es niemandem. Sind Sie "
+    "angemeldet, geht es hier weiter.",
+    "sign_in_private": "Schreiben Sie mir das in einem privaten Chat. Sind Sie "
+    "angemeldet, geht es hier weiter.",
+    "sign_in_local": "Die Seite öffnet sich nur auf der Maschine des Gateways; "
+    "dessen Admin kann das mit TURNKEEPER_PUBLIC_URL ändern.",
+    "sign_in_done": "Ich bin angemeldet",
+    "sign_in_leave": "Lassen",
 }

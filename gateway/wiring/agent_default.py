@@ -22,8 +22,6 @@ from agent_core.events import FilesChanged
 from agent_core.guardrails.guard import Guard
 from agent_core.guardrails.models import load_models
 from agent_core.mcp.mentions import add_mentions, find_mentions
-from agent_core.mcp.server_facts import ServerFacts
-from agent_core.mcp.servers import Servers
 from agent_core.memory.flush import flusher
 from agent_core.memory.past import PastTalk
 from agent_core.messages import Mention, Message, Picture, ToolCall
@@ -55,6 +53,7 @@ from agent_core.tools.browser.browser import Browser
 from agent_core.tools.code.script.execute_script import NAME as SCRIPT
 from agent_core.tools.code.script.running import RunningScripts
 from agent_core.tools.facts import find_call_bond, judge_call
+from agent_core.tools.finding.mcp_tools import ToolRegistry
 from agent_core.tools.finding.tools import finding_tools
 from agent_core.tools.send import FileStore
 from agent_core.tools.toolbox import Prepared, Toolbox
@@ -69,12 +68,14 @@ from gateway.model_settings import read_models
 from gateway.services.ledger import Ledger, Payer, price_reply
 from gateway.services.memory import Memories
 from gateway.services.operator_rules import OperatorRules
+from gateway.services.sign_ins import SignIns
 from gateway.services.vault import Vault
 from gateway.settings import Settings
 from gateway.store.rows import ConversationSettings
 from gateway.texts import say
 from gateway.wiring.jobs import JobWork
 from gateway.wiring.plugin_settings import find_declared
+from gateway.wiring.server_desk import GatewayServers
 from gateway.wiring.toolkit import ToolDeps, toolkit
 
 log = logging.getLogger("turnkeeper.agent")
@@ -99,6 +100,8 @@ class Equipment(Struct, frozen=True, kw_only=True):
     job_ledger: Ledger
     operator: OperatorRules
     past: PastDeps
+    vault: Vault
+    sign_ins: SignIns
     ask_all: bool = False
 
 
@@ -128,13 +131,12 @@ class TurnkeeperAgent:
         self._preview = _make_preview(models, sandbox, folder.parent, self._tried)
         self._snapshots = Snapshots(tools.snapshot_hours * 3_600.0, tools.snapshot_bytes)
         self._hooks = hooks.load(models.tools.hooks)
-        self.vault = Vault(folder.parent)
+        self.vault = equipment.vault
         self.jobs = equipment.jobs
-        guards = models.guardrails
-        self._guard = Guard(guards, load_models(guards), models.tools.web.allowed)
-        self._means = ResearchDeps(web=web_of(models.tools.web), kept=kept)
+        guards, seen = models.guardrails, tools.web.allowed
+        self._guard = Guard(guards, load_models(guards), seen)
+        self._means = ResearchDeps(web=web_of(tools.web), kept=kept)
         self._skills = built_in(models, folder.parent / SKILLS)
-        seen = models.tools.web.allowed
         self._browser = Browser(folder.parent / "browser", seen, origin=self._preview)
         ground = ToolDeps(
             settings=models,
@@ -149,13 +151,13 @@ class TurnkeeperAgent:
             browser=self._browser,
             scripts=self._scripts,
         )
-        self.servers = Servers(models.tools.mcp.servers, folder.parent / "mcp", kept.keep)
+        desk = GatewayServers(tools, folder.parent / "mcp", kept, equipment.sign_ins)
+        self.server_desk, self.servers = desk, desk.servers
         last = (terminate_tool(), *finding_tools(self.servers.names))
         self._toolbox = Toolbox((*toolkit(ground), *last), self.servers)
-        sets = models.tools.sets
-        always = (SCRIPT,) if models.tools.execution_mode == "codeact" else ()
+        always = (SCRIPT,) if tools.execution_mode == "codeact" else ()
         lines = self._toolbox.lines
-        self._kit = Kit(lines=lines, servers=self.servers, sets=sets, always=always)
+        self._kit = Kit(lines=lines, servers=self.servers, sets=tools.sets, always=always)
         self.ledger = equipment.ledger
         self.job_ledger = equipment.job_ledger
         self.memory, self._past = equipment.memory, equipment.past
@@ -239,10 +241,6 @@ class TurnkeeperAgent:
     def find_mentions(self, texts: tuple[str, ...]) -> tuple[Mention, ...]:
         """What people name of servers: resources with an @, a prompt that they run."""
         return find_mentions(texts, self.servers.names)
-
-    async def list_servers(self) -> tuple[ServerFacts, ...]:
-        """The servers of tools that are set up; waits a little for them to start."""
-        return await self.servers.describe()
 
     def picture(self, conversation: Conversation, path: str) -> Picture | None:
         """The file `path` of the workspace, kept as it is now, if a model can be shown it."""
@@ -388,7 +386,7 @@ class TurnkeeperAgent:
 
         hands = Hands(
             complete=self._complete if ledger is None else complete_paid,
-            toolbox=self._toolbox.show_more((), barred),
+            toolbox=self._toolbox.show_more((), barred, self._find_shelf(circumstances)),
             judge=judge,
             live=circumstances.output,
             hooks=self._hooks,
@@ -401,6 +399,10 @@ class TurnkeeperAgent:
             hosts=lambda: look_around().open_hosts,
         )
         return self._add_memory(hands, circumstances)
+
+    def _find_shelf(self, circumstances: PolicyContext) -> ToolRegistry | None:
+        """The servers as the turn's person reaches them, where that makes a difference."""
+        return self.server_desk.reach(circumstances) if self.servers.ask_sign_ins else None
 
     async def _search_past(self, circumstances: PolicyContext, words: str) -> tuple[PastTalk, ...]:
         """What the turn's person said, or was told, elsewhere."""
@@ -463,7 +465,8 @@ class TurnkeeperAgent:
         if brief.most_messages:
             history = recent(history, brief.most_messages)
         if brief.mentions and not past:
-            brief = await add_mentions(scope, brief, self.servers)
+            reader = self.server_desk.find_reader(hands.toolbox.shelf)
+            brief = await add_mentions(scope, brief, reader)
         try:
             result = await work(scope, brief, hands, history, past)
         except (Cancelled, LeaseLost, asyncio.CancelledError) as end:

@@ -41,13 +41,15 @@ from gateway.ops.backup import was_cut_off
 from gateway.ops.http import Health
 from gateway.ops.stored_contents import make_retention, make_trail
 from gateway.ops.upkeep import StoreUpkeep
-from gateway.ports import Accept, Adapter, Hooked, JobDesk, NoteAudit, WebhookReceiver
+from gateway.ports import Accept, Adapter, Hooked, JobDesk, NoteAudit, SignInPages, WebhookReceiver
 from gateway.services.audit_trail import AuditTrail
 from gateway.services.ledger import Ledger
 from gateway.services.memory import Memories
 from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.operator_rules import OperatorRules
 from gateway.services.retention import Retention
+from gateway.services.sign_ins import SignIns, SignInVisits
+from gateway.services.vault import Vault
 from gateway.services.workspaces import WORKSPACES
 from gateway.settings import REPLICA_ID, SANDBOX, VERSION, Settings, find_odd_names
 from gateway.store.jobs.job_stores import make_jobs
@@ -135,6 +137,12 @@ class Parts:
         """What calls from outside begin."""
         store, jobs = self.services.store, self.agent.jobs.ports
         return WebhookCalls(jobs, self.agent.vault, KnownCalls(store), store, self.host.accept)
+
+    @property
+    def sign_in_pages(self) -> SignInPages:
+        """What links do that people are given to sign in at servers."""
+        desk = self.agent.server_desk
+        return SignInVisits(desk.sign_ins, desk.servers, self.host.accept, self.trail.note)
 
     @property
     def job_desk(self) -> JobDesk:
@@ -313,6 +321,7 @@ def _build_agent(supplies: Supplies, jobs: JobWork) -> TurnkeeperAgent:
     """The agent, its limits and its memory. Where money is limited, each price must be known."""
     settings, models, store = supplies.settings, supplies.models, supplies.store
     ledger, memory = Ledger(store, models.agent.limits), models.memory
+    vault = Vault(settings.home)
     equipment = Equipment(
         jobs=jobs,
         memory=Memories(store, memory, supplies.access.accounts) if memory.enabled else None,
@@ -320,6 +329,8 @@ def _build_agent(supplies: Supplies, jobs: JobWork) -> TurnkeeperAgent:
         job_ledger=ledger,
         operator=OperatorRules(settings.home),
         past=supplies,
+        vault=vault,
+        sign_ins=SignIns(store, vault, supplies.base, public=bool(settings.public_url)),
         ask_all=settings.ask_all,
     )
     equipment.operator.load()

@@ -320,3 +320,28 @@ async def test_a_server_that_does_not_exist_costs_nothing_until_it_is_used(
         model=Named(model.endpoint), mcp=[{"name": "none", "command": "/nowhere"}]
     ) as agent:
         assert await agent.achat("hi") == "hello"
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({"command": "x", "auth": "oauth"}, "streamable HTTP"),
+        ({"url": "https://a.example", "auth": "oauth", "transport": "sse"}, "streamable HTTP"),
+        (
+            {"url": "https://a.example", "auth": "oauth", "headers": {"authorization": "Bearer x"}},
+            "Authorization header",
+        ),
+        ({"url": "https://a.example", "client_id": "x"}, "go with auth"),
+        ({"url": "https://a.example", "auth": "oauth", "client_secret": "s3cr3t"}, "client_id"),
+    ],
+)
+def test_a_sign_in_that_cannot_be_is_told(given: dict[str, object], wrong: str) -> None:
+    with pytest.raises(SettingsError, match=wrong) as raised:
+        parse_servers([{"name": "a", **given}])
+    assert "s3cr3t" not in str(raised.value)
+
+
+def test_the_secret_of_a_registration_is_hidden() -> None:
+    fields = {"auth": "oauth", "client_id": "me", "client_secret": "s3cr3t-value"}
+    (server,) = parse_servers([{"name": "a", "url": "https://a.example", **fields}])
+    assert "s3cr3t-value" in server.secrets and "s3cr3t" not in repr(server)

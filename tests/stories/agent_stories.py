@@ -10,6 +10,7 @@ from agent_core.sandboxes.detect import MissingTier
 from gateway.wiring import assembly
 from tests.fakes.model_server import Call, Fail, Json, Say, Slow, Step
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_GIT
+from tests.fakes.oauth_server import SignedServer
 from tests.fakes.package_server import NAME, WORDS, PackageServer
 from tests.fakes.web_pages import served
 from tests.gateway.process import KEY
@@ -19,6 +20,7 @@ from tests.stories.memory_rig import TEA, memory
 from tests.stories.plan_rig import ASK, CHAIN, plan
 from tests.stories.research_rig import fact, thinks, web_of
 from tests.stories.rig import write
+from tests.stories.sign_in_rig import DONE, LINK, Visitor, publish, settings
 from tests.stories.surfaces import Held, Surface
 from tests.stories.surfaces.story import story
 
@@ -233,6 +235,37 @@ async def server_asks(s: Surface) -> None:
     await s.shows("That was the trip.")
     (told,) = s.rig.seen(role="tool")
     assert "days=3, seat='aisle', meal=False" in told
+
+
+@contextlib.asynccontextmanager
+async def signed_notes(s: Surface) -> AsyncIterator[dict[str, str]]:
+    """A server that each person signs in at."""
+    server = SignedServer(s.rig.folder / "note").start()
+    try:
+        yield settings(server)
+    finally:
+        server.stop()
+
+
+@story("asked to sign in", "signed in", beside=signed_notes)
+async def signs_in(s: Surface) -> None:
+    """A call of a server that the person is not signed in at waits for that, by a link that is
+    theirs; once they are, it goes on by itself. Afterwards nobody is asked."""
+    s.answers(
+        Publish=[Call("notes__sign_in"), publish("one"), Say("It is published.")],
+        Another=[publish("two"), Say("So is that.")],
+    )  # fmt: skip
+    await s.say("Publish it")
+    await s.card("wants you to sign in")
+    await s.rest("asked to sign in")
+    s.look("while it waits")
+    links = [found[0] for text in s.screen() if (found := LINK.search(text))]
+    assert DONE in await Visitor().sign_in(links[-1])
+    await s.shows("It is published.")
+    await s.rest("signed in")
+    await s.say("Another one")
+    await s.shows("So is that.")
+    assert (s.rig.folder / "note").read_text() == "publish one\npublish two\n"
 
 
 # ---- what is kept ----------------------------------------------------------------------------

@@ -1,16 +1,25 @@
-"""/mcp lists the servers of tools and their prompts, /prompt runs one of those."""
+"""/mcp lists the servers of tools, and signs in and out; /prompt runs a prompt of one."""
 
+from agent_core import ambient
+from agent_core.mcp.oauth.questions import name_sign_in
 from agent_core.mcp.server_facts import PromptFacts, ServerFacts
-from gateway.feature import Call
-from gateway.features.servers.texts import TEXTS
+from agent_core.questions import Answer, Decision
+from gateway.conversation.decisions import Decisions
+from gateway.feature import Call, Context, Pressed
+from gateway.features.servers.texts import TEXTS, ServersKey
+from gateway.messages import PluginPress
+from gateway.store.rows import InboxRow, QuestionRow
 
 MAX_TOOLS = 30
 """Tools of one server that are named."""
 
 
 async def show_servers(call: Call) -> str:
-    """The servers with their tools and prompts."""
-    servers = await call.context.services.agent.list_servers()
+    """The servers with their tools and prompts; `signin NAME` and `signout NAME`."""
+    if len(call.words) == 2 and call.words[0] in ("signin", "signout"):
+        return await (_sign_in if call.words[0] == "signin" else _sign_out)(call, call.words[1])
+    where, sender = call.context.state.conversation, call.command.sender
+    servers = await call.context.services.agent.server_desk.list_servers(where, sender)
     if not servers:
         return TEXTS.say("servers_none", call.language)
     return "\n\n".join(_describe(one, call.language) for one in servers)
@@ -27,7 +36,57 @@ async def run_prompt(call: Call) -> str:
     return await call.queue_message(text)
 
 
+async def _sign_in(call: Call, server: str) -> str:
+    where, language = call.context.state.conversation, call.language
+    offer = await call.context.services.agent.server_desk.offer_sign_in(
+        server, where, call.command.sender
+    )
+    if offer is None:
+        return TEXTS.say("sign_in_none", language, server=server[:50])
+    if not offer.link:
+        return TEXTS.say("sign_in_private", language, server=server)
+    key: ServersKey = "sign_in_here" if offer.local else "sign_in_link"
+    return TEXTS.say(key, language, server=server, link=offer.link)
+
+
+async def _sign_out(call: Call, server: str) -> str:
+    done = call.context.services.agent.server_desk.sign_out(server, call.command.sender)
+    if done:
+        call.context.state.note_audit(call.command.sender.key, "server_signed_out", server[:50])
+    key: ServersKey = "signed_out" if done else "sign_in_none"
+    return TEXTS.say(key, call.language, server=server[:50])
+
+
+async def note_signed_in(
+    context: Context, row: InboxRow, pressed: Pressed, press: PluginPress
+) -> None:
+    """Somebody signed in at a server: what waits for that goes on. The tokens are looked at again
+    then, so that nothing comes of a press that anybody makes up."""
+    who, awaited = pressed.sender, name_sign_in(press.argument)
+    access = context.services.access
+    waiting = [
+        one
+        for one in context.state.open_questions()
+        if isinstance(one.question, Decision) and one.question.awaits == awaited
+    ]
+    mine: list[QuestionRow] = []
+    for one in waiting:
+        turn = context.state.turns.get(one.turn)
+        if turn is not None and await access.may_act_for(turn.sender, who, "user"):
+            mine.append(one)
+    name = who.name or who.handle or who.id
+    for one in mine:
+        assert isinstance(one.question, Decision)
+        text, at = one.question.options[0], ambient.now()
+        answer = Answer(choice="once", text=text, by=who.key, name=name, at=at)
+        await Decisions(context).decide(one, answer, row.seq)
+    if not mine:
+        context.state.acknowledge(row.seq, pressed.press, "")
+
+
 def _describe(server: ServerFacts, language: str) -> str:
+    if server.asks_sign_in:
+        return TEXTS.say("server_sign_in", language, server=server.name)
     if not server.there:
         return TEXTS.say("server_away", language, server=server.name)
     names = ", ".join(server.tools[:MAX_TOOLS]) or "—"

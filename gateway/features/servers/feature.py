@@ -1,11 +1,13 @@
 """Servers of tools (MCP) as people meet them: what there is, and prompts that they run."""
 
-from gateway.feature import Command, Feature
-from gateway.features.servers.commands import run_prompt, show_servers
+from gateway.feature import Command, Feature, on_press
+from gateway.features.servers.commands import note_signed_in, run_prompt, show_servers
 from gateway.features.servers.texts import TEXTS
+from gateway.messages import PluginPress
 
 FEATURE = Feature(
     name="servers",
     commands=(Command(name="mcp", run=show_servers), Command(name="prompt", run=run_prompt)),
+    presses=(on_press(PluginPress, note_signed_in, None),),
     texts=TEXTS,
 )

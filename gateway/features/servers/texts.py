@@ -8,6 +8,8 @@ from gateway.texts.languages import Texts
 DATA = Path(__file__).parent / "data"
 
 ServersKey = Literal[
+    "server_sign_in", "sign_in_none", "sign_in_private", "sign_in_link", "sign_in_here",
+    "signed_out",
     "servers_none", "server_tools", "server_away", "prompt_usage", "prompt_unknown", "command_mcp",
     "command_prompt",
 ]  # fmt: skip
@@ -19,6 +21,15 @@ ENGLISH: dict[ServersKey, str] = {
     "prompt_usage": "Write {/prompt …} <server> <prompt> <name>=<value>, with quotes around values "
     "that have spaces.",
     "prompt_unknown": "There is no server {server} here. {/mcp} lists those that there are.",
+    "server_sign_in": "{server}: you are not signed in. Write {/mcp …} signin {server}.",
+    "sign_in_none": "People do not sign in at {server} here.",
+    "sign_in_private": "A link to sign in is yours alone. Write this to me in a private chat: "
+    "/mcp signin {server}",
+    "sign_in_link": "This link signs you in at {server}. Keep it to yourself: {link}",
+    "sign_in_here": "This link signs you in at {server}. It opens on the gateway's machine only; "
+    "its admin can change that with TURNKEEPER_PUBLIC_URL. Keep it to yourself: {link}",
+    "signed_out": "You are not signed in at {server} any more. Whether it has forgotten you, it "
+    "says itself.",
     "command_mcp": "List the servers of tools and their prompts",
     "command_prompt": "Run a prompt of a server",
 }
@@ -30,6 +41,18 @@ GERMAN: dict[ServersKey, str] = {
     "prompt_usage": "Schreiben Sie {/prompt …} <Server> <Prompt> <Name>=<Wert>, mit Anführungs"
     "zeichen um Werte mit Leerzeichen.",
     "prompt_unknown": "Einen Server {server} gibt es hier nicht. {/mcp} zeigt, welche es gibt.",
+    "server_sign_in": "{server}: Sie sind nicht angemeldet. Schreiben Sie {/mcp …} signin "
+    "{server}.",
+    "sign_in_none": "Bei {server} meldet sich hier niemand an.",
+    "sign_in_private": "Ein Link zum Anmelden ist nur für Sie. Schreiben Sie mir das in einem "
+    "privaten Chat: /mcp signin {server}",
+    "sign_in_link": "Mit diesem Link melden Sie sich bei {server} an. Geben Sie ihn niemandem: "
+    "{link}",
+    "sign_in_here": "Mit diesem Link melden Sie sich bei {server} an. Er öffnet sich nur auf der "
+    "Maschine des Gateways; dessen Admin kann das mit TURNKEEPER_PUBLIC_URL ändern. Geben Sie "
+    "ihn niemandem: {link}",
+    "signed_out": "Sie sind bei {server} nicht mehr angemeldet. Ob er Sie vergessen hat, sagt er "
+    "selbst.",
     "command_mcp": "Server mit Werkzeugen und ihre Prompts zeigen",
     "command_prompt": "Einen Prompt eines Servers ausführen",
 }

@@ -13,6 +13,7 @@ from tests.stories.surfaces.mind import HEARD, RECAP, Fragile, Line, Mind
 GOLDENS = Path(__file__).parents[2] / "goldens"
 TIME = re.compile(r"(?:\b[A-Z][a-z]+day )?\d{4}-\d\d-\d\d(?: \d\d:\d\d UTC)?")
 PORT = re.compile(r"127\.0\.0\.[12]:\d+")
+SIGN_IN = re.compile(r"(?<=/servers/signin/)[\w.-]+")
 SECRET = re.compile(r"(?<=/open/)[\w-]+|(?<=/turnkeeper-watch/)[\w-]+")
 """Of a link that is good once, or as long as the browser is open."""
 NAMED = re.compile(r"-[0-9a-f]{8}(?=\.md\b)")
@@ -185,6 +186,7 @@ def normal(text: str) -> str:
         (PORT, "<host>"),
         (NAMED, "-<name>"),
         (SECRET, "<secret>"),
+        (SIGN_IN, "<link>"),
     ):
         text = pattern.sub(name, text)
     text = AGAIN.sub(r"\1 \1 …", text)

@@ -1,0 +1,37 @@
+"""One person's sign-in at one server, as their connection uses it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from agent_core.mcp.oauth.flow import SignInGuard
+from agent_core.mcp.oauth.grants import ServerGrant, SignInDesk
+from agent_core.mcp.settings import McpServer
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+class ServerAccount:
+    """Signs what goes to the server. What a refresh gives is kept at `desk`."""
+
+    def __init__(self, grant: ServerGrant, desk: SignInDesk, guard: SignInGuard) -> None:
+        self._grant, self._desk, self._guard = grant, desk, guard
+        self.is_over, self.wanted_scope = False, ""
+        """The server took the tokens no more, and no refresh gave others; what it asked for."""
+
+    @asynccontextmanager
+    async def connect(self, server: McpServer) -> "AsyncIterator[httpx2.AsyncClient]":
+        """The client of a connection."""
+        from agent_core.mcp.oauth.provider import PersonalOAuth
+
+        def keep(grant: ServerGrant) -> None:
+            self._grant = grant
+            self._desk.keep(server.name, grant)
+
+        def end(scope: str) -> None:
+            self.is_over, self.wanted_scope = True, scope
+
+        auth = PersonalOAuth(server, "", self._grant, keep, end)
+        async with self._guard.connect(server, auth) as http:
+            yield http

@@ -1,0 +1,212 @@
+"""The SDK's OAuth client for one person at one server.
+
+It finds the authorization server, registers, makes PKCE, refreshes. What it knows is kept, so
+that it outlives a restart. The SDK waits in memory for the person who signs in. Here nobody waits:
+what the rest of the sign-in needs is handed out with the link (`SignInNeeded`), and `exchange`
+takes it up. Imports the SDK.
+"""
+
+from collections.abc import Callable
+from urllib.parse import urlencode, urlsplit
+
+import httpx2
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError
+from mcp.client.auth.oauth2 import PKCEParameters
+from mcp.client.auth.utils import validate_authorization_response_iss
+from mcp.shared.auth import (
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from mcp_types import LATEST_PROTOCOL_VERSION
+from pydantic import BaseModel
+from typing_extensions import TypeVar
+
+from agent_core import ambient
+from agent_core.mcp.oauth.grants import Parties, PendingSignIn, ServerGrant
+from agent_core.mcp.settings import McpServer
+
+Keep = Callable[[ServerGrant], None]
+Doc = TypeVar("Doc", bound=BaseModel)
+CLIENT_NAME = "Turnkeeper"
+
+
+class SignInNeeded(OAuthFlowError):
+    """A person has to sign in; what that needs is here."""
+
+    def __init__(self, pending: PendingSignIn) -> None:
+        super().__init__("a person has to sign in")
+        self.pending = pending
+
+
+class PersonalOAuth(OAuthClientProvider):
+    """Signs a person's requests with their tokens. Raises SignInNeeded where these are not taken
+    any more; `keep` is handed what a refresh gave, `end` the scope that was asked for then."""
+
+    def __init__(
+        self,
+        server: McpServer,
+        redirect: str = "",
+        grant: ServerGrant | None = None,
+        keep: Keep | None = None,
+        end: Callable[[str], None] | None = None,
+    ) -> None:
+        self._redirect, self._grant, self._keep = redirect, grant, keep
+        self._end = end
+        metadata = OAuthClientMetadata.model_validate(
+            {
+                "client_name": CLIENT_NAME,
+                "redirect_uris": [redirect or "http://127.0.0.1/"],
+                "grant_types": ["authorization_code", "refresh_token"],
+                "response_types": ["code"],
+                "scope": server.scope or None,
+            }
+        )
+        self._registered = _read_client(server, metadata)
+        super().__init__(server.url, metadata, self)
+
+    # ---- what is kept: the SDK's TokenStorage -------------------------------------------------
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """The tokens that were kept."""
+        grant = self._grant
+        if grant is None:
+            return None
+        return OAuthToken(
+            access_token=grant.access,
+            token_type="Bearer",
+            refresh_token=grant.refresh or None,
+            scope=grant.scope or None,
+        )
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Keep new tokens, with the moment at which they expire."""
+        expires = ambient.now() + tokens.expires_in if tokens.expires_in else 0.0
+        self._grant = ServerGrant(
+            access=tokens.access_token,
+            refresh=tokens.refresh_token or "",
+            scope=tokens.scope or "",
+            expires=expires,
+            parties=self._describe_parties(),
+        )
+        if self._keep is not None:
+            self._keep(self._grant)
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """How we are registered: as the operator says, else as it was kept."""
+        kept = self._grant.parties.client if self._grant is not None else ""
+        return self._registered or _parse(OAuthClientInformationFull, kept)
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Part of what the sign-in hands on."""
+
+    # ---- the flow --------------------------------------------------------------------------------
+
+    async def _initialize(self) -> None:
+        """As the SDK does; with the moment at which the tokens expire and the addresses of the
+        authorization server, without which a refresh goes to the wrong one."""
+        await super()._initialize()
+        if self._grant is not None:
+            self._restore(self._grant.parties)
+            self.context.token_expiry_time = self._grant.expires or None
+
+    def _restore(self, parties: Parties) -> None:
+        self.context.client_info = self._registered or _parse(
+            OAuthClientInformationFull, parties.client
+        )
+        self.context.oauth_metadata = _parse(OAuthMetadata, parties.server)
+        resource = _parse(ProtectedResourceMetadata, parties.resource)
+        self.context.protected_resource_metadata = resource
+        if resource is not None and resource.authorization_servers:
+            self.context.auth_server_url = str(resource.authorization_servers[0])
+
+    async def _handle_refresh_response(self, response: httpx2.Response) -> bool:
+        if response.status_code >= 500 or response.status_code == 429:
+            raise OAuthFlowError("the authorization server fails for now")  # the tokens stay
+        return await super()._handle_refresh_response(response)
+
+    async def _perform_authorization_code_grant(self) -> tuple[str, str]:
+        """Hand out the link instead of waiting for who follows it."""
+        context, metadata = self.context, self.context.oauth_metadata
+        if not self._redirect or metadata is None or context.client_info is None:
+            if self._end is not None:
+                self._end(context.client_metadata.scope or "")
+            raise SignInNeeded(PendingSignIn(url="", verifier="", redirect="", parties=_NOBODY))
+        if "S256" not in (metadata.code_challenge_methods_supported or ("S256",)):
+            raise OAuthFlowError("the authorization server knows no PKCE by S256")
+        pkce = PKCEParameters.generate()
+        asked = {
+            "response_type": "code",
+            "client_id": context.client_info.client_id,
+            "redirect_uri": self._redirect,
+            "code_challenge": pkce.code_challenge,
+            "code_challenge_method": "S256",
+            "resource": context.get_resource_url(),
+        }
+        scope = context.client_metadata.scope or ""
+        if scope:
+            asked["scope"] = scope
+        if "offline_access" in scope.split():
+            asked["prompt"] = "consent"
+        base = str(metadata.authorization_endpoint)
+        url = f"{base}{'&' if urlsplit(base).query else '?'}{urlencode(asked)}"
+        raise SignInNeeded(
+            PendingSignIn(
+                url=url,
+                verifier=pkce.code_verifier,
+                redirect=self._redirect,
+                parties=self._describe_parties(),
+                scope=scope,
+            )
+        )
+
+    async def exchange(
+        self, http: httpx2.AsyncClient, pending: PendingSignIn, code: str, issuer: str | None
+    ) -> ServerGrant:
+        """The tokens for the code of a sign-in that was begun. Raises what the SDK raises."""
+        self._restore(pending.parties)
+        self.context.client_metadata.scope = pending.scope or None
+        self.context.protocol_version = LATEST_PROTOCOL_VERSION
+        validate_authorization_response_iss(issuer, self.context.oauth_metadata)
+        request = await self._exchange_token_authorization_code(code, pending.verifier)
+        response = await http.send(request, auth=None)
+        await self._handle_token_response(response)
+        assert self._grant is not None
+        return self._grant
+
+    def _describe_parties(self) -> Parties:
+        context = self.context
+        client, server, resource = (
+            one.model_dump_json(exclude_none=True) if one is not None else ""
+            for one in (
+                context.client_info,
+                context.oauth_metadata,
+                context.protected_resource_metadata,
+            )
+        )
+        return Parties(client=client, server=server, resource=resource)
+
+
+_NOBODY = Parties(client="")
+
+
+def _parse(kind: type[Doc], text: str) -> Doc | None:
+    return kind.model_validate_json(text) if text else None
+
+
+def _read_client(
+    server: McpServer, metadata: OAuthClientMetadata
+) -> OAuthClientInformationFull | None:
+    """The registration that the operator made by hand, if they did."""
+    if not server.client_id:
+        return None
+    return OAuthClientInformationFull.model_validate(
+        {
+            **metadata.model_dump(mode="json", exclude_none=True),
+            "client_id": server.client_id,
+            "client_secret": server.client_secret or None,
+            "token_endpoint_auth_method": "client_secret_post" if server.client_secret else "none",
+        }
+    )

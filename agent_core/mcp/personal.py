@@ -1,0 +1,38 @@
+"""The servers as one person reaches them, in one conversation."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from agent_core.mcp.oauth.grants import SignInDesk
+from agent_core.mcp.servers import Servers
+from agent_core.messages import Mention
+from agent_core.tools.contract import Tool
+from agent_core.tools.finding.mcp_tools import Definition
+from agent_core.tools.finding.toolsets import Reach
+
+
+class PersonalServers:
+    """A turn's `ToolRegistry`: servers that people sign in at are reached as the desk's person."""
+
+    def __init__(self, servers: Servers, desk: SignInDesk) -> None:
+        self._servers, self._desk = servers, desk
+
+    async def seek(self, names: Iterable[str]) -> tuple[Definition, ...]:
+        """As `Servers.seek`."""
+        return await self._servers.seek(names, self._desk)
+
+    async def list_known(self, reach: Reach) -> tuple[Definition, ...]:
+        """As `Servers.list_known`."""
+        return await self._servers.list_known(reach, self._desk)
+
+    def make(self, definition: Definition) -> Tool:
+        """As `Servers.make`."""
+        return self._servers.make(definition, self._desk)
+
+    def refresh(self) -> None:
+        """As `Servers.refresh`."""
+        self._servers.refresh()
+
+    async def read(self, mention: Mention, workspace: Path, key: str) -> str:
+        """As `Servers.read`."""
+        return await self._servers.read(mention, workspace, key, self._desk)

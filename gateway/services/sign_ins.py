@@ -1,0 +1,360 @@
+"""Sign-ins of people at servers of tools: links that begin them, states that end them, tokens.
+
+Tokens lie in the vault, by person and server. Of a link and of what it began the store keeps one
+document for each account, with digests in place of what must not be known: a link is good for a day
+and one sign-in, a state for ten minutes, in the browser that began it.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import logging
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core import ambient
+from agent_core.mcp.oauth.grants import (
+    Parties,
+    PendingSignIn,
+    ServerGrant,
+    SignInFailed,
+    SignInOffer,
+)
+from gateway.access.codes import get
+from gateway.messages import ButtonPressed, Conversation, Sender, plugin_token
+from gateway.ports import Accept, NoteAudit, SignInStep
+from gateway.services.vault import UnfitSecret, Vault
+from gateway.store.port import Directory
+
+log = logging.getLogger("turnkeeper.sign_ins")
+
+KIND = "signin:"
+"""How the names of the documents begin, before an account's key."""
+VAULT = "mcp:"
+"""How the vault's addresses of tokens begin."""
+FEATURE, SIGNED_IN = "servers", "signed_in"
+"""The press by which a conversation hears of it."""
+LASTS, STATE_LASTS = 86_400.0, 600.0
+MAX_LINKS = 10
+"""Of one account; a newer one takes the oldest's place."""
+TRIES = 5
+CALLBACK = "servers/callback"
+
+
+class SignInTicket(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One link: the digest of its secret, and what it is for. `state` and `browser`: digests of
+    what the way back has to bring; `until_state`: when that is over."""
+
+    link: str
+    server: str
+    conversation: Conversation
+    sender: Sender
+    until: float
+    state: str = ""
+    browser: str = ""
+    until_state: float = 0.0
+    pending: PendingSignIn | None = None
+
+
+class SignInBook(Struct, frozen=True, kw_only=True):
+    """The document `signin:<account>`."""
+
+    tickets: tuple[SignInTicket, ...] = ()
+
+
+class SignInFlow(Protocol):
+    """The two halves of a sign-in at a server. Each raises SignInFailed."""
+
+    async def begin_sign_in(self, person: str, name: str, redirect: str) -> PendingSignIn:
+        """Where the person goes, and what the second half needs."""
+
+    async def finish_sign_in(
+        self, name: str, pending: PendingSignIn, code: str, issuer: str
+    ) -> ServerGrant:
+        """The tokens."""
+
+    def drop(self, person: str, name: str) -> None:
+        """What was connected with other tokens is not any more."""
+
+
+class SignIns:
+    """All sign-ins. `base`: what links begin with; `public`: it leads here from elsewhere too."""
+
+    def __init__(self, directory: Directory, vault: Vault, base: str, *, public: bool) -> None:
+        self._directory, self._vault = directory, vault
+        self._public = public
+        self.base = base
+
+    def desk(self, sender: Callable[[], Sender], conversation: Conversation) -> "PersonalSignIns":
+        """Those of one person, who is asked for when they are needed."""
+        return PersonalSignIns(self, sender, conversation)
+
+    def read(self, person: str, server: str) -> ServerGrant | None:
+        """What the person is signed in with."""
+        kept = self._vault.read_all(_address(person, server))
+        if "ACCESS_TOKEN" not in kept:
+            return None
+        try:
+            rest = msgspec.json.decode(kept.get("SIGN_IN", ""), type=_Rest)
+        except msgspec.DecodeError:
+            return None
+        return ServerGrant(
+            access=kept["ACCESS_TOKEN"],
+            refresh=kept.get("REFRESH_TOKEN", ""),
+            scope=rest.scope,
+            expires=rest.expires,
+            parties=rest.parties,
+        )
+
+    def keep(self, person: str, server: str, grant: ServerGrant | None) -> None:
+        """Keep it, or forget it. Raises SignInFailed."""
+        values: dict[str, str] = {}
+        if grant is not None:
+            rest = _Rest(scope=grant.scope, expires=grant.expires, parties=grant.parties)
+            values = {"ACCESS_TOKEN": grant.access, "SIGN_IN": msgspec.json.encode(rest).decode()}
+            if grant.refresh:
+                values["REFRESH_TOKEN"] = grant.refresh
+        try:
+            self._vault.replace_all(_address(person, server), values)
+        except UnfitSecret as error:
+            raise SignInFailed(str(error)) from None
+
+    async def offer(self, sender: Sender, conversation: Conversation, server: str) -> SignInOffer:
+        """A new link for the person; none where others would read it, which hears of the sign-in
+        all the same."""
+        secret = ambient.secret_id()
+        ticket = SignInTicket(
+            link=_hash(secret) if conversation.private else "",
+            server=server,
+            conversation=conversation,
+            sender=sender,
+            until=ambient.now() + LASTS,
+        )
+        await self._change(sender.key, lambda known: (*known, ticket)[-MAX_LINKS:])
+        if not conversation.private:
+            return SignInOffer()
+        log.info("sign_in_offered", extra={"account": sender.key, "server": server})
+        link = f"{self.base}servers/signin/{_spell(sender.key, secret)}"
+        return SignInOffer(link=link, local=not self._public)
+
+    async def find(self, token: str) -> SignInTicket | None:
+        """What a link is for; None if it is not, or no more, good."""
+        person, secret = _read(token)
+        return await self._find(person, lambda one: _same(one.link, secret))
+
+    async def find_state(self, state: str, browser: str) -> SignInTicket | None:
+        """What a state belongs to, in the browser that it was begun in."""
+        person, secret = _read(state)
+
+        def fits(one: SignInTicket) -> bool:
+            late = one.until_state <= ambient.now()
+            return not late and _same(one.state, secret) and _same(one.browser, browser)
+
+        return await self._find(person, fits)
+
+    async def _find(self, person: str, fits: Callable[[SignInTicket], bool]) -> SignInTicket | None:
+        if not person:
+            return None
+        book, _ = await get(self._directory, KIND + person, SignInBook)
+        tickets = book.tickets if book is not None else ()
+        return next((one for one in tickets if one.until > ambient.now() and fits(one)), None)
+
+    async def list_waiting(self, person: str, server: str) -> tuple[Conversation, ...]:
+        """Conversations in which the person was asked to sign in there."""
+        book, _ = await get(self._directory, KIND + person, SignInBook)
+        tickets = book.tickets if book is not None else ()
+        return tuple(one.conversation for one in tickets if one.server == server)
+
+    async def note_begun(self, ticket: SignInTicket, pending: PendingSignIn) -> tuple[str, str]:
+        """The state for the way back, and what the browser is to bring besides."""
+        state, browser = ambient.secret_id(), ambient.secret_id()
+        begun = replace(
+            ticket,
+            state=_hash(state),
+            browser=_hash(browser),
+            until_state=ambient.now() + STATE_LASTS,
+            pending=pending,
+        )
+
+        def change(known: tuple[SignInTicket, ...]) -> tuple[SignInTicket, ...]:
+            return tuple(begun if one.link == ticket.link else one for one in known)
+
+        await self._change(ticket.sender.key, change)
+        return _spell(ticket.sender.key, state), browser
+
+    async def take(self, ticket: SignInTicket, *, keeps_link: bool) -> bool:
+        """Use its state up; False if somebody else has. The link is good for another try, if
+        `keeps_link`, or for nothing any more."""
+        taken = False
+
+        def change(known: tuple[SignInTicket, ...]) -> tuple[SignInTicket, ...]:
+            nonlocal taken
+            left = tuple(one for one in known if one.state != ticket.state)
+            taken = len(left) < len(known)
+            again = replace(ticket, state="", browser="", until_state=0.0, pending=None)
+            return (*left, again) if taken and keeps_link else left
+
+        await self._change(ticket.sender.key, change)
+        return taken
+
+    async def _change(
+        self, person: str, change: Callable[[tuple[SignInTicket, ...]], tuple[SignInTicket, ...]]
+    ) -> None:
+        for _ in range(TRIES):
+            book, body = await get(self._directory, KIND + person, SignInBook)
+            now = ambient.now()
+            known = tuple(one for one in (book.tickets if book else ()) if one.until > now)
+            new = msgspec.json.encode(SignInBook(tickets=change(known)))
+            if await self._directory.put(KIND + person, new, body or b""):
+                return
+        raise SignInFailed("too many sign-ins at once")
+
+
+class PersonalSignIns:
+    """`SignInDesk` of one person in one conversation."""
+
+    def __init__(
+        self, sign_ins: SignIns, sender: Callable[[], Sender], conversation: Conversation
+    ) -> None:
+        self._sign_ins, self._sender, self._conversation = sign_ins, sender, conversation
+
+    @property
+    def person(self) -> str:
+        """Who it is."""
+        return self._sender().key
+
+    def read(self, server: str) -> ServerGrant | None:
+        """What they are signed in with."""
+        return self._sign_ins.read(self.person, server)
+
+    def keep(self, server: str, grant: ServerGrant | None) -> None:
+        """Keep what a sign-in or a refresh gave, or forget it."""
+        self._sign_ins.keep(self.person, server, grant)
+
+    async def offer(self, server: str) -> SignInOffer:
+        """A new way to sign in, which ends at this conversation."""
+        return await self._sign_ins.offer(self._sender(), self._conversation, server)
+
+
+class SignInVisits:
+    """`ports.SignInPages` for who follows a link. `accept` tells the conversation."""
+
+    def __init__(
+        self, sign_ins: SignIns, flow: SignInFlow, accept: Accept, note: NoteAudit
+    ) -> None:
+        self._sign_ins, self._flow = sign_ins, flow
+        self._accept, self._note = accept, note
+
+    async def look(self, token: str) -> SignInStep:
+        """Whose link it is, and for what; does nothing."""
+        ticket = await self._sign_ins.find(token)
+        return _describe(ticket, "asked") if ticket is not None else OVER
+
+    async def begin(self, token: str) -> SignInStep:
+        """Begin the sign-in; raises StoreFailed."""
+        ticket = await self._sign_ins.find(token)
+        if ticket is None:
+            return OVER
+        redirect = f"{self._sign_ins.base}{CALLBACK}"
+        try:
+            pending = await self._flow.begin_sign_in(ticket.sender.key, ticket.server, redirect)
+            state, browser = await self._sign_ins.note_begun(ticket, pending)
+        except SignInFailed as error:
+            return _fail(ticket, error)
+        step = _describe(ticket, "onward")
+        return replace(step, url=f"{pending.url}&state={state}", browser=browser)
+
+    async def finish(self, state: str, code: str, issuer: str, browser: str) -> SignInStep:
+        """End it, once; the conversation goes on. Raises StoreFailed."""
+        ticket = await self._sign_ins.find_state(state, browser)
+        if ticket is None or ticket.pending is None:
+            return OVER
+        person, server = ticket.sender.key, ticket.server
+        try:
+            if not await self._sign_ins.take(ticket, keeps_link=not code):
+                return OVER
+            if not code:
+                return _describe(ticket, "failed")
+            grant = await self._flow.finish_sign_in(server, ticket.pending, code, issuer)
+            self._sign_ins.keep(person, server, grant)
+        except SignInFailed as error:
+            return _fail(ticket, error)
+        self._flow.drop(person, server)
+        await self._note(person, "server_signed_in", server)
+        others = await self._sign_ins.list_waiting(person, server)
+        for conversation in {one.id: one for one in (ticket.conversation, *others)}.values():
+            await self._tell(ticket, conversation)
+        return _describe(ticket, "done")
+
+    async def _tell(self, ticket: SignInTicket, conversation: Conversation) -> None:
+        press = ButtonPressed(
+            conversation=conversation,
+            sender=ticket.sender,
+            event=f"signed-in-{ambient.new_id()}",
+            message="",
+            token=plugin_token(FEATURE, SIGNED_IN, ticket.server),
+        )
+        await self._accept([press])
+
+
+class _Rest(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is kept beside the tokens."""
+
+    parties: Parties
+    scope: str = ""
+    expires: float = 0.0
+
+
+def forget_sign_ins(vault: Vault, accounts: frozenset[str]) -> None:
+    """Forget all tokens of these accounts. Blocks."""
+    for address in vault.addresses():
+        kind, _, rest = address.partition(":")
+        if f"{kind}:" == VAULT and rest.partition(":")[2] in accounts:
+            vault.replace_all(address, {})
+
+
+def _address(person: str, server: str) -> str:
+    return f"{VAULT}{server}:{person}"
+
+
+def _describe(
+    ticket: SignInTicket, outcome: Literal["asked", "onward", "failed", "done"]
+) -> SignInStep:
+    sender = ticket.sender
+    name = sender.name or sender.handle or sender.id
+    return SignInStep(outcome=outcome, server=ticket.server, person=name, platform=sender.platform)
+
+
+def _fail(ticket: SignInTicket, error: SignInFailed) -> SignInStep:
+    log.warning("sign_in_failed", extra={"server": ticket.server, "why": str(error)})
+    return _describe(ticket, "failed")
+
+
+OVER = SignInStep(outcome="over")
+
+
+def _spell(person: str, secret: str) -> str:
+    """A value for a URL that says whose it is."""
+    return f"{base64.urlsafe_b64encode(person.encode()).decode().rstrip('=')}.{secret}"
+
+
+def _read(token: str) -> tuple[str, str]:
+    coded, _, secret = token.partition(".")
+    try:
+        person = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode()
+    except (binascii.Error, ValueError):
+        return "", ""
+    return (person, secret) if secret and len(token) < 1_000 else ("", "")
+
+
+def _same(digest: str, secret: str) -> bool:
+    return bool(digest) and hmac.compare_digest(digest, _hash(secret))
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode(errors="replace")).hexdigest()

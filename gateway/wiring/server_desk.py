@@ -1,0 +1,53 @@
+"""The servers of tools: set up once, reached by each person as themselves."""
+
+from pathlib import Path
+
+from agent_core.mcp.mentions import ResourceReader
+from agent_core.mcp.oauth.grants import SignInOffer
+from agent_core.mcp.personal import PersonalServers
+from agent_core.mcp.server_facts import ServerFacts
+from agent_core.mcp.servers import Servers
+from agent_core.settings import ToolSettings
+from agent_core.tools.finding.mcp_tools import ToolRegistry
+from agent_core.tools.send import FileStore
+from gateway.conversation.agent import PolicyContext
+from gateway.messages import Conversation, Sender
+from gateway.services.sign_ins import SignIns
+
+
+class GatewayServers:
+    """`conversation.agent.ServerDesk`; `folder` holds what is known of the servers' tools."""
+
+    def __init__(
+        self, tools: ToolSettings, folder: Path, kept: FileStore, sign_ins: SignIns
+    ) -> None:
+        self.servers = Servers(tools.mcp.servers, folder, kept.keep, tools.web.allowed)
+        self.sign_ins = sign_ins
+
+    def reach(self, circumstances: PolicyContext) -> ToolRegistry:
+        """The servers as a turn's person reaches them."""
+        desk = self.sign_ins.desk(circumstances.sender, circumstances.conversation)
+        return PersonalServers(self.servers, desk)
+
+    def find_reader(self, shelf: ToolRegistry) -> ResourceReader:
+        """What reads resources for the turn that has this shelf."""
+        return shelf if isinstance(shelf, PersonalServers) else self.servers
+
+    async def list_servers(self, where: Conversation, sender: Sender) -> tuple[ServerFacts, ...]:
+        """Those that are set up, as the sender reaches them; waits a little for them to start."""
+        return await self.servers.describe(self.sign_ins.desk(lambda: sender, where))
+
+    async def offer_sign_in(
+        self, server: str, where: Conversation, sender: Sender
+    ) -> SignInOffer | None:
+        """A way to sign in at the server; None if people do not sign in there. StoreFailed."""
+        if not self.servers.asks_sign_in(server):
+            return None
+        return await self.sign_ins.offer(sender, where, server)
+
+    def sign_out(self, server: str, sender: Sender) -> bool:
+        """Forget the sender's sign-in at the server; False if there is none."""
+        known = self.sign_ins.read(sender.key, server) is not None
+        self.sign_ins.keep(sender.key, server, None)
+        self.servers.drop(sender.key, server)
+        return known

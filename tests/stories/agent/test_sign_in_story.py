@@ -1,0 +1,291 @@
+"""Servers of tools that people sign in at, as people meet them in a chat."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_core.mcp import connection, servers
+from tests.fakes.model_server import Call, Json, Say
+from tests.fakes.oauth_server import SignedServer
+from tests.fakes.waiting import PATIENCE
+from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention
+from tests.stories.sign_in_rig import DONE, LINK, Visitor, publish, settings
+
+
+@pytest.fixture
+async def rig(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
+    monkeypatch.setattr(connection, "FIRST", 0.1)
+    monkeypatch.setattr(servers, "MEET", PATIENCE)
+    return rig
+
+
+@pytest.fixture
+def signed(tmp_path: Path) -> Iterator[SignedServer]:
+    server = SignedServer(tmp_path / "note").start()
+    yield server
+    server.stop()
+
+
+def find_link(card: Json) -> str:
+    found = LINK.search(json.dumps(card))
+    assert found is not None, card
+    return found[0]
+
+
+async def sign_in(rig: Rig, chat: int = PERSON) -> None:
+    """Ask for a link and follow it."""
+    before = len(rig.said(chat))
+    rig.telegram.say(chat, "/mcp signin notes")
+    await rig.until(lambda: len(rig.said(chat)) > before)
+    card = await rig.shows("This link signs you in", chat)
+    assert DONE in await Visitor().sign_in(find_link(card))
+    await rig.quiet()
+
+
+@pytest.mark.parametrize("first", [Call("notes__sign_in"), publish("one")], ids=["tool", "guess"])
+async def test_a_call_waits_for_the_sign_in_and_goes_on_by_itself(
+    rig: Rig, signed: SignedServer, first: Call
+) -> None:
+    rig.model.script(first, publish("one"), Say("done"))
+    await rig.start(**settings(signed))
+    rig.telegram.say(PERSON, "publish it")
+    card = await rig.shows("wants you to sign in")
+    await rig.quiet()
+    assert signed.effects() == []
+    assert "TURNKEEPER_PUBLIC_URL" in card["text"], "it is not set: the link is good here only"
+    assert DONE in await Visitor().sign_in(find_link(card))
+    await rig.shows("done")
+    assert signed.effects() == ["publish one"]
+    assert "notes__publish" in rig.seen(-2, role="tool")[-1]
+    await rig.quiet()
+
+
+@pytest.mark.pick("killed while a sign-in is waited for")
+@pytest.mark.parametrize("when", ["asked", "begun", "back"])
+async def test_a_sign_in_outlives_the_gateway(rig: Rig, signed: SignedServer, when: str) -> None:
+    rig.model.script(Call("notes__sign_in"), publish("one"), Say("done"))
+    await rig.start(**settings(signed))
+    rig.telegram.say(PERSON, "publish it")
+    link, visitor = find_link(await rig.shows("wants you to sign in")), Visitor()
+    await rig.quiet()
+    if when == "asked":
+        await rig.crash()
+        await rig.start(**settings(signed))
+    onward = await visitor.begin(link)
+    if when == "begun":
+        await rig.crash()
+        await rig.start(**settings(signed))
+    back = await visitor.leave(onward)
+    if when == "back":
+        await rig.crash()
+        await rig.start(**settings(signed))
+    assert DONE in await visitor.come_back(back)
+    await rig.shows("done")
+    assert signed.effects() == ["publish one"]
+    await rig.quiet()
+
+
+async def test_who_declines_is_left_alone(rig: Rig, signed: SignedServer) -> None:
+    rig.model.script(Call("notes__sign_in"), Say("as you like"))
+    await rig.start(**settings(signed))
+    rig.telegram.say(PERSON, "publish it")
+    rig.press(await rig.shows("wants you to sign in"), "Leave it")
+    await rig.shows("as you like")
+    assert rig.seen(role="tool")[-1].startswith("Not run")
+    await rig.quiet()
+
+
+async def test_the_button_alone_signs_nobody_in(rig: Rig, signed: SignedServer) -> None:
+    rig.model.script(Call("notes__sign_in"), Say("not yet"))
+    await rig.start(**settings(signed))
+    rig.telegram.say(PERSON, "publish it")
+    for n in range(3):
+        await rig.until(
+            lambda n=n: len(rig.cards()) == 1 and len(rig.log.named("sign_in_offered")) == n + 1
+        )
+        await rig.quiet()
+        rig.press(rig.cards()[-1], "I am signed in")
+    await rig.shows("not yet")
+    assert signed.effects() == []
+    await rig.quiet()
+
+
+async def test_each_person_signs_in_for_themselves(rig: Rig, signed: SignedServer) -> None:
+    rig.model.script(publish("one"), Say("first done"), publish("two"), Say("second done"))
+    await rig.start(**settings(signed))
+    await sign_in(rig)
+    rig.telegram.say(PERSON, "publish it")
+    await rig.shows("first done")
+    rig.telegram.say(FRIEND, "publish mine")
+    card = await rig.shows("wants you to sign in", FRIEND)
+    assert signed.effects() == ["publish one"]
+    assert DONE in await Visitor().sign_in(find_link(card))
+    await rig.shows("second done", FRIEND)
+    assert signed.effects() == ["publish one", "publish two"]
+    used = {ask.split()[-1] for ask in signed.asks() if "ACCESS-" in ask}
+    assert len(used) == 2, "two people, two tokens"
+    await rig.quiet()
+
+
+async def test_a_sign_in_that_was_revoked_is_asked_for_again(
+    rig: Rig, signed: SignedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "FRESH", 0.0)  # each call looks first
+    rig.model.script(publish("one"), Say("first done"), publish("two"), Say("second done"))
+    await rig.start(**settings(signed))
+    await sign_in(rig)
+    rig.telegram.say(PERSON, "publish it")
+    await rig.shows("first done")
+    await rig.quiet()
+    signed.set("revoked")
+    rig.telegram.say(PERSON, "publish another")
+    card = await rig.shows("wants you to sign in")
+    signed.set("revoked", on=False)
+    assert DONE in await Visitor().sign_in(find_link(card))
+    await rig.shows("second done")
+    assert signed.effects() == ["publish one", "publish two"]
+    await rig.quiet()
+
+
+async def test_a_call_whose_sign_in_ends_meanwhile_says_that_nothing_was_done(
+    rig: Rig, signed: SignedServer
+) -> None:
+    rig.model.script(
+        publish("one"), Say("first done"), publish("two"), publish("two"), Say("all is over")
+    )
+    await rig.start(**settings(signed))
+    await sign_in(rig)
+    rig.telegram.say(PERSON, "publish it")
+    await rig.shows("first done")
+    await rig.quiet()
+    signed.set("revoked")
+    rig.telegram.say(PERSON, "publish another")
+    card = await rig.shows("wants you to sign in")
+    assert "did nothing" in rig.seen(role="tool")[-1]
+    signed.set("revoked", on=False)
+    assert DONE in await Visitor().sign_in(find_link(card))
+    await rig.shows("all is over")
+    assert signed.effects() == ["publish one", "publish two"]
+    await rig.quiet()
+
+
+@pytest.mark.pick("tokens that expire")
+@pytest.mark.parametrize("refresh", [True, False])
+async def test_expired_tokens_are_refreshed_without_a_word(
+    rig: Rig, signed: SignedServer, refresh: bool
+) -> None:
+    """Also after a restart; where no refresh is given, the person is asked again."""
+    known = () if refresh else (publish("one"),)  # nothing is known before: it only signs in
+    rig.model.script(*known, publish("one"), Say("done"))
+    signed.set("brief")
+    await rig.start(**settings(signed))
+    await sign_in(rig)
+    await rig.stop()
+    signed.set("mute", on=not refresh)
+    signed.set("brief", on=False)
+    (kept,) = json.loads((rig.home / "secrets.json").read_text()).values()
+    expires = json.loads(kept["SIGN_IN"])["expires"]
+    await rig.until(lambda: time.time() > expires + 0.1)
+    await rig.start(**settings(signed))
+    rig.telegram.say(PERSON, "publish it")
+    if not refresh:
+        card = await rig.shows("wants you to sign in")
+        signed.set("mute", on=False)
+        assert DONE in await Visitor().sign_in(find_link(card))
+    await rig.shows("done")
+    assert signed.effects() == ["publish one"]
+    assert sum("/authorize" in ask for ask in signed.asks()) == (1 if refresh else 2)
+    await rig.quiet()
+
+
+async def test_a_group_gets_no_link_and_goes_on_after_it(rig: Rig, signed: SignedServer) -> None:
+    rig.model.script(Call("notes__sign_in"), publish("one"), Say("done"))
+    await rig.start(**settings(signed))
+    rig.telegram.say(GROUP, "@test_bot publish it", PERSON, group=True, **mention(""))
+    card = await rig.shows("wants you to sign in", GROUP)
+    assert "/mcp signin notes" in card["text"] and LINK.search(json.dumps(card)) is None
+    await rig.quiet()
+    rig.telegram.say(GROUP, "/mcp@test_bot signin notes", PERSON, group=True)
+    await sign_in(rig)
+    await rig.shows("done", GROUP)
+    assert signed.effects() == ["publish one"]
+    await rig.quiet()
+
+
+async def test_what_a_server_names_inside_is_not_asked(rig: Rig, signed: SignedServer) -> None:
+    """Its authorization server is on this machine, and the operator did not list it."""
+    await rig.start(**settings(signed) | {"WEB_ALLOWED_HOSTS": ""})
+    rig.telegram.say(PERSON, "/mcp signin notes")
+    link = find_link(await rig.shows("This link signs you in"))
+    assert await Visitor().begin(link) == ""
+    assert any(ask.startswith("server") for ask in signed.asks())
+    assert not any(ask.startswith("authority") for ask in signed.asks())
+    await rig.quiet()
+
+
+async def test_a_link_is_good_once_and_its_way_back_in_one_browser(
+    rig: Rig, signed: SignedServer
+) -> None:
+    await rig.start(**settings(signed))
+    rig.telegram.say(PERSON, "/mcp signin notes")
+    link, visitor = find_link(await rig.shows("This link signs you in")), Visitor()
+    back = await visitor.leave(await visitor.begin(link))
+    assert DONE not in await Visitor().come_back(back), "another browser brings the code"
+    for forged in (re.sub("state=[^&]+", "state=eA.x", back), back.split("?")[0]):
+        assert "expired" in await visitor.come_back(forged)
+    back = await visitor.leave(await visitor.begin(link))  # the cookie went with the forged ones
+    assert DONE in await visitor.come_back(back)
+    assert "expired" in await visitor.come_back(back), "a second time"
+    assert await visitor.begin(link) == "", "the link is used up"
+    await rig.quiet()
+
+
+async def test_who_is_refused_there_may_try_again(rig: Rig, signed: SignedServer) -> None:
+    await rig.start(**settings(signed))
+    rig.telegram.say(PERSON, "/mcp signin notes")
+    link = find_link(await rig.shows("This link signs you in"))
+    signed.set("denies")
+    assert "did not sign you in" in await Visitor().sign_in(link)
+    signed.set("denies", on=False)
+    assert DONE in await Visitor().sign_in(link)
+    await rig.quiet()
+
+
+async def test_tokens_stand_in_the_vault_and_nowhere_else(rig: Rig, signed: SignedServer) -> None:
+    rig.model.script(publish("one"), Say("done"))
+    await rig.start(**settings(signed))
+    await sign_in(rig)
+    rig.telegram.say(PERSON, "publish it")
+    await rig.shows("done")
+    await rig.quiet()
+    assert ("telegram:11", "server_signed_in", "notes") in await rig.audit()
+    (own,) = json.loads((rig.home / "secrets.json").read_text()).values()
+    secrets = (own["ACCESS_TOKEN"], own["REFRESH_TOKEN"], "CODE-")
+    vault = rig.home / "secrets.json"
+    assert vault.stat().st_mode & 0o077 == 0
+    said = [record.getMessage() + repr(record.__dict__) for record in rig.log.records]
+    seen = [json.dumps(one.body) for one in rig.model.requests] + rig.said() + said
+    await rig.stop()
+    places = [one for one in rig.home.rglob("*") if one.is_file() and one != vault]
+    for secret in secrets:
+        assert not [text for text in seen if secret in text]
+        assert not [one for one in places if secret.encode() in one.read_bytes()], secret
+
+
+async def test_who_signs_out_is_asked_again(rig: Rig, signed: SignedServer) -> None:
+    await rig.start(**settings(signed))
+    rig.telegram.say(PERSON, "/mcp")
+    await rig.shows("you are not signed in")
+    await sign_in(rig)
+    rig.telegram.say(PERSON, "/mcp")
+    await rig.shows("notes: publish")
+    rig.telegram.say(PERSON, "/mcp signout notes")
+    await rig.shows("You are not signed in at notes any more")
+    assert json.loads((rig.home / "secrets.json").read_text()) == {}
+    rig.telegram.say(PERSON, "/mcp signin elsewhere")
+    await rig.shows("People do not sign in at elsewhere")
+    await rig.quiet()
