@@ -32,6 +32,7 @@ from agent_core.models.providers import (
     normalize_base_url,
 )
 from agent_core.orchestration.settings import AgentSettings
+from agent_core.sandboxes.buckets.settings import BucketAccess, read_bucket
 from agent_core.skills.images.settings import ImageSettings
 from agent_core.tools.finding.toolsets import Toolsets
 from agent_core.tools.tool_settings import (
@@ -75,6 +76,7 @@ class ToolSettings(Struct, frozen=True, kw_only=True):
     command_max_seconds: int = MAX_SECONDS.default
     snapshot_hours: int = SNAPSHOT_HOURS.default
     snapshot_bytes: int = SNAPSHOT_BYTES.default
+    bucket: BucketAccess = BucketAccess()
     preview_port: int = PREVIEW_PORT.default
     preview_host: str = PREVIEW_HOST.default
     preview_url: str = PREVIEW_URL.default
@@ -92,6 +94,7 @@ class ToolSettings(Struct, frozen=True, kw_only=True):
             command_max_seconds=MAX_SECONDS.read(env),
             snapshot_hours=SNAPSHOT_HOURS.read(env),
             snapshot_bytes=SNAPSHOT_BYTES.read(env),
+            bucket=read_bucket(env),
             preview_port=PREVIEW_PORT.read(env),
             preview_host=PREVIEW_HOST.read(env),
             preview_url=PREVIEW_URL.read(env),

@@ -5,14 +5,19 @@ A snapshot is a list of what stood there, in `.turnkeeper/snapshots/<name>`; con
 beside the lists, under their digest, and are copied only where a file is not as the newest list
 has it. Blocks: call it in a thread. Two of one name are the first: a turn that begins again after
 a crash does not lose what it began with.
+
+Where there is a bucket, contents go there instead, and a copy of each list after them: what a list
+names is there. A workspace that has lost its lists has them back from there.
 """
 
 import hashlib
+import logging
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +25,8 @@ from msgspec import Struct
 from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.tools import paths
+
+log = logging.getLogger("turnkeeper.snapshots")
 
 CACHES = frozenset(
     {
@@ -99,11 +106,31 @@ class TakenBack(Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
 
 
-class Snapshots:
-    """Takes snapshots of workspaces. `keep`: seconds; `most`: bytes of one."""
+class Bucket(Protocol):
+    """Where contents and copies of lists lie outside of this machine. All of it: OSError."""
 
-    def __init__(self, keep: float = 86_400.0, most: int = 100_000_000) -> None:
-        self._keep, self._most = keep, most
+    def put(self, name: str, data: bytes) -> None:
+        """Store `data` under this name."""
+
+    def get(self, name: str) -> bytes | None:
+        """What is stored there, None if nothing is."""
+
+    def list_names(self, folder: str) -> list[str]:
+        """The whole names below a folder."""
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove these."""
+
+
+class Snapshots:
+    """Takes snapshots of workspaces. `keep`: seconds; `most`: bytes of one; `bucket`: None for the
+    workspace's own folder."""
+
+    def __init__(
+        self, keep: float = 86_400.0, most: int = 100_000_000, bucket: Bucket | None = None
+    ) -> None:
+        self._keep, self._most, self._bucket = keep, most, bucket
+        self._recalled: set[str] = set()
 
     def take(self, workspace: Path, name: str) -> Snapshot:
         """The snapshot `name`, made if there is none. SnapshotRefused."""
@@ -113,12 +140,16 @@ class Snapshots:
             paths.make(workspace)
             self._prune(workspace)
             found, left_out = self._choose(workspace)
-            newest = self._find_newest(workspace)
+            lists = list(self._lists(workspace))
+            newest = max(lists, key=lambda one: one.at, default=None)
+            kept = {state.digest for one in lists for state in one.files.values()}
             states = {
-                path: self._keep_content(workspace, path, state, newest)
+                path: self._keep_content(workspace, path, state, newest, kept)
                 for path, state in found.items()
             }
             made = Snapshot(name=name, at=ambient.now(), files=states, left_out=left_out)
+            if self._bucket is not None:
+                self._bucket.put(f"{workspace.name}/lists/{name}", made.encode())
             _store(workspace, f"{_LISTS}/{name}", made.encode())
         except (OSError, ToolFailed) as error:
             raise SnapshotRefused(f"The workspace cannot be copied: {error}") from None
@@ -128,6 +159,7 @@ class Snapshots:
         """The snapshot of this name, None if there is none."""
         if not paths.is_made(workspace):
             return None
+        self._recall(workspace)
         data = _load(workspace, f"{_LISTS}/{name}")
         return Snapshot.decode(data) if data is not None else None
 
@@ -199,9 +231,14 @@ class Snapshots:
         return found, tuple(left_out)
 
     def _keep_content(
-        self, workspace: Path, path: str, state: FileState, newest: Snapshot | None
+        self,
+        workspace: Path,
+        path: str,
+        state: FileState,
+        newest: Snapshot | None,
+        kept: set[str],
     ) -> FileState:
-        """The state with its digest, its content kept."""
+        """The state with its digest, its content kept. `kept`: digests of contents that are."""
         if state.kind != "file":
             return state
         known = newest.files.get(path) if newest is not None else None
@@ -211,7 +248,11 @@ class Snapshots:
         digest = hashlib.sha256(data).hexdigest()
         place = f"{_CONTENTS}/{digest}"
         root = Path(os.path.realpath(workspace))
-        if paths.status(workspace, root / place) is None:
+        if self._bucket is not None:
+            if digest not in kept:
+                self._bucket.put(f"{workspace.name}/contents/{digest}", data)
+                kept.add(digest)
+        elif paths.status(workspace, root / place) is None:
             _store(workspace, place, data)
         return msgspec.structs.replace(state, digest=digest)
 
@@ -255,6 +296,8 @@ class Snapshots:
                 )
                 return True
             data = _load(workspace, f"{_CONTENTS}/{old.digest}")
+            if data is None and self._bucket is not None:
+                data = self._bucket.get(f"{workspace.name}/contents/{old.digest}")
             if data is None or hashlib.sha256(data).hexdigest() != old.digest:
                 return False
             _store(workspace, path, data, old.mode)
@@ -266,19 +309,33 @@ class Snapshots:
 
     def _lists(self, workspace: Path) -> Iterator[Snapshot]:
         root = Path(os.path.realpath(workspace))
+        self._recall(workspace)
         with suppress(OSError, ToolFailed):
             for name in paths.list_names(workspace, root / _LISTS):
                 if name not in _FOLDERS and (found := self.find(workspace, name)) is not None:
                     yield found
 
-    def _find_newest(self, workspace: Path) -> Snapshot | None:
-        return max(self._lists(workspace), key=lambda one: one.at, default=None)
+    def _recall(self, workspace: Path) -> None:
+        """Bring back lists that the workspace has lost, once; without the bucket there are none."""
+        if self._bucket is None or workspace.name in self._recalled:
+            return
+        root, folder = Path(os.path.realpath(workspace)), f"{workspace.name}/lists"
+        try:
+            if not set(paths.list_names(workspace, root / _LISTS)).difference(_FOLDERS):
+                for place in self._bucket.list_names(folder):
+                    if (data := self._bucket.get(place)) is not None:
+                        _store(workspace, f"{_LISTS}/{place.rpartition('/')[2]}", data)
+        except (OSError, ToolFailed) as error:
+            log.warning("snapshots_not_recalled", extra={"why": str(error)})
+            return
+        self._recalled.add(workspace.name)
 
     def _prune(self, workspace: Path) -> None:
         """Forget old lists, contents that stand in none, and what was never written whole."""
         paths.sweep_unfinished(workspace)
         root, now = Path(os.path.realpath(workspace)), ambient.now()
         known = {one.name: one for one in self._lists(workspace)}
+        old: list[str] = []
         for name, one in list(known.items()):
             open_still = name.endswith(".before") and f"{name[:-7]}.after" not in known
             life = MAX_OPEN_DAYS * 86_400.0 if open_still else self._keep
@@ -286,10 +343,22 @@ class Snapshots:
                 with suppress(OSError, ToolFailed):
                     paths.remove(workspace, root / _LISTS / name)
                 del known[name]
+                old.append(name)
         used = {state.digest for one in known.values() for state in one.files.values()}
         with suppress(OSError, ToolFailed):
             for digest in set(paths.list_names(workspace, root / _CONTENTS)) - used:
                 paths.remove(workspace, root / _CONTENTS / digest)
+        if old and self._bucket is not None:
+            self._prune_bucket(self._bucket, workspace.name, old, used)
+
+    def _prune_bucket(self, bucket: Bucket, place: str, old: list[str], used: set[str]) -> None:
+        """The same there: first the lists, so that none names what is gone."""
+        try:
+            bucket.remove([f"{place}/lists/{name}" for name in old])
+            stored = bucket.list_names(f"{place}/contents")
+            bucket.remove([one for one in stored if one.rpartition("/")[2] not in used])
+        except OSError as error:
+            log.warning("snapshots_not_pruned", extra={"why": str(error)})
 
 
 def name_before(turn: str) -> str:

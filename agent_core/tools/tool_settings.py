@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias, get_args
 
 from agent_core.config.declaration import Setting, SettingTables
 from agent_core.config.kinds import NO_WORDS, ChatUrl, Choice, Json, WholeNumber, split_commas
+from agent_core.sandboxes.buckets import settings as buckets
 
 ExecutionMode = Literal["standard", "codeact"]
 McpEntries: TypeAlias = tuple[dict[str, object], ...]
@@ -100,6 +101,7 @@ TABLES: SettingTables = {
         MAX_SECONDS,
         SNAPSHOT_HOURS,
         SNAPSHOT_BYTES,
+        *buckets.TABLE,
         PREVIEW_PORT,
         PREVIEW_HOST,
         PREVIEW_URL,

@@ -8,6 +8,8 @@ import aiohttp
 
 from agent_core.guardrails.models import find_packages, load_models
 from agent_core.guardrails.settings import GuardrailSettings
+from agent_core.sandboxes.buckets.bucket import make_bucket
+from agent_core.sandboxes.buckets.settings import read_bucket
 from agent_core.sandboxes.detect import MissingTier, find_tier
 from agent_core.sandboxes.docker.tier import EngineMissing, ImageMissing, inspect_docker
 from agent_core.sandboxes.pool import SandboxPool
@@ -54,6 +56,7 @@ async def _examine(settings: Settings, say: Say) -> int:
     if settings.redis_url and not settings.audit_key:
         say("note     audit: replicas on other machines need the same AUDIT_KEY, and none is set.")
     bad += await _sandbox(settings, say)
+    bad += await _check_bucket(settings, say)
     for name, nearest in find_odd_names(settings.env, settings.known).items():
         say(f"note     {name} is set and is no setting; did you mean {nearest}?")
     for platform, listed in settings.people.items():
@@ -167,6 +170,21 @@ async def _sandbox(settings: Settings, say: Say) -> int:
             say(f"note     {name}: {fault}")
     elif tier.name not in ("docker", "e2b"):
         await _mention_docker(settings, say)
+    return 0
+
+
+async def _check_bucket(settings: Settings, say: Say) -> int:
+    """Whether the bucket for snapshots takes, gives and forgets something."""
+    access = read_bucket(settings.env)
+    try:
+        bucket = make_bucket(access)
+        if bucket is None:
+            return 0
+        await asyncio.to_thread(bucket.probe)
+    except (SettingsError, OSError) as error:
+        say(f"wrong    snapshots: {access.url}: {error}")
+        return 1
+    say(f"ok       snapshots: {access.url} takes and gives")
     return 0
 
 

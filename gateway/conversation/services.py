@@ -6,6 +6,7 @@ from typing import BinaryIO, Protocol
 
 from agent_core import ambient
 from agent_core.sandboxes.link import SandboxLimits
+from agent_core.sandboxes.snapshots import Snapshots
 from gateway.access.access import Access
 from gateway.conversation.agent import TurnMaker
 from gateway.conversation.feed import Feed
@@ -152,6 +153,7 @@ class Services:
     memory: Memories | None = None
     """None: nothing is remembered."""
     sandbox: SandboxFacts | None = None
+    snapshots: Snapshots = field(default_factory=Snapshots)
     instructions: OperatorInstructions | None = None
     """None: the data folder has none."""
     retention: Retention | None = None

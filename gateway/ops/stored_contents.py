@@ -1,6 +1,8 @@
 """Retention put together: the store's own way to remove, the jobs that keep a conversation."""
 
 from agent_core import ambient
+from agent_core.sandboxes.buckets.bucket import make_bucket
+from agent_core.sandboxes.buckets.settings import read_bucket
 from gateway.ops import lock
 from gateway.services.audit_trail import AuditTrail
 from gateway.services.retention import Retention
@@ -50,6 +52,11 @@ def make_trail(settings: Settings, store: Store) -> AuditTrail:
     return AuditTrail(signer, make_contents(store), store, owner)
 
 
+def make_workspaces(settings: Settings) -> Workspaces:
+    """The folders of conversations, and the bucket that holds more of them. SettingsError."""
+    return Workspaces(settings.home / WORKSPACES, make_bucket(read_bucket(settings.env)))
+
+
 async def make_retention(settings: Settings, store: Store, trail: AuditTrail) -> Retention:
     """What drops conversations of `store` when they are past their period."""
     jobs = make_jobs(store)
@@ -59,5 +66,5 @@ async def make_retention(settings: Settings, store: Store, trail: AuditTrail) ->
 
     created = await store.get(CREATED) is not None
     periods = settings.retention.in_force(created=created)
-    workspaces = Workspaces(settings.home / WORKSPACES)
+    workspaces = make_workspaces(settings)
     return Retention(make_removal(store), periods, keeps, workspaces, trail)

@@ -15,11 +15,15 @@ from gateway.conversation.host import Host
 from gateway.ops.backup import BackupError, BackupManifest, write_backup
 from gateway.ops.control import Tell
 from gateway.ops.erasure import Erased, Erasure
-from gateway.ops.stored_contents import make_contents, make_removal, make_retention
+from gateway.ops.stored_contents import (
+    make_contents,
+    make_removal,
+    make_retention,
+    make_workspaces,
+)
 from gateway.services.audit_trail import AuditTrail
 from gateway.services.sign_ins import forget_sign_ins
 from gateway.services.vault import Vault
-from gateway.services.workspaces import WORKSPACES, Workspaces
 from gateway.settings import Settings
 from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Store
@@ -78,10 +82,10 @@ class StoreUpkeep:
 
     async def erase(self, person: str, tell: Tell) -> str:
         """Erase the person with the account `person`; what was done. StoreFailed."""
-        store, home = self._store, self._settings.home
+        store = self._store
         accounts = await Access({}, {}, None, store.get).accounts(person)
         await self._end_jobs(accounts)
-        workspaces = Workspaces(home / WORKSPACES)
+        workspaces = make_workspaces(self._settings)
         removal = make_removal(store)
 
         async def finish(conversation: str) -> None:

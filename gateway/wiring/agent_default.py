@@ -102,6 +102,7 @@ class Equipment(Struct, frozen=True, kw_only=True):
     past: PastDeps
     vault: Vault
     sign_ins: SignIns
+    snapshots: Snapshots
     ask_all: bool = False
 
 
@@ -129,7 +130,7 @@ class TurnkeeperAgent:
         tools = models.tools
         self._warm, self._answered, self._tried = (asyncio.Event() for _ in range(3))
         self._preview = _make_preview(models, sandbox, folder.parent, self._tried)
-        self._snapshots = Snapshots(tools.snapshot_hours * 3_600.0, tools.snapshot_bytes)
+        self._snapshots = equipment.snapshots
         self._hooks = hooks.load(models.tools.hooks)
         self.vault = equipment.vault
         self.jobs = equipment.jobs

@@ -12,11 +12,13 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.models.discovery import discover
+from agent_core.sandboxes.buckets.bucket import make_bucket
 from agent_core.sandboxes.detect import find_tier
 from agent_core.sandboxes.network import SandboxNetwork
 from agent_core.sandboxes.pool import SandboxPool
+from agent_core.sandboxes.snapshots import Snapshots
 from agent_core.sandboxes.tier import Tier, TierUnusable
-from agent_core.settings import ModelSettings
+from agent_core.settings import ModelSettings, ToolSettings
 from agent_core.tools.send import FileStore
 from gateway.access.access import Access
 from gateway.access.linking import DirectoryLinking
@@ -228,6 +230,7 @@ async def assemble(
         retention=await make_retention(settings, store, trail),
         trail=trail,
         base=settings.link_base(port),
+        snapshots=make_snapshots(models.tools),
     )
     host = Host(partial(_build_services, supplies), features)
     agent = host.services.agent
@@ -238,6 +241,12 @@ async def assemble(
     for name, nearest in find_odd_names(settings.env, settings.known).items():
         log.warning("setting_unknown", extra={"setting": name, "nearest": nearest})
     return Parts(settings=settings, host=host, agent=agent, trail=trail, hold_name=hold_name)
+
+
+def make_snapshots(tools: ToolSettings) -> Snapshots:
+    """Where files are kept as they were. SettingsError."""
+    kept, bucket = tools.snapshot_hours * 3_600.0, make_bucket(tools.bucket)
+    return Snapshots(kept, tools.snapshot_bytes, bucket)
 
 
 class Supplies(Struct, frozen=True, kw_only=True):
@@ -255,6 +264,7 @@ class Supplies(Struct, frozen=True, kw_only=True):
     retention: Retention
     trail: AuditTrail
     base: str
+    snapshots: Snapshots
 
 
 def _select_env(features: Features, settings: Settings) -> Env:
@@ -296,6 +306,7 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
         memory=agent.memory,
         jobs=jobs.ports,
         sandbox=supplies.sandbox,
+        snapshots=supplies.snapshots,
         retention=supplies.retention,
         instructions=instructions,
         feature_env=supplies.feature_env,
@@ -331,6 +342,7 @@ def _build_agent(supplies: Supplies, jobs: JobWork) -> TurnkeeperAgent:
         past=supplies,
         vault=vault,
         sign_ins=SignIns(store, vault, supplies.base, public=bool(settings.public_url)),
+        snapshots=supplies.snapshots,
         ask_all=settings.ask_all,
     )
     equipment.operator.load()

@@ -59,3 +59,38 @@ def test_a_link_leads_nowhere(tmp_path: Path) -> None:
     workspaces.set_aside(HERE)
     assert workspaces.tidy(NOW - 30 * DAY) == 1
     assert (outside / "kept").exists()
+
+
+class Bucket:
+    """Notes what it is asked to erase; may be out of reach."""
+
+    def __init__(self) -> None:
+        self.erased: list[str] = []
+        self.reached = True
+
+    def erase(self, workspace: str) -> None:
+        if not self.reached:
+            raise OSError("out of reach")
+        self.erased.append(workspace)
+
+
+def test_what_a_bucket_holds_of_it_goes_at_once(tmp_path: Path) -> None:
+    bucket = Bucket()
+    workspaces = Workspaces(tmp_path / "made-later", bucket)
+    workspaces.remove(THERE)
+    make(tmp_path / "made-later", HERE, NOW)
+    workspaces.set_aside(HERE)
+    workspaces.set_aside(HERE)
+    assert bucket.erased == [digest(THERE.encode()), digest(HERE.encode())]
+    assert not list((tmp_path / "made-later").glob("*.unerased"))
+
+
+def test_what_a_bucket_did_not_erase_it_erases_later(tmp_path: Path) -> None:
+    bucket = Bucket()
+    bucket.reached = False
+    Workspaces(tmp_path, bucket).remove(HERE)
+    workspaces = Workspaces(tmp_path, bucket)  # of the next process
+    assert workspaces.tidy(NOW) == 0 and bucket.erased == []
+    bucket.reached = True
+    assert workspaces.tidy(NOW) == 0
+    assert bucket.erased == [digest(HERE.encode())] and list(tmp_path.iterdir()) == []

@@ -50,9 +50,11 @@ Refusal = Literal["nothing_to_undo", "not_yours"]
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """The last turn, what it did, and what the model saw before it."""
+    """The last turn, what it did, and what the model saw before it. `snapshots`: where its files
+    are kept as they were."""
 
     turn: TurnRow
+    snapshots: Snapshots
     records: tuple[Record, ...]
     shows: Spans
     rows: Thread
@@ -107,7 +109,8 @@ async def last_turn(context: Context, sender: Sender, role: Role) -> Past | Refu
         before = without_last(shows)
         rows = (await context.turns.history.rows())[:-1]
     records = await context.services.store.records(turn.id)
-    return Past(turn=turn, records=records, shows=before, rows=rows)
+    kept = context.services.snapshots
+    return Past(turn=turn, snapshots=kept, records=records, shows=before, rows=rows)
 
 
 async def _last_row(context: Context, shows: Spans) -> TranscriptRow | None:
@@ -123,14 +126,14 @@ async def find_changed_since(past: Past) -> tuple[str, ...]:
     kept = await asyncio.to_thread(_find_snapshots, past)
     if kept is None:
         return ()
-    return (await asyncio.to_thread(Snapshots().find_changed, *kept)).changed
+    return (await asyncio.to_thread(past.snapshots.find_changed, *kept)).changed
 
 
 def _find_snapshots(past: Past) -> tuple[Path, Snapshot, Snapshot] | None:
     """The workspace as the turn found it and as it left it; where it was cut off, as it is."""
     if not any(isinstance(record, ToolStarted) for record in past.records):
         return None
-    workspace, keeper = Path(read_brief(past.records).workspace), Snapshots()
+    workspace, keeper = Path(read_brief(past.records).workspace), past.snapshots
     before = keeper.find(workspace, name_before(past.turn.id))
     if before is None:
         return None
@@ -148,7 +151,7 @@ async def restore(past: Past, *, changed_too: bool = False) -> Restored:
         return Restored()
     kept = await asyncio.to_thread(_find_snapshots, past)
     if kept is not None:
-        take_back_files = partial(Snapshots().take_back, changed_too=changed_too)
+        take_back_files = partial(past.snapshots.take_back, changed_too=changed_too)
         done = await asyncio.to_thread(take_back_files, *kept)
         own = (*WRITERS, *SHELLS)
         stays = dict.fromkeys(

@@ -1,0 +1,77 @@
+"""The settings of a bucket for snapshots; without its SDK, which is imported where it is used."""
+
+import re
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from agent_core.config.declaration import Env, Setting
+from agent_core.config.kinds import Url
+
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_PREFIX = re.compile(r"(?:/[\w.-]+)*/?")
+
+
+class BucketAccess(Struct, frozen=True, kw_only=True):
+    """Where a bucket is and who may use it; "" for what its SDK finds by itself."""
+
+    url: str = ""
+    endpoint: str = ""
+    region: str = ""
+    key_id: str = ""
+    secret: str = ""
+
+
+def parse_bucket(text: str) -> str:
+    """`s3://bucket/prefix`, the prefix may be left out."""
+    parts = urlsplit(text)
+    fits = _BUCKET.fullmatch(parts.netloc) and _PREFIX.fullmatch(parts.path)
+    if parts.scheme != "s3" or not fits or parts.query or parts.fragment or "/." in parts.path:
+        raise ValueError("write s3://bucket or s3://bucket/prefix.")
+    return text
+
+
+STORE = Setting(
+    "SNAPSHOT_STORE",
+    "",
+    parse_bucket,
+    "a bucket for those states, `s3://bucket/prefix`, at any service that speaks S3's protocol; "
+    "needs the extra: `pip install 'turnkeeper[s3]'`. All files of workspaces go there, those for "
+    "secrets too: see [security.md](security.md#snapshots-in-a-bucket)",
+    default_text="in each workspace's own folder",
+)
+ENDPOINT = Setting(
+    "SNAPSHOT_S3_ENDPOINT",
+    "",
+    Url(),
+    "the address of that service, where it is not Amazon's",
+    default_text="Amazon's",
+    secret="password",
+)
+REGION = Setting(
+    "SNAPSHOT_S3_REGION",
+    "",
+    str,
+    "the region of the bucket",
+    default_text="what Amazon's usual variables say, else us-east-1",
+)
+KEY_ID = Setting(
+    "SNAPSHOT_S3_KEY_ID",
+    "",
+    str,
+    "who may use it",
+    default_text="who Amazon's usual variables, or the machine's role, say",
+)
+SECRET = Setting("SNAPSHOT_S3_SECRET", "", str, "the secret to that key", secret="all")
+TABLE: tuple[Setting[str], ...] = (STORE, ENDPOINT, REGION, KEY_ID, SECRET)
+
+
+def read_bucket(env: Env) -> BucketAccess:
+    """What is set."""
+    return BucketAccess(
+        url=STORE.read(env),
+        endpoint=ENDPOINT.read(env),
+        region=REGION.read(env),
+        key_id=KEY_ID.read(env),
+        secret=SECRET.read(env),
+    )
