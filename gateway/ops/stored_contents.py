@@ -3,10 +3,11 @@
 from agent_core import ambient
 from agent_core.sandboxes.buckets.bucket import make_bucket
 from agent_core.sandboxes.buckets.settings import read_bucket
+from agent_core.sandboxes.e2b.erasing import BoxEraser
 from gateway.ops import lock
 from gateway.services.audit_trail import AuditTrail
 from gateway.services.retention import Retention
-from gateway.services.workspaces import WORKSPACES, Workspaces
+from gateway.services.workspaces import WORKSPACES, HoldsWorkspaces, Workspaces
 from gateway.settings import Settings
 from gateway.store.audit_chain import AuditSigner
 from gateway.store.jobs.job_stores import make_jobs
@@ -53,8 +54,13 @@ def make_trail(settings: Settings, store: Store) -> AuditTrail:
 
 
 def make_workspaces(settings: Settings) -> Workspaces:
-    """The folders of conversations, and the bucket that holds more of them. SettingsError."""
-    return Workspaces(settings.home / WORKSPACES, make_bucket(read_bucket(settings.env)))
+    """The folders of conversations, and who else holds something of them. SettingsError."""
+    holders: list[HoldsWorkspaces] = []
+    if (bucket := make_bucket(read_bucket(settings.env))) is not None:
+        holders.append(bucket)
+    if settings.e2b.api_key:
+        holders.append(BoxEraser(settings.e2b))
+    return Workspaces(settings.home / WORKSPACES, holders)
 
 
 async def make_retention(settings: Settings, store: Store, trail: AuditTrail) -> Retention:

@@ -61,36 +61,47 @@ def test_a_link_leads_nowhere(tmp_path: Path) -> None:
     assert (outside / "kept").exists()
 
 
-class Bucket:
-    """Notes what it is asked to erase; may be out of reach."""
+class Holder:
+    """Holds what a folder says, or something of every one; may be out of reach."""
 
-    def __init__(self) -> None:
-        self.erased: list[str] = []
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.erased: list[tuple[str, str]] = []
         self.reached = True
 
-    def erase(self, workspace: str) -> None:
+    def find(self, workspace: Path) -> str | None:
+        if self.kind == "all":
+            return ""
+        file = workspace / "incoming" / "a.txt"
+        return file.read_text() if file.exists() else None
+
+    def erase(self, workspace: str, what: str) -> None:
         if not self.reached:
             raise OSError("out of reach")
-        self.erased.append(workspace)
+        self.erased.append((workspace, what))
 
 
-def test_what_a_bucket_holds_of_it_goes_at_once(tmp_path: Path) -> None:
-    bucket = Bucket()
-    workspaces = Workspaces(tmp_path / "made-later", bucket)
+def test_what_others_hold_of_it_goes_at_once(tmp_path: Path) -> None:
+    folder, here, there = tmp_path / "later", digest(HERE.encode()), digest(THERE.encode())
+    holders = Holder("all"), Holder("some")
+    workspaces = Workspaces(folder, holders)
     workspaces.remove(THERE)
-    make(tmp_path / "made-later", HERE, NOW)
+    make(folder, HERE, NOW)
     workspaces.set_aside(HERE)
     workspaces.set_aside(HERE)
-    assert bucket.erased == [digest(THERE.encode()), digest(HERE.encode())]
-    assert not list((tmp_path / "made-later").glob("*.unerased"))
+    assert holders[0].erased == [(there, ""), (here, "")]
+    assert holders[1].erased == [(here, "x")], "as its folder said"
+    assert not list(folder.glob("*.unerased"))
 
 
-def test_what_a_bucket_did_not_erase_it_erases_later(tmp_path: Path) -> None:
-    bucket = Bucket()
-    bucket.reached = False
-    Workspaces(tmp_path, bucket).remove(HERE)
-    workspaces = Workspaces(tmp_path, bucket)  # of the next process
-    assert workspaces.tidy(NOW) == 0 and bucket.erased == []
-    bucket.reached = True
+def test_what_others_did_not_erase_they_erase_later(tmp_path: Path) -> None:
+    holder, name = Holder("some"), digest(HERE.encode())
+    holder.reached = False
+    make(tmp_path, HERE, NOW)
+    Workspaces(tmp_path, [holder]).remove(HERE)
+    workspaces = Workspaces(tmp_path, [holder])  # of the next process
+    assert workspaces.tidy(NOW) == 0 and holder.erased == []
+    Workspaces(tmp_path).tidy(NOW)  # one that does not know this holder leaves it to do
+    holder.reached = True
     assert workspaces.tidy(NOW) == 0
-    assert bucket.erased == [digest(HERE.encode())] and list(tmp_path.iterdir()) == []
+    assert holder.erased == [(name, "x")] and list(tmp_path.iterdir()) == []

@@ -6,6 +6,7 @@ snapshots lie in a folder: a request is tried again for half a minute at most.
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from agent_core.sandboxes.buckets.settings import STORE, BucketAccess
@@ -26,6 +27,8 @@ class BucketFailed(OSError):
 class SnapshotBucket:
     """The bucket of these settings; connects when it is used first. SettingsError where its SDK is
     not installed."""
+
+    kind = "bucket"
 
     def __init__(self, access: BucketAccess) -> None:
         try:
@@ -57,7 +60,11 @@ class SnapshotBucket:
         if names:
             self._ask(lambda store: store.delete(list(names)))
 
-    def erase(self, workspace: str) -> None:
+    def find(self, workspace: Path) -> str | None:
+        """What is stored of a workspace: by its name, whatever its folder knows."""
+        return ""
+
+    def erase(self, workspace: str, what: str = "") -> None:
         """Remove all that is stored of a workspace. OSError."""
         self.remove(self.list_names(workspace))
 

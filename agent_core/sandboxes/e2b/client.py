@@ -94,12 +94,17 @@ class E2BClient:
             await _BOXES.delete_snapshot(name, **self._options())
 
     def _options(self) -> ApiParams:
-        given = ApiParams(api_key=self._access.api_key, request_timeout=SECONDS_TO_ANSWER)
-        if self._access.api_url:
-            given["api_url"] = self._access.api_url
-        if self._access.sandbox_url:
-            given["sandbox_url"] = self._access.sandbox_url
-        return given
+        return make_options(self._access)
+
+
+def make_options(access: E2BAccess) -> ApiParams:
+    """What each call of the SDK is told of who asks, and where."""
+    given = ApiParams(api_key=access.api_key, request_timeout=SECONDS_TO_ANSWER)
+    if access.api_url:
+        given["api_url"] = access.api_url
+    if access.sandbox_url:
+        given["sandbox_url"] = access.sandbox_url
+    return given
 
 
 @asynccontextmanager

@@ -12,7 +12,6 @@ was killed is paused when the next one starts on this machine, or ended if nobod
 
 import asyncio
 import logging
-import os
 import platform
 import shlex
 from collections.abc import Mapping
@@ -20,13 +19,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import e2b
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.sandboxes import folders, seccomp
+from agent_core.sandboxes import seccomp
 from agent_core.sandboxes.e2b.client import (
     KEEPS,
     OWNER,
@@ -40,6 +38,7 @@ from agent_core.sandboxes.e2b.client import (
 )
 from agent_core.sandboxes.e2b.relay import WORKSPACE
 from agent_core.sandboxes.e2b.settings import E2BAccess
+from agent_core.sandboxes.e2b.state import BoxState, load_state, store_state
 from agent_core.sandboxes.e2b.wire import BoxFacts, Wire
 from agent_core.sandboxes.e2b.workspace_copy import (
     FOLDER,
@@ -55,7 +54,6 @@ from agent_core.sandboxes.network import PORT
 from agent_core.sandboxes.owners import describe_owner, is_owner_gone
 from agent_core.sandboxes.port import Language
 from agent_core.sandboxes.tier import SECONDS_TO_DIE, SUPERVISOR, Leak, TierUnusable
-from agent_core.tools import paths
 
 log = logging.getLogger("turnkeeper.sandboxes")
 SECONDS_TO_START = 60.0
@@ -63,9 +61,10 @@ SECONDS_TO_PAUSE = 30.0
 SECONDS_BETWEEN_SNAPSHOTS = 600.0
 SECONDS_KEPT = 86_400.0
 """After which a paused machine is ended."""
+SECONDS_BETWEEN_RESCUES = 6 * 3_600.0
+"""After which the next machine that is wanted has those of before looked for."""
 MAX_CALLS, MAX_CALL = 20, 120
 """Commands after the newest snapshot that are remembered, and characters of each."""
-_STATE = f"{paths.OWN}/{folders.STATE}/e2b.json"
 _PROGRAMS = {
     "relay.py": Path(__file__).with_name("relay.py"),
     "files.py": Path(__file__).with_name("files.py"),
@@ -94,16 +93,6 @@ _NO_START = (
     "E2B_TEMPLATE."
 )
 _TOO_LATE = "The sandbox at E2B did not start in time. Nothing ran; try again in a minute."
-
-
-class BoxState(Struct, frozen=True, kw_only=True):
-    """What the workspace's folder knows of its machine. `calls`: commands that ended since the
-    snapshot, the newest last."""
-
-    box: str = ""
-    snapshot: str = ""
-    snapshot_at: float = 0.0
-    calls: tuple[str, ...] = ()
 
 
 class E2BSandbox:
@@ -242,6 +231,7 @@ class E2BTier:
     def __init__(self, access: E2BAccess) -> None:
         self.client = E2BClient(access)
         self._facts = _EXPECTED
+        self._rescued = ambient.monotonic()
 
     @property
     def programs(self) -> Mapping[Language, str]:
@@ -279,6 +269,10 @@ class E2BTier:
         lasts: bool = True,
     ) -> E2BSandbox:
         """As the port says."""
+        if self._rescued < ambient.monotonic() - SECONDS_BETWEEN_RESCUES:
+            self._rescued = ambient.monotonic()
+            with suppress(E2BRefused, E2BUnavailable):
+                await rescue_leftovers(self.client)
         place = await self._find(workspace, hidden, lasts)
         sandbox = E2BSandbox(self.client, place, limits)
         try:
@@ -347,22 +341,6 @@ async def rescue_leftovers(client: E2BClient) -> None:
                     await (client.pause if keeps else client.kill)(one.sandbox_id)
             elif not keeps or one.started_at.timestamp() < ambient.now() - SECONDS_KEPT:
                 await client.kill(one.sandbox_id)
-
-
-def load_state(workspace: Path) -> BoxState:
-    """What the workspace's folder knows of its machine."""
-    try:
-        with paths.open_plain(workspace, Path(os.path.realpath(workspace)) / _STATE) as file:
-            return msgspec.json.decode(file.read(), type=BoxState)
-    except (OSError, ToolFailed, msgspec.DecodeError):
-        return BoxState()
-
-
-def store_state(workspace: Path, state: BoxState) -> None:
-    """Write it there; a machine that is not known by it is not found again."""
-    with suppress(OSError, ToolFailed):
-        place = Path(os.path.realpath(workspace)) / _STATE
-        paths.put_file(workspace, place, msgspec.json.encode(state), 0o600)
 
 
 async def _end_relays(box: RemoteBox) -> None:

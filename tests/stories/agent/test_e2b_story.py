@@ -97,3 +97,16 @@ async def test_nothing_runs_on_after_a_gateway_that_is_killed(world: World, e2b:
 
 def cards(world: World) -> list[dict[str, Any]]:
     return [message for message in world.telegram.chats[PERSON] if "reply_markup" in message]
+
+
+async def test_a_conversation_that_is_forgotten_is_forgotten_there(
+    rig: Rig, e2b: E2BServer
+) -> None:
+    rig.model.script(run("echo kept > ~/home.txt"), Say("It is made."))
+    await start(rig, e2b)
+    await ask(rig, "make it", "It is made.")
+    await until(lambda: e2b.snapshots)
+    retention = rig.host.services.retention
+    assert retention is not None and e2b.running()
+    assert await retention.remove(rig.where().id)
+    assert (e2b.boxes, e2b.snapshots) == ({}, {})
