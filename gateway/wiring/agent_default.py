@@ -41,7 +41,7 @@ from agent_core.research.means import ResearchDeps
 from agent_core.sandboxes.commands.background import Background
 from agent_core.sandboxes.masks import find_secret_files, has_committed
 from agent_core.sandboxes.pool import SandboxPool
-from agent_core.sandboxes.previews.again import AppStarter
+from agent_core.sandboxes.previews.again import AppStarter, StartsAgain, start_nothing
 from agent_core.sandboxes.previews.server import PreviewServer
 from agent_core.sandboxes.snapshots import SnapshotRefused, Snapshots, name_after, name_before
 from agent_core.scope import Scope
@@ -129,7 +129,10 @@ class TurnkeeperAgent:
         self._sandbox = sandbox
         tools = models.tools
         self._warm, self._answered, self._tried = (asyncio.Event() for _ in range(3))
-        self._preview = _make_preview(models, sandbox, folder.parent, self._tried)
+        again = start_nothing
+        if not equipment.ask_all:
+            again = AppStarter(sandbox, self._tried.wait).start
+        self._preview = _make_preview(models, sandbox, folder.parent, again)
         self._snapshots = equipment.snapshots
         self._hooks = hooks.load(models.tools.hooks)
         self.vault = equipment.vault
@@ -571,10 +574,10 @@ class TurnkeeperAgent:
 
 
 def _make_preview(
-    models: ModelSettings, sandbox: SandboxPool, home: Path, tried: asyncio.Event
+    models: ModelSettings, sandbox: SandboxPool, home: Path, again: StartsAgain
 ) -> PreviewServer:
-    """Where people look at apps. `tried`: it is known what the sandbox contains."""
-    tools, again = models.tools, AppStarter(sandbox, tried.wait).start
+    """Where people look at apps."""
+    tools = models.tools
     place = tools.preview_port, tools.preview_url, tools.preview_host
     return PreviewServer(sandbox.connect, *place, home, again)
 

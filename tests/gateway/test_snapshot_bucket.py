@@ -33,11 +33,11 @@ def set_up(s3: S3Server, **more: str) -> dict[str, str]:
 
 @pytest.mark.pick("a doctor in a process", 2)
 async def test_doctor_tries_the_bucket(world: World, s3: S3Server) -> None:
-    code, said = await world.command("doctor", SANDBOX_PROVIDER="monty", **set_up(s3))
+    code, said = await world.command("doctor", SANDBOX_PROVIDER="unsafe-subprocess", **set_up(s3))
     assert code == 0 and "ok       snapshots: s3://states/kept takes and gives" in said
     assert s3.objects == {}
     wrong = set_up(s3, SNAPSHOT_S3_SECRET="another-secret-of-theirs")
-    code, said = await world.command("doctor", SANDBOX_PROVIDER="monty", **wrong)
+    code, said = await world.command("doctor", SANDBOX_PROVIDER="unsafe-subprocess", **wrong)
     assert code == 1 and "wrong    snapshots: s3://states/kept: " in said
     assert "another-secret-of-theirs" not in said and "Traceback" not in said
 
