@@ -25,12 +25,12 @@ from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.sandboxes import end_sandboxes, unsafe_sandbox
 from tests.fakes.world import ROOM, Ledger, Life, Points, ScriptedAgent, _view
 from tests.sampling import some_and_every
-from tests.stories.kills_rig import assert_clean
+from tests.stories.kills_rig import assert_clean, on_sqlite
 
 KINDS = {"list_files": "pure", "write_file": "effect", "run_command": "effect"}
 CODE = """
 from turnkeeper import *
-with open("begun", "a") as file:
+with open("began", "a") as file:
     file.write("x")
 print(write_file("a.txt", "noted"))
 print(run_command("deploy"))
@@ -112,8 +112,8 @@ def check(folder: Path, label: str) -> None:
     assert len([v for v in final if not v.note]) <= 1 <= len(final), f"{label}: {final}"
     said = final[-1].text
     runs = Counter(line["name"] for line in ledger.all("tool"))
-    begun = folder / "begun"
-    assert not begun.exists() or begun.read_text() == "x", f"{label}: it was begun again"
+    began = folder / "began"
+    assert not began.exists() or began.read_text() == "x", f"{label}: it was begun again"
     assert max(runs.values(), default=0) <= 1, f"{label}: {runs}"
     if "Outcome unknown" not in said:
         told = json.loads(said.removeprefix("told "))
@@ -133,10 +133,19 @@ def check(folder: Path, label: str) -> None:
 
 @pytest.mark.timeout(240)
 @some_and_every()
-def test_a_kill_at_any_point_of_a_script(some: int) -> None:
-    points = count_points(story, prepare)
+@pytest.mark.parametrize("store", ["sqlite", "redis"])
+def test_a_kill_at_any_point_of_a_script(
+    store: str, some: int, request: pytest.FixtureRequest
+) -> None:
+    on_store = request.getfixturevalue("on_redis") if store == "redis" else on_sqlite
+
+    def prepare_both(life: Life) -> None:
+        on_store(life)
+        prepare(life)
+
+    points = count_points(story, prepare_both)
     assert points["count"] > 30, points
-    killed_everywhere(points, story, check, prepare, some=some)
+    killed_everywhere(points, story, check, prepare_both, some=some)
 
 
 async def test_a_stop_ends_the_script_that_waits_and_its_question(tmp_path: Path) -> None:
