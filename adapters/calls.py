@@ -62,7 +62,7 @@ class CallDescription(Struct, frozen=True, kw_only=True):
 
 def describe_call(line: ProposalLine, language: str) -> CallDescription:
     """The call for people. Pure, and about linear in the length of its arguments."""
-    title = visible(name_tool(line.tool, language))
+    title = _cut_name(visible(name_tool(line.tool, language)))
     known = read_arguments(line.arguments)
     notes, preview = line.detail.strip(), line.preview.strip("\n")
     if line.tool not in _EDITS and preview:

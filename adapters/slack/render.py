@@ -67,6 +67,7 @@ MAX_MESSAGES, BEGINNING = 2, 1
 MAX_FILE = 1_000 << 20
 FILES = 10
 CAPTION = 3_000
+NAME = 200
 
 
 def render(view: View, *, thread: bool = False) -> tuple[bytes, ...]:
@@ -252,7 +253,8 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
         return pack_blocks(folded, (), f"{decided.what} {decided.outcome}")
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     title = f"{CARD_MARKS[view.state]} {asking}"
-    asker = f"\n{say('asked_by', language, name=visible(bare(view.asker)))}" if view.asker else ""
+    name = clip(visible(bare(view.asker)), NAME)
+    asker = f"\n{say('asked_by', language, name=name)}" if name else ""
     rule = visible(describe_scope(view))
     calls = [(line, describe_call(line, language)) for line in view.proposals]
     above = [block for _, call in calls for block in _call_in_full(call, language)]

@@ -134,7 +134,7 @@ def _with_note(
 
 
 def _note(note: str) -> list[Marked]:
-    return [style_text(note, "italic")] if note else []
+    return cut(style_text(note, "italic")) if note else []
 
 
 def _encode_payloads(shown: Sequence[Marked | tuple[Block, ...]]) -> tuple[bytes, ...]:

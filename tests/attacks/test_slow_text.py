@@ -1,100 +1,18 @@
 """Text that a model, a page or a person repeats: no card takes more than linear time for it."""
 
 import time
-from collections.abc import Callable, Iterator
 
 import pytest
 
-from adapters.discord.render import render as render_discord
-from adapters.slack.render import render as render_slack
-from adapters.telegram.render import render as render_telegram
-from adapters.web.render import draw
-from gateway.ports import Shown
-from gateway.texts.signs import name_signs, visible
-from gateway.views import (
-    Activity,
-    ApprovalCard,
-    ChoiceCard,
-    Notice,
-    PlanStep,
-    PlanView,
-    ProposalLine,
-    ReplyView,
-    ReportView,
-    ToolLine,
-    View,
-)
+from gateway.views import View
+from tests.attacks.text_grammar import ATOMS, DRAWN, Draw, make_views
 from tests.sampling import dice
 
-ATOMS = (
-    *("*", "**", "_", "__", "`", "```", "~", "~~", "[", "](", "]", "!", "![", "(", ")", "<", "</"),
-    *(
-        "<a ",
-        "&",
-        "&amp;",
-        "|",
-        "||",
-        "|-|",
-        "\n",
-        "\n\n",
-        "> ",
-        "- ",
-        "1. ",
-        "# ",
-        "\\",
-        "$",
-        "$$",
-    ),
-    *(
-        "http://a.b/",
-        "www.",
-        "@",
-        "@a",
-        "#",
-        "<@1>",
-        "<!",
-        "-->",
-        "\t",
-        "    ",
-        "a",
-        "é",
-        "😀",
-        "ﷺ",
-    ),
-    *("---\n", "===\n", ":", "{", "}", "/cmd ", "[x]", "- [ ] ", "\r", "\0", "<https://a|b>", " "),
-    *("\u202e", "\u200b", "\u0430", "\u0301", '"', "'", '{"a":', "sk-", "=", "+", ",", ".", "%41"),
-)
 SMALL, LARGE = 6_000, 24_000
 MAX_SECONDS = 0.6
 """Of this process, for LARGE characters; what is quadratic takes longer."""
 MOST_TIMES = 9
 """Times as long as for SMALL: linear would be four."""
-
-Draw = Callable[[View], object]
-DRAWN: dict[str, Draw] = {
-    "telegram": render_telegram,
-    "telegram, rich": lambda view: render_telegram(view, rich=True),
-    "discord": render_discord,
-    "slack": render_slack,
-    "web": lambda view: draw(Shown(turn="t", name="n", rev=1, position=1, at=0.0, view=view)),
-    "signs": lambda view: name_signs(visible(str(view))),
-}
-
-
-def make_views(text: str) -> Iterator[View]:
-    """What may hold words of others, each full of `text`."""
-    line = ProposalLine(tool="run_command", arguments=f'{{"command": {text!r}}}', reason=text,
-                        risk="high", preview=text)  # fmt: skip
-    yield ReplyView(text=text)
-    yield Notice(text=text)
-    yield ReportView(title=text[:200], text=text)
-    yield ChoiceCard(question="q", text=text)
-    yield Activity(
-        lines=(ToolLine(call_id="1", tool="x", summary=text, state="done", output=text),),
-        words=text,
-    )
-    yield PlanView(title=text, steps=(PlanStep(id="1", text=text, note=text),))
-    yield ApprovalCard(question="q", asker=text, proposals=(line,), rule=text, here=text)
 
 
 def measure(drawn: Draw, view: View) -> float:
