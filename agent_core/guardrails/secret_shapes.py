@@ -2,7 +2,8 @@
 providers give out.
 
 Each shape but a private key is one run of a token's characters, perhaps behind a word such as
-`Bearer`. So text that comes in pieces needs to wait for the end of a run and for nothing else.
+`Bearer`. So text that comes in pieces waits for the end of a run; and, where a command that takes
+a password stands in it, for the end of the line (command_secrets.py).
 """
 
 import base64
@@ -13,6 +14,14 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from math import ceil
 from urllib.parse import quote, quote_plus
+
+from agent_core.guardrails.command_secrets import (
+    OPENINGS,
+    SIGNS,
+    find_command_secrets,
+    find_open_command,
+    hide_command_secrets,
+)
 
 SHORTEST = 6
 """Characters of a form: a shorter one stands in texts by chance."""
@@ -26,10 +35,11 @@ _RUN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 _BEGIN = "-----BEGIN"
 _CONTEXT = (
     r"(?:(?:Bearer|Basic|token"
-    r"|(?:client[_-]?|aws[_-]?)?(?:secret|passw(?:or)?d)(?:[_-]?access)?(?:[_-]?key)?|api[_-]?key"
-    r"|passphrase|pwd|-u|[_-](?:key|pat)"
-    r"|(?:access|auth|session|security)[_-]?(?:key|token)|private[_-]?key(?:_id)?)"
-    r"[\"']?[ \t]{0,4}[=:]?[ \t]{0,4}[\"']?)"
+    r"|(?:client[_-]?|aws[_-]?)?(?:secret|passw(?:or)?d)(?:[_-]?access)?(?:[_-]?key(?:_base)?)?"
+    r"|api[_-]?(?:key|secret)|passphrase|pwd|psk|-u|_(?:pass|auth)|[_-](?:key|pat)"
+    r"|(?:access|auth|session|security|refresh|shared|private|vault)[_-]?(?:key|token)"
+    r"|private[_-]?key(?:_id)?)"
+    r"[\"']?(?:[ \t]{1,4}value)?[ \t]{0,4}[=:>]?[ \t]{0,4}[\"']?)"
 )
 _GAP = r"(?:\s|\\[nr]){0,4}"
 _HEADER = rf"{_GAP}(?:Proc-Type|DEK-Info|Version|Comment): [\w., :-]{{1,80}}(?:\s|\\[nr])"
@@ -49,7 +59,8 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("sk-", "sk_", "pk-", "pk_", "rk-", "rk_"),
         r"\b[spr]k-(?:proj|ant|or|svcacct|admin|live|test|v1)[A-Za-z0-9_-]{12,}"
-        r"|\b[spr]k[-_][A-Za-z0-9]{20,}|\b[spr]k_(?:live|test)_[A-Za-z0-9]{8,}",
+        r"|\b(?:[spr]k-|[sr]k_)[A-Za-z0-9]{20,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{8,}"
+        r"|\bpk_\d{4,12}_[A-Z0-9]{32}\b",
     ),
     (("xox", "xapp-"), r"\bxox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}"),
     (
@@ -59,13 +70,17 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (("AIza", "ya29.", "GOCSPX-"), r"\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}"),
     (("AKIA", "ASIA", "ABIA", "ACCA"), r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
-    (("eyJ",), r"\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){0,3}|\bops_eyJ[\w-]{80,}"),
+    (
+        ("eyJ",),
+        r"(?<!pk\.)\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){0,3}|\bops_eyJ[\w-]{80,}"
+        r"|\beyJrIjoi[\w-]{40,}={0,2}",
+    ),
     (
         (
             *("e2b_", "hf_", "gsk_", "r8_", "npm_", "rubygems_", "figd_", "ntn_", "whsec_"),
-            *("lin_api_", "dop_v1_", "doo_v1_", "shpat_", "shpca_", "shppa_", "shpss_"),
+            *("lin_api_", "dop_v1_", "doo_v1_", "dor_v1_", "shpat_", "shpca_", "shppa_", "shpss_"),
         ),
-        r"\b(?:e2b|hf|gsk|r8|npm|rubygems|figd|ntn|whsec|lin_api|dop_v1|doo_v1|shp(?:at|ca|pa|ss))"
+        r"\b(?:e2b|hf|gsk|r8|npm|rubygems|figd|ntn|whsec|lin_api|do[opr]_v1|shp(?:at|ca|pa|ss))"
         r"_[\w+/-]{20,}={0,2}",
     ),
     (
@@ -73,20 +88,21 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
             *("xai-", "pplx-", "tvly-", "nvapi-", "xkeysib-", "PMAK-", "pypi-", "sntrys_"),
             *("dckr_pat_", "ATATT", "ATCTT", "AGE-SECRET-KEY-1"),
         ),
-        r"\b(?:xai|pplx|tvly|nvapi|xkeysib|PMAK|pypi|sntrys|dckr_pat|ATATT|ATCTT)[-_]?[\w=-]{24,}"
+        r"\b(?:xai|pplx|tvly|nvapi|xkeysib|PMAK|pypi|sntrys|dckr_pat|ATATT|ATCTT)[-_]?"
+        r"(?=[\w=-]{0,80}\d)[\w=-]{24,}"
         r"|\bAGE-SECRET-KEY-1[0-9A-Z]{40,}",
     ),
     (
-        ("SG.", "hvs.", "dapi", "key-"),
-        r"\bSG\.[\w-]{16,}\.[\w-]{16,}|\bhvs\.[\w-]{20,}|\bdapi[0-9a-f]{32}\b"
+        ("SG.", "hvs.", "dapi", "dkea", "key-"),
+        r"\bSG\.[\w-]{16,}\.[\w-]{16,}|\bhvs\.[\w-]{20,}|\bd(?:api|kea)[0-9a-f]{32}\b"
         r"|\bkey-[0-9a-f]{32}\b",
     ),
-    (("SK", "-us"), r"\bSK[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b"),
+    (("SK", "AC", "-us"), r"\b(?:SK|AC)[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b"),
     (("-",), r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b"),
     (
         ("AccountKey=", "secret_", ".atlasv1.", "sl."),
         r"(?<=AccountKey=)[\w+/]{40,}={0,2}|\bsecret_[A-Za-z0-9]{40,}"
-        r"|\b[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}|\bsl\.[\w-]{100,}",
+        r"|\b[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}|\bsl\.(?:u\.)?[\w-]{100,}",
     ),
     (
         ("sq0atp-", "sq0csp-", "dp.", "NRAK-", "sbp_", "fm2_", "pul-", "pscale_", "sntryu_"),
@@ -142,12 +158,49 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|PASSPHRASE|_KEY|_PAT)=[\"']?"
         r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{10,}(?![\w(])",
     ),
+    (
+        ("p8e-", "LTAI", "AKCp", "cmVmd", "4b1d", "duffel_", "dt0", "FLWSECK", "fio-u-"),
+        r"\bp8e-[A-Za-z0-9-]{32}|\bLTAI(?=\w{0,24}\d)[A-Za-z0-9]{16,24}\b|\bAKCp[A-Za-z0-9]{60,}"
+        r"|\bcmVmd[A-Za-z0-9]{50,}|\b4b1d(?=\w{0,38}[A-Zg-z])[A-Za-z0-9]{38}\b"
+        r"|\bduffel_(?:live|test)_[\w-]{40,}|\bdt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{60,}"
+        r"|\bFLWSECK(?:_TEST)?-[A-Za-z0-9]{12,40}(?:-X)?\b|\bfio-u-[\w-]{60,}",
+    ),
+    (
+        ("GR1348941", "EZAK", "EZTK", "dG9rO", "api_org_", "ico-", "NRI", "NRJS-", "sha256~"),
+        r"\bGR1348941[\w-]{20}|\bEZ[AT]K[A-Za-z0-9]{50,}|\bdG9rO[\w+/]{40,}={0,2}"
+        r"|\bapi_org_(?=\w{0,40}\d)\w{30,}|\bico-[A-Za-z0-9]{32}\b|\bNRI[IQ]-[\w-]{32}"
+        r"|\bNRJS-[0-9a-f]{19}\b|\bsha256~[\w-]{43}",
+    ),
+    (("live_",), r"\blive_(?=[\w-]{0,80}\d)[\w-]{35,}"),
+    (("_mmk",), r"\b[A-Za-z0-9]{6}_\w{29}_mmk\b"),
+    (("00",), r"\b00(?=[\w-]{0,40}[a-z])(?=[\w-]{0,40}[A-Z])[\w-]{40}(?![\w-])"),
+    (
+        ("pnu_", "phx_", "tfp_", "y0_", "rdme_", "xsmtpsib-", "shippo_", "tskey-", "AQVN", "ABSK"),
+        r"\b(?:pnu|phx|tfp|y0)_(?=[\w-]{0,80}\d)[\w-]{36,}|\brdme_[a-z0-9]{60,}"
+        r"|\bxsmtpsib-[0-9a-f]{64}-\w{16}|\bshippo_(?:live|test)_[0-9a-f]{40}\b"
+        r"|\btskey-[a-z]{3,12}-\w{8,}-\w{16,}|\bAQVN(?=[\w-]{0,40}\d)[\w-]{35,38}"
+        r"|\bABSK[\w+/]{100,}={0,2}",
+    ),
+    (
+        ("A3-", "t1.", "amzn1.oa2-cs.", "pat.", "sat."),
+        r"\bA3-[A-Z0-9]{6}(?:-[A-Z0-9]{5,11}){4,5}\b|\bamzn1\.oa2-cs\.v1\.[0-9a-f]{64}"
+        r"|\bt1\.[\w-]{20,}={0,2}\.[\w-]{80,}={0,2}"
+        r"|\b[ps]at\.[\w-]{20,24}\.[0-9a-f]{24}\.\w{20}",
+    ),
+    (
+        (
+            *("$1$", "$5$", "$6$", "$7$", "$y$", "$2a$", "$2b$", "$2x$", "$2y$", "$apr1$"),
+            *("$argon2", "$scrypt$"),
+        ),
+        r"\$(?:[1567y]|2[abxy]|apr1|argon2id?|scrypt)\$[\w./+=,$-]{20,200}",
+    ),
     (("M", "N", "O"), r"\b[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,45}"),
     (
-        ("hooks.slack.com/", "/webhooks/", ".webhook.office.com/"),
+        ("hooks.slack.com/", "/webhooks/", ".webhook.office.com/", "outlook.office.com/webhook/"),
         r"\bhooks\.slack\.com/(?:services|workflows|triggers)/[\w/-]{8,}"
         r"|\bdiscord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d+/[\w-]{8,}"
-        r"|(?<=\.webhook\.office\.com/)[\w/@.-]{8,}",
+        r"|(?<=\.webhook\.office\.com/)[\w/@.-]{8,}"
+        r"|(?<=outlook\.office\.com/webhook/)[\w/@.-]{8,}",
     ),
     (("@",), r"(?<=://)[\w.~%+-]{0,64}:[\w.~!*+%=,^-]{3,256}(?=@)"),
     (
@@ -168,29 +221,42 @@ _NAMES = (
     *("secretkey", "secret-key", "secret_access_key", "api_key", "api-key", "apikey", "password"),
     *("access_token", "access-token", "accesstoken", "auth_token", "auth-token", "authtoken"),
     *("passwd", "passphrase", "private_key", "private-key", "privatekey", "private_key_id"),
-    *("secretaccesskey", "session_token", "authtoken", "security_token"),
+    *("secretaccesskey", "session_token", "authtoken", "security_token", "refresh_token"),
+    *("sharedkey", "accesskey", "secret_key_base", "vault-token", "private-token", "auth-key"),
+    *("psk", "_pass", "_auth", "apisecret", "api_secret"),
 )
-_NAMED = (
-    rf"(?i:{'|'.join(_NAMES)})[\"']?[ \t]{{0,4}}[=:][ \t]{{0,4}}[\"']?"
-    r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{16,}"
-    rf"|(?i:passw(?:or)?d|passphrase)[\"']?[ \t]{{0,4}}[=:][ \t]{{0,4}}[\"']?"
-    r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{10,}(?![\w(.\[])"
+_VALUE = (
+    r"(?:[\"'][ \t]{1,4}value|[\"'])?[ \t]{0,4}[=:>][ \t]{0,4}[\"']?"
+    r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])"
 )
+_SHORT_NAMES = ("passwd", "password", "passphrase", "psk", "_pass")
+"""What is given to them counts from ten characters on, else from sixteen."""
 
 
-def compile_shapes(text: str) -> re.Pattern[str] | None:
-    """One expression of all shapes that may stand in `text`, None if none may. Compiled with the
-    first use: a start waits for nothing."""
-    there = {n for n, sign in _SIGNS if sign in text}
-    small = text.lower()
-    named = ("=" in text or ":" in text) and any(name in small for name in _NAMES)
-    return _compile(tuple(sorted(there)), named) if there or named else None
+def find_patterns(text: str) -> tuple[re.Pattern[str], ...]:
+    """Expressions of all shapes that may stand in `text`. Compiled with the first use: a start
+    waits for nothing."""
+    found = []
+    if there := {n for n, sign in _SIGNS if sign in text}:
+        found.append(_compile(tuple(sorted(there))))
+    if "=" in text or ":" in text or ">" in text:
+        small = text.lower()
+        if names := tuple(name for name in _NAMES if name in small):
+            found.append(_compile_names(names))
+    return tuple(found)
 
 
 @lru_cache(maxsize=256)
-def _compile(shapes: tuple[int, ...], named: bool) -> re.Pattern[str]:
-    found = [_SHAPES[n][1] for n in shapes]
-    return re.compile("|".join((*found, _NAMED) if named else found))
+def _compile(shapes: tuple[int, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(_SHAPES[n][1] for n in shapes))
+
+
+@lru_cache(maxsize=256)
+def _compile_names(names: tuple[str, ...]) -> re.Pattern[str]:
+    found = [rf"(?i:{'|'.join(names)}){_VALUE}[\w+/=-]{{16,}}"]
+    if short := [name for name in names if name in _SHORT_NAMES]:
+        found.append(rf"(?i:{'|'.join(short)}){_VALUE}[\w+/=-]{{10,}}(?![\w(.\[])")
+    return re.compile("|".join(found))
 
 
 @cache
@@ -200,19 +266,28 @@ def _compile_context() -> re.Pattern[str]:
 
 def hide_shapes(text: str, mark: str = MARK) -> str:
     """`text` with a mark in place of what looks like a secret."""
-    shapes = compile_shapes(text)
-    return shapes.sub(mark, text) if shapes is not None else text
+    if _has_any(SIGNS, text):
+        text = hide_command_secrets(text, mark)
+    for pattern in find_patterns(text):
+        text = pattern.sub(mark, text)
+    return text
 
 
 def has_shape(text: str) -> bool:
     """Something in `text` looks like a secret."""
-    shapes = compile_shapes(text)
-    return shapes is not None and shapes.search(text) is not None
+    if any(pattern.search(text) is not None for pattern in find_patterns(text)):
+        return True
+    return _has_any(SIGNS, text) and bool(find_command_secrets(text))
+
+
+def _has_any(signs: tuple[str, ...], text: str) -> bool:
+    return any(sign in text for sign in signs)
 
 
 def find_open_end(text: str) -> int:
     """Where the end of `text` begins that more text could make a secret."""
-    at, least = len(text), max(0, len(text) - MAX_RUN)
+    at = find_open_command(text) if _has_any(OPENINGS, text) else len(text)
+    least = max(0, at - MAX_RUN)
     while at > least and text[at - 1] in _RUN:
         at -= 1
     before = _compile_context().search(text, max(0, at - _LOOKS_BACK), at)

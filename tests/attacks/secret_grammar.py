@@ -1,5 +1,6 @@
 """Made-up secrets in the shapes of providers, and texts without any. None was ever valid."""
 
+import random
 import re
 
 from hypothesis import strategies as st
@@ -43,6 +44,27 @@ def _spell(template: str) -> st.SearchStrategy[str]:
     return st.tuples(*made).map(
         lambda found: plain[0] + "".join(a + b for a, b in zip(found, plain[1:], strict=True))
     )
+
+
+_SPELT = _LETTERS[26:]
+_MORE_KINDS = _KINDS | {"u": _LETTERS[:26] + "234567", "l": _SPELT}
+_MARKED = re.compile(r"⟦(.*?)⟧", re.DOTALL)
+
+
+def spell(case: str, chance: random.Random) -> tuple[str, list[str]]:
+    """A case of a list: the text, and the secrets that stand in it. `{a20}`: so many letters and
+    digits, `{h…}` of hex, `{u…}` of capitals, `{l…}` of small letters and digits, `{x…}` digits.
+    A digit is among the letters and digits, as it mostly is where they are drawn at random."""
+
+    def make(found: re.Match[str]) -> str:
+        kind, size = found[1], int(found[2])
+        letters = chance.choices(_MORE_KINDS[kind], k=size)
+        if kind in "ahl":
+            letters[chance.randrange(size)] = chance.choice("23456789")
+        return "".join(letters)
+
+    made = re.sub(r"\{([ahxul])(\d+)\}", make, case)
+    return _MARKED.sub(r"\1", made), _MARKED.findall(made)
 
 
 _TEMPLATES = (

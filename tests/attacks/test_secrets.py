@@ -13,8 +13,9 @@ from agent_core.guardrails.secret_shapes import MARK, has_shape, hide_shapes, sp
 from agent_core.memory.refusals import refusal
 from agent_core.questions import Coverage, Proposal
 from gateway.ops.logs import Redactor
-from tests.attacks.secret_grammar import PLAIN, SHAPES
-from tests.sampling import SEED, examples
+from tests.attacks.case_lists import read_cases
+from tests.attacks.secret_grammar import PLAIN, SHAPES, spell
+from tests.sampling import SEED, dice, examples
 
 AROUND = (
     "{}",
@@ -71,6 +72,39 @@ def test_every_shape_is_taken_out(kind: str) -> None:
     check()
 
 
+PUBLISHED, LOOKALIKES = read_cases("secrets_published"), read_cases("secrets_lookalikes")
+
+
+def test_what_providers_and_commands_take_is_not_seen() -> None:
+    """Each where it is met: bare, in a setting, in a command's line; 100 %."""
+    for case in PUBLISHED:
+        for n in range(3):
+            text, secrets = spell(case, dice(case, n))
+            hidden = hide_shapes(text)
+            assert secrets and has_shape(text), case
+            for secret in secrets:
+                assert secret.rstrip("=/%3D\n")[-8:] not in hidden, f"{case}: {hidden}"
+
+
+def test_what_only_looks_like_it_stays() -> None:
+    """Hashes, ids, pictures, ports, prose about options; none is taken."""
+    for case in LOOKALIKES:
+        for n in range(3):
+            text, _ = spell(case, dice(case, n))
+            assert hide_shapes(text) == text and not has_shape(text), case
+
+
+def test_pieces_of_commands_show_what_the_whole_shows() -> None:
+    words = Redactions({}).with_shapes()
+    for n in range(examples(300)):
+        chance = dice("commands", n)
+        cases = chance.sample(PUBLISHED + LOOKALIKES, 3)
+        text = chance.choice((" ", "\n", ", ")).join(spell(case, chance)[0] for case in cases)
+        cuts = [chance.randrange(10_000) for _ in range(6)]
+        assert stream(words, text, cuts) == words.hide(text), (n, text)
+        assert stream(words, text, list(range(len(text)))) == words.hide(text), (n, text)
+
+
 @seed(SEED)
 @settings(max_examples=examples(300), deadline=None)
 @given(
@@ -115,6 +149,14 @@ def test_what_is_hidden_on_a_card_is_no_command() -> None:
         "curl 'https://a.example/?token=`rm data`'",
         "x sk-proj-aaaaaaaaaaaaaaaaaaaaaaaa;rm data",
         "password: aaaaaaaaaaaaaaaaaaaa7;rm data",
+        "sshpass -p secret7;rm data",
+        "sshpass -p 'secret7' rm data",
+        "mysql -psecret7$(rm data)",
+        "echo secret7 | sudo -S rm data",
+        "curl -u ann:secret7`rm data`",
+        "docker login -p secret7&&rm data",
+        "machine a login b password secret7\nrm data",
+        "Private-Lines: 2\nAAAAAAAAAAAAAAAAAAAA\nrm data",
     ):
         assert "rm" in hide_shapes(text) and "data" in hide_shapes(text), text
 
@@ -151,7 +193,8 @@ def test_ten_kilobytes_take_five_milliseconds() -> None:
 @pytest.mark.parametrize(
     "unit",
     ["a", "1", "-----BEGIN RSA PRIVATE KEY-----", "eyJaaaaaaaa.", "token=", "Bearer ", "://a:b", "sk-", "password: ",
-     "?token=aaaaaaaa", "M", "MNO", "a.", "password=a-", "://a:b@", "-----BEGIN ", "=", "a=", "\\n", "Proc-Type: a\n"],
+     "?token=aaaaaaaa", "M", "MNO", "mysql ", "mysql -p", "curl -u a:", " -p aaaa", "echo a", "machine a login b ",
+     "Private-Lines: 1\n", "AAAAAAAAAAAAAAAA\n", "host=a ", "--password ", "htpasswd -b a ", "nmcli a", "$6$", "00aA", "a.", "password=a-", "://a:b@", "-----BEGIN ", "=", "a=", "\\n", "Proc-Type: a\n"],
 )  # fmt: skip
 def test_no_text_takes_long(unit: str) -> None:
     words = Redactions({}).with_shapes()
