@@ -182,6 +182,19 @@ class Servers:
             said.append((await asyncio.to_thread(make, more, mention.server)).text)
         return "\n".join(said)[:MAX_PROMPT]
 
+    async def ask_tool(self, name: str, tool: str, arguments: dict[str, object]) -> str:
+        """The words of a tool of a server that nobody signs in at, for our own use: nobody is
+        asked. Raises ToolFailed."""
+        connection = self._connections.get(name)
+        if connection is None:
+            raise ToolFailed(f"there is no server {name}")
+        request: Request = lambda client, _: client.call_tool(tool, arguments)  # noqa: E731
+        result = await self._follow(connection, request, Path(), "")
+        said = connection.redact("\n".join(b.text for b in result.content if b.type == "text"))
+        if result.is_error:
+            raise ToolFailed(f"{tool} of {name} failed")
+        return said
+
     async def _follow(
         self, connection: Connection, request: Request, workspace: Path, key: str
     ) -> "CallToolResult":

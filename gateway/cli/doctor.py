@@ -6,8 +6,11 @@ from collections.abc import Callable
 
 import aiohttp
 
+from agent_core.errors import ToolFailed
 from agent_core.guardrails.models import find_packages, load_models
 from agent_core.guardrails.settings import GuardrailSettings
+from agent_core.mcp.servers import Servers
+from agent_core.memory.provider import MemoryProvider, find_provider
 from agent_core.sandboxes.buckets.bucket import make_bucket
 from agent_core.sandboxes.buckets.settings import read_bucket
 from agent_core.sandboxes.detect import MissingTier, find_tier
@@ -52,6 +55,7 @@ async def _examine(settings: Settings, say: Say) -> int:
     bad += _check_rules(settings, say)
     bad += _check_instructions(settings, say)
     bad += _check_guardrails(settings, say)
+    bad += await _check_memory(settings, say)
     bad += await _store(settings, say)
     if settings.redis_url and not settings.audit_key:
         say("note     audit: replicas on other machines need the same AUDIT_KEY, and none is set.")
@@ -145,6 +149,38 @@ def _check_guardrails(settings: Settings, say: Say) -> int:
     )
     say(f"ok       guardrails: rules; {', '.join(named)}")
     return 0
+
+
+async def _check_memory(settings: Settings, say: Say) -> int:
+    """The memory beside ours, by one look-up, where one is set."""
+    try:
+        models = read_models(settings)
+    except SettingsError:
+        return 0  # told already
+    wanted = models.memory.provider
+    servers = models.tools.mcp.servers
+    running = Servers(one for one in servers if wanted is not None and one.name == wanted.server)
+    try:
+        known = {one.name: bool(one.auth) for one in servers}
+        provider = find_provider(models.memory, known, running.ask_tool)
+    except SettingsError as error:
+        say(f"wrong    memory: {error}")
+        return 1
+    if provider is None:
+        return 0
+    async with running:
+        fault = await _probe_memory(provider)
+    say(f"wrong    memory: {fault}" if fault else f"ok       memory: {provider.name} answers")
+    return int(bool(fault))
+
+
+async def _probe_memory(provider: MemoryProvider) -> str:
+    """Why it cannot be used, "" if it can."""
+    try:
+        await provider.recall(PROBE, PROBE)
+    except ToolFailed as error:
+        return str(error)
+    return ""
 
 
 async def _sandbox(settings: Settings, say: Say) -> int:

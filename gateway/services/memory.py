@@ -27,7 +27,7 @@ from agent_core.memory.documents import (
 from agent_core.memory.settings import MemorySettings
 from agent_core.memory.tool import GROUP, OFF
 from gateway.errors import StoreFailed
-from gateway.messages import Conversation
+from gateway.messages import Conversation, digest
 from gateway.store.port import Directory
 
 MAX_KEYS = 50
@@ -91,6 +91,12 @@ class ConversationMemory:
     def off(self) -> bool:
         """People have switched it off here."""
         return self._off()
+
+    @property
+    def space(self) -> str:
+        """A name for whose memory it is, which says nothing of them; "" if it is nobody's."""
+        place = self._own_place()
+        return digest(place.encode()) if place else ""
 
     @property
     def personal(self) -> bool:
@@ -164,12 +170,16 @@ class ConversationMemory:
 
     async def _places(self) -> list[str]:
         """Keys of the documents that may be seen here; the first one is written."""
-        if not self._where.private:
-            return [f"memory:chat:{replace(self._where, thread='', person='').id}"]
-        if not self._account:
-            return []
+        own = self._own_place()
+        if not own or not self._where.private:
+            return [own] if own else []
         others = await self._memories.accounts(self._account) - {self._account}
         return [f"memory:own:{account}" for account in (self._account, *sorted(others))]
+
+    def _own_place(self) -> str:
+        if not self._where.private:
+            return f"memory:chat:{replace(self._where, thread='', person='').id}"
+        return f"memory:own:{self._account}" if self._account else ""
 
     async def _sheets(self) -> _Sheets:
         return {place: await self._sheet(place) for place in await self._places()}

@@ -24,6 +24,8 @@ from agent_core.guardrails.models import load_models
 from agent_core.mcp.mentions import add_mentions, find_mentions
 from agent_core.memory.flush import flusher
 from agent_core.memory.past import PastTalk
+from agent_core.memory.port import Memory
+from agent_core.memory.provider import ProvidedMemory, add_recalled
 from agent_core.messages import Mention, Message, Picture, ToolCall
 from agent_core.models.catalog import WINDOW, Price
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
@@ -165,6 +167,7 @@ class TurnkeeperAgent:
         self.ledger = equipment.ledger
         self.job_ledger = equipment.job_ledger
         self.memory, self._past = equipment.memory, equipment.past
+        self._beside = desk.find_memory(models.memory)
         self._served: dict[str, tuple[str, str]] = {}
         """Provider and model behind a name, as far as it was met."""
         self._picked: dict[str, tuple[Model, str]] = {}
@@ -443,7 +446,10 @@ class TurnkeeperAgent:
             return hands
         (person, _), settings = circumstances.asker(), circumstances.settings
         where = circumstances.conversation
-        memory = self.memory.at(where, person, lambda: settings().memory == "off")
+        own = self.memory.at(where, person, lambda: settings().memory == "off")
+        memory: Memory = own
+        if self._beside is not None and own.space:
+            memory = ProvidedMemory(own, self._beside, own.space)
         flush = flusher(memory, hands.complete, lambda: self._room(settings().model or TIER).by)
         return replace(hands, memory=memory, flush=flush)
 
@@ -471,6 +477,8 @@ class TurnkeeperAgent:
         if brief.mentions and not past:
             reader = self.server_desk.find_reader(hands.toolbox.shelf)
             brief = await add_mentions(scope, brief, reader)
+        if isinstance(hands.memory, ProvidedMemory) and not past:
+            brief = await add_recalled(scope, brief, hands.memory)
         try:
             result = await work(scope, brief, hands, history, past)
         except (Cancelled, LeaseLost, asyncio.CancelledError) as end:

@@ -7,6 +7,8 @@ from agent_core.mcp.oauth.grants import SignInOffer
 from agent_core.mcp.personal import PersonalServers
 from agent_core.mcp.server_facts import ServerFacts
 from agent_core.mcp.servers import Servers
+from agent_core.memory.provider import MemoryProvider, find_provider
+from agent_core.memory.settings import MemorySettings
 from agent_core.settings import ToolSettings
 from agent_core.tools.finding.mcp_tools import ToolRegistry
 from agent_core.tools.send import FileStore
@@ -23,6 +25,11 @@ class GatewayServers:
     ) -> None:
         self.servers = Servers(tools.mcp.servers, folder, kept.keep, tools.web.allowed)
         self.sign_ins = sign_ins
+
+    def find_memory(self, settings: MemorySettings) -> MemoryProvider | None:
+        """The server that remembers beside, if one is set. Raises SettingsError."""
+        known = {name: self.servers.asks_sign_in(name) for name in self.servers.names}
+        return find_provider(settings, known, self.servers.ask_tool)
 
     def reach(self, circumstances: PolicyContext) -> ToolRegistry:
         """The servers as a turn's person reaches them."""

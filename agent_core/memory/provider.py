@@ -1,0 +1,168 @@
+"""A further memory beside ours, by somebody else: what it knows is looked up as a turn begins, and
+what ours stores is told to it.
+
+Ours stays what people see, correct and switch off. A provider that fails or is slow costs a turn
+nothing but a few seconds: the turn goes on without it, and the log says so.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Protocol, TypeAlias
+
+from agent_core import ambient
+from agent_core.context.data_marks import make_seal, mark
+from agent_core.memory.documents import Change, ChangeOutcome, MemoryDocuments
+from agent_core.memory.port import Memory
+from agent_core.memory.settings import (
+    PROVIDER,
+    MemorySettings,
+    ToolCallTemplate,
+    ToolMemorySettings,
+)
+from agent_core.orchestration.brief import Brief
+from agent_core.scope import Scope
+
+log = logging.getLogger("turnkeeper.memory")
+
+SECONDS = 5.0
+"""That a turn waits for what is remembered elsewhere, and for it to be stored there."""
+MAX_WORDS = 2_000
+"""Characters of a request that are looked up."""
+MAX_RECALLED = 4_000
+"""Characters of what is remembered elsewhere that a turn is shown."""
+HEAD = "[From the memory {name}, looked up for this request.]\n{text}"
+CallTool: TypeAlias = Callable[[str, str, dict[str, object]], Awaitable[str]]
+"""Calls a tool of a server (its name, the tool's, arguments); its text. Raises ToolFailed."""
+
+
+class MemoryProvider(Protocol):
+    """Another memory. `space` names whose it is: nothing of one space is seen in another. What its
+    methods raise is told to the log alone."""
+
+    @property
+    def name(self) -> str:
+        """What the model is told that it is."""
+
+    async def recall(self, space: str, words: str) -> str:
+        """What is remembered that bears on `words`, as its own words; "" if nothing does."""
+
+    async def store(self, space: str, change: Change) -> None:
+        """Take over a change. It may come a second time after a crash."""
+
+
+class ToolMemory:
+    """A memory that is reached by three tools of a server (MCP)."""
+
+    def __init__(self, settings: ToolMemorySettings, call: CallTool) -> None:
+        self._settings, self._call = settings, call
+
+    @property
+    def name(self) -> str:
+        """The server's."""
+        return self._settings.server
+
+    async def recall(self, space: str, words: str) -> str:
+        """As `MemoryProvider` says. Raises ToolFailed."""
+        text = await self._use(self._settings.recall, space=space, words=words[:MAX_WORDS])
+        return text.strip()[:MAX_RECALLED]
+
+    async def store(self, space: str, change: Change) -> None:
+        """As `MemoryProvider` says: a replacement is a removal and an addition. ToolFailed."""
+        add, remove = self._settings.add, self._settings.remove
+        if change.action != "add" and remove is not None:
+            await self._use(remove, space=space, text=change.old)
+        if change.action != "remove" and add is not None:
+            await self._use(add, space=space, text=change.text)
+
+    async def _use(self, template: ToolCallTemplate, **fields: str) -> str:
+        arguments = {name: _fill(value, fields) for name, value in template.arguments.items()}
+        return await self._call(self._settings.server, template.tool, arguments)
+
+
+def find_provider(
+    settings: MemorySettings, servers: Mapping[str, bool], call: CallTool
+) -> MemoryProvider | None:
+    """The provider that is set; None: there is none. `servers`: those of tools, and whether people
+    sign in there. Raises SettingsError."""
+    wanted = settings.provider
+    if wanted is None or not settings.enabled:
+        return None
+    if wanted.server not in servers:
+        raise PROVIDER.error("", f"there is no server {wanted.server} in MCP_SERVERS.")
+    if servers[wanted.server]:
+        raise PROVIDER.error("", f"{wanted.server} is used by each person for themselves (auth).")
+    return ToolMemory(wanted, call)
+
+
+class ProvidedMemory:
+    """`own`, an `agent_core.memory.port.Memory`, whose changes a provider hears of too."""
+
+    def __init__(self, own: Memory, provider: MemoryProvider, space: str) -> None:
+        self._own, self._provider, self._space = own, provider, space
+
+    @property
+    def off(self) -> bool:
+        """People have switched it off: the provider is not asked either."""
+        return self._own.off
+
+    @property
+    def personal(self) -> bool:
+        """As ours says."""
+        return self._own.personal
+
+    async def read(self) -> MemoryDocuments:
+        """What ours holds."""
+        return await self._own.read()
+
+    async def change(self, change: Change, key: str) -> ChangeOutcome:
+        """Change ours; then tell the provider."""
+        outcome = await self._own.change(change, key)
+        if outcome.shown:
+            await self._try(self._provider.store(self._space, change))
+        return outcome
+
+    async def recall(self, words: str) -> str:
+        """What the provider knows that bears on `words`, as data; "" if it knows nothing, or
+        cannot say."""
+        if self.off or not words.strip():
+            return ""
+        text = await self._try(self._provider.recall(self._space, words))
+        name = self._provider.name
+        return HEAD.format(name=name, text=mark(text, make_seal(text))) if text else ""
+
+    async def _try(self, work: Awaitable[str | None]) -> str:
+        try:
+            async with ambient.limit(SECONDS):
+                return await work or ""
+        except Exception as error:  # noqa: BLE001  # the border: it is somebody else's
+            why = {"provider": self._provider.name, "kind": type(error).__name__}
+            log.warning("memory_provider_failed", extra=why)
+            return ""
+
+
+async def add_recalled(scope: Scope, brief: Brief, memory: ProvidedMemory) -> Brief:
+    """The brief with what the provider knows that bears on it."""
+    words = brief.said or brief.request_text()
+    text = await scope.once("recalled", partial(memory.recall, words), kind=str)
+    return brief.append(text, words) if text else brief
+
+
+def _fill(value: object, fields: dict[str, str]) -> object:
+    """`value` with fields in the place of their names in braces, and nothing else read in it."""
+    match value:
+        case str():
+            for name, text in fields.items():
+                if value == f"{{{name}}}":
+                    return text
+            head, brace, rest = value.partition("{")
+            name, close, tail = rest.partition("}")
+            if not brace or not close or name not in fields:
+                return value
+            return f"{head}{fields[name]}{_fill(tail, fields)}"
+        case list():
+            return [_fill(one, fields) for one in value]
+        case dict():
+            return {key: _fill(one, fields) for key, one in value.items()}
+        case _:
+            return value
