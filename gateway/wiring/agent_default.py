@@ -131,9 +131,8 @@ class TurnkeeperAgent:
         self._sandbox = sandbox
         tools = models.tools
         self._warm, self._answered, self._tried = (asyncio.Event() for _ in range(3))
-        again = start_nothing
-        if not equipment.ask_all:
-            again = AppStarter(sandbox, self._tried.wait).start
+        starter = AppStarter(sandbox, self._tried.wait)
+        again = start_nothing if equipment.ask_all else starter.start
         self._preview = _make_preview(models, sandbox, folder.parent, again)
         self._snapshots = equipment.snapshots
         self._hooks = hooks.load(models.tools.hooks)
