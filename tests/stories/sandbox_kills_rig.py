@@ -26,6 +26,8 @@ from gateway.jobs_port import JobSettings
 from gateway.messages import Conversation
 from gateway.services.ledger import Ledger as Spending
 from gateway.services.operator_rules import OperatorRules
+from gateway.services.sign_ins import SignIns
+from gateway.services.vault import Vault
 from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Store
 from gateway.views import ApprovalCard, Notice, ReplyView
@@ -152,7 +154,10 @@ def _make_agent(
     )
     jobs = JobWork(make_job_ports(make_jobs(store), JobSettings(), deps), deps, access, folder)
     models = ModelSettings.read({"WEB_ALLOWED_HOSTS": ",".join(allowed), **env})
+    vault = Vault(folder)
     equipment = Equipment(
+        vault=vault,
+        sign_ins=SignIns(store, vault, "http://127.0.0.1", public=False),
         jobs=jobs,
         memory=None,
         ledger=None,
