@@ -63,9 +63,11 @@ SOME = 5
 """Points of a run that a quick proof disturbs."""
 
 
-def some(count: int = SOME) -> Any:
-    """A parameter: so many points in a quick run. `make prove` passes it over, for it has `every`."""
-    return pytest.param(count, id="some", marks=pytest.mark.sampled)
+def some(count: int = SOME, group: str = "", picked: int = 1) -> Any:
+    """A parameter: so many points in a quick run, which takes `picked` of the tests of a `group`.
+    `make prove` passes it over, for it has `every`."""
+    marks = [pytest.mark.sampled, *([pytest.mark.pick(group, picked)] if group else ())]
+    return pytest.param(count, id="some", marks=marks)
 
 
 def every() -> Any:
@@ -73,9 +75,9 @@ def every() -> Any:
     return pytest.param(ALL, id="every", marks=pytest.mark.slow)
 
 
-def some_and_every(count: int = SOME) -> Any:
+def some_and_every(count: int = SOME, group: str = "", picked: int = 1) -> Any:
     """A mark: the test has the argument `some`, how many points of a run it disturbs."""
-    return pytest.mark.parametrize("some", [some(count), every()])
+    return pytest.mark.parametrize("some", [some(count, group, picked), every()])
 
 
 def spread(size: int, count: int, *names: object) -> list[int]:

@@ -93,7 +93,7 @@ async def count_rules(life: Life) -> int:
 @NEEDS_BWRAP
 @NEEDS_CURL
 @pytest.mark.timeout(900)
-@some_and_every(SOME)
+@some_and_every(SOME, "kills of sandboxes", 4)
 @ON_BOTH_STORES
 @pytest.mark.parametrize("choice", CHOICES)
 def test_a_host_that_a_press_opens_is_open_or_asked_for_again(
@@ -176,7 +176,7 @@ def is_undone(life: Life) -> bool:
 
 @NEEDS_BWRAP
 @pytest.mark.timeout(900)
-@some_and_every(SOME)
+@some_and_every(SOME, "kills of sandboxes", 4)
 @ON_BOTH_STORES
 @pytest.mark.parametrize("how", ["undo", "restore"])
 def test_a_workspace_that_is_kept_and_taken_back_is_whole(
@@ -245,7 +245,7 @@ async def visit(life: Life, link: str) -> None:
 
 @NEEDS_BWRAP
 @pytest.mark.timeout(900)
-@some_and_every(SOME)
+@some_and_every(SOME, "kills of sandboxes", 4)
 @ON_BOTH_STORES
 def test_a_preview_is_open_still_or_told_as_closed(prepare_store: Prepare, some: int) -> None:
     port = free_port()

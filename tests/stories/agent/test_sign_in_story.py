@@ -46,6 +46,7 @@ async def sign_in(rig: Rig, chat: int = PERSON) -> None:
     await rig.quiet()
 
 
+@pytest.mark.pick("sign-ins at servers", 5)
 @pytest.mark.parametrize("first", [Call("notes__sign_in"), publish("one")], ids=["tool", "guess"])
 async def test_a_call_waits_for_the_sign_in_and_goes_on_by_itself(
     rig: Rig, signed: SignedServer, first: Call
@@ -89,6 +90,7 @@ async def test_a_sign_in_outlives_the_gateway(rig: Rig, signed: SignedServer, wh
     await rig.quiet()
 
 
+@pytest.mark.pick("sign-ins at servers", 5)
 async def test_who_declines_is_left_alone(rig: Rig, signed: SignedServer) -> None:
     rig.model.script(Call("notes__sign_in"), Say("as you like"))
     await rig.start(**settings(signed))
@@ -99,6 +101,7 @@ async def test_who_declines_is_left_alone(rig: Rig, signed: SignedServer) -> Non
     await rig.quiet()
 
 
+@pytest.mark.pick("sign-ins at servers", 5)
 async def test_the_button_alone_signs_nobody_in(rig: Rig, signed: SignedServer) -> None:
     rig.model.script(Call("notes__sign_in"), Say("not yet"))
     await rig.start(**settings(signed))
@@ -131,6 +134,7 @@ async def test_each_person_signs_in_for_themselves(rig: Rig, signed: SignedServe
     await rig.quiet()
 
 
+@pytest.mark.pick("sign-ins at servers", 5)
 async def test_a_sign_in_that_was_revoked_is_asked_for_again(
     rig: Rig, signed: SignedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +155,7 @@ async def test_a_sign_in_that_was_revoked_is_asked_for_again(
     await rig.quiet()
 
 
+@pytest.mark.pick("sign-ins at servers", 5)
 async def test_a_call_whose_sign_in_ends_meanwhile_says_that_nothing_was_done(
     rig: Rig, signed: SignedServer
 ) -> None:
@@ -202,6 +207,7 @@ async def test_expired_tokens_are_refreshed_without_a_word(
     await rig.quiet()
 
 
+@pytest.mark.pick("sign-ins at servers", 5)
 async def test_a_group_gets_no_link_and_goes_on_after_it(rig: Rig, signed: SignedServer) -> None:
     rig.model.script(Call("notes__sign_in"), publish("one"), Say("done"))
     await rig.start(**settings(signed))
@@ -216,6 +222,7 @@ async def test_a_group_gets_no_link_and_goes_on_after_it(rig: Rig, signed: Signe
     await rig.quiet()
 
 
+@pytest.mark.pick("sign-ins at servers", 5)
 async def test_what_a_server_names_inside_is_not_asked(rig: Rig, signed: SignedServer) -> None:
     """Its authorization server is on this machine, and the operator did not list it."""
     await rig.start(**settings(signed) | {"WEB_ALLOWED_HOSTS": ""})
@@ -227,6 +234,7 @@ async def test_what_a_server_names_inside_is_not_asked(rig: Rig, signed: SignedS
     await rig.quiet()
 
 
+@pytest.mark.pick("sign-ins at servers", 5)
 async def test_a_link_is_good_once_and_its_way_back_in_one_browser(
     rig: Rig, signed: SignedServer
 ) -> None:
@@ -244,6 +252,7 @@ async def test_a_link_is_good_once_and_its_way_back_in_one_browser(
     await rig.quiet()
 
 
+@pytest.mark.pick("sign-ins at servers", 5)
 async def test_who_is_refused_there_may_try_again(rig: Rig, signed: SignedServer) -> None:
     await rig.start(**settings(signed))
     rig.telegram.say(PERSON, "/mcp signin notes")
@@ -276,6 +285,7 @@ async def test_tokens_stand_in_the_vault_and_nowhere_else(rig: Rig, signed: Sign
         assert not [one for one in places if secret.encode() in one.read_bytes()], secret
 
 
+@pytest.mark.pick("sign-ins at servers", 5)
 async def test_who_signs_out_is_asked_again(rig: Rig, signed: SignedServer) -> None:
     await rig.start(**settings(signed))
     rig.telegram.say(PERSON, "/mcp")

@@ -85,6 +85,7 @@ async def test_a_group_is_not_told_what_a_person_has_there(rig: Rig) -> None:
     assert "looked up" not in json.dumps(rig.model.requests[-1].body)
 
 
+@pytest.mark.pick("a provider of memory that fails", 2)
 @pytest.mark.parametrize("how", ["broken", "slow", "away", "off"])
 async def test_a_provider_that_fails_costs_no_turn(
     rig: Rig, how: str, monkeypatch: pytest.MonkeyPatch
