@@ -18,6 +18,7 @@ from agent_core.errors import (
     AgentError,
     BudgetExceeded,
     CallsExceeded,
+    Cancelled,
     Cut,
     Diverged,
     ModelFailed,
@@ -87,6 +88,11 @@ class Scope:
     def turn_id(self) -> str:
         """The turn's id."""
         return self._turn.id
+
+    @property
+    def is_stopped(self) -> bool:
+        """A person ended the turn."""
+        return isinstance(self._turn.dead, Cancelled)
 
     def child(self, name: str) -> "Scope":
         """A scope of its own for a step, a skill, a round."""

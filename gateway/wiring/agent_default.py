@@ -480,11 +480,11 @@ class TurnkeeperAgent:
             brief = await add_recalled(scope, brief, hands.memory)
         try:
             result = await work(scope, brief, hands, history, past)
-        except (Cancelled, LeaseLost, asyncio.CancelledError) as end:
+        except (Cancelled, LeaseLost, asyncio.CancelledError):
             self._background.halt(workspace)
             self._sandbox.halt(workspace)
             self._browser.halt(workspace)
-            if isinstance(end, Cancelled):
+            if scope.is_stopped:
                 await self._preview.let_lie(workspace)
             raise
         if self._snapshots.find(workspace, name_before(scope.turn_id)) is not None:
