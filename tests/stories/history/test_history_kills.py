@@ -203,3 +203,17 @@ def test_killed_at_every_point(
     points = count_points(story, prepare)
     assert points["count"] > 40, points
     killed_everywhere(points, story, look, prepare, some=some)
+
+
+@pytest.mark.timeout(240)
+@some_and_every()
+def test_a_restore_that_asks_is_killed_at_every_point_on_redis(
+    on_redis: Callable[[Life], None], some: int
+) -> None:
+    def prepare(life: Life) -> None:
+        on_redis(life)
+        in_a_workspace(life)
+
+    points = count_points(restore_story, prepare)
+    assert points["count"] > 40, points
+    killed_everywhere(points, restore_story, look_at_retry, prepare, some=some)
