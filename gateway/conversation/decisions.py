@@ -280,7 +280,7 @@ class Decisions:
             state.acknowledge(row.seq, "", "")
             return
         language = self._language(question)
-        what = describe(question, language)
+        what = summarize(question, language)
         if due.what == "escalation" and question.deciders and not question.escalated:
             who = people_of(question.deciders.then, language)
             text = say("escalated", language, what=what, who=who)
@@ -307,12 +307,12 @@ class Decisions:
         self._context.state.submit(Changes(done=(row.seq,), questions=(told,)))
 
 
-def describe(question: QuestionRow, language: str = "") -> str:
-    """A question in one line."""
+def describe(question: QuestionRow) -> str:
+    """A question in one line for a model, which knows tools by their own names."""
     match question.question:
         case Approval(proposals=proposals):
             calls = ", ".join(f"{item.tool} {item.arguments}" for item in proposals)
-            return _clip(say("approval_of", language, calls=calls))
+            return _clip(say("approval_of", "", calls=calls))
         case Decision(text=text) | Input(text=text) | PlanReview(text=text):
             return _clip(text)
 

@@ -29,7 +29,7 @@ GERMAN: dict[ReasonKey, str] = {
     "why_secret_file": "Der Pfad nennt eine Datei für Geheimnisse. Ihr Inhalt bleibt aus der "
     "Unterhaltung heraus.",
     "why_secret_shell": "Eine bleibende Shell sieht keine Dateien für Geheimnisse. Für diesen "
-    "einen Befehl run_command nehmen.",
+    "einen Befehl „Einen Befehl ausführen“ nehmen.",
     "why_reads_secret": "Er nennt eine Datei für Geheimnisse und kann hier alle davon lesen.",
     "why_exposed": "Hier liegen Dateien für Geheimnisse, und diese Sandbox kann sie nicht "
     "verbergen.",

@@ -2,8 +2,13 @@
 
 import pytest
 
+from agent_core.questions import Approval, Proposal
+from gateway.conversation.decisions import summarize
+from gateway.features.history.undo import Restored
+from gateway.store.rows import QuestionRow
 from gateway.texts import CATALOGUE
-from gateway.texts.languages import Texts
+from gateway.texts.languages import ENGLISH, Texts
+from gateway.texts.tools import TOOL_NAMES
 from gateway.wiring.features import OWN
 
 PONG: Texts[str] = Texts(
@@ -15,6 +20,25 @@ def test_our_own_are_whole() -> None:
     CATALOGUE.check()
     for feature in OWN:
         feature.texts.check()
+
+
+OWN_NAMES = tuple(name for name in TOOL_NAMES if "_" in name)
+
+
+@pytest.mark.parametrize("language", CATALOGUE.list_codes())
+def test_people_read_of_no_tool_by_its_own_name(language: str) -> None:
+    """In no text of another language than English, which models read too; nor in what became of a
+    turn that was taken back, nor in what a reminder says."""
+    texts = CATALOGUE.read(language).values() if language != ENGLISH else ()
+    assert not [(name, text) for text in texts for name in OWN_NAMES if name in text]
+    for name in OWN_NAMES:
+        assert name not in Restored(tools=(name, "other")).describe(language)
+        proposal = Proposal(call_id="c", tool=name, arguments='{"path": "a"}', digest="d", risk="low", reason="")  # fmt: skip
+        kind = Approval(proposals=(proposal,))
+        row = QuestionRow(id="q", turn="t", key="k", status="open", question=kind, entitled=(), asked=0.0, expires=0.0)  # fmt: skip
+        assert name not in summarize(row, language)
+    twice = Restored(tools=("run_command", "bash")).describe(language)
+    assert twice.count(CATALOGUE.say("tool_run_command", language)) == 1
 
 
 @pytest.mark.parametrize(

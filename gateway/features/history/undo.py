@@ -34,6 +34,8 @@ from gateway.messages import CommandGiven, Sender
 from gateway.store.rows import InboxRow, Spans, Thread, TranscriptRow, TurnRow
 from gateway.store.spans import without_last
 from gateway.texts import say
+from gateway.texts.signs import visible
+from gateway.texts.tool_names import name_tool
 
 WRITERS = frozenset({"write_file", "str_replace_editor"})
 """Tools whose changes are kept so that they can be taken back."""
@@ -71,11 +73,12 @@ class Restored(Struct, frozen=True, kw_only=True):
 
     def describe(self, language: str) -> str:
         """In words, "" if there is nothing to say."""
+        tools = tuple(dict.fromkeys(visible(name_tool(one, language)) for one in self.tools))
         said = (
             ("undone_files", self.files),
             ("undone_not", self.changed),
             ("undone_left", self.left),
-            ("undone_stays", self.tools),
+            ("undone_stays", tools),
         )
         return "".join(
             f"\n{say(key, language, names=join_names(names))}"  # type: ignore[arg-type]  # of texts

@@ -134,7 +134,7 @@ async def test_an_open_question_is_reminded_of_once(rig: Rig) -> None:
     rig.model.script(write("a.txt"), Say("written"))
     await rig.start(QUESTION_REMINDER="1")
     rig.telegram.say(PERSON, "write it")
-    await rig.shows("Still waiting for a decision: approval of write_file")
+    await rig.shows("Still waiting for a decision: Write a file: a.txt")
     assert "/approve" in reminders(rig)[0]
     await rig.quiet()
     where, question = await only_question(rig)

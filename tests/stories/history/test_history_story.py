@@ -119,7 +119,7 @@ async def test_undo_without_a_snapshot_goes_by_backups(rig: Rig) -> None:
     shutil.rmtree(rig.workspace() / ".turnkeeper/snapshots")
     rig.telegram.say(PERSON, "/undo")
     told = (await rig.shows("The last request is undone"))["text"]
-    assert "Restored files: a.txt." in told and "The effects of these stay: run_command" in told
+    assert "Restored files: a.txt." in told and "The effects of these stay: Run a command." in told
     assert not (rig.workspace() / "a.txt").exists() and (rig.workspace() / "c.txt").exists()
     await rig.quiet()
 
