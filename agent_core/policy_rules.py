@@ -5,6 +5,7 @@ covered; a deny or an ask where any of it is.
 """
 
 import re
+from collections.abc import Iterator
 from datetime import datetime, time
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -20,6 +21,10 @@ PREFIX = "operator:"
 """How a verdict's rule begins that an operator wrote."""
 _STRENGTH: tuple[Effect, ...] = ("deny", "ask", "allow")
 _APART = re.compile(r"[\s;|&<>()'\"`=$\\{}]+")
+_QUOTES = re.compile(r"\\\n|\$?['\"]|\\")
+_BLANK = re.compile(r"\$\{?IFS\b\}?")
+MAX_OPTIONS = 6
+"""Options of a program that may stand before the words that a rule names: `git -C a push`."""
 
 
 class Hours(Struct, frozen=True, kw_only=True):
@@ -152,7 +157,7 @@ def _covers_paths(rule: OperatorRule, call: RuledCall) -> bool:
     globs = [Glob(one) for one in rule.paths]
     named = call.paths
     if rule.effect != "allow" and call.command:
-        named = (*named, *_APART.split(call.command))
+        named = (*named, *(word for words in _read_words(call.command) for word in words))
     found = [any(glob.fits(_plain_path(path)) for glob in globs) for path in named if path]
     return bool(found) and (all(found) if rule.effect == "allow" else any(found))
 
@@ -167,8 +172,8 @@ def _covers_command(rule: OperatorRule, call: RuledCall) -> bool:
         return True
     wanted = [tuple(one.split()) for one in rule.commands]
     if rule.effect != "allow":
-        words = tuple(word for word in _APART.split(call.command) if word)
-        return any(_has_words(words, one) for one in wanted)
+        readings = _read_words(call.command)
+        return any(_has_words(words, one) for words in readings for one in wanted)
     parts = split_plainly(call.command)
     return bool(parts) and all(
         any(_begins(part, one) for one in wanted) and not any(map(_leads_out, part))
@@ -176,9 +181,42 @@ def _covers_command(rule: OperatorRule, call: RuledCall) -> bool:
     )
 
 
+def _read_words(command: str) -> tuple[tuple[str, ...], ...]:
+    """The words of a command in two ways: parted at quotes, for what is given to a shell in them,
+    and as a shell takes quotes and backslashes away."""
+    joined = _QUOTES.sub("", _BLANK.sub(" ", command))
+    return tuple(
+        tuple(word for word in _APART.split(text) if word)
+        for text in dict.fromkeys((command, joined))
+    )
+
+
 def _has_words(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    """The wanted words stand somewhere, one after the other; the first may have a path before."""
-    return any(_begins(words[at:], wanted) for at in range(len(words)))
+    """The wanted words stand somewhere, one after the other; the first may have a path before, and
+    options behind."""
+    size = len(wanted)
+    for at in range(len(words)):
+        if _begins(words[at : at + size], wanted):
+            return True
+        if size > 1 and _begins(words[at : at + 1], wanted[:1]):
+            rest = (words[n : n + size - 1] for n in _skip_options(words, at + 1))
+            if any(_begins((words[at], *one), wanted) for one in rest):
+                return True
+    return False
+
+
+def _skip_options(words: tuple[str, ...], at: int) -> Iterator[int]:
+    """Where the words of a program may go on: at once, and behind its options with their values."""
+    yield at
+    for _ in range(MAX_OPTIONS):
+        if at >= len(words) or not words[at].startswith("-"):
+            return
+        yield from (at + 1, at + 2, at + 3)  # `-c a=b` is parted at the sign
+        behind = (n for n in (1, 2, 3) if words[at + n : at + n + 1])
+        following = next((n for n in behind if words[at + n].startswith("-")), 0)
+        if not following:
+            return
+        at += following
 
 
 def _begins(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:

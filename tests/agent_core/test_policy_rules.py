@@ -13,7 +13,10 @@ from agent_core.policy_rules import Hours, match_stars
 from agent_core.policy_words import describe_rule
 from agent_core.tools.contract import Tool
 from agent_core.tools.facts import judge_call
+from agent_core.tools.shell_words import split_plainly
 from tests.agent_core.policy_rig import FETCH, WRITING, make_shell, read_rule
+from tests.attacks.case_lists import read_cases
+from tests.sampling import dice, examples
 
 NOON = 1_767_960_000.0
 """2026-01-09 12:00 UTC, a Friday."""
@@ -67,6 +70,15 @@ def test_an_allow_covers_plain_commands_that_begin_so(command: str, ruling: str)
         "sh -c 'git push'",
         "/usr/bin/git push",
         "x $(git push)",
+        "git -C . push",
+        "git --no-pager push",
+        "git -c a=b -C . push",
+        "g'i't push",
+        "git pu\\sh",
+        "git \\\n push",
+        "git${IFS}push",
+        "sh -c \"gi''t push\"",
+        "$'git' push",
     ],
 )
 def test_a_deny_covers_a_command_wherever_it_stands(command: str) -> None:
@@ -81,6 +93,36 @@ def test_a_deny_covers_a_command_wherever_it_stands(command: str) -> None:
         ).ruling
         == "allow"
     )
+
+
+@pytest.mark.parametrize("command", ["git log --grep push", "git -C . pull", "git stash push", "git commit -m 'push it'", "npm run push"])  # fmt: skip
+def test_a_deny_covers_no_other_command(command: str) -> None:
+    contained = Situation(mode="auto", person="A", contained=True)
+    rule = read_rule("deny", command="git push")
+    assert judge(SHELL, rule, situation=contained, command=command).ruling == "allow"
+
+
+BETWEEN = (";", "&&", "||", "|", "&", "\n", "\r", "\x0b", "$(", "`", ">", "<(", "\u2028", "\u00a0&& ",
+           "；", "＆＆ ", "\u200b; ", "#\n", "\\\n;", "-- ;", "{", "};")  # fmt: skip
+ALLOWED = ("npm test", "git status", "ls", "echo", "make *")
+
+
+def test_an_allow_lets_nothing_else_run_behind_it() -> None:
+    """Whatever is put between, what the rule allows takes along no other command."""
+    hostile = read_cases("shell_hostile")
+    for n in range(examples(3_000)):
+        chance = dice("allow", n)
+        allowed, command = chance.choice(ALLOWED), chance.choice(hostile)
+        if command.split()[:1] == allowed.split()[:1]:
+            continue  # of a command that is allowed whole, the operator allowed this too
+        line = f"{allowed.replace('*', 'x')} {chance.choice(BETWEEN)} {command}"
+        verdict = judge(SHELL, read_rule("allow", command=allowed), "auto", command=line)
+        plain = verdict.ruling == "allow" and all(
+            part[: len(allowed.split()) - 1] == tuple(allowed.split()[:-1])
+            and (allowed.endswith("*") or part[: len(allowed.split())] == tuple(allowed.split()))
+            for part in split_plainly(line)
+        )
+        assert not verdict.rule.startswith("operator:") or plain, line
 
 
 def test_nothing_widens_what_is_denied_for_good() -> None:
