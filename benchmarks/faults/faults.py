@@ -23,11 +23,13 @@ class Faulty:
         self._spoil = spoil
         self._late = late
         self._replies = 0
+        self.meant: ModelReply | None = None
+        """The last reply as it would have been."""
         self.rest = ""
         """What of a cut answer is still to be said."""
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
-        reply = await self._inner.complete(request, on_delta)
+        reply = self.meant = await self._inner.complete(request, on_delta)
         if self.rest:
             text, self.rest = self.rest, ""
             return replace(reply, parts=(Text(text=text),), finish="stop")
@@ -104,7 +106,9 @@ def _parallel(model: Faulty, request: ModelRequest, reply: ModelReply) -> ModelR
     call = _call(reply)
     if call is None:
         return None
-    beside = ToolCall(id=f"{call.id}-beside", name="list_files", arguments="{}")
+    shell = call.name == "bash"
+    name, given = ("bash", '{"command": "ls"}') if shell else ("list_files", "{}")
+    beside = ToolCall(id=f"{call.id}-beside", name=name, arguments=given)
     return replace(reply, parts=(call, beside))
 
 

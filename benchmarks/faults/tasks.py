@@ -6,15 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
+from pydantic import BaseModel
 
-from agent_core.messages import ToolResult, calls_of
+from agent_core.context.compression import SYSTEM as SUMMARISE
+from agent_core.messages import ToolOutput, ToolResult, calls_of, text_of
 from agent_core.models.port import ModelRequest
-from agent_core.tools.contract import Tool
+from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.decorator import tool
 from agent_core.tools.files import file_tools
 from benchmarks.agent.course import Said
 
 SIZES = range(1, 13)
+DID = "did "
+"""Begins a line of a summary: a step and what it gave, as JSON."""
+PAD = "\n~~ "
+"""Begins what a result holds besides."""
 Step = tuple[str, dict[str, object]]
 Act = Callable[[list[str]], Step | str]
 """The next call, or the answer, by the results so far."""
@@ -31,10 +38,24 @@ class Task:
     check: Callable[[str, Path], bool]
     prepare: Callable[[Path], None] = lambda folder: None
 
-    def think(self, request: ModelRequest) -> Said:
-        """What a model does that makes no mistake."""
+    def make_mind(self) -> Callable[[ModelRequest], Said]:
+        """What a model does that makes no mistake. It knows what it is shown; asked to summarise,
+        it writes down what it was shown before."""
+        seen: dict[str, str] = {}
+
+        def think(request: ModelRequest) -> Said:
+            if request.system == SUMMARISE:
+                return "\n".join(
+                    f"{DID}{msgspec.json.encode(one).decode()}" for one in seen.items()
+                )
+            known = _find_results(request)
+            seen.update(known)
+            return self._act(known)
+
+        return think
+
+    def _act(self, known: dict[str, str]) -> Said:
         results: list[str] = []
-        known = _find_results(request)
         while not isinstance(step := self.act(results), str):
             if (found := known.get(repr(step))) is None:
                 return (step,)
@@ -45,19 +66,26 @@ class Task:
 def _find_results(request: ModelRequest) -> dict[str, str]:
     """What calls gave that went well, by name and arguments."""
     calls = {call.id: call for message in request.messages for call in calls_of(message)}
-    found: dict[str, str] = {}
+    lines = [line for message in request.messages for line in text_of(message).splitlines()]
+    told = (line.removeprefix(DID) for line in lines if line.startswith(DID))
+    found: dict[str, str] = dict(msgspec.json.decode(one, type=tuple[str, str]) for one in told)
     for message in request.messages:
         for part in message.parts:
             if isinstance(part, ToolResult) and not part.error and part.call_id in calls:
                 call = calls[part.call_id]
                 step = (call.name, msgspec.json.decode(call.arguments))
-                found.setdefault(repr(step), part.content)
+                found.setdefault(repr(step), part.content.partition(PAD)[0])
     return found
 
 
 @tool(repetition="pure")
 def look_up(key: str) -> str:
     """Look up what stands under a key."""
+    return find_value(key)
+
+
+def find_value(key: str) -> str:
+    """What stands under a key. Raises ValueError."""
     name, _, n = key.partition("-")
     if not n.isdecimal():
         raise ValueError(f"there is no key {key}")
@@ -67,6 +95,19 @@ def look_up(key: str) -> str:
 
 
 TOOLS: tuple[Tool, ...] = (look_up, *file_tools())
+
+
+def pad_tool(one: Tool, size: int) -> Tool:
+    """The tool; what it gives holds so many characters more that nobody needs."""
+    words = ("much that nobody needs to know " * (size // 30 + 1))[:size]
+
+    async def call(arguments: BaseModel, context: ToolContext) -> str | ToolOutput:
+        gave = await one.call(arguments, context)
+        if isinstance(gave, ToolOutput):
+            return replace(gave, text=f"{gave.text}{PAD}{words}", shown=None)
+        return f"{gave}{PAD}{words}"
+
+    return replace(one, call=call)
 
 
 def _sum(n: int) -> Task:
