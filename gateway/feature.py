@@ -149,8 +149,9 @@ class Call(Struct, frozen=True, kw_only=True):
         """The language of who gave it."""
         return self.command.sender.language
 
-    async def queue_message(self, text: str) -> str:
-        """Let `text` wait like a message of who gave the command; "", or why it may not."""
+    async def queue_message(self, text: str, command: str = "") -> str:
+        """Let `text` wait like a message of who gave the command; "", or why it may not.
+        `command`: what is run for it, instead of asking a model."""
         given, context = self.command, self.context
         if refused := await refuse_turn(context.services, given):
             return refused
@@ -160,6 +161,7 @@ class Call(Struct, frozen=True, kw_only=True):
             event=given.event,
             message=given.message,
             text=text,
+            command=command,
         )
         context.state.queue.append(InboxRow(seq=self.seq, at=ambient.now(), inbound=message))
         return ""

@@ -105,7 +105,9 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="message"):
     """A person wrote. `addressed`: in private, or by mention, or in reply to the agent. Parts of
-    one album share `album`; `at` is when it was written, seconds since 1970, 0 if unknown."""
+    one album share `album`; `at` is when it was written, seconds since 1970, 0 if unknown.
+    `command`: what is run for it by a quick command of the operator's, before and instead of a
+    model; no adapter sets it."""
 
     conversation: Conversation
     sender: Sender
@@ -117,6 +119,7 @@ class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     addressed: bool = True
     at: float = 0.0
     album: str = ""
+    command: str = ""
 
 
 class MessageEdited(Struct, frozen=True, kw_only=True, tag_field="kind", tag="edit"):

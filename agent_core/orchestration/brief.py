@@ -75,6 +75,8 @@ class Brief(Struct, frozen=True, kw_only=True, rename={"appended": "recalled"}):
     """What of servers the person named."""
     direct: ToolCall | None = None
     """The call that the turn begins with, before any model is asked."""
+    command: str = ""
+    """What is run for the person instead of asking a model; its output is the answer."""
 
     def request_text(self) -> str:
         """`text` without what nobody said."""

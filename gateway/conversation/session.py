@@ -386,6 +386,7 @@ class Session:
         shows = self.state.adapter.abilities.own_messages
         said = "" if shows else asked.said
         brief = replace(brief, said=said, pictures=asked.pictures, mentions=asked.mentions)
+        brief = replace(brief, command=asked.command)
         seen = await self.history.rows()
         for add in filter(None, additions):
             brief = add(brief, seen, asked)

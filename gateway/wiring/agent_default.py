@@ -33,6 +33,7 @@ from agent_core.models.provider_settings import PRICES
 from agent_core.models.tiers import Models
 from agent_core.models.windows import ask_models, choose_talking, has_model
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
+from agent_core.orchestration.given_command import run_given_command
 from agent_core.orchestration.orchestrator import work
 from agent_core.orchestration.routes.classifier import Route, classify
 from agent_core.policy import Bond, Grant, Mode, Situation, Verdict
@@ -479,7 +480,8 @@ class TurnkeeperAgent:
         if isinstance(hands.memory, ProvidedMemory) and not past:
             brief = await add_recalled(scope, brief, hands.memory)
         try:
-            result = await work(scope, brief, hands, history, past)
+            run = run_given_command if brief.command and not past else work
+            result = await run(scope, brief, hands, history, past)
         except (Cancelled, LeaseLost, asyncio.CancelledError):
             self._background.halt(workspace)
             self._sandbox.halt(workspace)

@@ -371,7 +371,7 @@ class Intake:
         if not state.queue or self.settles_in():
             return None
         parts = whole(state.queue)
-        if await self._answers_question(parts):
+        if not _is_command(parts[0]) and await self._answers_question(parts):
             return None
         rows = [join_rows(parts)]
         surplus = len(state.queue) + 1 - len(parts) - self._context.services.most_waiting
@@ -447,6 +447,8 @@ class Intake:
     def _same_person(self, first: InboxRow, second: InboxRow) -> bool:
         one, other = first.inbound, second.inbound
         both = isinstance(one, MessageReceived) and isinstance(other, MessageReceived)
+        if _is_command(first) or _is_command(second):
+            return False
         return both and one.sender.key == other.sender.key  # type: ignore[union-attr]  # both are
 
     # ---- stop and commands ---------------------------------------------------------------
@@ -571,6 +573,11 @@ class Intake:
             return say("not_allowed", language)
         call = Call(context=self._context, command=given, role=role, seq=seq, commands=commands)
         return await command.run(call)
+
+
+def _is_command(row: InboxRow) -> bool:
+    """Something is run for it, by itself."""
+    return isinstance(row.inbound, MessageReceived) and bool(row.inbound.command)
 
 
 def _read_as_words(row: InboxRow, command: CommandGiven) -> tuple[InboxRow, MessageReceived]:

@@ -82,7 +82,7 @@ def goes_on(before: InboxRow, after: InboxRow) -> bool:
     one, other = before.inbound, after.inbound
     if not isinstance(one, MessageReceived) or not isinstance(other, MessageReceived):
         return False
-    if one.sender.key != other.sender.key:
+    if one.sender.key != other.sender.key or one.command or other.command:
         return False
     soon = after.at - before.at <= SETTLE
     if is_forwarded(other) and soon:  # a comment stands before what it hands on

@@ -58,13 +58,14 @@ MAX_PICTURES = 10
 class TurnInput(Struct, frozen=True, kw_only=True):
     """What a turn begins with: `text` for the model, `said` for people where the surface does
     not show it by itself. `fetched`: files or a voice note were got for it, once. `mentions`:
-    what it names of servers."""
+    what it names of servers. `command`: what is run for it instead of asking a model."""
 
     text: str
     said: str
     fetched: bool
     pictures: tuple[Picture, ...] = ()
     mentions: tuple[Mention, ...] = ()
+    command: str = ""
 
 
 def words(row: InboxRow) -> str:
@@ -109,7 +110,7 @@ def show_row(row: InboxRow) -> str:
 def steerable(row: InboxRow) -> str | None:
     """What a running turn is told of `row`, None if it has to be read first, as a turn does."""
     message = row.inbound
-    if not isinstance(message, MessageReceived) or message.attachments:
+    if not isinstance(message, MessageReceived) or message.attachments or message.command:
         return None
     return f"{render_quote(message.reply_to)}{words(row)}"
 
@@ -152,6 +153,7 @@ class MessageReader:
             said="\n\n".join(map(show_row, rows)),
             fetched=any(getattr(row.inbound, "attachments", ()) for row in rows),
             mentions=self._services.agent.find_mentions(typed) if typed else (),
+            command=getattr(rows[0].inbound, "command", ""),
         )
 
     async def answer(self, row: InboxRow) -> str:

@@ -253,6 +253,7 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         fetched=True,
         pictures=brief.pictures,
         mentions=brief.mentions,
+        command="" if command.arguments else brief.command,
     )
     for name, retired in (("plan", retire_plan("plan_anew")), ("said", fold_said("retried"))):
         context.state.along += await context.state.redraw(past.turn.id, name, retired)

@@ -1,15 +1,16 @@
-"""Quick commands: a word that an operator made stands for a text, or for a command of ours."""
+"""Quick commands: an operator's words for a text, for a command of ours or of the shell."""
 
+import shlex
 from collections.abc import Mapping
 from functools import partial
 
 from msgspec.structs import replace
 
 from gateway.feature import Call, Command, Feature, is_allowed
+from gateway.features.quick.settings import HOLE, SHELL
 from gateway.texts import say
 
 NAME = "quick"
-HOLE = "{}"
 MAX_HELP = 80
 
 
@@ -24,7 +25,11 @@ def make_feature(texts: Mapping[str, str]) -> Feature:
 
 async def _run(text: str, call: Call) -> str:
     """Do what the text says as if its person had written it: its row waits like a message."""
-    said = _fill(text, call.command.arguments.strip())
+    written = call.command.arguments.strip()
+    if text.startswith(SHELL):
+        said = f"/{call.command.name} {written}".strip()
+        return await call.queue_message(said, _fill_shell(text.removeprefix(SHELL), written))
+    said = _fill(text, written)
     if said.startswith("/"):
         return await _give(said[1:], call)
     return await call.queue_message(said)
@@ -48,6 +53,13 @@ def _fill(text: str, words: str) -> str:
         return text.replace(HOLE, words).strip()
     separator = " " if text.startswith("/") else "\n\n"
     return separator.join(filter(None, (text.strip(), words)))
+
+
+def _fill_shell(text: str, words: str) -> str:
+    """The shell's command with what was written behind ours, as one word of it."""
+    if HOLE in text:
+        return text.replace(HOLE, shlex.quote(words)).strip()
+    return f"{text.strip()} {shlex.quote(words)}" if words else text.strip()
 
 
 def _describe(text: str, language: str) -> str:

@@ -1,6 +1,7 @@
 """QUICK_COMMANDS: words of an operator's own that stand for longer ones."""
 
 import re
+import shlex
 
 import msgspec
 
@@ -10,6 +11,8 @@ MAX_COMMANDS = 30
 MAX_TEXT = 8_000
 NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 """What every platform takes as a command's name."""
+HOLE, SHELL = "{}", "!"
+_ALONE = re.compile(r"(?<!\S)\{\}(?!\S)")
 EXAMPLE = '{"standup": "What did I do yesterday?", "deep": "/mode research"}'
 
 
@@ -26,7 +29,27 @@ def parse_quick(text: str) -> dict[str, str]:
             raise WrongValue("a command is small letters, digits and _, at most 32.", name)
         if not words.strip() or len(words) > MAX_TEXT:
             raise WrongValue(f"give it a text of at most {MAX_TEXT:,} characters.", name)
+        if words.startswith(SHELL) and not _is_safe(words.removeprefix(SHELL)):
+            raise WrongValue(
+                "a shell's command is one line; {} is a word of its own in it, outside of quotes.",
+                name,
+            )
     return found
+
+
+def _is_safe(command: str) -> bool:
+    """What is written behind the command can be put in as one word and nothing else."""
+    if not command.strip() or "\n" in command or "<<" in command:
+        return False
+    places = [found.start() for found in _ALONE.finditer(command)]
+    if len(places) != command.count(HOLE):
+        return False
+    try:
+        for end in (*places, len(command)):
+            shlex.split(command[:end])
+    except ValueError:  # a quote is open there
+        return False
+    return True
 
 
 QUICK: Setting[dict[str, str]] = Setting(
@@ -35,7 +58,10 @@ QUICK: Setting[dict[str, str]] = Setting(
     parse_quick,
     f"JSON, commands of yours: `{EXAMPLE}`. `/standup` is then sent as that text; a text that "
     "begins with a slash is the command that it names. `{}` in it stands for what is written "
-    "behind the command, which else follows the text. A name of ours is an error",
+    "behind the command, which else follows the text. A text that begins with `!`, as in "
+    '`{"deploy": "!make deploy {}"}`, is a command of the shell: it is run as one of the agent '
+    "is, in the sandbox and asked about where such a one is, and its output is the answer. A name "
+    "of ours is an error",
     default_text="none",
 )
 TABLES: SettingTables = {"quick": (QUICK,)}

@@ -6,6 +6,7 @@ import pytest
 
 from gateway.settings import Settings, SettingsError
 from gateway.wiring.features import load_features
+from tests.fakes.model_server import Call, Say
 from tests.stories.rig import ADMIN, PERSON, Rig
 
 QUICK = json.dumps({
@@ -15,6 +16,8 @@ QUICK = json.dumps({
     "grant": "/pair",
     "again": "/again",
     "odd": "/nothing",
+    "greet": "!echo hello {} >> greeted.txt && cat greeted.txt",
+    "fails": "!ls /nowhere/at/all",
 })  # fmt: skip
 
 
@@ -44,6 +47,73 @@ async def test_a_word_stands_for_a_command_that_its_person_may_give(rig: Rig) ->
     assert rig.model.requests == []
 
 
+async def test_a_word_stands_for_a_command_of_the_shell_which_is_asked_about(rig: Rig) -> None:
+    await rig.start(QUICK_COMMANDS=QUICK)
+    rig.telegram.say(PERSON, "/greet Emma; touch evil $(touch worse)")
+    card = await rig.card()
+    assert "Run a command" in card["text"]
+    assert "echo hello 'Emma; touch evil $(touch worse)'" in card["text"]
+    await rig.quiet()
+    assert not (rig.workspace() / "greeted.txt").exists()
+    rig.press(card, "Approve once")
+    await rig.shows("hello Emma; touch evil $(touch worse)")
+    await rig.quiet()
+    assert rig.model.requests == [], "no model is asked"
+    assert [one.name for one in rig.workspace().glob("[!.]*")] == ["greeted.txt"]
+    rig.telegram.say(PERSON, "what was that?")
+    await rig.shows("ack what was that?")
+    await rig.quiet()
+    asked, gave = rig.seen(-1, "user")[0], rig.seen(-1, "assistant")[0]
+    assert asked.startswith("/greet Emma") and "It stands for a command, which was run" in asked
+    assert "hello Emma" in gave
+
+
+async def test_a_command_that_waits_is_not_run_before_a_word_on_it(rig: Rig) -> None:
+    await rig.start(QUICK_COMMANDS=QUICK)
+    rig.telegram.say(PERSON, "/greet Momo")
+    card = await rig.card()
+    await rig.quiet()
+    await rig.crash()
+    await rig.start(QUICK_COMMANDS=QUICK)
+    rig.press(card, "Approve once")
+    await rig.until((rig.workspace() / "greeted.txt").exists)
+    await rig.quiet()
+    assert (rig.workspace() / "greeted.txt").read_text() == "hello Momo\n"
+    rig.telegram.say(PERSON, "/greet Ann")
+    rig.press(await rig.card(), "Deny")
+    await rig.shows("Denied by")
+    await rig.quiet()
+    assert (rig.workspace() / "greeted.txt").read_text() == "hello Momo\n"
+
+
+async def test_a_command_that_fails_says_so(rig: Rig) -> None:
+    await rig.start(QUICK_COMMANDS=QUICK)
+    rig.telegram.say(PERSON, "/fails")
+    rig.press(await rig.card(), "Approve once")
+    await rig.shows("No such file")
+    await rig.shows("exit code 2")
+    await rig.quiet()
+
+
+async def test_neither_words_of_a_person_nor_other_messages_are_a_command(rig: Rig) -> None:
+    """Only what the operator wrote is one; messages that wait with it stay their own."""
+    await rig.start(QUICK_COMMANDS=QUICK)
+    rig.telegram.say(PERSON, "!touch evil")
+    await rig.shows("ack !touch evil")
+    await rig.quiet()
+    rig.model.script(Call("ask_user", '{"question": "Which one?"}'), Say("thanks"))
+    rig.telegram.say(PERSON, "ask me")
+    await rig.shows("Which one?")
+    rig.telegram.say(PERSON, "/greet Ann")
+    card = await rig.card()
+    assert "echo hello Ann" in card["text"], "it answers no question"
+    rig.telegram.say(PERSON, "the blue one")
+    await rig.shows("thanks")
+    rig.press(card, "Approve once")
+    await rig.shows("hello Ann")
+    await rig.quiet()
+
+
 async def test_help_and_menus_show_them(rig: Rig) -> None:
     await rig.start(QUICK_COMMANDS=QUICK)
     rig.telegram.say(ADMIN, "/help")
@@ -60,6 +130,23 @@ async def test_help_and_menus_show_them(rig: Rig) -> None:
         ('{"Stand Up": "x"}', "small letters"),
         ('{"a": " "}', "at most 8,000"),
         (json.dumps({f"c{n}": "x" for n in range(31)}), "may be 30"),
+        *(
+            (json.dumps({"a": text}), "word of its own")
+            for text in (
+                "!",
+                "! ",
+                "!echo '{}'",
+                '!echo "{}"',
+                "!echo 'a {} b'",
+                '!echo "a {} b"',
+                "!ls\nrm",
+                "!echo x{}",
+                "!cat <<E {}",
+                "!echo {} 'open",
+                "!echo $({})",
+                "!echo {}{}",
+            )
+        ),
     ],
 )
 def test_what_cannot_be_one_is_refused(text: str, why: str) -> None:

@@ -1,0 +1,48 @@
+"""A turn that runs one command which its person gave, and asks no model."""
+
+from msgspec import json
+
+from agent_core.messages import Message, Text, ToolCall, ToolResult, user
+from agent_core.orchestration.acting import act
+from agent_core.orchestration.brief import Brief, Hands, TurnResult
+from agent_core.scope import Scope
+
+NAME = "run_command"
+CALL = "given-command"
+MAX_SHOWN = 3_000
+"""Characters of the output that the answer shows; the tool's line has more of it."""
+TOLD = "{said}\n\n[It stands for a command, which was run: {command}]"
+NOTHING = "(no output)"
+
+
+async def run_given_command(
+    scope: Scope,
+    brief: Brief,
+    hands: Hands,
+    history: tuple[Message, ...],
+    past: tuple[Message, ...] = (),
+) -> TurnResult:
+    """Run it as any call is run: judged, asked about, in the sandbox. What it wrote is the
+    answer."""
+    arguments = json.encode({"command": brief.command}).decode()
+    call = ToolCall(id=CALL, name=NAME, arguments=arguments)
+    (result,) = await act(scope.child(CALL), brief, hands, (call,))
+    text = _quote(result)
+    asked = user(TOLD.format(said=brief.text, command=brief.command))
+    return TurnResult(text=text, messages=(asked, _make_answer(text)))
+
+
+def _make_answer(text: str) -> Message:
+    return Message(role="assistant", parts=(Text(text=text),))
+
+
+def _quote(result: ToolResult) -> str:
+    """The output in a block that nothing in it ends."""
+    text = result.content.strip("\n") or NOTHING
+    if result.error and result.command is None:
+        return text  # why it was not run, in our own words
+    shown = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+    fence = "```"
+    while fence in shown:
+        fence += "`"
+    return f"{fence}\n{shown}\n{fence}"
