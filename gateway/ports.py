@@ -214,12 +214,14 @@ class Printed(Struct, frozen=True, kw_only=True):
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """A conversation in a list. `state` is what goes on in it now."""
+    """A conversation in a list. `state` is what goes on in it now; `model` what its people chose,
+    "" for what is set for all."""
 
     conversation: str
     title: str
     at: float
     state: Literal["idle", "running", "waiting"]
+    model: str = ""
 
 
 class ListScope(Struct, frozen=True, kw_only=True):
@@ -251,11 +253,13 @@ def person_scope(sender_key: str) -> ListScope:
 
 
 class Standing(Struct, frozen=True, kw_only=True):
-    """What goes on in a conversation besides its views."""
+    """What goes on in a conversation besides its views. `model`: which one answers, and those that
+    answer where it fails."""
 
     title: str
     state: Literal["idle", "running", "waiting"]
     waiting: "tuple[Waiting, ...]"
+    model: str = ""
 
 
 class Waiting(Struct, frozen=True, kw_only=True):

@@ -206,6 +206,7 @@ class Api:
                 conversation=request.match_info["id"],
                 title=now.title,
                 state=now.state,
+                model=now.model,
                 waiting=now.waiting,
                 views=views,
                 rev=max((one.rev for one in shown), default=0),

@@ -87,11 +87,13 @@ class WaitingList(Struct, frozen=True, kw_only=True):
 
 
 class ConversationPage(Struct, frozen=True, kw_only=True):
-    """A page of history; `rev` is where its event stream goes on, `more` whether there is older."""
+    """A page of history; `rev` is where its event stream goes on, `more` whether there is older;
+    `model` which one answers."""
 
     conversation: str
     title: str
     state: str
+    model: str
     waiting: tuple[Waiting, ...]
     views: tuple[RenderedView, ...]
     rev: int

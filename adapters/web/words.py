@@ -24,7 +24,7 @@ CARDS: tuple[Key, ...] = (
     "something_else",
     "cancelled", "jobs_none", "jobs_never", "jobs_active", "jobs_paused", "jobs_ended", "jobs_next",
     "jobs_last", "jobs_run", "jobs_pause", "jobs_resume", "jobs_edit", "jobs_history",
-    "jobs_delete", "jobs_delivered", "jobs_not_delivered", "jobs_tried",
+    "jobs_delete", "jobs_with", "jobs_delivered", "jobs_not_delivered", "jobs_tried",
 )  # fmt: skip
 """Texts of all platforms that the page uses."""
 

@@ -459,5 +459,6 @@ def _summary(address: str, row: Sequence[bytes | None], live: Sequence[bytes | N
     at, owner, body = row
     state = "running" if owner else "waiting" if b"parked" in live else "idle"
     rows = readable("conversation", _row, [[body]] if body else [])
-    title = next((row.title for row in rows), "")
-    return Summary(conversation=address, title=title, at=float(at or 0), state=state)  # type: ignore[arg-type]
+    title, model = next(((row.title, row.settings.model) for row in rows), ("", ""))
+    when = float(at or 0)
+    return Summary(conversation=address, title=title, at=when, state=state, model=model)  # type: ignore[arg-type]

@@ -32,10 +32,15 @@ _view = msgspec.json.Decoder(OutboxRow).decode
 _entry = msgspec.json.Decoder(TranscriptRow).decode
 
 
+class _Chosen(Struct, frozen=True):
+    model: str = ""
+
+
 class _Titled(Struct):
     """What a list needs of a conversation's row."""
 
     title: str = ""
+    settings: _Chosen = _Chosen()
 
 
 _title = msgspec.json.Decoder(_Titled).decode
@@ -132,6 +137,8 @@ def _summary(
     address: str, at: float, body: bytes | None, owner: str | None, parked: int
 ) -> Summary:
     titles = readable("conversation", _title, [[body]] if body else [])
-    title = next((row.title for row in titles), "")
+    row = next(iter(titles), _Titled())
     state: State = "running" if owner is not None else "waiting" if parked else "idle"
-    return Summary(conversation=address, title=title, at=at, state=state)
+    return Summary(
+        conversation=address, title=row.title, at=at, state=state, model=row.settings.model
+    )

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from gateway.access.access import Role
 from gateway.command_texts import drop_marks
 from gateway.conversation.host import Host
+from gateway.declaration import SettingsError
 from gateway.features.approvals.waiting import list_waiting
 from gateway.messages import Inbound, MessageDeleted, MessageEdited, MessageReceived, Sender
 from gateway.ports import ListScope, Live, Offered, Shown, Standing, Summary, Waiting, WaitingCard
-from gateway.store.rows import InboxRow
+from gateway.store.rows import ConversationSettings, InboxRow
 
 RANKS: tuple[Role, ...] = ("viewer", "user", "admin")
 
@@ -49,13 +50,20 @@ class GatewayDesk:
         return await self._host.services.store.latest(conversation, limit)
 
     async def read_standing(self, conversation: str) -> Standing:
-        """Its state, and the messages that no turn has begun with."""
+        """Its state, the messages that no turn has begun with, and which model answers."""
         store = self._host.services.store
         waiting = still_waiting(await store.arrivals(conversation, 0))
         one = await store.summary(conversation)
+        model = self._name_model(one.model if one is not None else "")
         if one is None:
-            return Standing(title="", state="idle", waiting=waiting)
-        return Standing(title=one.title, state=one.state, waiting=waiting)
+            return Standing(title="", state="idle", waiting=waiting, model=model)
+        return Standing(title=one.title, state=one.state, waiting=waiting, model=model)
+
+    def _name_model(self, chosen: str) -> str:
+        try:
+            return self._host.services.agent.model_name(ConversationSettings(model=chosen))
+        except SettingsError:
+            return ""  # the next turn says what is wrong
 
     async def remove(self, conversation: str) -> bool:
         """Take away all that it has, with its files and secrets, once nothing runs there."""

@@ -48,6 +48,7 @@ async def test_read_run_paused_edited_and_deleted(tmp_path: Path) -> None:
         await room.shows(".job.active p", "Next: Mon, Mar 3, 09:00 · Tue, Mar 4, 09:00")
         await room.shows(".job p", "Last: Fri, Feb 28, 09:00: done, $0.01")
         await room.shows(".job.paused p.bad", "The model could not be reached.")
+        assert await room.texts(".job .means") == ["With: model pro, profile research, tools safe"]
         assert await page.js("document.activeElement.id") == "agenda-title"
         await page.click(button("j1", "turn"))
         await room.shows("#agenda-told", "Open incidents is paused.")

@@ -175,7 +175,8 @@ class FakeDesk:
 
     async def read_standing(self, conversation: str) -> Standing:
         room = self.rooms.get(conversation, Room())
-        return Standing(title=room.title, state=room.state, waiting=tuple(room.waiting))
+        waiting = tuple(room.waiting)
+        return Standing(title=room.title, state=room.state, waiting=waiting, model="demo")
 
     async def list_waiting(self, sender: Sender) -> tuple[WaitingCard, ...]:
         return tuple(self.cards)

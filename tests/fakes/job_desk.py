@@ -77,8 +77,9 @@ def some() -> tuple[tuple[ShownJob, tuple[ShownRun, ...]], ...]:
               tries=1, tried=tried)  # fmt: skip
     there = (Delivery(to="file:reports/today.md"), Delivery(to="slack:T1:C1", why="is gone"))
     good = run("done, $0.01", text="Two are open.\nThe second is older.", delivered=there)
+    means = {"model": "pro", "profile": "research", "tools": "safe"}
     return (
-        (job("j1", "Open incidents"), (good, run("skipped. The previous run had not ended.", "skipped"))),
+        (job("j1", "Open incidents", **means), (good, run("skipped. The previous run had not ended.", "skipped"))),
         (job("j2", "Disk space on all hosts of the north", state="paused", words="Every 2 h", next=()), (bad,)),
         (job("j3", "<b>Deployments</b>", words="When the webhook deploy is called", next=()), ()),
     )  # fmt: skip

@@ -491,6 +491,20 @@ async def test_a_picture_that_is_sent_is_seen(tmp_path: Path) -> None:
         assert tab.page.errors == []
 
 
+async def test_the_header_names_the_model_that_answers(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (rig, tab, _):
+        rig.model.models = ["fake-model", "fake-large"]
+        assert await tab.texts("#model") == ["openai/fake-model"]
+        await tab.write("/model openai/fake-large")
+        await tab.shows("#model", "openai/fake-large")
+        said = "document.querySelector('#model').ariaLabel"
+        assert await tab.page.js(said) == "Model: openai/fake-large"
+        await tab.click("#new", "")
+        await tab.reads("#model", "openai/fake-model")
+        await tab.page.go(f"{rig.url}#c=c1")
+        await tab.shows("#model", "openai/fake-large")
+
+
 async def test_a_conversation_is_named_and_deleted(tmp_path: Path) -> None:
     async with opened(tmp_path) as (rig, tab, _):
         page = tab.page

@@ -55,10 +55,14 @@ function entry(job) {
   return make("li", { class: `card job ${job.state}`, "aria-label": job.title },
     make("div", { class: "head" }, make("h3", { dir: "auto" }, job.title), make("span", { class: "risk" }, say(`jobs_${job.state}`))),
     make("p", { class: "faint" }, `${job.words} (${job.zone})`),
+    means(job) && make("p", { class: "faint means" }, say("jobs_with", { means: means(job) })),
     next && make("p", {}, say("jobs_next", { times: next })),
     make("p", { class: job.last?.state === "failed" ? "bad" : "" }, last ? say("jobs_last", last) : say("jobs_never")),
     buttons(job), opened.has(job.id) && history(job));
 }
+
+const MEANS = ["model", "profile", "tools"];
+const means = (job) => MEANS.filter((name) => job[name]).map((name) => `${name} ${job[name]}`).join(", ");
 
 function buttons(job) {
   const row = make("div", { class: "buttons", role: "group", "aria-label": job.title });

@@ -99,6 +99,8 @@ function stand(now) {
   $("state").textContent = state === "idle" ? "" : say(state);
   $("state").className = state;
   $("stop").hidden = state === "idle";
+  $("model").textContent = now.model || say("model");
+  $("model").ariaLabel = $("model").title = now.model ? `${say("model")}: ${now.model}` : say("model");
   if (!naming) $("title").textContent = title;
   retitle({ title });
   if (state === "idle") { growing.forEach((node) => node.remove()); growing.clear(); prints.clear(); }
