@@ -4,13 +4,14 @@
 
 The authorization server is the SDK's too, on its own port. What a test decides stands in files beside
 NOTE: `NOTE.revoked`: no token is taken; `NOTE.brief`: access tokens are good for a second; `NOTE.mute`:
-no refresh; `NOTE.asks`: what was asked of both, a line each, with what it was signed with.
+no refresh; `NOTE.wider`: sign-ins need one scope more; `NOTE.asks`: what was asked of both, a line each, with what it was signed with.
 """
 
 import secrets
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,10 @@ from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-SCOPE = "notes"
+SCOPE, WIDER = "notes", "admin"
 
 
 class Authority:
@@ -46,6 +48,10 @@ class Authority:
 
     def says(self, name: str) -> bool:
         return Path(f"{self.note}.{name}").exists()
+
+    def lacks_scope(self, signed: str) -> bool:
+        known = self._access.get(signed.removeprefix("Bearer "))
+        return self.says("wider") and known is not None and WIDER not in known.scopes
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         return self._clients.get(client_id)
@@ -149,15 +155,23 @@ class Verifier:
 class Noted:
     """Writes down what is asked, and with which credentials."""
 
-    def __init__(self, app: ASGIApp, note: Path, name: str) -> None:
-        self._app, self._note, self._name = app, note, name
+    def __init__(
+        self, app: ASGIApp, note: Path, name: str, refuse: Callable[[str], bool] | None = None
+    ) -> None:
+        self._app, self._note, self._name, self._refuse = app, note, name, refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = dict(scope["headers"])
             with Path(f"{self._note}.asks").open("a") as file:
                 signed = headers.get(b"authorization", b"").decode()
-                file.write(f"{self._name} {scope['method']} {scope['path']} {signed}\n")
+                query = scope["query_string"].decode()
+                file.write(f"{self._name} {scope['method']} {scope['path']}?{query} {signed}\n")
+            if self._refuse is not None and self._refuse(signed):
+                asked = f'Bearer error="insufficient_scope", scope="{SCOPE} {WIDER}"'
+                wider = PlainTextResponse("more", 403, {"WWW-Authenticate": asked})
+                await wider(scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
 
@@ -229,7 +243,7 @@ async def serve(port: int, authority_port: int, note: Path) -> None:
         provider=authority,
         issuer_url=AnyHttpUrl(issuer),
         client_registration_options=ClientRegistrationOptions(
-            enabled=True, valid_scopes=[SCOPE], default_scopes=[SCOPE]
+            enabled=True, valid_scopes=[SCOPE, WIDER], default_scopes=[SCOPE]
         ),
         revocation_options=RevocationOptions(enabled=True),
     )
@@ -239,7 +253,7 @@ async def serve(port: int, authority_port: int, note: Path) -> None:
     )
     async with anyio.create_task_group() as group:
         for app, at, name in apps:
-            noted = Noted(app, note, name)
+            noted = Noted(app, note, name, authority.lacks_scope if name == "server" else None)
             config = uvicorn.Config(noted, host="127.0.0.1", port=at, log_level="error")
             group.start_soon(Announced(config).serve)
 

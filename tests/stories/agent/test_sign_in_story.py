@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from agent_core.mcp import connection, servers
+from tests.fakes.browser import browse
 from tests.fakes.model_server import Call, Json, Say
+from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.oauth_server import SignedServer
 from tests.fakes.waiting import PATIENCE
 from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention
@@ -63,6 +65,25 @@ async def test_a_call_waits_for_the_sign_in_and_goes_on_by_itself(
     assert signed.effects() == ["publish one"]
     assert "notes__publish" in rig.seen(-2, role="tool")[-1]
     await rig.quiet()
+
+
+@NEEDS_CHROMIUM
+@pytest.mark.timeout(120)
+async def test_a_browser_goes_there_and_back(rig: Rig, signed: SignedServer) -> None:
+    """By the page's own policy, and with what a browser sends of itself and keeps."""
+    await rig.start(**settings(signed))
+    rig.telegram.say(PERSON, "/mcp signin notes")
+    link = find_link(await rig.shows("This link signs you in"))
+    async with browse() as page:
+        await page.look(390, 700)
+        await page.go(link)
+        await page.until("document.body.textContent.includes('Sign in at notes')")
+        await page.click("main button")
+        await page.until(f"document.body.textContent.includes('{DONE}')")
+        assert await page.js("document.cookie") == ""
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/mcp")
+    await rig.shows("notes: publish")
 
 
 @pytest.mark.pick("killed while a sign-in is waited for")
@@ -204,6 +225,27 @@ async def test_expired_tokens_are_refreshed_without_a_word(
     await rig.shows("done")
     assert signed.effects() == ["publish one"]
     assert sum("/authorize" in ask for ask in signed.asks()) == (1 if refresh else 2)
+    await rig.quiet()
+
+
+@pytest.mark.pick("sign-ins at servers", 5)
+async def test_a_server_that_wants_more_is_signed_in_at_with_more(
+    rig: Rig, signed: SignedServer
+) -> None:
+    rig.model.script(publish("one"), Say("first done"), publish("two"), publish("two"), Say("over"))
+    await rig.start(**settings(signed))
+    await sign_in(rig)
+    rig.telegram.say(PERSON, "publish it")
+    await rig.shows("first done")
+    await rig.quiet()
+    signed.set("wider")
+    rig.telegram.say(PERSON, "publish another")
+    card = await rig.shows("wants you to sign in")
+    assert DONE in await Visitor().sign_in(find_link(card))
+    await rig.shows("over")
+    assert signed.effects() == ["publish one", "publish two"]
+    asked = [ask for ask in signed.asks() if "/authorize" in ask]
+    assert "scope=notes&" in f"{asked[0]}&".replace(" ", "&") and "admin" in asked[1]
     await rig.quiet()
 
 
