@@ -100,10 +100,12 @@ class _Stored(Struct, frozen=True, kw_only=True):
 
 
 class TakenBack(Struct, frozen=True, kw_only=True):
-    """What became of files: `restored`, or changed by something else since."""
+    """What became of files: `restored`, changed by something else since, or `already` as they were,
+    such as by a restore that was cut off."""
 
     restored: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    already: tuple[str, ...] = ()
 
 
 class Bucket(Protocol):
@@ -201,7 +203,13 @@ class Snapshots:
         shown = (path for path in done if not _is_folder(path, before, now))
         failed = [path for path in wanted.difference(done) if not _is_folder(path, before, now)]
         left = set() if changed_too else {*outcome.changed}
-        return TakenBack(restored=tuple(sorted(shown)), changed=tuple(sorted({*left, *failed})))
+        return TakenBack(
+            restored=tuple(sorted(shown)),
+            changed=tuple(sorted({*left, *failed})),
+            already=tuple(
+                path for path in outcome.already if not _is_folder(path, before, after.files)
+            ),
+        )
 
     # ---- one list ----------------------------------------------------------------------------
 
@@ -271,16 +279,21 @@ class Snapshots:
             now[path] = state
         restored: list[str] = []
         changed: list[str] = []
+        already: list[str] = []
         left_out = {*before.left_out, *after.left_out}
         for path in sorted(before.files.keys() | after.files.keys()):
             old, new, current = before.files.get(path), after.files.get(path), now.get(path)
-            if _are_same(old, new) or _are_same(old, current):
+            if _are_same(old, new):
+                continue
+            if _are_same(old, current):
+                already.append(path)
                 continue
             if any(_is_below(path, top) for top in left_out):
                 continue
             as_left = _are_same(new, current) or _is_between(old, new, current)
             (restored if as_left else changed).append(path)
-        return TakenBack(restored=tuple(restored), changed=tuple(changed)), now
+        found = {"restored": restored, "changed": changed, "already": already}
+        return TakenBack(**{name: tuple(some) for name, some in found.items()}), now
 
     def _restore(self, workspace: Path, path: str, old: FileState, now: FileState | None) -> bool:
         """Put back what stood at `path`. False if that cannot be."""

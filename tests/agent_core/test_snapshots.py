@@ -90,7 +90,10 @@ def test_what_was_cut_off_on_the_way_back_is_taken_back_to_its_end(
             patch.setattr(owner, name, count(getattr(owner, name)))
         keeper.take_back(place, before, after)
     assert not keeper.find_changed(place, before, after).changed, "nobody else was at it"
-    keeper.take_back(place, before, after)
+    done = keeper.take_back(place, before, after)
+    files = ("a", "d/c", "file", "folder", "folder/x", "gone", "link", "new/x", "other", "other/y")
+    named = {*done.restored, *done.already}
+    assert named.issuperset(set(files) - {"folder", "other"}), "all of it is told"
     assert look(place) == was | {"b": (0o644, b"another's")}
 
 
@@ -152,7 +155,9 @@ def test_all_that_a_turn_did_is_taken_back(place: Path) -> None:
     done = keeper.take_back(place, before, after)
     assert look(place) == was and done.changed == ()
     assert {"a", "b", "d/c", "deep/er/file", "gone/x", "link", "new", "run.sh"} <= {*done.restored}
-    assert keeper.take_back(place, before, after) == TakenBack(), "a second time: nothing"
+    again = keeper.take_back(place, before, after)
+    assert (again.restored, again.changed) == ((), ()), "a second time: nothing"
+    assert set(again.already) == set(done.restored), "but it is told as the first time"
 
 
 def test_what_others_changed_since_is_named_and_left(place: Path) -> None:

@@ -160,7 +160,8 @@ async def restore(past: Past, *, changed_too: bool = False) -> Restored:
         stays = dict.fromkeys(
             one.name for one in started if one.name not in own or _names_hosts(one.arguments)
         )
-        return Restored(files=done.restored, changed=done.changed, tools=tuple(stays))
+        files = tuple(sorted((*done.restored, *done.already)))
+        return Restored(files=files, changed=done.changed, tools=tuple(stays))
     return await _restore_written(past, started)
 
 

@@ -197,6 +197,14 @@ def test_a_workspace_that_is_kept_and_taken_back_is_whole(
             assert len(runs) <= 1, f"{label}: {runs}"
         (work,) = (folder / "work").iterdir()
         assert repr(read_tree(work)) == (folder / "was").read_text(), label
+        shown = {line["id"]: line["view"] for line in ledger.all() if "view" in line}
+        said = [str(view.get("text")) for view in shown.values()]
+        told = [one for one in said if one.startswith("The last request is undone")]
+        assert 1 <= len(told) <= 2, f"{label}: {told}"  # one that was cut off may stand there twice
+        if any(one.startswith("done work: (no output)\n[exit code 0]") for one in said):
+            for name in ("a.txt", "d/x", "new/deep/n", "old/k", "run", "swapped"):
+                named = (one.partition("Restored files: ")[2] for one in told)
+                assert all(name in names for names in named), f"{label}: {told}"
 
     story = tell_of_files(how)
     points = count_points(story, prepare)
