@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_core.text import is_clean
-from gateway.conversation.inbox.cleaning import clean_inbound
+from gateway.conversation.inbox.cleaning import MAX_LINE, clean_inbound
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -74,3 +74,13 @@ def test_jobs_and_hooks_too() -> None:
     for kind in (JobFired, WebhookCalled):
         fields = {field.name for field in msgspec.structs.fields(kind)}
         assert "text" in fields
+
+
+def test_a_long_name_leaves_room_beside_it() -> None:
+    """Of people and of files, whose kind stays."""
+    long = "a" * 4_000
+    for one in said(f"{long}.tar.gz"):
+        sender = clean_inbound(one).sender  # type: ignore[union-attr]  # all of these have one
+        assert len(sender.name) == MAX_LINE and sender.name.endswith("a.tar.gz")
+        assert sender.handle == f"{long}.tar.gz", "what names somebody is no other's"
+    assert clean_inbound(clean_inbound(said(long)[0])) == clean_inbound(said(long)[0])

@@ -16,6 +16,8 @@ IDS = frozenset(
 """Fields that name something: they are kept as they are, as far as a store takes them."""
 LINES = frozenset(("name", "author"))
 """Fields that are one line: the names of people and files."""
+MAX_LINE, HEAD, TAIL = 255, 200, 54
+"""Characters of a name: a file system takes no longer ones. Of such the head and tail are kept."""
 S = TypeVar("S", bound=Struct)
 
 
@@ -63,11 +65,12 @@ def _encodable(name: str) -> str:
 
 
 def _line(name: str) -> str:
-    """Without line ends, and without what turns or hides the letters beside it."""
-    if name.isascii() and name.isprintable():
-        return name
-    plain = "".join(char for char in clean(name) if char == "\u200d" or not _turns(char))
-    return " ".join(plain.split())
+    """Without line ends, and without what turns or hides the letters beside it; of a length that
+    leaves room for what stands beside it on a card."""
+    if not (name.isascii() and name.isprintable()):
+        plain = "".join(char for char in clean(name) if char == "\u200d" or not _turns(char))
+        name = " ".join(plain.split())
+    return name if len(name) <= MAX_LINE else f"{name[:HEAD]}…{name[-TAIL:]}"
 
 
 def _turns(char: str) -> bool:
