@@ -23,8 +23,20 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
+from agent_core.messages import Part, Text, Thinking
 from agent_core.models.overflow import read_overflow
-from agent_core.models.port import Delta, ModelReply, ModelRequest, OnDelta, Restarted, ToolSpec
+from agent_core.models.port import (
+    Delta,
+    Finish,
+    ModelReply,
+    ModelRequest,
+    OnDelta,
+    Restarted,
+    TextDelta,
+    ThinkingDelta,
+    ToolSpec,
+    Usage,
+)
 from agent_core.models.streamed_http import StreamedResponse
 from agent_core.phrases import Phrase, phrase
 from agent_core.settings import Endpoint
@@ -329,6 +341,51 @@ def raw(response: object) -> httpx2.Response:
 def read_error_message(error: object) -> str:
     """The message of a provider's error object, whatever its form."""
     return str(error.get("message", error)) if isinstance(error, dict) else str(error)
+
+
+class SpokenAnswer:
+    """What an answer that comes in pieces says and thinks, shown as it comes; `model` and `usage`
+    as far as they are known."""
+
+    def __init__(self, request: ModelRequest, provider: str, show: OnDelta) -> None:
+        self.model, self.usage = request.model, Usage()
+        self._provider, self._show = provider, show
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+
+    def say(self, text: str | None) -> None:
+        """Words of the answer."""
+        if text:
+            self._text.append(text)
+            self._show(TextDelta(text=text))
+
+    def think(self, text: str | None) -> None:
+        """Words of its reasoning."""
+        if text:
+            self._thinking.append(text)
+            self._show(ThinkingDelta(text=text))
+
+    def make_reply(
+        self, finish: Finish, calls: tuple[Part, ...], signature: str | None = None
+    ) -> ModelReply:
+        """The whole answer, ended as the provider says; `signature`: of its reasoning. Raises
+        Broken if it says nothing."""
+        if finish == "stop" and calls:
+            finish = "tool_calls"
+        if not self._text and not calls and finish in ("stop", "tool_calls"):
+            raise Broken(phrase("fault_empty"), "malformed")
+        parts: list[Part] = []
+        if thought := "".join(self._thinking):
+            parts.append(Thinking(text=thought, provider=self._provider, signature=signature))
+        if text := "".join(self._text):
+            parts.append(Text(text=text))
+        return ModelReply(
+            parts=(*parts, *calls),
+            model=self.model,
+            provider=self._provider,
+            finish=finish,
+            usage=self.usage,
+        )
 
 
 def name_calls(given: Iterable[str], request: ModelRequest) -> Iterator[str]:

@@ -5,17 +5,9 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from agent_core.messages import Part, Text, Thinking, ToolCall
-from agent_core.models.port import (
-    Finish,
-    ModelReply,
-    ModelRequest,
-    OnDelta,
-    TextDelta,
-    ThinkingDelta,
-    Usage,
-)
-from agent_core.models.wire import Broken, make_broken, name_calls
+from agent_core.messages import Part, Thinking, ToolCall
+from agent_core.models.port import Finish, ModelReply, ModelRequest, OnDelta, Usage
+from agent_core.models.wire import Broken, SpokenAnswer, make_broken, name_calls
 from agent_core.phrases import phrase
 
 FINISH: dict[str, Finish] = {
@@ -106,15 +98,11 @@ class ChatCompletionsReader:
         self.ended = False
         self._request = request
         self._provider = provider
-        self._show = show
-        self._model = request.model
-        self._text: list[str] = []
-        self._thinking: list[str] = []
+        self._said = SpokenAnswer(request, provider, show)
         self._thinking_field: str | None = None
         self._calls: list[_Open] = []
         self._by_index: dict[int, _Open] = {}
         self._finish = ""
-        self._usage = Usage()
 
     def add(self, data: bytes) -> None:
         """Take in one event; raises Broken."""
@@ -129,9 +117,9 @@ class ChatCompletionsReader:
             ) from None
         if chunk.error:
             raise make_broken(chunk.error, "overloaded")
-        self._model = chunk.model or self._model
+        self._said.model = chunk.model or self._said.model
         if chunk.usage:
-            self._usage = _usage(chunk.usage)
+            self._said.usage = _usage(chunk.usage)
         for choice in chunk.choices or ():
             delta = choice.delta or choice.message
             if delta:
@@ -139,15 +127,10 @@ class ChatCompletionsReader:
             self._finish = choice.finish_reason or self._finish
 
     def _add_delta(self, delta: _Delta) -> None:
-        thought = delta.reasoning_content or delta.reasoning
-        if thought:
+        if thought := delta.reasoning_content or delta.reasoning:
             self._thinking_field = None if delta.reasoning_content else "reasoning"
-            self._thinking.append(thought)
-            self._show(ThinkingDelta(text=thought))
-        text = delta.content or delta.refusal
-        if text:
-            self._text.append(text)
-            self._show(TextDelta(text=text))
+            self._said.think(thought)
+        self._said.say(delta.content or delta.refusal)
         for piece in delta.tool_calls or ():
             self._add_call(piece)
 
@@ -181,24 +164,9 @@ class ChatCompletionsReader:
         if not self._finish and not self.ended:
             raise Broken(phrase("fault_cut"))
         finish = FINISH.get(self._finish, "stop")
-        if finish == "stop" and self._calls:
-            finish = "tool_calls"
-        if not self._text and not self._calls and finish in ("stop", "tool_calls"):
-            raise Broken(phrase("fault_empty"), "malformed")
-        return ModelReply(
-            parts=tuple(self._parts()),
-            model=self._model,
-            provider=self._provider,
-            finish=finish,
-            usage=self._usage,
-        )
+        return self._said.make_reply(finish, tuple(self._list_calls()), self._thinking_field)
 
-    def _parts(self) -> Iterator[Part]:
-        if self._thinking:
-            thought, name = "".join(self._thinking), self._thinking_field
-            yield Thinking(text=thought, provider=self._provider, signature=name)
-        if self._text:
-            yield Text(text="".join(self._text))
+    def _list_calls(self) -> Iterator[Part]:
         names = name_calls((call.id for call in self._calls), self._request)
         for name, call in zip(names, self._calls, strict=True):
             if call.signature:

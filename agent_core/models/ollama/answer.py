@@ -5,17 +5,9 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from agent_core.messages import Part, Text, Thinking, ToolCall
-from agent_core.models.port import (
-    Finish,
-    ModelReply,
-    ModelRequest,
-    OnDelta,
-    TextDelta,
-    ThinkingDelta,
-    Usage,
-)
-from agent_core.models.wire import Broken, make_broken, name_calls
+from agent_core.messages import Part, ToolCall
+from agent_core.models.port import Finish, ModelReply, ModelRequest, OnDelta, Usage
+from agent_core.models.wire import Broken, SpokenAnswer, make_broken, name_calls
 from agent_core.phrases import phrase
 
 FINISH: dict[str, Finish] = {"stop": "stop", "length": "length"}
@@ -56,14 +48,9 @@ class OllamaReader:
     def __init__(self, request: ModelRequest, provider: str, show: OnDelta) -> None:
         self.ended = False
         self._request = request
-        self._provider = provider
-        self._show = show
-        self._model = request.model
-        self._text: list[str] = []
-        self._thinking: list[str] = []
+        self._said = SpokenAnswer(request, provider, show)
         self._calls: list[_OllamaCall] = []
         self._finish = ""
-        self._usage = Usage()
 
     def add(self, data: bytes) -> None:
         """Take in one line; raises Broken."""
@@ -75,23 +62,19 @@ class OllamaReader:
             ) from None
         if chunk.error:
             raise make_broken(chunk.error, "overloaded")
-        self._model = chunk.model or self._model
+        self._said.model = chunk.model or self._said.model
         if chunk.message:
             self._add_message(chunk.message)
         if chunk.done:
             self.ended = True
             self._finish = chunk.done_reason or "stop"
-            self._usage = Usage(
+            self._said.usage = Usage(
                 input_tokens=chunk.prompt_eval_count, output_tokens=chunk.eval_count
             )
 
     def _add_message(self, message: _OllamaMessage) -> None:
-        if message.thinking:
-            self._thinking.append(message.thinking)
-            self._show(ThinkingDelta(text=message.thinking))
-        if message.content:
-            self._text.append(message.content)
-            self._show(TextDelta(text=message.content))
+        self._said.think(message.thinking)
+        self._said.say(message.content)
         self._calls += message.tool_calls or ()
 
     def reply(self) -> ModelReply:
@@ -99,23 +82,9 @@ class OllamaReader:
         if not self.ended:
             raise Broken(phrase("fault_cut"))
         finish = FINISH.get(self._finish, "stop")
-        if finish == "stop" and self._calls:
-            finish = "tool_calls"
-        if not self._text and not self._calls and finish == "stop":
-            raise Broken(phrase("fault_empty"), "malformed")
-        return ModelReply(
-            parts=tuple(self._parts()),
-            model=self._model,
-            provider=self._provider,
-            finish=finish,
-            usage=self._usage,
-        )
+        return self._said.make_reply(finish, tuple(self._list_calls()))
 
-    def _parts(self) -> Iterator[Part]:
-        if self._thinking:
-            yield Thinking(text="".join(self._thinking), provider=self._provider)
-        if self._text:
-            yield Text(text="".join(self._text))
+    def _list_calls(self) -> Iterator[Part]:
         names = name_calls((call.id for call in self._calls), self._request)
         for name, call in zip(names, self._calls, strict=True):
             yield ToolCall(
