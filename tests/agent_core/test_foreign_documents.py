@@ -43,8 +43,8 @@ def of_kinds(*kinds: str) -> list[str]:
     return [name for name in FILES if name.rpartition(".")[2] in kinds]
 
 
-def test_there_are_forty_of_ten_kinds() -> None:
-    assert len(FILES) == 40 and len({name.rpartition(".")[2] for name in FILES}) == 10
+def test_there_are_forty_nine_of_ten_kinds() -> None:
+    assert len(FILES) == 49 and len({name.rpartition(".")[2] for name in FILES}) == 10
     assert all(find_spec(name) for name in ("pypdfium2", "docx", "openpyxl", "pptx", "striprtf"))
 
 
@@ -56,7 +56,8 @@ def test_words_and_rows_of_tables_come_in_order(name: str) -> None:
     first = PROSE[:2] if name != "epub-gen.epub" else PROSE[1:2]  # it writes the title elsewhere
     find_in_order(text, *first, *rows, PROSE[2])
     assert all(row in map(str.strip, text.splitlines()) for row in rows), text
-    find_in_order(text, *PARTS.get(name.rpartition(".")[2], ()))
+    if name != "libreoffice.epub":  # all of it is one part
+        find_in_order(text, *PARTS.get(name.rpartition(".")[2], ()))
 
 
 @pytest.mark.parametrize("name", of_kinds("pdf", "pptx"))
