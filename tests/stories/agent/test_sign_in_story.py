@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession
 
 from agent_core.mcp import connection, servers
 from tests.fakes.browser import browse
@@ -273,6 +274,29 @@ async def test_what_a_server_names_inside_is_not_asked(rig: Rig, signed: SignedS
     assert await Visitor().begin(link) == ""
     assert any(ask.startswith("server") for ask in signed.asks())
     assert not any(ask.startswith("authority") for ask in signed.asks())
+    await rig.quiet()
+
+
+@pytest.mark.pick("sign-ins at servers", 5)
+async def test_where_the_page_is_public_links_and_the_way_back_lead_there(
+    rig: Rig, signed: SignedServer
+) -> None:
+    public = "https://turnkeeper.example.org"
+    await rig.start(**settings(signed), TURNKEEPER_PUBLIC_URL=public)
+    rig.telegram.say(PERSON, "/mcp signin notes")
+    card = await rig.shows("This link signs you in")
+    assert "machine only" not in card["text"]
+    token = card["text"].rpartition(f"{public}/servers/signin/")[2].split()[0]
+    head = {"Host": public.removeprefix("https://"), "Origin": public, "X-Forwarded-Proto": "https"}
+    url = f"http://127.0.0.1:{signed.gateway_port}/servers/signin/{token}"
+    async with ClientSession() as http:
+        async with http.post(url, headers=head) as page:
+            text, cookie = await page.text(), page.headers["Set-Cookie"]
+        for stranger in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}):
+            async with http.post(url, headers=head | stranger) as page:
+                assert page.status == 403
+    assert "redirect_uri=https%3A%2F%2Fturnkeeper.example.org%2Fservers%2Fcallback&" in text
+    assert all(word in cookie for word in ("Secure", "HttpOnly", "SameSite=Lax", "Path=/servers"))
     await rig.quiet()
 
 
