@@ -8,6 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from agent_core import ambient
 from agent_core.sandboxes.bwrap import BwrapTier
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.previews.again import AppStarter
@@ -98,7 +99,7 @@ async def test_what_was_opened_is_started_again_once_for_all_who_look(
     await home.die()
     await home.live()
     base = link.partition("/open/")[0]
-    seen = await asyncio.gather(*(read(person.get(f"{base}/?{n}")) for n in range(8)))
+    seen = await asyncio.gather(*(read(person.get(f"{base}/?{n}")) for n in range(4)))
     assert set(seen) == {(200, "cups")}
     assert home.starts == 2, "in each life once"
     assert (await read(person.post(link)))[0] == 403, "opened is opened, in the next life too"
@@ -128,6 +129,18 @@ async def test_what_is_stored_opens_nothing(home: Home, person: aiohttp.ClientSe
     for word in (cookie, link.rpartition("/")[2], other.rpartition("/")[2]):
         assert word not in stored
     assert str(home.folder) not in stored, "the data folder may be moved"
+
+
+async def test_what_is_good_no_more_is_not_kept(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await home.preview.open(home.place, home.port, "a command")
+    await home.die()
+    later = ambient.now() + 1_900
+    monkeypatch.setattr(ambient, "now", lambda: later)
+    assert "a command" in (home.folder / "previews.json").read_text()
+    await home.live()
+    assert "a command" not in (home.folder / "previews.json").read_text()
 
 
 async def stop(home: Home) -> None:

@@ -46,6 +46,9 @@ class _Pages(Struct, kw_only=True):
     sessions: dict[str, OpenPreview] = {}
 
 
+_NOTHING = msgspec.json.encode(_Pages())
+
+
 class PreviewBook:
     """`home`: the folder of its file and of workspaces; None: it is kept in memory alone."""
 
@@ -62,12 +65,15 @@ class PreviewBook:
         return self._pages.port if self._pages.links or self._pages.sessions else 0
 
     def load(self) -> None:
-        """Read what an earlier process wrote. Blocks."""
+        """Read what an earlier process wrote, and keep what is good of it. Blocks."""
         if self._home is None:
             return
         try:
             data = (self._home / NAME).read_bytes()
             self._pages = msgspec.json.decode(data, type=_Pages)
+            if not self.port and data != _NOTHING:
+                self._pages = _Pages()
+                _write(self._home / NAME, _NOTHING)
         except FileNotFoundError:
             return
         except (OSError, msgspec.DecodeError, RecursionError) as error:
