@@ -7,6 +7,7 @@ be a proxy of many people: there, right ones are heard all the same.
 
 import ipaddress
 from collections import OrderedDict
+from functools import lru_cache
 from math import ceil
 
 from gateway import clock
@@ -47,6 +48,7 @@ class FailedAttempts:
         return is_loopback(address) or self._trusted.get(_group(address), 0) > clock.monotonic()
 
 
+@lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
     """The address or name is this machine's own."""
     try:
@@ -55,6 +57,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=1024)
 def _group(address: str) -> str:
     """What one subscriber has: an IPv4 address, or 64 bits of an IPv6 one."""
     try:

@@ -8,10 +8,11 @@ both, and where too many are open the oldest one without a request makes room.
 import asyncio
 import math
 import resource
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 from aiohttp.web_protocol import RequestHandler
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -28,6 +29,9 @@ MAX_UNREAD, LAST_SECONDS = 128 << 10, 1.0
 """Bytes of a body that are read and ignored after the answer, so that the connection can be used
 again; where more are to come nothing is read, and it is closed after so many seconds, in which the
 answer can be."""
+MAX_IDLE = 64 << 10
+"""Bytes that are taken in while no request begins and no body grows by them. What cannot be read as
+HTTP is looked at anew with all that comes behind it, some milliseconds each time."""
 MAX_CONNECTIONS = 2_000
 
 
@@ -39,6 +43,8 @@ class Doors:
         self._most = most or _room()
         self._most_each = most_each
         self._open: dict[RequestHandler, _Door] = {}
+        """By when they last came to rest, the longest ago first."""
+        self._counts: Counter[str] = Counter()
 
     def protocol(self, inner: RequestHandler) -> asyncio.Protocol:
         """The protocol for a new connection, around aiohttp's own."""
@@ -47,28 +53,41 @@ class Doors:
     def enter(self, door: "_Door") -> bool:
         """Whether the new connection may stay."""
         most_each = self._most_each or (self._most if door.local else self._most // 2)
-        same = [one for one in self._open.values() if one.address == door.address]
         if len(self._open) >= self._most:
-            room = self._make_room(list(self._open.values()))
-        elif len(same) >= most_each:
-            room = self._make_room(same)
+            room = self._make_room("")
+        elif self._counts[door.address] >= most_each:
+            room = self._make_room(door.address)
         else:
             room = True
         if room:
             self._open[door.inner] = door
+            self._counts[door.address] += 1
         return room
 
     def leave(self, door: "_Door") -> None:
         """The connection is gone."""
-        self._open.pop(door.inner, None)
+        if self._open.pop(door.inner, None) is None:
+            return
+        self._counts[door.address] -= 1
+        if not self._counts[door.address]:
+            del self._counts[door.address]
 
-    @staticmethod
-    def _make_room(doors: "list[_Door]") -> bool:
-        waiting = [door for door in doors if not door.busy]
-        if not waiting:
-            return False
-        min(waiting, key=lambda door: door.since).abort()
-        return True
+    def touch(self, door: "_Door") -> None:
+        """The connection came to rest now."""
+        if self._open.pop(door.inner, None) is not None:
+            self._open[door.inner] = door
+
+    def _make_room(self, address: str) -> bool:
+        """Close the one that waits for longest, of `address` if one is given."""
+        waiting = (
+            door
+            for door in self._open.values()
+            if not door.busy and (not address or door.address == address)
+        )
+        oldest = next(waiting, None)
+        if oldest is not None:
+            oldest.abort()
+        return oldest is not None
 
     @web.middleware
     async def watch(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -81,7 +100,7 @@ class Doors:
         body = None
         if request.can_read_body:
             body = _BodyWatch(request, door, seconds)
-        door.busy += 1
+        door.begin(request.content if body is not None else None)
         try:
             return await handler(request)
         finally:
@@ -106,7 +125,9 @@ class _Door(asyncio.Protocol):
         self._limit = HEAD_SECONDS
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._refuses = False
+        self._refuses = self._holds = False
+        self._content: StreamReader | None = None
+        self._seen = self._idle = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -125,8 +146,31 @@ class _Door(asyncio.Protocol):
             return
         if not self.busy and self._limit != HEAD_SECONDS:
             self.since, self._limit = self.loop.time(), HEAD_SECONDS
+            self._doors.touch(self)
             self._arm(HEAD_SECONDS)
         self.inner.data_received(data)
+        self._idle += len(data)
+        if self._content is not None and self._content.total_bytes != self._seen:
+            self._seen, self._idle = self._content.total_bytes, 0
+        if self._idle > MAX_IDLE:
+            self._stop_idling()
+
+    def _stop_idling(self) -> None:
+        """Read no more before a request begins, and nothing of a body that cannot be read."""
+        if not self.busy:
+            self._holds = self._transport is not None and self._transport.is_reading()
+            self._pause()
+        elif self._content is not None and not self._content.is_eof():
+            self.abort()
+
+    def begin(self, content: StreamReader | None) -> None:
+        """A request is worked on; `content`: its body, if it has one."""
+        self.busy += 1
+        self._content, self._idle = content, 0
+        self._seen = content.total_bytes if content is not None else 0
+        if self._holds and self._transport is not None:
+            self._holds = False
+            self._transport.resume_reading()
 
     def eof_received(self) -> None:
         self.inner.eof_received()
@@ -146,7 +190,9 @@ class _Door(asyncio.Protocol):
     def rest(self) -> None:
         """A request is answered; the next one may take its time to come."""
         self.busy -= 1
+        self._content, self._idle = None, 0
         self.since, self._limit = self.loop.time(), IDLE_SECONDS
+        self._doors.touch(self)
 
     def refuse_rest(self) -> None:
         """Read no more of a body that nobody wants: to take it in and throw it away costs as much

@@ -106,6 +106,42 @@ async def test_of_a_body_that_nobody_wants_no_more_is_read() -> None:
         writer.close()
 
 
+async def test_what_cannot_be_read_ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No time has to pass: some bytes by which no body grows are enough."""
+    monkeypatch.setattr(module, "BODY_SECONDS", 600.0)
+    size, piece, sent = 64 << 20, b"x" * (1 << 16), 0
+    async with served() as address:
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n")
+        writer.write(b"Transfer-Encoding: chunked\r\n\r\n")
+        async with asyncio.timeout(PATIENCE):
+            assert b"100 Continue" in await reader.readuntil(b"\r\n\r\n")
+        with contextlib.suppress(OSError):
+            async with asyncio.timeout(PATIENCE):
+                while sent < size:
+                    writer.write(piece)
+                    sent += len(piece)
+                    await writer.drain()
+        assert await closed(reader) == b""
+        assert sent < size // 4
+        writer.close()
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+async def test_a_large_body_that_comes_with_its_head_is_read(chunked: bool) -> None:
+    body = b"y" * 900_000
+    async with served() as address:
+        reader, writer = await asyncio.open_connection(*address)
+        for _ in range(3):  # the connection goes on
+            kind = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % len(body)
+            sent = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body) if chunked else body
+            writer.write(b"POST / HTTP/1.1\r\nHost: a\r\n" + kind + b"\r\n\r\n" + sent)
+            async with asyncio.timeout(PATIENCE):
+                assert b"200 OK" in await reader.readuntil(b"\r\n\r\n")
+                assert await reader.readexactly(len(body)) == body
+        writer.close()
+
+
 async def test_after_a_small_body_that_was_not_read_the_connection_goes_on() -> None:
     async with served() as address:
         reader, writer = await asyncio.open_connection(*address)
