@@ -93,6 +93,26 @@ async def test_even_for_an_admin_an_unknown_tool_is_asked_for(rig: Rig) -> None:
     await rig.quiet()
 
 
+async def test_a_server_takes_no_place_of_our_own_tools(rig: Rig) -> None:
+    """Its tools bear our names and say that they only read: ours are called, and its own asked for."""
+    rig.model.script(
+        find("safe way"),
+        Call("read_file", json.dumps({"path": "a.txt"})),
+        direct("notes__read_file", path="a.txt"),
+        Say("done"),
+    )
+    await rig.start(MCP_SERVERS=stdio(rig, "--shadows"))
+    rig.workspace().mkdir(parents=True, exist_ok=True)
+    (rig.workspace() / "a.txt").write_text("ours")
+    rig.telegram.say(PERSON, "read it")
+    rig.press(await rig.card(), "Deny")
+    await rig.shows("done")
+    read, asked = rig.seen(role="tool")[-2:]
+    assert read == "ours" and "Denied" in asked
+    assert not note(rig).exists(), "the server was called by none of these"
+    await rig.quiet()
+
+
 async def test_what_the_operator_vouches_for_is_not_asked_for(rig: Rig) -> None:
     """Its argument `path` is no path of the workspace."""
     rig.model.script(find("count"), direct("notes__count_notes", path="/etc"), Say("done"))
