@@ -230,6 +230,37 @@ async def test_expired_tokens_are_refreshed_without_a_word(
 
 
 @pytest.mark.pick("sign-ins at servers", 5)
+async def test_a_refresh_that_fails_for_now_costs_no_sign_in(
+    rig: Rig, signed: SignedServer
+) -> None:
+    rig.model.script(publish("one"), Say("first done"), publish("two"), Say("not now"))
+    signed.set("brief")
+    await rig.start(**settings(signed))
+    await sign_in(rig)
+    rig.telegram.say(PERSON, "publish it")
+    await rig.shows("first done")
+    await rig.stop()
+    signed.set("brief", on=False)
+    signed.set("down")
+    (kept,) = json.loads((rig.home / "secrets.json").read_text()).values()
+    expires = json.loads(kept["SIGN_IN"])["expires"]
+    await rig.until(lambda: time.time() > expires + 0.1)
+    await rig.start(**settings(signed))
+    rig.telegram.say(PERSON, "publish another")
+    await rig.shows("not now")
+    assert "not available" in rig.seen(role="tool")[-1] and rig.cards() == []
+    signed.set("down", on=False)
+    agent = rig.host.services.agent
+    await rig.until(lambda: all(one.there for one in agent.servers._accounts_there()))  # type: ignore[attr-defined]
+    rig.model.script(publish("two"), Say("second done"))
+    rig.telegram.say(PERSON, "publish another")
+    await rig.shows("second done")
+    assert signed.effects() == ["publish one", "publish two"]
+    assert sum("/authorize" in ask for ask in signed.asks()) == 1
+    await rig.quiet()
+
+
+@pytest.mark.pick("sign-ins at servers", 5)
 async def test_a_server_that_wants_more_is_signed_in_at_with_more(
     rig: Rig, signed: SignedServer
 ) -> None:
