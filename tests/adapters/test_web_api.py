@@ -305,7 +305,7 @@ async def test_growing_text_standing_and_private_words_come_live(tmp_path: Path)
             assert await anext(stream) == (
                 "standing",
                 None,
-                {"title": "", "state": "idle", "waiting": []},
+                {"title": "", "state": "idle", "waiting": [], "model": "demo"},
             )
             server.desk.grow(where, "Hel")
             server.desk.grow(where, "Hello")
