@@ -114,7 +114,21 @@ class Page:
             raise AssertionError(f"never true: {code}; complaints: {self.errors}") from None
 
     async def click(self, selector: str) -> None:
-        """A real mouse click in the middle of the element."""
+        """A real mouse click in the middle of the element; once more where the page changed below
+        the mouse meanwhile, as people do."""
+        heard = (
+            "window.hit = false; document.addEventListener('click', (event) => {"
+            f"window.hit = Boolean(event.target.closest?.({json.dumps(selector)})); }},"
+            "{capture: true, once: true})"
+        )
+        async with asyncio.timeout(PATIENCE):
+            hit: object = False
+            while hit is False:  # a page that goes on to another one knows nothing of it
+                await self.js(heard)
+                await self._press_mouse(selector)
+                hit = await self.js("window.hit")
+
+    async def _press_mouse(self, selector: str) -> None:
         found = f"document.querySelector({json.dumps(selector)})"
         await self.until(f"{found}?.getBoundingClientRect().width > 0")
         where = (

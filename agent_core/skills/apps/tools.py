@@ -49,9 +49,10 @@ _AGE = "$(sed 's/.*) //' /proc/$p/stat 2>/dev/null | cut -d' ' -f20)"
 """When the process `p` began: in another sandbox its number is another one's. Nothing where that
 cannot be read: there the numbers are those of the machine."""
 _BEGIN = (
-    '{{ {{ read -r p at < {pid} && [ "$at" = "{age}" ] && kill -9 -- -$p && '
+    "{{ start={start}; "  # first, for a card shows where a long line begins and ends
+    '{{ read -r p at < {pid} && [ "$at" = "{age}" ] && kill -9 -- -$p && '
     "for n in $(seq 50); do {up} || break; sleep 0.1; done; }} 2>/dev/null; "
-    'setsid sh -c {start} > {log} 2>&1 & p=$!; echo "$p {age}" > {pid}; '
+    'setsid sh -c "$start" > {log} 2>&1 & p=$!; echo "$p {age}" > {pid}; '
     "for n in $(seq {tries}); do {up} && break; kill -0 $p || break; sleep 0.2; "
     "done 2>/dev/null; cat {log}; {up}; }}"
 )
