@@ -207,7 +207,7 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
         "R09 a time-out is raised and not recorded",
         code(
             "tool",
-            'made, outcome = ToolOutput(text=f"Timed out after {limit:g} s."), "timed_out"',
+            'made, outcome = ToolOutput(text=_describe_timeout(limit)), "timed_out"',
             "raise",
         ),
         rules.test_R09_a_limit_is_an_argument_and_its_outcome_a_record,
@@ -400,7 +400,7 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
     ),
     (
         "R23 words do not answer an input",
-        code("_open_input", 'question.status != "open"', "True"),
+        code("find_open_input", 'question.status != "open"', "True"),
         rules.test_R23_a_parked_turn_gives_the_lane_back,
         (),
     ),
