@@ -1,7 +1,7 @@
 """What cannot be worked on: it becomes dead letters, its person is told, and all else goes on."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from agent_core.journal import Stopped
 from gateway.conversation.state import ConversationState, encode_json
 from gateway.conversation.turns import OpenTurn
+from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
 from gateway.feature import Context
 from gateway.messages import QuestionDue, QuestionExpired, sender_of
 from gateway.store.rows import Changes, InboxRow, Letter, TurnRow
@@ -34,6 +35,21 @@ def give_up_message(
     letter = state.give_up_row(row, why)
     along = Changes(done=rows[1:], letters=(letter,))
     state.notice(row.seq, text, "error", state="kept", along=along)
+
+
+async def take_row(
+    state: ConversationState, row: InboxRow, take: Callable[[InboxRow], Awaitable[None]]
+) -> None:
+    """Have `take` handle the row; what cannot be handled is set aside. StoreFailed, Fenced."""
+    try:
+        await take(row)
+    except (Unreadable, Unstorable) as error:
+        fail_row(state, row, str(error))
+    except (StoreFailed, Fenced):
+        raise
+    except Exception as error:  # noqa: BLE001  # the border: the other rows go on
+        log.exception("row_failed", extra={"seq": row.seq})
+        fail_row(state, row, f"{type(error).__name__}: {error}")
 
 
 def fail_row(state: ConversationState, row: InboxRow, why: str) -> None:

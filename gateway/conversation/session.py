@@ -24,9 +24,9 @@ from gateway.conversation.agent import TurnMaker
 from gateway.conversation.burial import (
     bury,
     bury_unread,
-    fail_row,
     give_up_message,
     set_aside_damaged,
+    take_row,
 )
 from gateway.conversation.company import SessionTurnHost, TurnContext
 from gateway.conversation.decisions import Decisions
@@ -75,6 +75,8 @@ class Session:
         self.context = Context(state=self.state, turns=self, services=services)
         self.decisions = Decisions(self.context)
         self._opened = opened
+        self._late: list[InboxRow] = []
+        """Changes of messages whose turn ended before it was told of them."""
         self._failures = failures
         self._features = features
         self._intake = Intake(self.context, features)
@@ -228,6 +230,9 @@ class Session:
     async def _take_arrivals(self) -> None:
         """Take in what came since it was looked last."""
         self.state.woken = False  # first: what comes meanwhile wakes again
+        late, self._late = self._late, []
+        for row in late:
+            await take_row(self.state, row, self._intake.take)
         conversation = self.state.lease.conversation
         await self._absorb(await self.services.store.arrivals(conversation, self.state.seen))
 
@@ -243,15 +248,7 @@ class Session:
         for row in rows:
             if row.seq <= self.state.seen or self.state.ended is not None:
                 continue
-            try:
-                await self._intake.take(row)
-            except (Unreadable, Unstorable) as error:
-                fail_row(self.state, row, str(error))
-            except (StoreFailed, Fenced):
-                raise
-            except Exception as error:  # noqa: BLE001  # the border: the other rows go on
-                log.exception("row_failed", extra={"seq": row.seq})
-                fail_row(self.state, row, f"{type(error).__name__}: {error}")
+            await take_row(self.state, row, self._intake.take)
             self.state.seen = max(self.state.seen, row.seq)
 
     async def _after_crash(self) -> None:
@@ -559,7 +556,10 @@ class Session:
         """The turn is over: nothing of it stays in memory but what is still to be sent."""
         self.state.turns.pop(open_turn.id, None)
         self.state.loaded.pop(open_turn.id, None)
-        self.state.queue.extendleft(reversed(open_turn.steers))
+        if open_turn.changes:  # they came too late for it: as changes of what was answered
+            self._late += open_turn.changes
+            self.state.woken = True
+            self.state.changed.set()
         for question in [q for q in self.state.questions.values() if q.turn == open_turn.id]:
             del self.state.questions[question.id]
         self.state.outbox.forget(open_turn.id)

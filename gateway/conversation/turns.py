@@ -52,6 +52,9 @@ class OpenTurn:
         self.task: asyncio.Task[None] | None = None
         self.outcome: Outcome | None = None
         self.steers: list[InboxRow] = []
+        """Changes of its message that it is still to be told, as words."""
+        self.changes: list[InboxRow] = []
+        """The same as they came in: what it is told no more changes nothing of another turn."""
         self.words = ""
         """The live text of the answer under way."""
         for record in self.journal.records:

@@ -331,6 +331,7 @@ class Intake:
                 conversation=where, sender=sender, event="", message="", text=text
             )
             active.steers.append(replace(row, inbound=said))
+            active.changes.append(row)
             return True
         return False
 
@@ -339,6 +340,7 @@ class Intake:
         state = self._context.state
         taken = list(open_turn.steers)
         open_turn.steers.clear()
+        open_turn.changes.clear()
         if (state.row.settings.arrival or "queue") == "steer":
             for row in list(state.queue):
                 if isinstance(row.inbound, MessageReceived) and row.seq > max(open_turn.row.inbox):

@@ -890,3 +890,14 @@ def test_an_edit_of_a_turn_that_parks_is_not_forgotten() -> None:
     held = bool(machine.world.gateways[0].host.sessions)
     machine.teardown()
     assert waiting == [(0,)] or held
+
+
+def test_a_change_that_comes_too_late_for_its_turn_is_told_to_no_other() -> None:
+    m = Long()
+    m.begin()
+    m.mode(mode="steer", room=0)
+    m.deliver(at=0, room=0, text="do pick", who=0)
+    m.tick(n=41)
+    m.deliver(at=0, room=0, text="hello", who=1)
+    m.edit_or_delete(delete=False, n=0)
+    m.teardown()
