@@ -19,6 +19,8 @@ from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.ports import free_port
 from tests.fakes.sandboxes import end_sandboxes, make_sandboxes
 
+pytestmark = pytest.mark.pick("apps started again", 7)
+
 ASK = "Ask in the chat"
 
 

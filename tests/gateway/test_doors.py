@@ -15,6 +15,8 @@ from gateway.ops import http
 from tests.fakes.waiting import PATIENCE
 from tests.gateway.doors_rig import HALF, served
 
+pytestmark = pytest.mark.pick("doors under load", 8)
+
 
 async def closed(reader: asyncio.StreamReader) -> bytes:
     try:

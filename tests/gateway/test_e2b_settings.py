@@ -10,6 +10,8 @@ import pytest
 from tests.fakes.e2b_server import E2BServer, serve_e2b
 from tests.gateway.process import ROOT, World
 
+pytestmark = pytest.mark.pick("settings of e2b", 2)
+
 
 @pytest.fixture
 async def e2b(tmp_path: Path) -> AsyncIterator[E2BServer]:

@@ -15,6 +15,8 @@ from tests.fakes.waiting import PATIENCE, until
 from tests.gateway.process import START, World
 from tests.stories.rig import PERSON, Rig
 
+pytestmark = pytest.mark.pick("stories in e2b", 1)
+
 LONG = 4 * PATIENCE
 """Seconds until a machine is made and has its programs: some twenty processes start for it here."""
 

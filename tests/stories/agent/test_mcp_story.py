@@ -18,6 +18,8 @@ from tests.gateway.process import START, World
 from tests.stories.mcp_rig import find, note, stdio, through
 from tests.stories.rig import ADMIN, PERSON, Rig
 
+pytestmark = pytest.mark.pick("stories of servers", 7)
+
 
 @pytest.fixture
 async def rig(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:

@@ -14,6 +14,8 @@ from tests.stories.providers_rig import settings
 from tests.stories.research_rig import answer, fact, web_of
 from tests.stories.rig import PERSON, Rig
 
+pytestmark = pytest.mark.pick("windows that overflow", 2)
+
 PROTOCOLS = {
     "chat": "openai",
     "responses": "openai by responses",

@@ -10,6 +10,8 @@ from tests.fakes.waiting import PATIENCE
 from tests.stories.mcp_rig import find, stdio, through
 from tests.stories.rig import PERSON, Rig
 
+pytestmark = pytest.mark.pick("resources of servers", 3)
+
 
 @pytest.fixture
 async def rig(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:

@@ -2,9 +2,13 @@
 
 import json
 
+import pytest
+
 from tests.fakes.model_server import Call, Json, Ollama, Say
 from tests.fakes.waiting import PATIENCE
 from tests.stories.rig import PERSON, Rig
+
+pytestmark = pytest.mark.pick("small windows", 4)
 
 MAX_TOKENS = 1_200
 BYTES = 3.5

@@ -14,6 +14,8 @@ from tests.fakes.model_server import Call, Say
 from tests.stories.memory_rig import COFFEE, TEA, memory
 from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention
 
+pytestmark = pytest.mark.pick("providers of memory", 3)
+
 USER = {"user": "{space}"}
 PROVIDER = {
     "server": "mem",
