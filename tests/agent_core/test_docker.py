@@ -31,6 +31,8 @@ from tests.fakes.docker_engine import PACKAGE, list_containers
 from tests.fakes.sandboxes import DOCKER, make_sandboxes
 from tests.fakes.waiting import PATIENCE
 
+pytestmark = pytest.mark.pick("the engine of Docker", 6)
+
 by_docker = pytest.mark.parametrize("tier", [DOCKER], indirect=True)
 
 

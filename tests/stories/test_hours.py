@@ -24,7 +24,7 @@ CHECKS = settings(
 
 
 @pytest.mark.timeout(300)
-@settings(CHECKS, max_examples=examples(12))
+@settings(CHECKS, max_examples=examples(6))
 @given(hours)
 def test_an_hour_of_people(deeds: list[Deed]) -> None:
     live_somewhere(deeds)

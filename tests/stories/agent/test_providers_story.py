@@ -9,6 +9,8 @@ from tests.stories.pictures_rig import photo
 from tests.stories.providers_rig import PROVIDERS, settings
 from tests.stories.rig import ADMIN, PERSON, Rig, write
 
+pytestmark = pytest.mark.pick("stories of providers", 3)
+
 
 @pytest.mark.parametrize("name", PROVIDERS)
 async def test_a_conversation(rig: Rig, name: str) -> None:
