@@ -502,7 +502,7 @@ class Session:
             self.state.turns[open_turn.id] = open_turn.row
             return
         self.state.loaded.pop(open_turn.id, None)
-        self.state.queue.extendleft(reversed(open_turn.steers))
+        self.state.queue.extendleft(reversed(self._intake.take_changes(open_turn)))
         open_turn.row = replace(open_turn.row, status="parked")
         self.state.turns[open_turn.id] = open_turn.row
         self.state.submit(Changes(turns=(open_turn.row,)))

@@ -51,10 +51,8 @@ class OpenTurn:
         self.turn: Turn | None = None
         self.task: asyncio.Task[None] | None = None
         self.outcome: Outcome | None = None
-        self.steers: list[InboxRow] = []
-        """Changes of its message that it is still to be told, as words."""
         self.changes: list[InboxRow] = []
-        """The same as they came in: what it is told no more changes nothing of another turn."""
+        """Edits and deletions of its message that it is still to be told."""
         self.words = ""
         """The live text of the answer under way."""
         for record in self.journal.records:

@@ -16,7 +16,13 @@ from gateway.conversation.decisions import Decisions, describe
 from gateway.conversation.inbox.answers import find_answered, find_open_input
 from gateway.conversation.inbox.earlier import read_earlier
 from gateway.conversation.inbox.parts import goes_on, is_part, join_rows, settles_in, whole
-from gateway.conversation.inbox.reading import MessageReader, only_voice, steerable, words
+from gateway.conversation.inbox.reading import (
+    MessageReader,
+    only_voice,
+    put_change,
+    steerable,
+    words,
+)
 from gateway.conversation.inbox.signs import clear_receipt
 from gateway.conversation.quotas import refuse_turn
 from gateway.conversation.turns import OpenTurn
@@ -305,8 +311,7 @@ class Intake:
                 state.queue[n] = replace(waiting, inbound=replace(known, text=edit.text))
                 self._edits[waiting.seq] = (*self._edits.get(waiting.seq, ()), row.seq)
                 return  # a holder that takes up the queue after a crash applies the edit again
-        said = say("edited", edit.sender.language, text=edit.text)
-        if not self._steer(row, edit.message, edit.sender, said):
+        if not self._steer(row, edit.message):
             await self._hand_over(row, edit)
 
     def _take_deletion(self, row: InboxRow, deleted: MessageDeleted) -> None:
@@ -317,30 +322,26 @@ class Intake:
                 state.queue.remove(waiting)
                 state.submit(Changes(done=(*self.with_edits(waiting.seq), row.seq)))
                 return
-        said = say("deleted", deleted.sender.language)
-        if not self._steer(row, deleted.message, deleted.sender, said):
+        if not self._steer(row, deleted.message):
             state.submit(Changes(done=(row.seq,)))  # an older one: it changes nothing
 
-    def _steer(self, row: InboxRow, message: str, sender: Sender, text: str) -> bool:
+    def _steer(self, row: InboxRow, message: str) -> bool:
         """Steer the running turn by a change of its message; False if it is not its."""
-        state = self._context.state
-        active = state.active
+        active = self._context.state.active
         if active is not None and not active.closed and active.row.message == message:
-            where = state.conversation
-            said = MessageReceived(
-                conversation=where, sender=sender, event="", message="", text=text
-            )
-            active.steers.append(replace(row, inbound=said))
             active.changes.append(row)
             return True
         return False
 
+    def take_changes(self, open_turn: OpenTurn) -> list[InboxRow]:
+        """What the turn is still to be told of its message, in words."""
+        taken, open_turn.changes = open_turn.changes, []
+        return [put_change(row, self._context.state.conversation) for row in taken]
+
     def take_steers(self, open_turn: OpenTurn) -> tuple[tuple[int, str], ...]:
         """What the running turn is told between its rounds; each row is handed over once."""
         state = self._context.state
-        taken = list(open_turn.steers)
-        open_turn.steers.clear()
-        open_turn.changes.clear()
+        taken = self.take_changes(open_turn)
         if (state.row.settings.arrival or "queue") == "steer":
             for row in list(state.queue):
                 if isinstance(row.inbound, MessageReceived) and row.seq > max(open_turn.row.inbox):

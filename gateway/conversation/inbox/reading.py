@@ -8,6 +8,7 @@ from io import BytesIO
 from typing import BinaryIO
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.context.data_marks import make_seal, mark
@@ -30,6 +31,8 @@ from gateway.messages import (
     Attachment,
     Conversation,
     JobFired,
+    MessageDeleted,
+    MessageEdited,
     MessageReceived,
     WebhookCalled,
 )
@@ -105,6 +108,19 @@ def show_row(row: InboxRow) -> str:
     if not isinstance(inbound, MessageReceived):
         return words(row)
     return "\n".join([inbound.text, *(f"[{file.name}]" for file in inbound.attachments)]).strip()
+
+
+def put_change(row: InboxRow, conversation: Conversation) -> InboxRow:
+    """An edit or a deletion as a message that says so, for who has seen what it changes."""
+    change = row.inbound
+    assert isinstance(change, MessageEdited | MessageDeleted)
+    sender, text = change.sender, say("deleted", change.sender.language)
+    if isinstance(change, MessageEdited):
+        text = say("edited", sender.language, text=change.text)
+    said = MessageReceived(
+        conversation=conversation, sender=sender, event="", message="", text=text
+    )
+    return replace(row, inbound=said)
 
 
 def steerable(row: InboxRow) -> str | None:

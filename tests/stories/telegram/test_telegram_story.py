@@ -526,7 +526,7 @@ async def test_an_edit_of_the_running_message_steers(rig: Rig) -> None:
     one = rig.telegram.say(PERSON, "to Oslo")
     await rig.model.wait_inflight(1, PATIENCE)
     rig.telegram.edit(PERSON, one["message"]["message_id"], "to Bergen")
-    await rig.until(lambda: (s := rig.session()) and s.state.active and s.state.active.steers)
+    await rig.until(lambda: (s := rig.session()) and s.state.active and s.state.active.changes)
     rig.model.gate = None
     gate.set()
     await rig.shows("changed course")
