@@ -67,7 +67,7 @@ class DiscordReceiver:
         self._line: deque[Event] = deque()
         self._more, self._less = asyncio.Event(), asyncio.Event()
         self._group: asyncio.TaskGroup | None = None
-        self._echoes: dict[int, asyncio.Task[None]] = {}
+        self._echoes: dict[int, asyncio.Task[bool]] = {}
         """Commands on their way into the store, and the echo that their person is shown."""
 
     async def run(self, accept: Accept) -> None:
@@ -223,13 +223,14 @@ class DiscordReceiver:
 
     # ---- interactions --------------------------------------------------------------------
 
-    async def _acknowledge(self, event: parse.Json) -> None:
-        """The one answer that an interaction gets from here; a replayed one has it already."""
+    async def _acknowledge(self, event: parse.Json) -> bool:
+        """The one answer that an interaction gets from here, False if it got none; a replayed one
+        has it already."""
         typing = event.get("type") == parse.TYPING
         answer = await self._complete(event) if typing else menu.answer(event)
         number, token = event.get("id"), event.get("token")
         if answer is None or not isinstance(number, str) or not isinstance(token, str):
-            return
+            return False
         path = "/interactions/{webhook_id}/{webhook_token}/callback"
         route = Route("POST", path, webhook_id=number, webhook_token=token)
         try:
@@ -239,11 +240,14 @@ class DiscordReceiver:
                 await self._wire.request(route, json=answer)
         except DeliveryError as error:
             log.info("discord_interaction_unanswered", extra={"error": str(error)})
+            return False
+        return True
 
-    async def _remove_echo(self, echo: asyncio.Task[None], event: parse.Json) -> None:
+    async def _remove_echo(self, echo: asyncio.Task[bool], event: parse.Json) -> None:
         """The command is kept, and what comes of it is seen: its echo says nothing any more."""
-        await echo
         application, token = event.get("application_id"), event.get("token")
+        if not await echo or not isinstance(application, str):
+            return
         path = "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
         route = Route("DELETE", path, webhook_id=application, webhook_token=token)
         try:

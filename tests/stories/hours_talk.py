@@ -47,7 +47,7 @@ class Talk:
         match deed.on:
             case "telegram":
                 own = self.telegram.chats[int(IDS["telegram"][deed.who]) if deed.private else GROUP]
-                topic = TOPIC if deed.topic and not deed.private else 0
+                topic = self._topic(deed)
                 own = [one for one in own if int(one.get("message_thread_id") or 0) == topic]
             case "discord":
                 own = self.discord.chats[self.discord_channel(deed.who, deed.private)]
