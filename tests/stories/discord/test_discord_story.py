@@ -57,6 +57,16 @@ async def test_a_message_is_answered_and_grows(rig: DiscordRig) -> None:
     assert rig.discord.commands[0]["description_localizations"]["de"]
 
 
+async def test_the_answer_comes_before_outputs_fold(rig: DiscordRig) -> None:
+    rig.model.script(Call("list_files"), Say("nothing there"))
+    await rig.start()
+    await rig.discord.say(DM, "look", PERSON)
+    await rig.discord.shows(DM, "nothing there")
+    await rig.quiet()
+    written = [call.name for call in rig.discord.calls if call.name in ("send", "edit")]
+    assert written[-2:] == ["send", "edit"] and "Nothing found" not in "".join(rig.read())
+
+
 async def test_in_a_server_it_answers_who_speaks_to_it(rig: DiscordRig) -> None:
     await rig.start()
     rig.discord.threads[THREAD] = CHANNEL
