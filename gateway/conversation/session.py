@@ -75,8 +75,6 @@ class Session:
         self.context = Context(state=self.state, turns=self, services=services)
         self.decisions = Decisions(self.context)
         self._opened = opened
-        self._late: list[InboxRow] = []
-        """Changes of messages whose turn ended before it was told of them."""
         self._failures = failures
         self._features = features
         self._intake = Intake(self.context, features)
@@ -230,9 +228,6 @@ class Session:
     async def _take_arrivals(self) -> None:
         """Take in what came since it was looked last."""
         self.state.woken = False  # first: what comes meanwhile wakes again
-        late, self._late = self._late, []
-        for row in late:
-            await take_row(self.state, row, self._intake.take)
         conversation = self.state.lease.conversation
         await self._absorb(await self.services.store.arrivals(conversation, self.state.seen))
 
@@ -240,6 +235,9 @@ class Session:
         """Handle inbox rows in order; `seen` moves on once a row is handled or left queued."""
         self.state.occupied = True
         try:
+            late, self.state.late = self.state.late, []
+            for row in late:
+                await take_row(self.state, row, self._intake.take)
             await self._absorb_each(rows)
         finally:
             self.state.occupied = False
@@ -557,7 +555,7 @@ class Session:
         self.state.turns.pop(open_turn.id, None)
         self.state.loaded.pop(open_turn.id, None)
         if open_turn.changes:  # they came too late for it: as changes of what was answered
-            self._late += open_turn.changes
+            self.state.late += open_turn.changes
             self.state.woken = True
             self.state.changed.set()
         for question in [q for q in self.state.questions.values() if q.turn == open_turn.id]:

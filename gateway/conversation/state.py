@@ -98,6 +98,8 @@ class ConversationState:
         """Set when the session has to look what is to be done."""
         self.release_under_way: asyncio.Future[bool] | None = None
         self.last_commit: asyncio.Future[None] | None = None
+        self.late: list[InboxRow] = []
+        """Changes of messages whose turn ended before it was told of them."""
         self.occupied = False
         """Something is being handled that is in no queue at the moment."""
         self.given_up: set[str] = set()
@@ -385,6 +387,7 @@ class ConversationState:
         if (
             self.active is not None
             or self.woken
+            or self.late
             or self.occupied
             or self.release_under_way is not None
         ):

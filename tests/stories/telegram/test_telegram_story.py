@@ -533,6 +533,21 @@ async def test_an_edit_of_the_running_message_steers(rig: Rig) -> None:
     assert rig.seen(role="user") == ["to Oslo", "(I changed my message to: to Bergen)"]
 
 
+async def test_an_edit_in_the_last_round_offers_to_answer_again(rig: Rig) -> None:
+    gate = rig.model.gate = asyncio.Event()
+    rig.model.script(Say("go to Oslo"))
+    await rig.start()
+    one = rig.telegram.say(PERSON, "to Oslo")
+    await rig.model.wait_inflight(1, PATIENCE)
+    rig.telegram.edit(PERSON, one["message"]["message_id"], "to Bergen")
+    await rig.until(lambda: (s := rig.session()) and s.state.active and s.state.active.changes)
+    rig.model.gate = None
+    gate.set()
+    await rig.shows("You edited your message after")
+    await rig.quiet()
+    assert rig.seen(role="user") == ["to Oslo"]
+
+
 # ---- groups and strangers ------------------------------------------------------------------
 
 
