@@ -7,6 +7,8 @@ gets the same answer, for a command that was cut off is carried out again.
 """
 
 import asyncio
+import hashlib
+import hmac
 import logging
 from typing import TypeVar
 
@@ -147,3 +149,13 @@ async def get(directory: Directory, key: str, kind: type[Doc]) -> tuple[Doc | No
     """The document `key` and its bytes."""
     body = await directory.get(key)
     return (None if body is None else msgspec.json.decode(body, type=kind)), body
+
+
+def hash_secret(secret: str) -> str:
+    """What is stored in place of the secret of a link."""
+    return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
+
+
+def is_secret_of(digest: str, secret: str) -> bool:
+    """The digest is that of the secret; "" is that of none. In the same time for any other."""
+    return bool(digest) and hmac.compare_digest(digest, hash_secret(secret))

@@ -6,8 +6,6 @@ may, for as long as both are linked (`Access.learn`). Of a link the store keeps 
 account, so that a newer link is the only one.
 """
 
-import hashlib
-import hmac
 import logging
 
 import msgspec
@@ -15,7 +13,7 @@ from msgspec import Struct
 
 from agent_core import ambient
 from gateway.access.access import Access, find_page_account
-from gateway.access.codes import get
+from gateway.access.codes import get, hash_secret, is_secret_of
 from gateway.access.linking import DirectoryLinking
 from gateway.messages import Sender
 from gateway.ports import NoteAudit
@@ -63,7 +61,7 @@ class DirectoryPageLinks:
         if not name:
             return self._linking.say_full(language)
         secret = ambient.secret_id()
-        link = PageLink(digest=_hash(secret), until=ambient.now() + LASTS)
+        link = PageLink(digest=hash_secret(secret), until=ambient.now() + LASTS)
         await self._directory.put(f"{KIND}web:{name}", msgspec.json.encode(link))
         log.info("page_link_made", extra={"account": sender.key})
         await self._note(sender.key, "page_link", f"web:{name}")
@@ -90,10 +88,6 @@ class DirectoryPageLinks:
         link, body = await get(self._directory, key, PageLink)
         if link is None or body is None or link.until <= ambient.now():
             return ""
-        if not hmac.compare_digest(link.digest, _hash(secret)):
+        if not is_secret_of(link.digest, secret):
             return ""
         return name if await self._directory.put(key, None, body) else ""
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode(errors="replace")).hexdigest()

@@ -7,8 +7,6 @@ and one sign-in, a state for ten minutes, in the browser that began it.
 
 import base64
 import binascii
-import hashlib
-import hmac
 import logging
 from collections.abc import Callable
 from typing import Literal, Protocol
@@ -25,7 +23,7 @@ from agent_core.mcp.oauth.grants import (
     SignInFailed,
     SignInOffer,
 )
-from gateway.access.codes import get
+from gateway.access.codes import get, hash_secret, is_secret_of
 from gateway.messages import ButtonPressed, Conversation, Sender, plugin_token
 from gateway.ports import Accept, NoteAudit, SignInStep
 from gateway.services.vault import UnfitSecret, Vault
@@ -129,7 +127,7 @@ class SignIns:
         all the same."""
         secret = ambient.secret_id()
         ticket = SignInTicket(
-            link=_hash(secret) if conversation.private else "",
+            link=hash_secret(secret) if conversation.private else "",
             server=server,
             conversation=conversation,
             sender=sender,
@@ -145,7 +143,7 @@ class SignIns:
     async def find(self, token: str) -> SignInTicket | None:
         """What a link is for; None if it is not, or no more, good."""
         person, secret = _read(token)
-        return await self._find(person, lambda one: _same(one.link, secret))
+        return await self._find(person, lambda one: is_secret_of(one.link, secret))
 
     async def find_state(self, state: str, browser: str) -> SignInTicket | None:
         """What a state belongs to, in the browser that it was begun in."""
@@ -153,7 +151,9 @@ class SignIns:
 
         def fits(one: SignInTicket) -> bool:
             late = one.until_state <= ambient.now()
-            return not late and _same(one.state, secret) and _same(one.browser, browser)
+            return (
+                not late and is_secret_of(one.state, secret) and is_secret_of(one.browser, browser)
+            )
 
         return await self._find(person, fits)
 
@@ -175,8 +175,8 @@ class SignIns:
         state, browser = ambient.secret_id(), ambient.secret_id()
         begun = replace(
             ticket,
-            state=_hash(state),
-            browser=_hash(browser),
+            state=hash_secret(state),
+            browser=hash_secret(browser),
             until_state=ambient.now() + STATE_LASTS,
             pending=pending,
         )
@@ -350,11 +350,3 @@ def _read(token: str) -> tuple[str, str]:
     except (binascii.Error, ValueError):
         return "", ""
     return (person, secret) if secret and len(token) < 1_000 else ("", "")
-
-
-def _same(digest: str, secret: str) -> bool:
-    return bool(digest) and hmac.compare_digest(digest, _hash(secret))
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
