@@ -74,6 +74,14 @@ class Ledger:
         lines = [json.loads(line) for line in self._path.read_text().splitlines()]
         return [line for line in lines if what is None or line["what"] == what]
 
+    def read_screen(self, where: Conversation | None = None) -> dict[str, View]:
+        """Native messages as people see them at the end, by id: of all chats, or of one."""
+        return {
+            line["id"]: _view(json.dumps(line["view"]).encode())
+            for line in self.all()
+            if line["what"] in ("send", "edit") and (where is None or line["to"] == where.id)
+        }
+
 
 class Points:
     """Counts the points of a run; at the chosen one it kills the process or does something."""
@@ -474,11 +482,7 @@ class Life:
 
     def screen(self, where: Conversation = ROOM) -> dict[str, View]:
         """Native messages as people see them now, by id."""
-        shown: dict[str, View] = {}
-        for line in self.ledger.all():
-            if line["what"] in ("send", "edit") and line["to"] == where.id:
-                shown[line["id"]] = _view(json.dumps(line["view"]).encode())
-        return shown
+        return self.ledger.read_screen(where)
 
     def cards(self, where: Conversation = ROOM) -> list[Card]:
         return [v for v in self.screen(where).values() if isinstance(v, Card)]

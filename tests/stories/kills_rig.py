@@ -1,11 +1,10 @@
 """The story that is killed at every point, and what must be true of its world afterwards."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
 from gateway.views import ApprovalCard, ReplyView
-from tests.fakes.world import ROOM, Ledger, Life, _view
+from tests.fakes.world import ROOM, Ledger, Life
 
 ANSWERS = {
     "m1": ["ack hello"],
@@ -30,10 +29,7 @@ def finals(life: Life, start: str) -> list[ReplyView]:
 def check(folder: Path, label: str) -> None:
     ledger = Ledger(folder / "ledger.jsonl")
     sends = ledger.all("send")
-    screen = {}
-    for line in ledger.all():
-        if line["what"] in ("send", "edit"):
-            screen[line["id"]] = _view(json.dumps(line["view"]).encode())
+    screen = ledger.read_screen()
     replies = [view for view in screen.values() if isinstance(view, ReplyView)]
     for event, starts in ANSWERS.items():
         mine = [r for r in replies if r.text.startswith(starts[0])]

@@ -2,7 +2,6 @@
 its decision in another. It is brought there, decided and its end told, each once."""
 
 import contextlib
-import json
 import sqlite3
 import threading
 from collections import Counter
@@ -17,7 +16,7 @@ from gateway.store.sqlite import SqliteStore
 from gateway.store.statements import read_view
 from gateway.views import ApprovalCard
 from tests.fakes.lives import count_points, killed_everywhere, life
-from tests.fakes.world import ROOM, Ledger, Life, _view
+from tests.fakes.world import ROOM, Ledger, Life
 from tests.sampling import some_and_every
 from tests.stories.kills_rig import assert_clean
 
@@ -57,11 +56,7 @@ def check(folder: Path, label: str) -> None:
     assert len(more) <= 1 and max(sends.values()) <= 2, (label, sends)
     # doubled only where a send was under way when it was killed, and the store knows that
     assert len(more) <= len(doubtful(folder)), (label, more)
-    screen = {
-        line["id"]: _view(json.dumps(line["view"]).encode())
-        for line in ledger.all()
-        if line["what"] in ("send", "edit") and line["to"] == BOARD.id
-    }
+    screen = ledger.read_screen(BOARD)
     assert any(isinstance(v, ApprovalCard) and v.state == "approved" for v in screen.values())
     tools = Counter(line["name"] for line in ledger.all("tool"))
     assert tools["deploy"] <= 1, label

@@ -1,7 +1,6 @@
 """A turn whose model calls are used up, killed at every third point: it sums up once, and no call
 of the model that is on record is made again."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -13,9 +12,9 @@ from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
 from gateway.views import Notice, ReplyView
 from tests.fakes.lives import count_points, killed_everywhere
-from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
+from tests.fakes.world import Ledger, Life, ScriptedAgent
 from tests.sampling import some_and_every
-from tests.stories.kills_rig import assert_clean
+from tests.stories.kills_rig import assert_clean, finals
 
 
 class ShortAgent(ScriptedAgent):
@@ -31,23 +30,14 @@ def prepare(life: Life) -> None:
 
 async def story(life: Life) -> None:
     await life.say("m1", "do note|add|look|look|look")
-    await life.until(lambda: replies(life))
+    await life.until(lambda: finals(life, ""))
     await life.quiet()
     await assert_clean(life, 1)
 
 
-def replies(life: Life) -> list[ReplyView]:
-    views = life.screen().values()
-    return [v for v in views if isinstance(v, ReplyView) and v.state == "final"]
-
-
 def check(folder: Path, label: str) -> None:
     ledger = Ledger(folder / "ledger.jsonl")
-    screen = {
-        line["id"]: _view(json.dumps(line["view"]).encode())
-        for line in ledger.all()
-        if line["what"] in ("send", "edit")
-    }
+    screen = ledger.read_screen()
     final = [v for v in screen.values() if isinstance(v, ReplyView)]
     told = [v for v in screen.values() if isinstance(v, Notice) and "limit" in v.text]
     assert final and told and all(notice.buttons for notice in told), f"{label}: {screen}"

@@ -1,7 +1,6 @@
 """Research in the chat: through Telegram, the real gateway, the real model SDK, and a little web on
 loopback. Then the same, killed at every point."""
 
-import json
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -28,7 +27,7 @@ from gateway.wiring.agent_default import TurnkeeperAgent
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.model_server import Json
 from tests.fakes.web_pages import WebPages, html, served
-from tests.fakes.world import Ledger, Life, Points, ScriptedAgent, _view
+from tests.fakes.world import Ledger, Life, Points, ScriptedAgent
 from tests.sampling import some_and_every
 from tests.stories.kills_rig import assert_clean
 from tests.stories.research_rig import answer, fact, thinks, web_of
@@ -184,11 +183,7 @@ async def story(life: Life) -> None:
 
 def check(folder: Path, label: str) -> None:
     ledger = Ledger(folder / "ledger.jsonl")
-    screen = {
-        line["id"]: _view(json.dumps(line["view"]).encode())
-        for line in ledger.all()
-        if line["what"] in ("send", "edit")
-    }
+    screen = ledger.read_screen()
     final = [v for v in screen.values() if isinstance(v, Answer)]
     assert len([v for v in final if not v.note]) <= 1 <= len(final), f"{label}: {final}"
     assert "One host [1]. One host [2]. One host [3]." in final[-1].text, f"{label}: {final}"

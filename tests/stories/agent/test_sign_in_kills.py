@@ -1,6 +1,5 @@
 """Killed at every point: a call that waits for its person to sign in, and goes on once they are."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -15,9 +14,9 @@ from gateway.messages import plugin_token
 from gateway.services.sign_ins import FEATURE, SIGNED_IN
 from gateway.views import ChoiceCard, ReplyView
 from tests.fakes.lives import count_points, killed_everywhere
-from tests.fakes.world import ROOM, Ledger, Life, ScriptedAgent, _view
+from tests.fakes.world import ROOM, Ledger, Life, ScriptedAgent
 from tests.sampling import some_and_every
-from tests.stories.kills_rig import assert_clean
+from tests.stories.kills_rig import assert_clean, finals
 
 LINK = "https://gateway.example/servers/signin/x"
 
@@ -46,27 +45,18 @@ def prepare(life: Life) -> None:
 
 async def story(life: Life) -> None:
     await life.say("m1", "do note|look")
-    await life.until(lambda: life.cards() or replies(life))
+    await life.until(lambda: life.cards() or finals(life, ""))
     await life.quiet()
     (life.folder / "signed").touch()
     await life.press("back", plugin_token(FEATURE, SIGNED_IN, "notes"))
-    await life.until(lambda: replies(life))
+    await life.until(lambda: finals(life, ""))
     await life.quiet()
     await assert_clean(life, 1)
 
 
-def replies(life: Life) -> list[ReplyView]:
-    views = life.screen().values()
-    return [v for v in views if isinstance(v, ReplyView) and v.state == "final"]
-
-
 def check(folder: Path, label: str) -> None:
     ledger = Ledger(folder / "ledger.jsonl")
-    screen = {
-        line["id"]: _view(json.dumps(line["view"]).encode())
-        for line in ledger.all()
-        if line["what"] in ("send", "edit") and line["to"] == ROOM.id
-    }
+    screen = ledger.read_screen(ROOM)
     tools = Counter(line["name"] for line in ledger.all("tool"))
     assert tools["note"] <= 1 and tools["look"] >= 1, f"{label}: {tools}"
     cards = [v for v in screen.values() if isinstance(v, ChoiceCard)]

@@ -34,7 +34,7 @@ from gateway.store.rows import ConversationSettings
 from gateway.views import ApprovalCard
 from gateway.views import ReplyView as Answer
 from tests.fakes.lives import count_points, killed_everywhere
-from tests.fakes.world import Ledger, Life, Points, ScriptedAgent, _view
+from tests.fakes.world import Ledger, Life, Points, ScriptedAgent
 from tests.sampling import some_and_every
 from tests.stories.kills_rig import assert_clean
 
@@ -123,11 +123,7 @@ async def story(life: Life) -> None:
 
 def check(folder: Path, label: str) -> None:
     ledger = Ledger(folder / "ledger.jsonl")
-    screen = {
-        line["id"]: _view(json.dumps(line["view"]).encode())
-        for line in ledger.all()
-        if line["what"] in ("send", "edit")
-    }
+    screen = ledger.read_screen()
     final = [v for v in screen.values() if isinstance(v, Answer)]
     assert len([v for v in final if not v.note]) <= 1 <= len(final), f"{label}: {final}"
     said = final[-1].text

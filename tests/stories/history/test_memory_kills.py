@@ -28,7 +28,7 @@ from gateway.store.sqlite import SqliteStore
 from gateway.views import Notice, ReplyView
 from tests.contracts.redis_server import redis_server
 from tests.fakes.lives import count_points, killed_at
-from tests.fakes.world import ANN, ROOM, Ledger, Life, ScriptedAgent, _view
+from tests.fakes.world import ANN, ROOM, Ledger, Life, ScriptedAgent
 from tests.sampling import some_and_every, spread
 from tests.stories.kills_rig import assert_clean
 
@@ -127,11 +127,7 @@ def look(folder: Path, label: str) -> None:
     for one in stood:
         entries = (*one.get("memory", ()), *one.get("user", ()))
         assert len(set(entries)) == len(entries), f"{label}: {stood}"
-    screen = {
-        line["id"]: _view(json.dumps(line["view"]).encode())
-        for line in ledger.all()
-        if line["what"] in ("send", "edit")
-    }
+    screen = ledger.read_screen()
     told = Counter(v.text for v in screen.values() if isinstance(v, Notice))
     plain = Counter({text: n for text, n in told.items() if "twice" not in text})
     assert all(n == 1 for n in plain.values()), f"{label}: {told}"

@@ -12,7 +12,7 @@ from agent_core.messages import Message, Text, ToolCall
 from gateway.views import PlanView
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.model_server import Call, Json, Say
-from tests.fakes.world import Ledger, Life, _view
+from tests.fakes.world import Ledger, Life
 from tests.sampling import some_and_every
 from tests.stories.plan_kills_rig import PlannedAgent, purpose, story, written
 from tests.stories.plan_rig import ASK, GOOD, asked, hold, pass_on, plan, step_of
@@ -168,11 +168,7 @@ def prepare(life: Life) -> None:
 
 def check(folder: Path, label: str) -> None:
     ledger = Ledger(folder / "ledger.jsonl")
-    screen = {
-        line["id"]: _view(json.dumps(line["view"]).encode())
-        for line in ledger.all()
-        if line["what"] in ("send", "edit")
-    }
+    screen = ledger.read_screen()
     shown = [view for view in screen.values() if isinstance(view, PlanView)]
     marks = {step.id: step.state for step in shown[-1].steps}
     assert marks == dict.fromkeys(CHAINS, "done"), f"{label}: {marks}"

@@ -16,7 +16,7 @@ from gateway.store.rows import ConversationSettings
 from gateway.views import PlanView
 from gateway.views import ReplyView as Answer
 from tests.fakes.lives import count_points, killed_everywhere
-from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
+from tests.fakes.world import Ledger, Life, ScriptedAgent
 from tests.sampling import ALL, SOME
 from tests.stories.kills_rig import assert_clean, on_sqlite
 from tests.stories.plan_kills_rig import answers, card, purpose, written
@@ -87,11 +87,7 @@ async def story(life: Life) -> None:
 
 def check(folder: Path, label: str) -> None:
     ledger = Ledger(folder / "ledger.jsonl")
-    screen = {
-        line["id"]: _view(json.dumps(line["view"]).encode())
-        for line in ledger.all()
-        if line["what"] in ("send", "edit")
-    }
+    screen = ledger.read_screen()
     plans = [v for v in screen.values() if isinstance(v, PlanView)]
     final = [v for v in screen.values() if isinstance(v, Answer) and v.text == "all is done"]
     assert 1 <= len(final) <= 2 and len([v for v in final if not v.note]) <= 1, f"{label}: {final}"

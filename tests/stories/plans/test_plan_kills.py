@@ -2,7 +2,6 @@
 check that fails, a re-plan. Nothing is lost or doubled, no ended step is done again, and the same
 checklist is edited on."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from gateway.store.rows import ConversationSettings
 from gateway.views import PlanView
 from gateway.views import ReplyView as Answer
 from tests.fakes.lives import count_points, killed_at, killed_everywhere
-from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
+from tests.fakes.world import Ledger, Life, ScriptedAgent
 from tests.sampling import some_and_every
 from tests.stories.plan_kills_rig import FIRST, PlannedAgent, story
 
@@ -34,11 +33,7 @@ def prepare(life: Life) -> None:
 def check(folder: Path, label: str) -> None:
     ledger = Ledger(folder / "ledger.jsonl")
     sends = ledger.all("send")
-    screen = {
-        line["id"]: _view(json.dumps(line["view"]).encode())
-        for line in ledger.all()
-        if line["what"] in ("send", "edit")
-    }
+    screen = ledger.read_screen()
     final = [v for v in screen.values() if isinstance(v, Answer) and v.text == "all is done"]
     plans = [v for v in screen.values() if isinstance(v, PlanView)]
     assert len([v for v in final if not v.note]) <= 1 <= len(final), f"{label}: {final}"

@@ -519,9 +519,9 @@ async def test_a_waiting_message_is_edited_or_taken_back(rig: Rig) -> None:
     assert rig.said() == ["ack one", "ack two"]
 
 
-async def test_an_edit_of_the_running_message_steers(rig: Rig) -> None:
+async def edit_while_it_runs(rig: Rig) -> None:
+    """Oslo becomes Bergen while the model answers for the first time."""
     gate = rig.model.gate = asyncio.Event()
-    rig.model.script(Call("list_files"), Say("changed course"))
     await rig.start()
     one = rig.telegram.say(PERSON, "to Oslo")
     await rig.model.wait_inflight(1, PATIENCE)
@@ -529,20 +529,18 @@ async def test_an_edit_of_the_running_message_steers(rig: Rig) -> None:
     await rig.until(lambda: (s := rig.session()) and s.state.active and s.state.active.changes)
     rig.model.gate = None
     gate.set()
+
+
+async def test_an_edit_of_the_running_message_steers(rig: Rig) -> None:
+    rig.model.script(Call("list_files"), Say("changed course"))
+    await edit_while_it_runs(rig)
     await rig.shows("changed course")
     assert rig.seen(role="user") == ["to Oslo", "(I changed my message to: to Bergen)"]
 
 
 async def test_an_edit_in_the_last_round_offers_to_answer_again(rig: Rig) -> None:
-    gate = rig.model.gate = asyncio.Event()
     rig.model.script(Say("go to Oslo"))
-    await rig.start()
-    one = rig.telegram.say(PERSON, "to Oslo")
-    await rig.model.wait_inflight(1, PATIENCE)
-    rig.telegram.edit(PERSON, one["message"]["message_id"], "to Bergen")
-    await rig.until(lambda: (s := rig.session()) and s.state.active and s.state.active.changes)
-    rig.model.gate = None
-    gate.set()
+    await edit_while_it_runs(rig)
     await rig.shows("You edited your message after")
     await rig.quiet()
     assert rig.seen(role="user") == ["to Oslo"]
