@@ -20,6 +20,8 @@ FIRST_SIGN = 0.4
 1."""
 MARKED_AHEAD = 3
 """Places in a gate's line whose marks are written: the one that sends and those behind it."""
+CROWD = 64
+"""First sends that wait for their turn when one at a time is plainly too slow."""
 
 
 class Pace:
@@ -125,14 +127,19 @@ class SendGate:
 
     A first send cut off by a crash may stand there twice, since most platforms know no send key.
     So as long as the platform keeps up there is one at a time, which bounds the doubt to one
-    message a crash; who has waited for `patience` seconds goes along with others. The marks that
-    must stand before a send are written for those next in line while the first one sends.
+    message a crash. Who has waited for `patience` seconds goes along with others, and so does
+    everybody from when `CROWD` wait until the line is empty: at most `MAX_IN_FLIGHT` in all. The
+    marks that must stand before a send are written for those next in line while the first one
+    sends.
     """
 
     def __init__(self, patience: float = 0.75) -> None:
         self._patience = patience
         self._line: dict[Ticket, None] = {}
+        self._behind: dict[Ticket, None] = {}
+        """Those of the line who may not send yet."""
         self._impatient = 0
+        self._crowded = False
 
     def enter_now(self) -> Ticket | None:
         """A place from which to mark at once, None if others must be waited for."""
@@ -147,39 +154,51 @@ class SendGate:
         return ticket
 
     async def front(self, ticket: Ticket) -> None:
-        """Wait until all who came before have left."""
+        """Wait until it may send."""
         await self._wait(ticket, ticket.may_send)
 
     def leave(self, ticket: Ticket) -> None:
         """Let the next one in."""
         del self._line[ticket]
+        self._behind.pop(ticket, None)
         self._impatient -= ticket.impatient
         self._advance()
 
     def _join(self) -> Ticket:
         ticket = Ticket(self._patience)
-        self._line[ticket] = None
-        if len(self._line) <= MARKED_AHEAD:
-            self._advance()
+        self._line[ticket] = self._behind[ticket] = None
+        self._advance()
         return ticket
 
     def _advance(self) -> None:
+        self._crowded = len(self._behind) > (0 if self._crowded else CROWD)
+        while self._crowded and self._behind and self._impatient < MAX_IN_FLIGHT:
+            self._hurry(next(iter(self._behind)))
         for place, ticket in enumerate(islice(self._line, MARKED_AHEAD)):
             if not ticket.may_mark.done():
                 ticket.may_mark.set_result(None)
             if place == 0 and not ticket.may_send.done():
                 ticket.may_send.set_result(None)
+                self._behind.pop(ticket, None)
+
+    def _hurry(self, ticket: Ticket) -> None:
+        """Let it go along with others."""
+        ticket.impatient = True
+        self._impatient += 1
+        self._behind.pop(ticket, None)
+        for step in (ticket.may_mark, ticket.may_send):
+            if not step.done():
+                step.set_result(None)
 
     async def _wait(self, ticket: Ticket, step: "asyncio.Future[None]") -> None:
-        while not step.done() and not ticket.impatient:
+        while not step.done():
             try:
                 async with ambient.limit(max(0.0, ticket.until - ambient.monotonic())):
                     await asyncio.shield(step)
             except TimeoutError:
                 ticket.until += self._patience
-                if self._impatient < MAX_IN_FLIGHT:
-                    ticket.impatient = True
-                    self._impatient += 1
+                if self._impatient < MAX_IN_FLIGHT and not ticket.impatient:
+                    self._hurry(ticket)
 
 
 class Delay:

@@ -9,7 +9,7 @@ import pytest
 from agent_core import ambient
 from gateway.delivery.holder import Cause, Holder
 from gateway.delivery.outbox import Outbox
-from gateway.delivery.pace import FEW, Pace, Paces, SendGate, SignBudget
+from gateway.delivery.pace import CROWD, FEW, MAX_IN_FLIGHT, Pace, Paces, SendGate, SignBudget
 from gateway.messages import Conversation
 from gateway.ports import Abilities, Adapter
 from gateway.store.rows import Changes, Native, OutboxRow
@@ -46,6 +46,79 @@ def test_signs_of_life_have_a_budget_that_comes_back(monkeypatch: pytest.MonkeyP
     assert sum(signs.take() for _ in range(50)) == 10
     now += 3_600.0
     assert sum(signs.take() for _ in range(50)) == 20, "what is not used is not saved up"
+
+
+class Queue:
+    """First sends before a gate, each of which lasts until it is ended here."""
+
+    def __init__(self, gate: SendGate) -> None:
+        self.under_way: dict[int, asyncio.Event] = {}
+        self.begun: list[int] = []
+        self._gate = gate
+
+    async def send(self, name: int) -> None:
+        ticket = await self._gate.enter()
+        await self._gate.front(ticket)
+        ended = self.under_way[name] = asyncio.Event()
+        self.begun.append(name)
+        await ended.wait()
+        del self.under_way[name]
+        self._gate.leave(ticket)
+
+    async def settle(self) -> None:
+        """Until nothing begins any more by itself."""
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("count", [2, CROWD, CROWD + 1])
+async def test_a_line_that_is_no_crowd_goes_one_by_one(count: int) -> None:
+    queue = Queue(SendGate(patience=3_600.0))
+    async with asyncio.TaskGroup() as group:
+        for n in range(count):
+            group.create_task(queue.send(n))
+        for n in range(count):
+            await queue.settle()
+            assert list(queue.under_way) == [n], "one at a time, in order"
+            queue.under_way[n].set()
+
+
+async def test_a_crowd_goes_many_at_once_until_nobody_waits() -> None:
+    queue, count = Queue(SendGate(patience=3_600.0)), CROWD + 2 + 3 * MAX_IN_FLIGHT
+    async with asyncio.TaskGroup() as group:
+        for n in range(count):
+            group.create_task(queue.send(n))
+        while queue.under_way or len(queue.begun) < count:
+            await queue.settle()
+            left = count - len(queue.begun)
+            assert len(queue.under_way) <= MAX_IN_FLIGHT + 1, "the doubt of a crash has a bound"
+            assert not left or len(queue.under_way) >= MAX_IN_FLIGHT, "no place is left empty"
+            queue.under_way[min(queue.under_way)].set()
+            await queue.settle()
+        assert queue.begun == sorted(queue.begun), "in order"
+        for n in range(2):
+            group.create_task(queue.send(count + n))
+        await queue.settle()
+        assert len(queue.under_way) == 1, "the crowd is gone: one at a time again"
+        for n in range(2):
+            await queue.settle()
+            queue.under_way[count + n].set()
+
+
+async def test_who_has_waited_long_goes_along_with_others() -> None:
+    queue = Queue(SendGate(patience=0.0))
+    async with asyncio.TaskGroup() as group:
+        for n in range(MAX_IN_FLIGHT + 9):
+            group.create_task(queue.send(n))
+        async with asyncio.timeout(PATIENCE):
+            while len(queue.under_way) < MAX_IN_FLIGHT:
+                await asyncio.sleep(0.001)
+        assert len(queue.under_way) <= MAX_IN_FLIGHT + 1
+        async with asyncio.timeout(PATIENCE):
+            while queue.under_way or len(queue.begun) < MAX_IN_FLIGHT + 9:
+                for ended in queue.under_way.values():
+                    ended.set()
+                await asyncio.sleep(0.001)
 
 
 async def test_a_decided_card_is_edited_before_the_activity_and_a_new_one_is_not() -> None:
