@@ -1,5 +1,6 @@
 """The store's contract, second part: what is read, and what outlives a restart."""
 
+import pytest
 from msgspec.structs import replace
 
 from agent_core.messages import user
@@ -206,6 +207,21 @@ class ReadContract:
         assert await found("100%") == await found("zug_") == []
         assert len(await found("  ")) == 3
         assert await world.store.recent(person_scope("test:7"), 10, "trip") == ()
+
+    @pytest.mark.parametrize("count", [31, 32, 33, 32 + 2_048, 33 + 2 * 2_048])
+    async def test_words_are_found_in_every_view_of_a_long_conversation(
+        self, world: StoreWorld, count: int
+    ) -> None:
+        await world.store.accept([said(1)])
+        lease = await take(world.store)
+        for start in range(1, count + 1, 500):
+            rows = (view(f"v{n}v", rev=n) for n in range(start, min(start + 500, count + 1)))
+            await world.store.submit(lease, Changes(views=tuple(rows)))
+        for n in sorted({1, 2, count - 2_048, count - 32, count - 31, count}):
+            wanted = world.store.recent(account_scope(place()), 5, f"v{n}v")
+            assert (n >= 1) == bool(await wanted), n
+        for words in (f"v{count + 1}v", "v0v"):
+            assert not await world.store.recent(account_scope(place()), 5, words)
 
     async def test_a_new_holder_gets_what_is_open(self, world: StoreWorld) -> None:
         seqs = [one.seq for one in await world.store.accept([said(1), said(2), said(3)])]
