@@ -112,7 +112,7 @@ class Gateway:
             await self._open.wait()
             work.append(group.create_task(parts.agent.jobs.run()))
             work.append(group.create_task(self._receive(page)))
-            await self._open_doors(stack, parts, listening, gate)
+            await self._open_endpoints(stack, parts, listening, gate)
             await self._stop.wait()
             log.info("draining", extra={"sessions": len(parts.host.sessions)})
             for task in polls:
@@ -179,7 +179,7 @@ class Gateway:
         self._adapters[page.platform] = page
         return page, gate
 
-    async def _open_doors(
+    async def _open_endpoints(
         self, stack: AsyncExitStack, parts: "Parts", listening: socket.socket, gate: "RequestGate"
     ) -> None:
         """The HTTP server and the control socket; then say so."""

@@ -48,7 +48,7 @@ from gateway.messages import (
     sender_of,
 )
 from gateway.ports import Changed
-from gateway.store.letters import MAX_REASON, letter_id
+from gateway.store.dead_letters import MAX_REASON, letter_id
 from gateway.store.rows import AcceptedRow, AcquiredConversation, Letter, QuestionRow
 from gateway.texts import say
 
@@ -420,7 +420,7 @@ class Host:
             held = await self.services.store.renew([s.state.lease for s in sessions], ttl)
         for session in sessions:
             if session.state.lease.conversation in held:
-                session.state.tenure.note_renewal(began)
+                session.state.lease_timer.note_renewal(began)
             elif self.sessions.get(session.state.lease.conversation) is session:
                 session.state.end(LeaseLost(), "renewal refused")
 

@@ -21,14 +21,13 @@ from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.drive import drive
 from agent_core.scope import Scope, Turn
 from gateway.conversation.agent import TurnMaker
-from gateway.conversation.burial import (
-    bury,
-    bury_unread,
+from gateway.conversation.dead_letters import (
+    end_as_dead_letter,
+    end_unread_turn,
     give_up_message,
     set_aside_damaged,
     take_row,
 )
-from gateway.conversation.company import SessionTurnHost, TurnContext
 from gateway.conversation.decisions import Decisions
 from gateway.conversation.inbox.intake import Intake
 from gateway.conversation.inbox.reading import TurnInput
@@ -39,6 +38,7 @@ from gateway.conversation.slots import TurnSlot
 from gateway.conversation.state import ConversationState
 from gateway.conversation.thread import ConversationHistory
 from gateway.conversation.turn_commits import TurnCommits
+from gateway.conversation.turn_context import SessionTurnHost, TurnContext
 from gateway.conversation.turns import OpenTurn, began, note_rows, read_brief
 from gateway.delivery.fold import ViewFold
 from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
@@ -118,7 +118,7 @@ class Session:
             raise
         finally:
             self._place.leave()
-            self.state.tenure.end()
+            self.state.lease_timer.end()
             self.state.outbox.stop()
             if sending:
                 await sender.wait()
@@ -126,7 +126,7 @@ class Session:
                 await self._give_back()
 
     async def _watch_lease(self) -> None:
-        if not await self.state.tenure.watch():
+        if not await self.state.lease_timer.watch():
             self.state.end(LeaseLost(), "not renewed in time")
 
     async def _serve(self) -> None:
@@ -175,13 +175,13 @@ class Session:
             return
         self.services.unsaved.pop(self.state.conversation.id, None)
         if refused.turn in self.state.turns and refused.again:
-            self._bury_unread(self.state.turns[refused.turn], refused.why)
+            self._end_unread_turn(self.state.turns[refused.turn], refused.why)
             return
         if refused.turn in self.state.turns:
             self.state.given_up.add(refused.turn)
             open_turn = await self.open(refused.turn)
             text = say("unstorable", open_turn.row.language)
-            bury(self.context, open_turn, "error", text, refused.why)
+            end_as_dead_letter(self.context, open_turn, "error", text, refused.why)
             return
         for row in [row for row in self.state.queue if row.seq in refused.rows]:
             self.state.queue.remove(row)
@@ -262,7 +262,7 @@ class Session:
             if resumed.resumes >= self.services.give_up_after:
                 text = say("dead", resumed.language, n=resumed.resumes)
                 why = f"ended its process {resumed.resumes} times"
-                bury(self.context, await self.open(resumed.id), "dead", text, why)
+                end_as_dead_letter(self.context, await self.open(resumed.id), "dead", text, why)
         elif self.state.queue:
             self.state.row = replace(self.state.row, crashes=crashes)
             self.state.submit(Changes(row=self.state.row))
@@ -335,7 +335,7 @@ class Session:
         try:
             records = await self.services.store.records(turn_id)
         except Unreadable as error:
-            self._bury_unread(row, str(error))
+            self._end_unread_turn(row, str(error))
             raise
         self.state.outbox.load(
             await self.services.store.outbox(self.state.lease.conversation, turn_id)
@@ -404,7 +404,7 @@ class Session:
             open_turn.journal,
             SessionTurnHost(self.state, open_turn, self._intake.take_steers),
             open_turn.brief.max_turns,
-            self.state.tenure.permit,
+            self.state.lease_timer.permit,
         )
         open_turn.turn, open_turn.outcome, open_turn.words = turn, None, ""
         history = await self.history.of(open_turn)
@@ -488,7 +488,9 @@ class Session:
             await self._limit_parked()
         elif isinstance(outcome, Exception) and not open_turn.closed:
             text = say("bug", open_turn.row.language, id=open_turn.id)
-            bury(self.context, open_turn, "error", text, f"{type(outcome).__name__}: {outcome}")
+            end_as_dead_letter(
+                self.context, open_turn, "error", text, f"{type(outcome).__name__}: {outcome}"
+            )
             self.services.count("turns_failed")
         if open_turn.closed:
             self.drop(open_turn)
@@ -546,8 +548,8 @@ class Session:
         """How the turn is run, if a due time began it."""
         return self._features.fired if row.firing is not None else None
 
-    def _bury_unread(self, row: TurnRow, why: str) -> None:
-        bury_unread(self.state, row, why)
+    def _end_unread_turn(self, row: TurnRow, why: str) -> None:
+        end_unread_turn(self.state, row, why)
         self._note_end(row)
 
     def drop(self, open_turn: OpenTurn) -> None:

@@ -18,8 +18,8 @@ from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost, Suspend
 from agent_core.guardrails.redaction import NOTHING
 from gateway.access.standing import drop_unheeded
+from gateway.conversation.lease_timer import LeaseTimer
 from gateway.conversation.services import Services
-from gateway.conversation.tenure import Tenure
 from gateway.conversation.turns import OpenTurn
 from gateway.conversation.unsaved import RefusedCommit
 from gateway.delivery.holder import Cause, Key
@@ -28,7 +28,7 @@ from gateway.delivery.retire import drop_buttons
 from gateway.errors import DeliveryError, Fenced, StoreFailed, Unstorable
 from gateway.messages import Conversation
 from gateway.ports import Changed
-from gateway.store.letters import MAX_REASON, letter_id
+from gateway.store.dead_letters import MAX_REASON, letter_id
 from gateway.store.rows import (
     AcquiredConversation,
     AuditRow,
@@ -89,7 +89,7 @@ class ConversationState:
         self.language = ""
         self.ended: Suspend | None = None
         self.woken = False
-        self.tenure = Tenure(opened.began, services.ttl, self._renew)
+        self.lease_timer = LeaseTimer(opened.began, services.ttl, self._renew)
         self.adapter = services.adapters[conversation.platform]
         gate, pace = services.gate(conversation.platform), services.pace(conversation)
         self.outbox = Outbox(conversation, self.adapter, gate, pace, self)
@@ -137,7 +137,7 @@ class ConversationState:
                 "why": why,
             },
         )
-        self.tenure.end()
+        self.lease_timer.end()
         self.outbox.stop()
         self.outbox.abort()
         if self.active is not None and self.active.turn is not None:
@@ -396,7 +396,7 @@ class ConversationState:
         return not running and not self.queue and not self.outbox.remaining
 
     def may_send(self, seconds: float) -> bool:
-        return self.ended is None and self.tenure.deadline - ambient.monotonic() > seconds
+        return self.ended is None and self.lease_timer.deadline - ambient.monotonic() > seconds
 
     def count(self, name: str) -> None:
         self.services.count(name)

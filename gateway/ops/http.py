@@ -18,7 +18,7 @@ from msgspec import Struct
 from agent_core import ambient
 from gateway.conversation.slots import Slots
 from gateway.errors import StoreFailed
-from gateway.ops.doors import Doors
+from gateway.ops.connection_limits import ConnectionLimits
 from gateway.ports import Adapter
 from gateway.settings import PORT
 from gateway.store.port import Store
@@ -126,7 +126,7 @@ async def serve(
     most_each: int = 0,
 ) -> AsyncIterator[None]:
     """Serve at `listening` while the body runs. `guard` stands before /metrics; one address may
-    hold `most_each` connections (0: as `Doors` says)."""
+    hold `most_each` connections (0: as `ConnectionLimits` says)."""
 
     async def healthz(request: web.Request) -> web.Response:
         failed = health.store.failed
@@ -138,8 +138,8 @@ async def serve(
         return web.Response(text="ready\n" if state.ready else "unready\n", status=status)
 
     logging.getLogger("aiohttp.server").addFilter(_is_ours)
-    doors = Doors(most_each=most_each)
-    app = web.Application(client_max_size=MAX_BODY, middlewares=[doors.watch, word_errors])
+    limits = ConnectionLimits(most_each=most_each)
+    app = web.Application(client_max_size=MAX_BODY, middlewares=[limits.watch, word_errors])
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz)])
     app.add_routes([web.get("/metrics", guard(Metrics(health).scrape)), *routes])
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=GRACE)
@@ -147,7 +147,7 @@ async def serve(
     loop, make = asyncio.get_running_loop(), runner.server
     if make is None:
         raise RuntimeError("the runner is set up")
-    server = await loop.create_server(lambda: doors.protocol(make()), sock=listening, backlog=256)
+    server = await loop.create_server(lambda: limits.protocol(make()), sock=listening, backlog=256)
     try:
         yield
     finally:

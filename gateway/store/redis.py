@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 from agent_core import ambient
 from gateway.errors import Fenced, StoreFailed, Unstorable
 from gateway.messages import Inbound, dedupe_keys, read_conversation
-from gateway.store.letters import due_of, revive_turn, revive_view
+from gateway.store.dead_letters import due_of, revive_turn, revive_view
 from gateway.store.opening.redis_check import check_server
 from gateway.store.opening.redis_upgrade import upgrade
 from gateway.store.redis_lease import (

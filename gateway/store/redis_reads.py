@@ -14,7 +14,7 @@ from agent_core.journal import Record
 from gateway.messages import Inbound
 from gateway.ports import ListScope, Shown, Summary
 from gateway.store import search
-from gateway.store.letters import encode_letter, read_each, read_letter
+from gateway.store.dead_letters import encode_letter, read_each, read_letter
 from gateway.store.reading import read_record, read_row, readable
 from gateway.store.redis_lease import AUDIT, DEAD, DUE, key, question_key, turn_key
 from gateway.store.redis_lists import DIRECTORY, list_key

@@ -16,7 +16,7 @@ from gateway.errors import StoreFailed, Unstorable
 from gateway.messages import Inbound
 from gateway.ports import ListScope, Shown, Summary
 from gateway.store import search, sqlite_lists, statements
-from gateway.store.letters import (
+from gateway.store.dead_letters import (
     adopt_dead_rows,
     drop_letter,
     list_letters,

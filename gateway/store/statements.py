@@ -11,7 +11,7 @@ from agent_core import ambient
 from gateway.errors import Fenced
 from gateway.messages import Inbound, dedupe_keys
 from gateway.store import sqlite_lists
-from gateway.store.letters import read_each, write_letter
+from gateway.store.dead_letters import read_each, write_letter
 from gateway.store.reading import readable
 from gateway.store.rows import (
     AcceptedRow,

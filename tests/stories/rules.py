@@ -616,11 +616,11 @@ def test_R20_a_sender_whose_lease_is_short_waits_for_its_renewal(tmp_path: Path)
         def looked(seconds: float) -> bool:
             asked.append(may_send(seconds))
             if len(asked) == 1:
-                session.state.tenure.deadline += 60.0  # it is renewed after all
+                session.state.lease_timer.deadline += 60.0  # it is renewed after all
             return asked[-1]
 
         session.state.may_send = looked  # type: ignore[method-assign]
-        session.state.tenure.deadline = ambient.monotonic() + 10.0  # less than a send may take
+        session.state.lease_timer.deadline = ambient.monotonic() + 10.0  # less than a send may take
         await ends(one, "ack hello")
         assert asked[0] is False and asked[1:] and all(asked[1:])
 

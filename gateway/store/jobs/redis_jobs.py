@@ -11,7 +11,7 @@ from typing import cast
 import msgspec
 
 from gateway.jobs_port import MAX_RUNS, Due, Job, JobRun
-from gateway.store.letters import read_each
+from gateway.store.dead_letters import read_each
 from gateway.store.reading import read_row, readable
 from gateway.store.redis import RedisStore
 from gateway.store.redis_reads import index_letter

@@ -5,7 +5,7 @@ import sqlite3
 import msgspec
 
 from gateway.jobs_port import MAX_RUNS, Due, Job, JobRun
-from gateway.store.letters import read_each, write_letters
+from gateway.store.dead_letters import read_each, write_letters
 from gateway.store.reading import read_row, readable
 from gateway.store.rows import JOBS, Letter
 from gateway.store.sqlite import SqliteStore

@@ -10,12 +10,12 @@ import aiohttp
 import pytest
 
 from gateway.errors import StoreFailed
-from gateway.ops import doors as module
+from gateway.ops import connection_limits as module
 from gateway.ops import http
 from tests.fakes.waiting import PATIENCE
-from tests.gateway.doors_rig import HALF, served
+from tests.gateway.connections_rig import HALF, served
 
-pytestmark = pytest.mark.pick("doors under load", 8)
+pytestmark = pytest.mark.pick("connections under load", 8)
 
 
 async def closed(reader: asyncio.StreamReader) -> bytes:
@@ -203,7 +203,7 @@ async def test_work_under_way_makes_no_room() -> None:
 SMALL = """
 import asyncio, resource, socket, sys, json
 resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
-from tests.gateway.doors_rig import served
+from tests.gateway.connections_rig import served
 
 async def main():
     async with served() as address:

@@ -35,54 +35,54 @@ HTTP is looked at anew with all that comes behind it, some milliseconds each tim
 MAX_CONNECTIONS = 2_000
 
 
-class Doors:
+class ConnectionLimits:
     """The connections of one server, `most` at once; `most_each` of one address. Without the
     second, an address may hold half of all, for a proxy of many people is one; this machine all."""
 
     def __init__(self, most: int = 0, most_each: int = 0) -> None:
         self._most = most or _room()
         self._most_each = most_each
-        self._open: dict[RequestHandler, _Door] = {}
+        self._open: dict[RequestHandler, _WatchedConnection] = {}
         """By when they last came to rest, the longest ago first."""
         self._counts: Counter[str] = Counter()
 
     def protocol(self, inner: RequestHandler) -> asyncio.Protocol:
         """The protocol for a new connection, around aiohttp's own."""
-        return _Door(self, inner)
+        return _WatchedConnection(self, inner)
 
-    def enter(self, door: "_Door") -> bool:
+    def enter(self, connection: "_WatchedConnection") -> bool:
         """Whether the new connection may stay."""
-        most_each = self._most_each or (self._most if door.local else self._most // 2)
+        most_each = self._most_each or (self._most if connection.local else self._most // 2)
         if len(self._open) >= self._most:
             room = self._make_room("")
-        elif self._counts[door.address] >= most_each:
-            room = self._make_room(door.address)
+        elif self._counts[connection.address] >= most_each:
+            room = self._make_room(connection.address)
         else:
             room = True
         if room:
-            self._open[door.inner] = door
-            self._counts[door.address] += 1
+            self._open[connection.inner] = connection
+            self._counts[connection.address] += 1
         return room
 
-    def leave(self, door: "_Door") -> None:
+    def leave(self, connection: "_WatchedConnection") -> None:
         """The connection is gone."""
-        if self._open.pop(door.inner, None) is None:
+        if self._open.pop(connection.inner, None) is None:
             return
-        self._counts[door.address] -= 1
-        if not self._counts[door.address]:
-            del self._counts[door.address]
+        self._counts[connection.address] -= 1
+        if not self._counts[connection.address]:
+            del self._counts[connection.address]
 
-    def touch(self, door: "_Door") -> None:
+    def touch(self, connection: "_WatchedConnection") -> None:
         """The connection came to rest now."""
-        if self._open.pop(door.inner, None) is not None:
-            self._open[door.inner] = door
+        if self._open.pop(connection.inner, None) is not None:
+            self._open[connection.inner] = connection
 
     def _make_room(self, address: str) -> bool:
         """Close the one that waits for longest, of `address` if one is given."""
         waiting = (
-            door
-            for door in self._open.values()
-            if not door.busy and (not address or door.address == address)
+            connection
+            for connection in self._open.values()
+            if not connection.busy and (not address or connection.address == address)
         )
         oldest = next(waiting, None)
         if oldest is not None:
@@ -92,36 +92,36 @@ class Doors:
     @web.middleware
     async def watch(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """The middleware: notes that the connection has a request, and limits its body's time."""
-        door = self._open.get(request.protocol)
-        if door is None:
+        connection = self._open.get(request.protocol)
+        if connection is None:
             return await handler(request)
         announced = min(request.content_length or MAX_ANNOUNCED, MAX_ANNOUNCED)
         seconds = BODY_SECONDS + announced / BODY_RATE
         body = None
         if request.can_read_body:
-            body = _BodyWatch(request, door, seconds)
-        door.begin(request.content if body is not None else None)
+            body = _BodyWatch(request, connection, seconds)
+        connection.begin(request.content if body is not None else None)
         try:
             return await handler(request)
         finally:
             if body is not None:
                 body.end()
-            door.rest()
+            connection.rest()
             if _count_unread(request) > MAX_UNREAD:
-                door.refuse_rest()
+                connection.refuse_rest()
 
 
-class _Door(asyncio.Protocol):
+class _WatchedConnection(asyncio.Protocol):
     """One connection: passes all on to aiohttp's protocol, and watches the time."""
 
-    def __init__(self, doors: Doors, inner: RequestHandler) -> None:
+    def __init__(self, limits: ConnectionLimits, inner: RequestHandler) -> None:
         self.loop = asyncio.get_running_loop()
         self.inner = inner
         self.busy = 0
         self.since = self.loop.time()
         self.address = ""
         self.local = False
-        self._doors = doors
+        self._limits = limits
         self._limit = HEAD_SECONDS
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -134,7 +134,7 @@ class _Door(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self.address = str(peer[0]) if isinstance(peer, tuple) and peer else ""
         self.local = self.address in ("", "::1") or self.address.startswith("127.")
-        if not self._doors.enter(self):
+        if not self._limits.enter(self):
             self._transport.abort()
             return
         self.inner.connection_made(transport)
@@ -146,7 +146,7 @@ class _Door(asyncio.Protocol):
             return
         if not self.busy and self._limit != HEAD_SECONDS:
             self.since, self._limit = self.loop.time(), HEAD_SECONDS
-            self._doors.touch(self)
+            self._limits.touch(self)
             self._arm(HEAD_SECONDS)
         self.inner.data_received(data)
         self._idle += len(data)
@@ -182,7 +182,7 @@ class _Door(asyncio.Protocol):
         self.inner.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._doors.leave(self)
+        self._limits.leave(self)
         if self._timer is not None:
             self._timer.cancel()
         self.inner.connection_lost(exc)
@@ -192,7 +192,7 @@ class _Door(asyncio.Protocol):
         self.busy -= 1
         self._content, self._idle = None, 0
         self.since, self._limit = self.loop.time(), IDLE_SECONDS
-        self._doors.touch(self)
+        self._limits.touch(self)
 
     def refuse_rest(self) -> None:
         """Read no more of a body that nobody wants: to take it in and throw it away costs as much
@@ -207,7 +207,7 @@ class _Door(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close it at once, and count it no longer."""
-        self._doors.leave(self)
+        self._limits.leave(self)
         if self._transport is not None:
             self._transport.abort()
 
@@ -230,9 +230,11 @@ class _Door(asyncio.Protocol):
 class _BodyWatch:
     """Closes the connection when a body takes longer than `seconds`, or stands still."""
 
-    def __init__(self, request: web.Request, door: _Door, seconds: float) -> None:
-        self._content, self._door = request.content, door
-        self._until = door.loop.time() + seconds
+    def __init__(
+        self, request: web.Request, connection: _WatchedConnection, seconds: float
+    ) -> None:
+        self._content, self._connection = request.content, connection
+        self._until = connection.loop.time() + seconds
         self._seen = -1
         self._timer = self._arm()
 
@@ -242,15 +244,15 @@ class _BodyWatch:
 
     def _arm(self) -> asyncio.TimerHandle:
         self._seen = self._content.total_bytes
-        loop = self._door.loop
+        loop = self._connection.loop
         return loop.call_at(min(self._until, loop.time() + BODY_SECONDS), self._check)
 
     def _check(self) -> None:
         if self._content.is_eof():
             return
         still = self._content.total_bytes == self._seen
-        if still or self._door.loop.time() >= self._until:
-            self._door.abort()
+        if still or self._connection.loop.time() >= self._until:
+            self._connection.abort()
         else:
             self._timer = self._arm()
 

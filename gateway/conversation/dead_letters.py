@@ -70,7 +70,7 @@ def fail_row(state: ConversationState, row: InboxRow, why: str) -> None:
     state.notice(row.seq, text, "error", state="kept", along=along)
 
 
-def bury(
+def end_as_dead_letter(
     context: Context, open_turn: OpenTurn, reason: Literal["dead", "error"], text: str, why: str
 ) -> None:
     """End a turn that cannot go on: what began it becomes dead letters; the lane moves on."""
@@ -84,7 +84,7 @@ def bury(
     context.turns.close(open_turn, Stopped(key="stopped", reason=reason, text=text))
 
 
-def bury_unread(state: ConversationState, row: TurnRow, why: str) -> None:
+def end_unread_turn(state: ConversationState, row: TurnRow, why: str) -> None:
     """A turn whose journal cannot be read ends by its row alone, and is a dead letter."""
     state.services.count("turns_dead")
     log.error("turn_dead", extra={"turn": row.id, "why": why})

@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from gateway.ops.doors import Doors
+from gateway.ops.connection_limits import ConnectionLimits
 
 HALF = b"GET / HTTP/1.1\r\nHost: a\r\nX-Ha"
 
 
 @asynccontextmanager
 async def served(most: int = 0) -> AsyncIterator[tuple[str, int]]:
-    doors = Doors(most)
+    limits = ConnectionLimits(most)
 
     async def echo(request: web.Request) -> web.Response:
         return web.Response(body=await request.read())
@@ -30,7 +30,7 @@ async def served(most: int = 0) -> AsyncIterator[tuple[str, int]]:
     async def refuse(request: web.Request) -> web.Response:
         return web.Response(status=413, text="refused")
 
-    app = web.Application(middlewares=[doors.watch])
+    app = web.Application(middlewares=[limits.watch])
     app.add_routes([web.get("/", echo), web.post("/", echo), web.get("/slow", slow)])
     app.add_routes([web.post("/refused", refuse)])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -38,7 +38,7 @@ async def served(most: int = 0) -> AsyncIterator[tuple[str, int]]:
     make = runner.server
     assert make is not None
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: doors.protocol(make()), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: limits.protocol(make()), "127.0.0.1", 0)
     try:
         yield "127.0.0.1", server.sockets[0].getsockname()[1]
     finally:

@@ -13,7 +13,7 @@ from agent_core import ambient
 from gateway.errors import StoreFailed
 
 
-class Tenure:
+class LeaseTimer:
     """One session's. `renew` asks the store for the lease again: whether it is still ours."""
 
     def __init__(self, began: float, ttl: float, renew: Callable[[], Awaitable[bool]]) -> None:
