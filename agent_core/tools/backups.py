@@ -21,6 +21,7 @@ from agent_core.errors import ToolFailed
 from agent_core.messages import ToolOutput
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.encodings import decode_text, find_encoding
 
 MAX_STEPS = 20
 """Steps that are kept of a file, and undone states."""
@@ -183,9 +184,9 @@ def store(workspace: Path, real: Path, data: bytes, mode: int) -> None:
 
 def diff(old: bytes, new: bytes, name: str) -> str:
     """The unified diff, cut at MAX_DIFF characters with a count."""
-    if b"\0" in old or len(old) + len(new) > 2_000_000:
+    if not find_encoding(old) or len(old) + len(new) > 2_000_000:
         return f"[{len(old):,} bytes before, {len(new):,} after; no diff]"
-    before, after = (data.decode("utf-8", "replace").splitlines() for data in (old, new))
+    before, after = (decode_text(data).splitlines() for data in (old, new))
     if len(before) + len(after) > 20_000:
         return f"[{len(before):,} lines before, {len(after):,} after; no diff]"
     text = "\n".join(difflib.unified_diff(before, after, name, name, lineterm=""))

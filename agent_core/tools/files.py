@@ -3,7 +3,6 @@
 import asyncio
 import os
 import stat
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -16,6 +15,7 @@ from agent_core.errors import ToolFailed
 from agent_core.messages import ToolOutput
 from agent_core.tools import backups, paths
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.encodings import SAMPLE, UTF8, decode_text, find_encoding
 from agent_core.tools.globs import Glob
 
 PAGE = 9_000
@@ -106,12 +106,13 @@ def read(wanted: ReadFileArguments, workspace: Path) -> str:
         if (kind := find_kind(wanted.path, head)) is not None:
             text = read_document(wanted.path, kind, file).encode() or NO_TEXT
             return _page(BytesIO(text), wanted, len(text))
-        if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) and info.st_size <= SCAN:
-            text = (head + file.read()).decode("utf-16", "replace").encode()
-            return _page(BytesIO(text), wanted, len(text))
-        if b"\0" in head or head.decode("utf-8", "replace").count("\ufffd") > len(head) // 10:
+        head += file.read(SAMPLE - len(head)) if head.isascii() else b""
+        if not (encoding := find_encoding(head)):
             what = next((what for magic, what in _MAGIC.items() if head.startswith(magic)), "data")
             return f"{wanted.path} is binary ({what}, {info.st_size:,} bytes) and not shown."
+        if encoding != UTF8 and info.st_size <= SCAN:
+            text = decode_text(head + file.read()).encode()
+            return f"{_page(BytesIO(text), wanted, len(text))}\n[It is written in {encoding}.]"
         file.seek(0)
         return _page(file, wanted, info.st_size)
 
@@ -147,15 +148,12 @@ def _page(file: BinaryIO, wanted: ReadFileArguments, size: int) -> str:
     )
 
 
-def write(wanted: Write, workspace: Path) -> str:
+def write(wanted: Write, workspace: Path, encoding: str = UTF8) -> str:
     """Write the file as a whole or not at all; keeps the old one. What was done, with the diff."""
     real = paths.resolve(workspace, wanted.path, write=True)
     relative = real.relative_to(os.path.realpath(workspace))
     named = paths.display_path(relative)
-    try:
-        new = wanted.content.encode()
-    except UnicodeEncodeError:
-        raise ToolFailed("The content has half of a character pair; write it again.") from None
+    new = _encode(wanted, encoding)
     there = paths.status(workspace, real) is not None
     old, mode = backups.content(workspace, wanted.path) if there else (None, 0o644)
     if old == new:
@@ -170,7 +168,20 @@ def write(wanted: Write, workspace: Path) -> str:
     return f"{verb} {named} ({len(new):,} bytes).\n{shown}"
 
 
-def preview(wanted: Write, workspace: Path) -> str:
+def _encode(wanted: Write, encoding: str) -> bytes:
+    try:
+        return wanted.content.encode(encoding)
+    except UnicodeEncodeError as error:
+        odd = wanted.content[error.start]
+        if "\ud800" <= odd <= "\udfff":
+            why = "The content has half of a character pair; write it again."
+        else:
+            why = f"{wanted.path} is written in {encoding}, which has no {odd}. "
+            why += "Leave it out, or write the whole file with write_file, in UTF-8."
+        raise ToolFailed(why) from None
+
+
+def preview(wanted: Write, workspace: Path, encoding: str = UTF8) -> str:
     """The diff that `write` would make, for the approval card; "" where it would be refused."""
     try:
         real = paths.resolve(workspace, wanted.path, write=True)
@@ -179,7 +190,8 @@ def preview(wanted: Write, workspace: Path) -> str:
         relative = real.relative_to(os.path.realpath(workspace))
     except ToolFailed:
         return ""
-    return backups.diff(old, wanted.content.encode(errors="replace"), paths.display_path(relative))
+    new = wanted.content.encode(encoding, "replace")
+    return backups.diff(old, new, paths.display_path(relative))
 
 
 def entries(wanted: List, workspace: Path) -> str:

@@ -78,7 +78,9 @@ async def test_only_an_exact_and_single_match_is_replaced(tmp_path: Path) -> Non
     (tmp_path / "o.txt").write_text("aaa")
     assert "stands at" in await fails(tmp_path, "str_replace", path="o.txt", old_str="aa")
     (tmp_path / "b.bin").write_bytes(b"\xff\xfe\x00")
-    assert "UTF-8" in await fails(tmp_path, "insert", path="b.bin", insert_line=0, new_str="n")
+    assert "not text throughout" in await fails(
+        tmp_path, "insert", path="b.bin", insert_line=0, new_str="n"
+    )
 
 
 async def test_line_ends_and_a_missing_last_one_are_kept(tmp_path: Path) -> None:

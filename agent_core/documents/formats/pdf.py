@@ -1,9 +1,21 @@
 """PDF."""
 
+import re
+import unicodedata
 from collections.abc import Iterator
 from typing import BinaryIO
 
 from agent_core.documents.refusal import Refused
+
+COMBINING = dict(
+    zip(
+        "\u00a8\u00b4\u02c6\u02dc\u02da\u02c7\u02d8\u00af\u02d9\u02dd\u00b8",
+        "\u0308\u0301\u0302\u0303\u030a\u030c\u0306\u0304\u0307\u030b\u0327",
+        strict=True,
+    )
+)
+"""Accents that stand for themselves, and as a part of the letter before them."""
+_ACCENTED = re.compile(f"([{''.join(COMBINING)}])([^\\W\\d_])")
 
 
 def read(file: BinaryIO) -> Iterator[str]:
@@ -18,5 +30,13 @@ def read(file: BinaryIO) -> Iterator[str]:
     for number, page in enumerate(document, 1):
         text = page.get_textpage().get_text_bounded().replace("\r\n", "\n").strip()
         yield f"[Page {number} of {len(document)}]"
+        text = _ACCENTED.sub(_compose, text)
         yield text or "(no text on this page: a picture or a scan)"
         page.close()
+
+
+def _compose(found: re.Match[str]) -> str:
+    """The letter with its accent: TeX's oldest fonts draw the two one over the other."""
+    accent, letter = found.groups()
+    whole = unicodedata.normalize("NFC", letter.replace("ı", "i") + COMBINING[accent])
+    return whole if len(whole) == 1 else found[0]

@@ -5,7 +5,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
@@ -13,8 +13,11 @@ from agent_core.errors import ToolFailed
 from agent_core.messages import ToolOutput
 from agent_core.tools import backups, files, paths
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.encodings import UTF8, find_encoding
 
 Command = Literal["view", "create", "str_replace", "insert", "undo_edit"]
+_Changed: TypeAlias = tuple[str, int, str]
+"""The file's new content, the first line that is new, and the encoding to write it in."""
 AROUND = 4
 """Lines shown before and after a change."""
 WHOLE = 1_000_000
@@ -64,8 +67,9 @@ def edit(wanted: EditorArguments, workspace: Path) -> str:
         case "undo_edit":
             return backups.roll_back(backups.Back(path=wanted.path), workspace)
         case _:
-            content, line = _apply_change(wanted, workspace)
-            said = files.write(files.Write(path=wanted.path, content=content), workspace)
+            content, line, encoding = _apply_change(wanted, workspace)
+            change = files.Write(path=wanted.path, content=content)
+            said = files.write(change, workspace, encoding)
             return said if wanted.command == "create" else f"{said}\n{_around(content, line)}"
 
 
@@ -83,10 +87,10 @@ def preview(wanted: EditorArguments, workspace: Path) -> str:
             case "undo_edit":
                 return backups.preview(backups.Back(path=wanted.path), workspace)
             case _:
-                content, _ = _apply_change(wanted, workspace)
+                content, _, encoding = _apply_change(wanted, workspace)
     except ToolFailed:
         return ""
-    return files.preview(files.Write(path=wanted.path, content=content), workspace)
+    return files.preview(files.Write(path=wanted.path, content=content), workspace, encoding)
 
 
 def bind(wanted: EditorArguments, workspace: Path) -> str:
@@ -118,28 +122,27 @@ def _view(wanted: EditorArguments, workspace: Path) -> str:
     )
 
 
-def _apply_change(wanted: EditorArguments, workspace: Path) -> tuple[str, int]:
-    """The file's new content, and the first line that is new."""
-    how: dict[str, Callable[[EditorArguments, Path], tuple[str, int]]]
+def _apply_change(wanted: EditorArguments, workspace: Path) -> _Changed:
+    how: dict[str, Callable[[EditorArguments, Path], _Changed]]
     how = {"create": _create_file, "str_replace": _replace_text, "insert": _insert_lines}
     return how[wanted.command](wanted, workspace)
 
 
-def _create_file(wanted: EditorArguments, workspace: Path) -> tuple[str, int]:
+def _create_file(wanted: EditorArguments, workspace: Path) -> _Changed:
     if wanted.file_text is None:
         raise ToolFailed("create needs file_text.")
     if paths.status(workspace, paths.resolve(workspace, wanted.path, write=True)) is not None:
         raise ToolFailed(f"{wanted.path} is there already. Use str_replace, or write_file.")
-    return wanted.file_text, 1
+    return wanted.file_text, 1, UTF8
 
 
-def _replace_text(wanted: EditorArguments, workspace: Path) -> tuple[str, int]:
+def _replace_text(wanted: EditorArguments, workspace: Path) -> _Changed:
     old, new = wanted.old_str, wanted.new_str or ""
     if not old:
         raise ToolFailed("str_replace needs old_str: the text that is to be replaced.")
     if old == new:
         raise ToolFailed("old_str and new_str are the same: nothing would change.")
-    content = _text(wanted.path, workspace)
+    content, encoding = _read_text(wanted.path, workspace)
     at = content.find(old)
     if at < 0:
         hint = " It is there with other spaces or line ends." if _loosely(old, content) else ""
@@ -147,27 +150,32 @@ def _replace_text(wanted: EditorArguments, workspace: Path) -> tuple[str, int]:
     if content.find(old, at + 1) >= 0:
         lines = ", ".join(str(n) for n in _places(content, old))
         raise ToolFailed(f"old_str stands at lines {lines}. Take more of the text around it.")
-    return content[:at] + new + content[at + len(old) :], content.count("\n", 0, at) + 1
+    changed = content[:at] + new + content[at + len(old) :]
+    return changed, content.count("\n", 0, at) + 1, encoding
 
 
-def _insert_lines(wanted: EditorArguments, workspace: Path) -> tuple[str, int]:
+def _insert_lines(wanted: EditorArguments, workspace: Path) -> _Changed:
     if wanted.insert_line is None or wanted.new_str is None:
         raise ToolFailed("insert needs insert_line (0: at the beginning) and new_str.")
-    lines = _text(wanted.path, workspace).splitlines(keepends=True)
+    content, encoding = _read_text(wanted.path, workspace)
+    lines = content.splitlines(keepends=True)
     if wanted.insert_line > len(lines):
         raise ToolFailed(f"{wanted.path} has {len(lines)} lines: no line {wanted.insert_line}.")
     before, after = lines[: wanted.insert_line], lines[wanted.insert_line :]
     if before and not before[-1].endswith("\n"):
         before[-1] += "\n"
     new = wanted.new_str if not after or wanted.new_str.endswith("\n") else f"{wanted.new_str}\n"
-    return "".join((*before, new, *after)), wanted.insert_line + 1
+    return "".join((*before, new, *after)), wanted.insert_line + 1, encoding
 
 
-def _text(path: str, workspace: Path) -> str:
+def _read_text(path: str, workspace: Path) -> tuple[str, str]:
+    """The whole file, and its encoding."""
+    data = backups.content(workspace, path)[0]
+    encoding = find_encoding(data)
     try:
-        return backups.content(workspace, path)[0].decode()
+        return data.decode(encoding or UTF8), encoding
     except UnicodeDecodeError:
-        raise ToolFailed(f"{path} is not UTF-8 text and cannot be edited here.") from None
+        raise ToolFailed(f"{path} is not text throughout and cannot be edited here.") from None
 
 
 def _loosely(old: str, content: str) -> bool:

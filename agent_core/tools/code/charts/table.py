@@ -1,6 +1,5 @@
 """A table from a CSV file: its columns, what they hold, and what a chart may show of them."""
 
-import codecs
 import csv
 import io
 import re
@@ -10,6 +9,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from agent_core.errors import ToolFailed
+from agent_core.tools.encodings import decode_text
 
 MAX_ROWS = 200_000
 MAX_COLUMNS = 200
@@ -55,7 +55,7 @@ class Table(Struct, frozen=True, kw_only=True):
 
 def parse(data: bytes) -> Table:
     """The table in a CSV file whose first row names the columns."""
-    text = _text(data)
+    text = decode_text(data)
     head = text[:20_000].partition("\n")[0]
     delimiter = max(",;\t|", key=head.count)
     rows: list[list[str]] = []
@@ -110,17 +110,6 @@ def date(cell: str) -> datetime | None:
         return datetime.fromisoformat(f"{cell}-01" if len(cell) == 7 else cell)
     except ValueError:
         return None
-
-
-def _text(data: bytes) -> str:
-    """What is written there: UTF-8, UTF-16 where the file says so, else as Western Europe has
-    it."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", "replace")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
 
 
 def _names(cells: list[str]) -> list[str]:
