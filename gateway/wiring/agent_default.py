@@ -26,7 +26,7 @@ from agent_core.memory.flush import flusher
 from agent_core.memory.past import PastTalk
 from agent_core.memory.port import Memory
 from agent_core.memory.provider import ProvidedMemory, add_recalled
-from agent_core.messages import Mention, Message, Picture, ToolCall
+from agent_core.messages import Mention, Message, Picture
 from agent_core.models.catalog import WINDOW, Price
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
 from agent_core.models.provider_settings import PRICES
@@ -67,17 +67,15 @@ from gateway.declaration import SettingsError
 from gateway.features.history.past import search_past
 from gateway.features.history.resume import PastDeps
 from gateway.messages import Conversation, digest
-from gateway.model_settings import read_models
 from gateway.services.ledger import Ledger, Payer, price_reply
 from gateway.services.memory import Memories
 from gateway.services.operator_rules import OperatorRules
 from gateway.services.sign_ins import SignIns
 from gateway.services.vault import Vault
-from gateway.settings import Settings
 from gateway.store.rows import ConversationSettings
 from gateway.texts import say
 from gateway.wiring.jobs import JobWork
-from gateway.wiring.plugin_settings import find_declared
+from gateway.wiring.models_now import read_models_now
 from gateway.wiring.server_desk import GatewayServers
 from gateway.wiring.toolkit import ToolDeps, toolkit
 
@@ -121,7 +119,7 @@ class TurnkeeperAgent:
         kept: FileStore,
         equipment: Equipment,
     ) -> None:
-        self.models = Models(models, _set_now)
+        self.models = Models(models, read_models_now)
         self._settings = models
         self._folder = folder
         self._ask_all = equipment.ask_all
@@ -182,7 +180,7 @@ class TurnkeeperAgent:
 
     async def warm(self) -> None:
         """Import the models' SDKs beside the loop, then let the waiting calls go; try the sandbox
-        out, for which answers that call tools wait."""
+        out, for which calls of tools wait."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._sandbox.check())
             await self._import_models()
@@ -401,11 +399,17 @@ class TurnkeeperAgent:
             hides=self.vault.words,
             research=self._means,
             bond=bond,
-            refresh=circumstances.refresh,
+            refresh=partial(self._refresh, circumstances),
             snapshot=snapshot,
             hosts=lambda: look_around().open_hosts,
         )
         return self._add_memory(hands, circumstances)
+
+    async def _refresh(self, circumstances: PolicyContext) -> None:
+        """What calls are judged by; the sandbox is tried out, also where a turn goes on whose
+        model was asked by an earlier process."""
+        await self._tried.wait()
+        await circumstances.refresh()
 
     def _find_shelf(self, circumstances: PolicyContext) -> ToolRegistry | None:
         """The servers as the turn's person reaches them, where that makes a difference."""
@@ -496,6 +500,7 @@ class TurnkeeperAgent:
 
     async def _tell_changed(self, scope: Scope, workspace: Path) -> None:
         """Where calls change files unasked, people are told which, and can have them back."""
+        await self._tried.wait()
         if not self._sandbox.contains or not self._sandbox.isolated:
             return
         turn = scope.turn_id
@@ -537,8 +542,6 @@ class TurnkeeperAgent:
         request = await pictures.attach_pictures(replace(request, model=known_as), self._kept.read)
         reply = await model.complete(request, on_delta)
         self._answered.set()
-        if any(isinstance(part, ToolCall) for part in reply.parts):
-            await self._tried.wait()
         price = self._price(reply.provider, reply.model, known_as)
         return replace(reply, usage=replace(reply.usage, cost=price_reply(reply, price)))
 
@@ -589,11 +592,6 @@ def _make_preview(
     tools = models.tools
     place = tools.preview_port, tools.preview_url, tools.preview_host
     return PreviewServer(sandbox.connect, *place, home, again)
-
-
-def _set_now() -> ModelSettings:
-    """The models' settings as they are set now; raises SettingsError."""
-    return read_models(Settings.read(declared=find_declared))
 
 
 def _name(conversation: Conversation) -> str:
