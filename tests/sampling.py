@@ -95,7 +95,7 @@ PARTS = {
         *("*/test_fault*.py", "*/test_set_aside.py", "*/test_damaged_rows.py", "tests/replicas/*"),
         "*/test_redis_network.py",
     ),
-    "stories": ("*_surfaces.py", "*_story.py", "*/test_drawing.py"),
+    "stories": ("*_surfaces.py", "*_story.py", "*/test_drawing.py", "*/test_looks.py"),
     "models": ("*/test_state_machine.py", "*/test_mutants.py", "*/test_rules.py", "*_proof.py"),
 }
 """Parts of `make prove`: each test has the mark of the first one that fits, or `rest`. Tests that

@@ -1,5 +1,5 @@
-"""`python -m tests.stories.drawing FOLDER [STORY or PLATFORM ...]`: a picture of each story on each
-platform, for people to look at."""
+"""`python -m tests.stories.drawing FOLDER [STORY or PLATFORM ...]`: pictures of each story on each
+platform, on a desktop and on a phone, light and dark, and a contact sheet of each platform."""
 
 import asyncio
 import sys
@@ -10,6 +10,8 @@ from tests.stories.surfaces.chat_stories import SURFACES
 
 
 def main(arguments: list[str]) -> None:
+    if arguments[0].startswith("-"):
+        raise SystemExit(__doc__)
     folder = Path(arguments[0]).resolve()
     if folder.is_relative_to(Path(__file__).resolve().parents[3]):
         raise SystemExit(f"{folder} is in the repository: name a folder outside of it")

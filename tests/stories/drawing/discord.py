@@ -1,33 +1,43 @@
-"""Discord's messages as its client draws them: dark, containers with a coloured edge. Pure."""
+"""Discord's messages as its client draws them: containers with a coloured edge. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from tests.stories.drawing.markup import Json, box, marked, words
 
-WIDTH = 560
+WIDTH = 600
 CSS = """
-.screen { background: #313338; color: #dbdee1; font-size: 14.5px; }
+body { --chat: #fff; --ink: #2e3338; --name: #060607; --box: #f2f3f5; --edge: #d4d7dc; --code: #e8eaed; --faint: #5c5e66;
+  --grey: #e3e5e8; --label: #2e3338; --link: #006ce7; --seen: #e7e9fd; --pill: #5865f226; }
+body.dark { --chat: #313338; --ink: #dbdee1; --name: #f2f3f5; --box: #2b2d31; --edge: #3f4147; --code: #1e1f22; --faint: #949ba4;
+  --grey: #4e5058; --label: #fff; --link: #00a8fc; --seen: #3b405a; --pill: #ffffff14; }
+.screen { background: var(--chat); color: var(--ink); font-size: 14.5px; }
 .said { padding: 6px 0 2px; }
-.name { font-weight: 600; color: #f2f3f5; } .name b { background: #5865f2; border-radius: 3px; font-size: 10px; padding: 1px 4px; margin-left: 5px; }
-.container { background: #2b2d31; border: 1px solid #3f4147; border-left: 4px solid #888; border-radius: 8px; padding: 12px; margin-top: 4px;
-  display: grid; gap: 8px; max-width: 520px; }
+.name { font-weight: 600; color: var(--name); } .name b { background: #5865f2; color: #fff; border-radius: 3px; font-size: 10px; padding: 1px 4px; margin-left: 5px; }
+.container { background: var(--box); border: 1px solid var(--edge); border-left: 4px solid #888; border-radius: 8px; padding: 12px; margin-top: 4px;
+  display: grid; gap: 8px; max-width: 520px; grid-template-columns: minmax(0, 1fr); }
 .screen h1 { font-size: 1.5em; } .screen h2 { font-size: 1.25em; padding: 0; color: inherit; } .screen h3 { font-size: 1.05em; }
-.screen code { background: #1e1f22; border-radius: 3px; padding: 0 3px; }
-.screen pre { background: #1e1f22; border: 1px solid #3f4147; border-radius: 4px; padding: 7px; } .screen pre code { padding: 0; }
-.screen blockquote { border-left: 4px solid #4e5058; padding-left: 10px; }
-.screen a { color: #00a8fc; }
-.small { font-size: 12px; color: #949ba4; }
+.screen code { background: var(--code); border-radius: 3px; padding: 0 3px; }
+.screen pre { background: var(--code); border: 1px solid var(--edge); border-radius: 4px; padding: 7px; } .screen pre code { padding: 0; }
+.screen blockquote { border-left: 4px solid var(--edge); padding-left: 10px; }
+.screen a { color: var(--link); }
+.moment { background: var(--pill); border-radius: 3px; padding: 0 2px; }
+.small { font-size: 12px; color: var(--faint); }
 .row { display: flex; flex-wrap: wrap; gap: 8px; margin-top: 4px; }
-.button { background: #4e5058; color: #fff; border-radius: 8px; padding: 6px 14px; font-size: 13.5px; }
-.s1 { background: #5865f2; } .s3 { background: #248046; } .s4 { background: #da373c; }
-.select { background: #1e1f22; border-radius: 6px; padding: 8px 12px; width: 380px; color: #949ba4; }
-.option { padding: 6px 4px; color: #dbdee1; border-top: 1px solid #3f4147; }
-.file { background: #2b2d31; border: 1px solid #3f4147; border-radius: 6px; padding: 10px; width: 320px; margin-top: 4px; color: #00a8fc; }
-.alone { color: #949ba4; font-size: 12px; } .seen { background: #3b405a; border: 1px solid #5865f2; border-radius: 8px; padding: 1px 7px; width: fit-content; font-size: 12px; }
-.thread { border-left: 2px solid #4e5058; margin: 8px 0 0 10px; padding-left: 12px; font-weight: 600; }
+.button { background: var(--grey); color: var(--label); border-radius: 8px; padding: 6px 14px; font-size: 13.5px; }
+.s1 { background: #5865f2; color: #fff; } .s3 { background: #248046; color: #fff; } .s4 { background: #da373c; color: #fff; }
+.select { background: var(--code); border-radius: 6px; padding: 8px 12px; width: 380px; max-width: 100%; color: var(--faint); }
+.option { padding: 6px 4px; color: var(--ink); border-top: 1px solid var(--edge); }
+.file { background: var(--box); border: 1px solid var(--edge); border-radius: 6px; padding: 10px; width: 320px; max-width: 100%; margin-top: 4px; color: var(--link); }
+.to { color: var(--faint); font-size: 12.5px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.alone { color: var(--faint); font-size: 12px; } .seen { background: var(--seen); border: 1px solid #5865f2; border-radius: 8px; padding: 1px 7px; width: fit-content; font-size: 12px; }
+.thread { border-left: 2px solid var(--grey); margin: 8px 0 0 10px; padding-left: 12px; font-weight: 600; }
 """
 COMMAND = re.compile(r"</(\w+):\d+>")
+MOMENT = re.compile(r"&lt;t:(\d+):f&gt;")
+MENTION = re.compile(r"&lt;@(\d+)&gt;")
 SMALL = re.compile(r"^-# (.*)$")
 BADGE = "<b>APP</b>"
 
@@ -44,7 +54,9 @@ def said(name: str, text: str, more: str = "") -> str:
 
 
 def whisper(texts: Sequence[str], note: str = "Only you can see this") -> str:
-    """What the bot told one person alone."""
+    """What the bot told one person alone; nothing once that was taken back."""
+    if not texts:
+        return ""
     shown = "".join(map(_text, texts))
     return box("said", box("name", f"test_bot{BADGE}") + shown + box("alone", words(note)))
 
@@ -90,4 +102,11 @@ def _text(content: str) -> str:
         shown += marked("\n".join(gathered))
         gathered = []
         shown += box("small", marked(found[1])) if found else ""
-    return f"<div>{shown}</div>"
+    shown = MENTION.sub(r'<span class="moment">@\1</span>', shown)
+    return f"<div>{MOMENT.sub(_when, shown)}</div>"
+
+
+def _when(found: re.Match[str]) -> str:
+    """As it is shown to people in Berlin."""
+    at = datetime.fromtimestamp(int(found[1]), ZoneInfo("Europe/Berlin"))
+    return f'<span class="moment">{at:%-d %B %Y at %H:%M}</span>'

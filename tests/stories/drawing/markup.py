@@ -6,9 +6,30 @@ from html import escape
 from typing import Any
 
 from markdown_it import MarkdownIt
+from msgspec import Struct
 
 Json = dict[str, Any]
+PHONE = 360
 
+
+class Look(Struct, frozen=True):
+    """In front of which screen a person sits."""
+
+    device: str
+    scheme: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.device}-{self.scheme}"
+
+    def width(self, desktop: int) -> int:
+        """Of a screen that is `desktop` pixels wide where there is room."""
+        return PHONE if self.device == "phone" else desktop
+
+
+LOOKS = tuple(
+    Look(device, scheme) for device in ("desktop", "phone") for scheme in ("light", "dark")
+)
 PAGE = """
 * { box-sizing: border-box; margin: 0; }
 html { overflow: hidden; }
@@ -48,11 +69,12 @@ def _reader() -> MarkdownIt:
     return reader.enable(["table", "strikethrough"]).disable("image")
 
 
-def page(css: str, frames: Iterable[tuple[str, str]], *, width: int) -> str:
+def page(css: str, frames: Iterable[tuple[str, str]], *, width: int, scheme: str) -> str:
     """One document: each frame's screen (HTML) below its title, side by side."""
     shown = "".join(
         f'<section class="frame"><h2>{words(title)}</h2>{box("screen", screen)}</section>'
         for title, screen in frames
     )
     look = f"{PAGE}.screen {{ width: {width}px; min-height: 120px; }}{css}"
-    return f'<!doctype html><meta charset="utf-8"><style>{look}</style><body>{shown}'
+    head = f'<!doctype html><meta charset="utf-8"><style>{look}</style>'
+    return f'{head}<body class="{words(scheme)}">{shown}'

@@ -79,6 +79,8 @@ async def _german(s: Surface) -> None:
     await s.card("effects.txt")
     await s.rest("zwei gefragt")
     await s.press("Einmal erlauben")
+    await s.card("Was dabei laufen kann")
+    await s.press("Einmal erlauben")
     await s.shows("Beide liefen.")
     await s.say("Buche etwas")
     await s.card("Wohin?")

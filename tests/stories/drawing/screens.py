@@ -2,24 +2,24 @@
 is seen (receipts, private words, what grows)."""
 
 from tests.stories.drawing import discord, slack, telegram
-from tests.stories.drawing.markup import box, page, words
+from tests.stories.drawing.markup import LOOKS, Look, box, page, words
 from tests.stories.surfaces import Discord, Slack, Surface, Telegram
 from tests.stories.surfaces.discord import NAMES as DISCORD_NAMES
 from tests.stories.surfaces.slack import NAMES as SLACK_NAMES
 
 Frame = tuple[str, str]
 """A title, and a screen as HTML."""
-LOOKS = {
+DRAWN = {
     "telegram": (telegram.CSS, telegram.WIDTH),
     "discord": (discord.CSS, discord.WIDTH),
     "slack": (slack.CSS, slack.WIDTH),
 }
 
 
-def sheet(on: str, frames: list[Frame]) -> str:
+def sheet(on: str, frames: list[Frame], look: Look = LOOKS[0]) -> str:
     """All frames of a story on one platform as one document."""
-    css, width = LOOKS[on]
-    return page(css, frames, width=width)
+    css, width = DRAWN[on]
+    return page(css, frames, width=look.width(width), scheme=look.scheme)
 
 
 def screen(surface: Surface) -> str:

@@ -2,38 +2,43 @@
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from tests.stories.drawing.markup import Json, box, marked, words
 
-WIDTH = 560
+WIDTH = 600
 CSS = """
-.screen { background: #fff; color: #1d1c1d; font-size: 14.5px; }
+body { --chat: #fff; --ink: #1d1c1d; --badge: #e8e8e8; --faint: #616061; --code: #f6f6f6; --edge: #ddd; --red: #c01343; --seen: #e8f5fa; }
+body.dark { --chat: #1a1d21; --ink: #d1d2d3; --badge: #3a3d41; --faint: #ababad; --code: #222529; --edge: #444; --red: #e8912d; --seen: #123a4a; }
+.screen { background: var(--chat); color: var(--ink); font-size: 14.5px; }
 .said { padding: 6px 0 4px; }
-.name { font-weight: 700; } .name b { background: #e8e8e8; border-radius: 2px; font-size: 10px; padding: 1px 4px; margin-left: 5px; color: #616061; }
-.block { margin-top: 6px; }
+.name { font-weight: 700; } .name b { background: var(--badge); border-radius: 2px; font-size: 10px; padding: 1px 4px; margin-left: 5px; color: var(--faint); }
+.block { margin-top: 6px; overflow-x: auto; }
 .screen h1, .screen h2, .screen h3 { font-size: 1.15em; padding: 0; }
 .header { font-size: 18px; font-weight: 800; }
-.context { color: #616061; font-size: 12.5px; }
-.screen code { background: #f6f6f6; border: 1px solid #ddd; border-radius: 3px; color: #c01343; padding: 0 3px; }
-.screen pre { background: #f6f6f6; border: 1px solid #ddd; border-radius: 4px; padding: 8px; } .screen pre code { border: 0; padding: 0; color: inherit; }
-.screen blockquote { border-left: 4px solid #ddd; padding-left: 12px; }
+.context { color: var(--faint); font-size: 12.5px; }
+a { color: #1264a3; } .dark a { color: #1d9bd1; }
+.screen code { background: var(--code); border: 1px solid var(--edge); border-radius: 3px; color: var(--red); padding: 0 3px; }
+.screen pre { background: var(--code); border: 1px solid var(--edge); border-radius: 4px; padding: 8px; } .screen pre code { border: 0; padding: 0; color: inherit; }
+.screen blockquote { border-left: 4px solid var(--edge); padding-left: 12px; }
 .run { white-space: pre-wrap; }
-.plan { border: 1px solid #d5d5d5; border-radius: 10px; padding: 10px 12px; max-width: 520px; }
+.plan { border: 1px solid var(--edge); border-radius: 10px; padding: 10px 12px; max-width: 520px; }
 .plan > .title { font-weight: 700; margin-bottom: 6px; }
-.task { display: grid; grid-template-columns: 22px 1fr; padding: 3px 0; }
+.task { display: grid; grid-template-columns: 22px minmax(0, 1fr); padding: 3px 0; }
 .state { width: 15px; height: 15px; border: 1.5px solid #999; border-radius: 50%; margin-top: 3px; font: 11px/13px "DejaVu Sans"; text-align: center; color: #fff; }
 .state.complete { background: #007a5a; border-color: #007a5a; } .state.error { background: #e01e5a; border-color: #e01e5a; }
-.state.in_progress { border-color: #1264a3 #1264a3 #ddd #ddd; border-width: 2.5px; }
-.details { color: #616061; font-size: 13px; }
+.state.in_progress { border-color: #1264a3 #1264a3 var(--edge) var(--edge); border-width: 2.5px; }
+.details { color: var(--faint); font-size: 13px; }
 .output { font-size: 12.5px; }
 .row { display: flex; flex-wrap: wrap; gap: 8px; }
-.button { border: 1px solid #bbb; border-radius: 6px; padding: 5px 12px; font-weight: 700; font-size: 13.5px; }
+.button { border: 1px solid #8888; border-radius: 6px; padding: 5px 12px; font-weight: 700; font-size: 13.5px; }
 .primary { background: #007a5a; color: #fff; border-color: #007a5a; } .danger { background: #e01e5a; color: #fff; border-color: #e01e5a; }
-.select { border: 1px solid #bbb; border-radius: 6px; padding: 5px 12px; width: 280px; } .option { border-top: 1px solid #eee; padding: 3px 0; }
-.confirm { border: 1px dashed #aaa; border-radius: 6px; padding: 5px 9px; font-size: 12px; color: #555; width: 100%; }
-.file { border: 1px solid #ddd; border-radius: 8px; padding: 9px; width: 320px; margin-top: 4px; font-weight: 700; }
-.alone { color: #616061; font-size: 12px; } .seen { background: #e8f5fa; border: 1px solid #1264a3; border-radius: 10px; padding: 0 7px; width: fit-content; font-size: 12px; }
-.session { color: #616061; font-size: 12.5px; border-top: 1px solid #ddd; margin-top: 10px; padding-top: 6px; }
+.select { border: 1px solid #8888; border-radius: 6px; padding: 5px 12px; width: 280px; max-width: 100%; } .option { border-top: 1px solid var(--edge); padding: 3px 0; }
+.confirm { border: 1px dashed #aaa; border-radius: 6px; padding: 5px 9px; font-size: 12px; color: var(--faint); width: 100%; }
+.file { border: 1px solid var(--edge); border-radius: 8px; padding: 9px; width: 320px; max-width: 100%; margin-top: 4px; font-weight: 700; }
+.alone { color: var(--faint); font-size: 12px; } .seen { background: var(--seen); border: 1px solid #1264a3; border-radius: 10px; padding: 0 7px; width: fit-content; font-size: 12px; }
+.session { color: var(--faint); font-size: 12.5px; border-top: 1px solid var(--edge); margin-top: 10px; padding-top: 6px; }
 """
 INNER = {
     "rich_text_section": "p",
@@ -49,6 +54,19 @@ TASK = re.compile(r"^(\s*[-*+] )\[([ xX])\] ", re.MULTILINE)
 """Its markdown knows lists of tasks."""
 
 
+MRKDWN = re.compile(r"<!date\^(\d+)\^[^|>]*\|[^>]*>")
+
+
+def _when(at: int) -> str:
+    """As `{date_short_pretty} {time}` is shown to people in Berlin."""
+    return f"{datetime.fromtimestamp(at, ZoneInfo('Europe/Berlin')):%b %-d, %Y %-I:%M %p}"
+
+
+def _plain(text: str) -> str:
+    """Slack's own markup of a moment, as it is shown; all else as itself."""
+    return words(MRKDWN.sub(lambda found: _when(int(found[1])), text))
+
+
 def _ticked(found: re.Match[str]) -> str:
     return f"{found[1]}{'☐' if found[2] == ' ' else '☑'} "
 
@@ -57,10 +75,8 @@ def message(one: Json, names: Sequence[str] = ()) -> str:
     """A message of the app; `names` are its files'."""
     files = "".join(box("file", f"▤ {words(name)}") for name in names)
     shown = "".join(map(_block, one.get("blocks", ())))
-    shown = shown or box("block", words(one.get("text", "")))
-    growing = one.get("streaming_state") == "in_progress"
-    stream = box("alone", "(a stream that is open)") if growing else ""
-    return box("said", box("name", f"turnkeeper{BADGE}") + shown + files + stream)
+    shown = shown or box("block", _plain(one.get("text", "")))
+    return box("said", box("name", f"turnkeeper{BADGE}") + shown + files)
 
 
 def said(name: str, text: str, more: str = "") -> str:
@@ -71,7 +87,7 @@ def said(name: str, text: str, more: str = "") -> str:
 def whisper(text: str) -> str:
     """What the app told one person alone."""
     alone = box("alone", "Only visible to you")
-    return box("said", alone + box("name", f"turnkeeper{BADGE}") + box("run", words(text)))
+    return box("said", alone + box("name", f"turnkeeper{BADGE}") + box("run", _plain(text)))
 
 
 def session(status: str) -> str:
@@ -111,6 +127,10 @@ def _rich(one: Json) -> str:
 
 
 def _run(one: Json) -> str:
+    if one["type"] == "date":
+        return box("moment", words(_when(int(one["timestamp"]))), tag="span")
+    if one["type"] == "user":
+        return box("moment", words(f"@{one['user_id']}"), tag="span")
     shown = words(one["text"])
     for style in one.get("style", ()):
         shown = f"<{STYLES[style]}>{shown}</{STYLES[style]}>"

@@ -4,30 +4,38 @@ from collections.abc import Sequence
 
 from tests.stories.drawing.markup import Json, box, words
 
-WIDTH = 400
+WIDTH = 480
 CSS = """
-.screen { background: #c9dbc0; }
-.bubble { background: #fff; border-radius: 12px; padding: 7px 10px; margin-top: 6px; width: fit-content;
+body { --chat: #c9dbc0; --bubble: #fff; --mine: #e3fcc9; --ink: #111; --faint: #708090; --link: #2b7bb9;
+  --code: #a3341f; --block: #eef3f7; --quote: #eef6ee; --seen: #d4f0b8; --key: #6c8a5fcc; }
+body.dark { --chat: #0e1621; --bubble: #182533; --mine: #2b5278; --ink: #f5f5f5; --faint: #8296ab; --link: #6ab3f3;
+  --code: #8fc7ff; --block: #101b27; --quote: #16293a; --seen: #3a6a99; --key: #2a3b4dcc; }
+.screen { background: var(--chat); color: var(--ink); }
+.bubble { background: var(--bubble); border-radius: 12px; padding: 7px 10px; margin-top: 6px; width: fit-content;
   max-width: 92%; white-space: pre-wrap; }
-.bubble.mine { background: #e3fcc9; margin-left: auto; }
+.bubble.mine { background: var(--mine); margin-left: auto; }
 .bubble.draft { outline: 1px dashed #7a9; }
 .bubble p, .bubble li, .bubble summary { white-space: pre-wrap; }
-.from { color: #2b7bb9; font-weight: 600; font-size: 13px; }
-.bubble pre { background: #eef3f7; border-left: 3px solid #5a9bd0; border-radius: 4px; padding: 5px 8px; }
-.bubble code { color: #a3341f; }
-.bubble blockquote { background: #eef6ee; border-left: 3px solid #57a957; border-radius: 4px; padding: 3px 8px; }
+.from { color: var(--link); font-weight: 600; font-size: 13px; }
+.bubble pre { background: var(--block); border-left: 3px solid #5a9bd0; border-radius: 4px; padding: 5px 8px; }
+.bubble code { color: var(--code); }
+.bubble blockquote { background: var(--quote); border-left: 3px solid #57a957; border-radius: 4px; padding: 3px 8px; }
+.bubble .to { border-left: 3px solid var(--link); color: var(--faint); padding: 1px 8px; font-size: 12.5px; white-space: nowrap;
+  overflow: hidden; text-overflow: ellipsis; max-width: 280px; }
 .bubble ul.checks { list-style: none; padding-left: 0; }
+.bubble .wide { overflow-x: auto; }
 .tick { display: inline-block; width: 15px; height: 15px; border: 1.5px solid #8a97a3; border-radius: 4px;
   vertical-align: -2px; margin-right: 7px; font: 12px/12px "DejaVu Sans"; text-align: center; color: #fff; }
 .tick.on { background: #3390ec; border-color: #3390ec; }
 .keys { display: flex; gap: 4px; width: 92%; margin-top: 4px; }
-.key { flex: 1; text-align: center; background: #6c8a5fcc; color: #fff; border-radius: 8px; padding: 7px 4px; font-size: 13px; }
+.key { flex: 1 1 0; min-width: 0; text-align: center; background: var(--key); color: #fff; border-radius: 8px; padding: 7px 4px; font-size: 13px;
+  white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .key.success { background: #31a24c; } .key.danger { background: #d8413c; } .key.primary { background: #3390ec; }
-.bubble small { display: block; color: #708090; }
-.file { color: #2b7bb9; font-weight: 600; }
-.seen { font-size: 12px; background: #d4f0b8; border-radius: 9px; padding: 1px 7px; width: fit-content; }
+.bubble small { display: block; color: var(--faint); }
+.file { color: var(--link); font-weight: 600; }
+.seen { font-size: 12px; background: var(--seen); border-radius: 9px; padding: 1px 7px; width: fit-content; }
 .toast { margin: 8px auto 0; background: #333c; color: #fff; border-radius: 8px; padding: 6px 10px; width: fit-content; font-size: 13px; }
-.reply { background: #fff; margin: 12px -12px -12px; padding: 9px 14px; color: #99a; border-left: 4px solid #3390ec; }
+.reply { background: var(--bubble); margin: 12px -12px -12px; padding: 9px 14px; color: #99a; border-left: 4px solid #3390ec; }
 """
 TAGS = {
     "bold": "b", "italic": "i", "underline": "u", "strikethrough": "s", "code": "code",
@@ -105,7 +113,7 @@ def _block(one: Json) -> str:
             return _list(one["items"])
         case "table":
             rows = (f"<tr>{''.join(map(_cell, row))}</tr>" for row in one["cells"])
-            return f"<table>{''.join(rows)}</table>"
+            return box("wide", f"<table>{''.join(rows)}</table>")
         case "heading":
             return f"<h{one['size']}>{_rich(one['text'])}</h{one['size']}>"
         case "divider":

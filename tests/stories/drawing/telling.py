@@ -1,4 +1,5 @@
-"""The shared stories told once more, and one picture of each: its resting points side by side."""
+"""The shared stories told once more, and pictures of each: its resting points side by side, on a
+desktop and on a phone, light and dark."""
 
 import asyncio
 import base64
@@ -14,6 +15,7 @@ import pytest
 from agent_core import ambient
 from agent_core.ambient import SystemClock
 from tests.fakes.browser import Page, browse
+from tests.stories.drawing.markup import LOOKS, Json, Look, words
 from tests.stories.drawing.markup import page as document
 from tests.stories.drawing.more import MORE
 from tests.stories.drawing.screens import Frame, screen, sheet
@@ -33,7 +35,24 @@ STILL = (
     " || one.effect.getTiming().iterations === Infinity)"
 )
 WHOLE = "Math.max(innerHeight, scroll.scrollHeight + innerHeight - scroll.clientHeight)"
-WEB_WIDTH, HEIGHT, HIGHEST = 700, 500, 9_000
+DESKTOP, HEIGHT, HIGHEST = 1000, 640, 9_000
+Sight = tuple[str, tuple[str, ...]]
+"""A title, and a screen as HTML in each of the looks."""
+
+
+SEEN = """(() => {
+  document.querySelectorAll('details').forEach((one) => (one.open = true));
+  const screens = [...document.querySelectorAll('.screen')], out = [];
+  for (const screen of screens) {
+    const edge = screen.getBoundingClientRect();
+    const inside = [...screen.querySelectorAll('*')];
+    out.push(...inside.filter((one) => { const at = one.getBoundingClientRect();
+      return at.width && !one.closest('.wide, table') && (at.left < edge.left || at.right > edge.right + 1); }));
+    out.push(...inside.filter((one) => one.matches('.key, .button') && one.scrollWidth > one.clientWidth + 1)); }
+  const read = (one) => one.innerText || one.querySelector('[data-wide]')?.alt || '';
+  return { texts: screens.map(read), out: out.map((one) => one.outerHTML.slice(0, 90)),
+    wide: [...document.querySelectorAll('[data-wide]')].map((one) => Number(one.dataset.wide)) }; })()"""
+"""The texts of the screens, what stands out of them or is cut, and how far pages do."""
 
 
 def _of_jobs(name: str) -> Story:
@@ -58,94 +77,136 @@ def _of_jobs(name: str) -> Story:
 STORIES = SHARED | MORE | {name: _of_jobs(name) for name in OF_JOBS}
 
 
-async def draw(name: str, on: str, folder: Path, tab: Page) -> None:
-    """`folder`/name.on.png"""
-    frames = await frames_of(name, on, tab)
-    if on == "web":
-        text = document(".screen { padding: 0 }", frames, width=WEB_WIDTH)
-    else:
-        text = sheet(on, frames)
+async def draw(name: str, on: str, folder: Path, tab: Page) -> list[Json]:
+    """`folder`/name.on.look.png for each look; what can be seen there (`SEEN`)."""
+    sights = await sights_of(name, on, tab)
+    return [await _draw(name, on, look, sights, folder, tab) for look in LOOKS]
+
+
+async def _draw(
+    name: str, on: str, look: Look, sights: list[Sight], folder: Path, tab: Page
+) -> Json:
+    frames = [(title, shown[LOOKS.index(look)]) for title, shown in sights]
     with tempfile.NamedTemporaryFile("w", suffix=".html") as file:
-        file.write(text)
+        file.write(_document(on, frames, look))
         file.flush()
-        await tab.look(400, HEIGHT)
+        await tab.look(1000, HEIGHT)  # no phone's view, which would shrink what is wider
         await tab.go(f"file://{file.name}")
         size = await tab.js("[document.body.offsetWidth, document.body.offsetHeight]")
         width, height = cast(list[int], size)
         await tab.look(max(width, 501), min(height, HIGHEST))
-        await tab.shoot(folder / f"{name}.{on}.png")
+        await tab.shoot(folder / f"{name}.{on}.{look.name}.png")
+        return cast(Json, await tab.js(SEEN))
 
 
-async def frames_of(name: str, on: str, tab: Page) -> list[Frame]:
-    """The story told once: a frame where it rests or is looked at, and one of its end."""
-    told, frames = STORIES[name], list[Frame]()
+def _document(on: str, frames: list[Frame], look: Look) -> str:
+    if on == "web":
+        width = look.width(DESKTOP)
+        return document(".screen { padding: 0 }", frames, width=width, scheme=look.scheme)
+    return sheet(on, frames, look)
+
+
+async def sights_of(name: str, on: str, tab: Page) -> list[Sight]:
+    """The story told once: what is seen where it rests or is looked at, and at its end."""
+    told, sights = STORIES[name], list[Sight]()
     patch = pytest.MonkeyPatch.context()
     with patch as context, tempfile.TemporaryDirectory() as folder:
         quick(context)
         async with living(Path(folder) / "life") as rig:
             surface = SURFACES[on](rig, told.language)
-            _watch(surface, frames, tab)
+            _watch(surface, sights, tab)
             async with told.beside(surface) as found:
+                surface.beside = found
                 await surface.open(**told.settings | found)
                 try:
                     await told.tell(surface)
                     await surface.settle()
-                    await _keep("at the end", surface, frames, tab)
+                    await _keep("at the end", surface, sights, tab)
                 finally:
                     await surface.close()
-    return frames
+    return sights
 
 
-def _watch(surface: Surface, frames: list[Frame], tab: Page) -> None:
+def _watch(surface: Surface, sights: list[Sight], tab: Page) -> None:
     resting = surface.rest
 
-    async def rest(name: str, *, busy: bool = False) -> None:
-        await resting(name, busy=busy)
-        await _keep(name, surface, frames, tab)
+    async def rest(name: str, **more: bool) -> None:
+        await resting(name, **more)
+        await _keep(name, surface, sights, tab)
 
     def look(name: str) -> None:
         if surface.name != "web":
-            _add(name, screen(surface), frames)
+            _add(name, _same(surface), sights)
 
     surface.rest, surface.look = rest, look  # type: ignore[method-assign]
 
 
-async def _keep(name: str, surface: Surface, frames: list[Frame], tab: Page) -> None:
-    shown = await _page(surface, tab) if surface.name == "web" else screen(surface)
-    _add(name, shown, frames)
+async def _keep(name: str, surface: Surface, sights: list[Sight], tab: Page) -> None:
+    shown = await _pages(surface, tab) if isinstance(surface, Web) else _same(surface)
+    _add(name, shown, sights)
 
 
-def _add(name: str, shown: str, frames: list[Frame]) -> None:
+def _same(surface: Surface) -> tuple[str, ...]:
+    return (screen(surface),) * len(LOOKS)
+
+
+def _add(name: str, shown: tuple[str, ...], sights: list[Sight]) -> None:
     """What has not changed is not shown again."""
-    if not frames or frames[-1][1] != shown:
-        frames.append((name, shown))
+    if not sights or sights[-1][1] != shown:
+        sights.append((name, shown))
 
 
-async def _page(surface: Surface, tab: Page) -> str:
-    """The real page, as high as what is on it, as a picture."""
+async def _pages(surface: Web, tab: Page) -> tuple[str, ...]:
+    """Pictures of the real page, as high as what is on it."""
     await tab.go("about:blank")
     await tab.speak(surface.language)
-    await tab.look(WEB_WIDTH, HEIGHT)
-    assert isinstance(surface, Web)
     name, value = surface.cookie()
     await tab.call("Network.setCookie", name=name, value=value, url=surface.rig.url)
+    return tuple([await _page(surface, tab, look) for look in LOOKS])
+
+
+async def _page(surface: Web, tab: Page, look: Look) -> str:
+    width = look.width(DESKTOP)
+    await tab.look(width, HEIGHT, look.scheme)
+    await tab.go("about:blank")
     await tab.go(f"{surface.rig.url.rstrip('/')}/#c=c1")
     await tab.until(LIVE)
     whole = await tab.js(f"((scroll) => {WHOLE})(document.getElementById('scroll'))")
-    await tab.look(WEB_WIDTH, min(cast(int, whole), HIGHEST))
+    await tab.look(width, min(cast(int, whole), HIGHEST), look.scheme)
     await tab.until(STILL)
+    wide = await tab.js("document.documentElement.scrollWidth - innerWidth")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.png"
         await tab.shoot(path)
         data = base64.b64encode(await asyncio.to_thread(path.read_bytes)).decode()
-    return f'<img alt="" width="{WEB_WIDTH}" src="data:image/png;base64,{data}">'
+    text = words(await tab.js("document.getElementById('scroll').innerText"))
+    source = f'width="{width}" src="data:image/png;base64,{data}"'
+    return f'<img alt="{text}" data-wide="{wide}" {source}>'
 
 
 async def draw_all(folder: Path, names: list[str], platforms: list[str]) -> None:
-    """Each story that is named, wherever it can be told."""
+    """Each story that is named, wherever it can be told, and the contact sheets."""
     async with browse() as tab:
         for name in names:
             for on in platforms:
                 if (name, on) not in NOT_APPLICABLE:
                     await draw(name, on, folder, tab)
-                    print(folder / f"{name}.{on}.png", flush=True)
+                    print(folder / f"{name}.{on}.*.png", flush=True)
+    await asyncio.to_thread(write_contact_sheets, folder)
+
+
+def write_contact_sheets(folder: Path) -> None:
+    """`folder`/platform.html: every picture of that platform that lies there, a story a row."""
+    for on in SURFACES:
+        names = sorted({path.name.split(".")[0] for path in folder.glob(f"*.{on}.*.png")})
+        rows = "".join(_row(name, on) for name in names)
+        heads = "".join(f"<th>{look.name}" for look in LOOKS)
+        style = "td { vertical-align: top } img { max-width: 24vw; max-height: 80vh }"
+        text = f"<title>{on}, drawn by Turnkeeper's tests</title><style>{style}</style>"
+        (folder / f"{on}.html").write_text(f"<!doctype html>{text}<table><tr>{heads}{rows}</table>")
+
+
+def _row(name: str, on: str) -> str:
+    files = [f"{name}.{on}.{look.name}.png" for look in LOOKS]
+    cells = "".join(f'<td><a href="{file}"><img alt="" src="{file}"></a>' for file in files)
+    return f'<tr><th colspan="{len(LOOKS)}" align="left">{name}<tr>{cells}'
