@@ -27,7 +27,6 @@ def card_of(times: Timetable, draft: Draft, about: JobDetails, language: str) ->
         language,
         title=job.title,
         words=due(times, job, language),
-        zone=job.zone,
         times=following,
         where=places(job, language),
         spend=spends(job, about.day, language),
@@ -43,5 +42,4 @@ def card_of_action(times: Timetable, job: Job, action: Key, language: str) -> st
         what=say(action, language),
         title=job.title,
         words=due(times, job, language),
-        zone=job.zone,
     )

@@ -10,6 +10,7 @@ from cron.trigger import find_missed, next_fire
 from gateway.jobs_port import JobRefused
 from gateway.texts import say
 from gateway.texts.languages import ENGLISH, reduce_language
+from gateway.texts.runs import show_moment
 
 _GERMAN = {
     "Monday": "Montag",
@@ -67,7 +68,7 @@ class Times:
             case Every(seconds=seconds):
                 return say("jobs_every", language, span=describe_span(seconds, language))
             case Once(at=at):
-                return say("jobs_once", language, when=self.when(at, zone))
+                return say("jobs_once", language, when=show_moment(self, at, zone))
             case Cron() as cron:
                 return describe_fields(cron.text, language)
 

@@ -19,7 +19,7 @@ from agent_core.tools.turn.tool import TurnTool
 from cron.card import JobDetails, card_of, card_of_action
 from gateway.clock import new_id
 from gateway.jobs_port import Asker, Draft, Job, JobPorts, JobRefused, JobRequest
-from gateway.moment_texts import split_moments
+from gateway.moment_texts import drop_moments, split_moments
 from gateway.texts import Key, say
 from gateway.texts.runs import does, due
 
@@ -218,7 +218,7 @@ class _Desk:
     def _list_jobs(self, jobs: tuple[Job, ...]) -> str:
         """For the model."""
         lines = [
-            f"{n}. {job.title}: {due(self._jobs.times, job, '')} ({job.zone}), "
+            f"{n}. {job.title}: {drop_moments(due(self._jobs.times, job, ''))}, "
             f"{job.state}. schedule: {job.schedule}. {does(job, '', '')}"
             for n, job in enumerate(jobs, 1)
         ]

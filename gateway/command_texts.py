@@ -109,8 +109,8 @@ def write_in_view(
     moments: bool = False,
 ) -> View:
     """`view` with its commands written: `markdown` in texts that are read as such, `plain` in its
-    other words. Its moments are in words; with `moments` those of cards and notices stay. An
-    answer or a report of a model has none."""
+    other words. Its moments are in words; with `moments` they stay, to be written later. What a
+    model wrote has none."""
 
     def write(text: str, way: WriteCommand) -> str:
         return write_commands(text, way, moments=moments)
@@ -124,9 +124,9 @@ def write_in_view(
         case ApprovalCard():
             return _replace_words(view, outcome=write(view.outcome, plain))
         case PlanView():
-            return _replace_words(view, outcome=write_commands(view.outcome, plain))
+            return _replace_words(view, outcome=write(view.outcome, plain))
         case ReplyView() | ReportView():
-            return _replace_words(view, note=write_commands(view.note, plain))
+            return _replace_words(view, note=write(view.note, plain))
         case Activity() | Media() | SaidView():
             return view
     assert_never(view)

@@ -243,13 +243,15 @@ class Terms(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Firing(Struct, frozen=True, kw_only=True):
-    """One due time of a job: what a run is named by. `when` is the time in words."""
+    """One due time of a job: what a run is named by. `due`: seconds since 1970, 0 of older
+    versions; `when` is it in words."""
 
     job: str
     slot: str
     title: str = ""
     when: str = ""
     terms: Terms = Terms()
+    due: float = 0.0
 
 
 class JobFired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
@@ -273,12 +275,14 @@ class JobFired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
     def firing(self) -> Firing:
         """What its turn keeps of it."""
         return Firing(
-            job=self.job, slot=self.slot, title=self.title, when=self.when, terms=self.terms
-        )
+            job=self.job, slot=self.slot, title=self.title, when=self.when, terms=self.terms,
+            due=self.due,
+        )  # fmt: skip
 
 
 class JobFailed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job_failed"):
-    """A run of a job ended badly, and its people are to be told, once. `paused`: so is the job."""
+    """A run of a job ended badly, and its people are to be told, once: `text`, and of newer
+    versions also what it is made of. `paused`: so is the job."""
 
     conversation: Conversation
     event: str
@@ -287,10 +291,16 @@ class JobFailed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job_fa
     text: str
     paused: bool = False
     language: str = ""
+    title: str = ""
+    why: str = ""
+    due: float = 0.0
+    when: str = ""
+    retried: bool = False
 
 
 class JobReported(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job_report"):
-    """The report of a run that was done elsewhere is to be shown here too."""
+    """The report of a run that was done elsewhere is to be shown here too. `due`, `when`: as a
+    firing has them; `note` says it where they are missing."""
 
     conversation: Conversation
     event: str
@@ -300,6 +310,8 @@ class JobReported(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job_
     language: str = ""
     job: str = ""
     slot: str = ""
+    due: float = 0.0
+    when: str = ""
 
 
 class ChatLost(Struct, frozen=True, kw_only=True, tag_field="kind", tag="chat_lost"):

@@ -8,6 +8,7 @@ from adapters.discord.components import buttons, message, messages, stopper, tex
 from adapters.discord.markdown import LIMIT, code, fence, is_visible, one_line, parts, plain
 from adapters.text import utf16
 from adapters.words import LINE_WORDS
+from gateway.moment_texts import map_words
 from gateway.texts import say
 from gateway.texts.call_lines import head_line
 from gateway.texts.signs import visible
@@ -123,7 +124,7 @@ def _clip(words: str, most: int, language: str) -> str:
 
 def _line_of(words: str) -> str:
     """`words` in a line as they are shown, so that they can be cut: a sign as code is longer."""
-    return visible(" ".join(words.split()))
+    return map_words(" ".join(words.split()), visible)
 
 
 def _earlier(count: int, language: str) -> str:

@@ -29,6 +29,7 @@ from adapters.discord.progress import activity, plan
 from adapters.text import split, utf16
 from adapters.words import RISKS
 from gateway.command_texts import write_in_view
+from gateway.moment_texts import map_words
 from gateway.texts import say
 from gateway.texts.signs import visible
 from gateway.views import (
@@ -133,7 +134,8 @@ def _answer(whole: str, note: str, name: str, language: str) -> tuple[bytes, ...
 
 
 def _small(note: str) -> str:
-    return f"-# {plain(visible(' '.join(note.split()))[:MAX_NOTE])}"
+    line = map_words(" ".join(note.split()), visible)
+    return f"-# {plain(line[:MAX_NOTE])}"
 
 
 # ---- cards ---------------------------------------------------------------------------------

@@ -6,10 +6,11 @@ import msgspec
 from msgspec import Struct
 
 from adapters.slack.live.chunks import StreamChunks
-from adapters.slack.markup import bare, clip, escape_markup, harmless
+from adapters.slack.markup import bare, clip, escape_markup, harmless, mark_hidden
 from adapters.slack.parse import MODAL, STOP, WRITES, ModalOrigin
 from adapters.text import split
 from gateway.messages import QuestionPress, read_press
+from gateway.moment_texts import map_words
 from gateway.texts import say
 from gateway.views import Button
 
@@ -93,7 +94,8 @@ def header(text: str) -> Block:
 
 def footnote(text: str) -> Block:
     """Small words below."""
-    element = {"type": "plain_text", "text": clip(bare(text), TEXT), "emoji": False}
+    words = map_words(" ".join(text.split()), mark_hidden)
+    element = {"type": "plain_text", "text": clip(words, TEXT), "emoji": False}
     return {"type": "context", "elements": [element]}
 
 

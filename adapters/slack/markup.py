@@ -61,7 +61,12 @@ def escape_markup(text: str) -> str:
 
 def bare(text: str) -> str:
     """Words for plain text objects, in one line."""
-    return PING.sub(f"<{JOINER}", visible(" ".join(text.split())))
+    return mark_hidden(" ".join(text.split()))
+
+
+def mark_hidden(text: str) -> str:
+    """`text` with its hidden characters shown; it pings nobody where markup is read."""
+    return PING.sub(f"<{JOINER}", visible(text))
 
 
 def clip(text: str, most: int) -> str:

@@ -1,8 +1,9 @@
 """Moments of our texts as Slack shows them: each reader's own time. Written last, into what is to
 be sent, so that no markup is made of them before.
 
-A `markdown` block takes no dates, so lines with moments become rich text beside it; where they are
-markdown themselves, and where Slack reads no markup, moments are words.
+A `markdown` block takes no dates, so lines with moments become rich text beside it, with what is
+bold, struck or code in them; where they are other markdown, and where Slack reads no markup,
+moments are words.
 """
 
 import re
@@ -11,10 +12,14 @@ from itertools import groupby
 
 import msgspec
 
+from adapters.slack.markup import escape_markup
 from gateway.moment_texts import Moment, drop_moments, has_moment, split_moments
 
 FORMAT = "{date_short_pretty} {time}"
 MARKDOWN = re.compile(r"[*_~`|\\<>#\[\]]|^\s*(?:[-+]|\d+[.)])\s|^\s{2,}")
+STYLED = re.compile(r"\*\*(?P<bold>[^*`~\n]+)\*\*|~~(?P<strike>[^*`~\n]+)~~|`(?P<code>[^`\n]+)`")
+"""What markdown and rich text have alike."""
+MRKDWN = re.compile(r"[*_~`]")
 BLOCKS = 50
 
 Block = dict[str, object]
@@ -38,12 +43,23 @@ def write_in_payload(payload: bytes) -> bytes:
     return msgspec.json.encode(_say_in_words(made))
 
 
-def make_runs(text: str) -> list[Block]:
-    """The runs of a rich text for words and moments."""
+def make_runs(text: str, style: str = "") -> list[Block]:
+    """The runs of a rich text for words and moments; words in this `style`."""
+    styled: Block = {"style": {style: True}} if style else {}
     return [
-        {"type": "text", "text": one} if isinstance(one, str) else _make_date(one)
+        {"type": "text", "text": one} | styled if isinstance(one, str) else _make_date(one)
         for one in split_moments(text)
     ]
+
+
+def _make_styled_runs(markdown: str) -> list[Block]:
+    """The runs of markdown of no more than STYLED."""
+    made, at = list[Block](), 0
+    for found in STYLED.finditer(markdown):
+        made += make_runs(markdown[at : found.start()])
+        made += make_runs(found[str(found.lastgroup)], str(found.lastgroup))
+        at = found.end()
+    return made + make_runs(markdown[at:])
 
 
 def _make_date(moment: Moment) -> Block:
@@ -58,6 +74,8 @@ def _write_block(block: Block) -> Iterator[Block]:
             yield from _part_lines(text)
         case {"type": "rich_text", "elements": list(elements)}:
             yield block | {"elements": [_write_runs(one) for one in elements]}
+        case {"type": "context", "elements": list(elements)}:
+            yield block | {"elements": [_write_small(one) for one in elements]}
         case _:
             yield block
 
@@ -67,7 +85,7 @@ def _part_lines(text: str) -> Iterator[Block]:
     for native, lines in groupby(text.split("\n"), _can_be_rich):
         joined = "\n".join(lines)
         if native:
-            section: Block = {"type": "rich_text_section", "elements": make_runs(joined)}
+            section: Block = {"type": "rich_text_section", "elements": _make_styled_runs(joined)}
             yield {"type": "rich_text", "elements": [section]}
         elif joined.strip():
             yield {"type": "markdown", "text": joined.strip("\n")}
@@ -75,7 +93,24 @@ def _part_lines(text: str) -> Iterator[Block]:
 
 def _can_be_rich(line: str) -> bool:
     words = "".join(one for one in split_moments(line) if isinstance(one, str))
-    return has_moment(line) and not MARKDOWN.search(words)
+    return has_moment(line) and not MARKDOWN.search(STYLED.sub(_take_words, words))
+
+
+def _take_words(found: re.Match[str]) -> str:
+    """Styled words, to be looked through for more markup; code has none."""
+    return "" if found["code"] else found[str(found.lastgroup)]
+
+
+def _write_small(element: object) -> object:
+    """Small print: Slack's own markup where its words are none."""
+    text = element.get("text") if isinstance(element, dict) else None
+    if not isinstance(text, str) or not has_moment(text) or MRKDWN.search(drop_moments(text)):
+        return element
+    parts = (
+        escape_markup(one) if isinstance(one, str) else write_moment(one)
+        for one in split_moments(text)
+    )
+    return {"type": "mrkdwn", "text": "".join(parts), "verbatim": True}
 
 
 def _write_runs(element: object) -> object:

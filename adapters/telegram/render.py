@@ -19,9 +19,11 @@ from adapters.telegram.entities import (
     one_markdown,
     style_text,
 )
+from adapters.telegram.moments import write_in_payload
 from adapters.telegram.payloads import ForceReply, Keyboard, keyboard, messages
 from adapters.words import RISKS
 from gateway.command_texts import NamedCommand, write_in_view
+from gateway.moment_texts import has_moment
 from gateway.texts import say
 from gateway.texts.signs import visible
 from gateway.views import (
@@ -56,7 +58,15 @@ def render(view: View, *, rich: bool = False, bot: str = "") -> tuple[bytes, ...
     """`view` as native payloads in order; none if there is nothing to show. `bot`: the bot's name
     in a group, where other bots may have the same commands."""
     plain = partial(write_command, bot=bot)
-    view = write_in_view(show_doubt(view), partial(_write_command, bot=bot), plain)
+    write = partial(_write_command, bot=bot)
+    view = write_in_view(show_doubt(view), write, plain, moments=True)
+    return tuple(
+        write_in_payload(one) if has_moment(one.decode()) else one
+        for one in _payloads(view, rich=rich)
+    )
+
+
+def _payloads(view: View, *, rich: bool) -> tuple[bytes, ...]:
     match view:
         case ReplyView():
             return answers.reply(view, rich=rich)

@@ -22,7 +22,7 @@ from gateway.command_texts import (
     write_in_view,
     write_line,
 )
-from gateway.moment_texts import drop_moments
+from gateway.moment_texts import Moment, drop_moments, has_moment, split_moments
 from gateway.ports import Shown
 from gateway.texts.call_lines import head_line
 from gateway.texts.signs import visible
@@ -56,7 +56,8 @@ LINK = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
 
 class RenderedView(Struct, frozen=True, kw_only=True):
     """A shown view as the API gives it; `html` is its markdown, "" where it has none. `calls`:
-    those of an approval as people read them. `decided`: its one line when it is decided."""
+    those of an approval as people read them. `decided`: its one line when it is decided.
+    `moments`: those that its texts name in `words`, for the reader's own time."""
 
     rev: int
     turn: str
@@ -67,6 +68,7 @@ class RenderedView(Struct, frozen=True, kw_only=True):
     html: str
     calls: tuple[CallDescription, ...] = ()
     decided: DecidedLine | None = None
+    moments: tuple[Moment, ...] = ()
 
 
 def draw(shown: Shown) -> RenderedView:
@@ -81,7 +83,16 @@ def draw(shown: Shown) -> RenderedView:
         html=_html(shown.view),
         calls=_describe_calls(shown.view),
         decided=_fold(shown.view),
+        moments=_find_moments(shown.view),
     )
+
+
+def _find_moments(view: View) -> tuple[Moment, ...]:
+    texts = tuple(getattr(view, name, "") for name in ("text", "outcome", "note"))
+    if not any(map(has_moment, texts)):
+        return ()
+    found = (one for text in texts for one in split_moments(text))
+    return tuple(dict.fromkeys(one for one in found if isinstance(one, Moment)))
 
 
 def _describe_calls(view: View) -> tuple[CallDescription, ...]:
@@ -93,7 +104,8 @@ def _describe_calls(view: View) -> tuple[CallDescription, ...]:
 def _fold(view: View) -> DecidedLine | None:
     if not isinstance(view, ApprovalCard) or view.state == "open":
         return None
-    return fold_decided(view)
+    decided = fold_decided(view)
+    return replace(decided, outcome=drop_moments(decided.outcome))
 
 
 def _unhidden(view: View) -> View:

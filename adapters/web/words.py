@@ -338,7 +338,7 @@ def page(language: str) -> str:
 @cache
 def _page(language: str) -> str:
     own = ENGLISH | dict(WORDS.read(language))
-    words = own | {key: say(key, language) for key in CARDS}
+    words = own | {key: say(key, language).replace("**", "") for key in CARDS}
     told = {"language": language, "limit": UPLOAD_BYTES, "words": words}
     fields = own | {"language": language, "words": msgspec.json.encode(told).decode()}
     return FIELD.sub(lambda field: html.escape(fields[field[1]]), PAGE.read_text())

@@ -4,17 +4,23 @@ from collections.abc import Iterable
 
 from gateway.command_texts import OwnText
 from gateway.jobs_port import HERE, Job, JobRun, Timetable
-from gateway.moment_texts import mark_moment
+from gateway.messages import JobFailed
+from gateway.moment_texts import has_moment, mark_moment
 from gateway.texts import Key, say
 from gateway.texts.money import describe_cost, dollars
 
 
-def due(times: Timetable, job: Job, language: str) -> str:
-    """When it runs: its schedule, its hook, or both."""
+def due(times: Timetable, job: Job, language: str, *, zoned: bool = True) -> OwnText:
+    """When it runs: its schedule, its hook, or both. `zoned`: times of a day are told with their
+    zone."""
     if not job.schedule:
-        return say("jobs_at_hook", language, name=job.hook)
-    words = times.words(job.schedule, job.zone, language)
-    return say("jobs_or_hook", language, words=words, name=job.hook) if job.hook else words
+        return OwnText(say("jobs_at_hook", language, name=job.hook))
+    words = OwnText(times.words(job.schedule, job.zone, language))
+    if zoned and not has_moment(words):  # a moment is told in the reader's own zone
+        words = OwnText(say("jobs_in_zone", language, words=words, zone=job.zone))
+    if not job.hook:
+        return words
+    return OwnText(say("jobs_or_hook", language, words=words, name=job.hook))
 
 
 def places(job: Job, language: str) -> str:
@@ -76,6 +82,20 @@ def show_moment(times: Timetable, moment: float, zone: str, *, zoned: bool = Tru
     named if `zoned`."""
     words = times.when(moment, zone)
     return OwnText(mark_moment(moment, words if zoned else words.removesuffix(f" {zone}")))
+
+
+def show_due(due: float, when: str) -> OwnText:
+    """`when`, as the moment that it is where that is known (`due` is not 0)."""
+    return OwnText(mark_moment(due, when) if due else when)
+
+
+def say_failed(told: JobFailed, language: str) -> str:
+    """That a run failed, and why."""
+    paused = say("jobs_failed_paused", language) if told.retried else ""
+    when = show_due(told.due, told.when)
+    return say(
+        "jobs_failed", language, title=told.title, when=when, why=told.why, paused=paused
+    ).strip()
 
 
 def show_moments(times: Timetable, moments: Iterable[float], zone: str) -> OwnText:

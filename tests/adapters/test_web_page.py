@@ -6,6 +6,7 @@ from typing import cast
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from adapters.web import words
 from gateway.messages import (
@@ -16,6 +17,7 @@ from gateway.messages import (
     StopPressed,
     read_conversation,
 )
+from gateway.moment_texts import mark_moment
 from gateway.views import (
     Activity,
     ApprovalCard,
@@ -25,6 +27,7 @@ from gateway.views import (
     Notice,
     ProposalLine,
     ReplyView,
+    ReportView,
     SaidView,
     ToolLine,
 )
@@ -387,3 +390,27 @@ def test_the_page_is_whole_in_every_language() -> None:
 )
 def test_the_language_is_the_best_liked_one_that_we_speak(accepted: str, language: str) -> None:
     assert words.choose_language(accepted) == language
+
+
+async def test_moments_stand_in_the_readers_own_time(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        await page.call("Emulation.setTimezoneOverride", timezoneId="Asia/Tokyo")
+        at = 1_790_000_000
+        zoned, bare = (mark_moment(at, f"2026-09-21 14:13{zone}") for zone in (" UTC", ""))
+        decided = replace(approval("approved"), outcome=f"Approved by Ann, {zoned}.")
+        desk.show(room.where, decided, "asked")
+        desk.show(room.where, Notice(text=f"**Next**: {bare}, {zoned}"), "notice")
+        report = ReportView(title="Hosts", text="2026-09-21 it was", note=f"Due {zoned}")
+        desk.show(room.where, report, "report")
+        await room.shows(".report .note", "11:13")
+        told = ".approval summary, .notice, .report .note"
+        shown = [text.strip().replace("\u202f", " ") for text in await room.texts(told)]
+        here = "Sep 21, 2026, 11:13 PM"
+        assert shown[0].endswith(f"Approved by Ann, {here}.")
+        assert shown[1:] == [f"Next: {here}, {here}", f"Due {here}"]
+        times = "[...document.querySelectorAll('time')].map((one) => [one.dateTime, one.title])"
+        found = cast(list[list[str]], await page.js(times))
+        assert {at for at, _ in found} == {"2026-09-21T14:13:20.000Z"}
+        assert {title for _, title in found} == {"2026-09-21 14:13", "2026-09-21 14:13 UTC"}
+        assert "2026-09-21 it was" in (await room.texts(".report"))[0]

@@ -1,6 +1,7 @@
 """What Slack takes: the arguments of methods, blocks with their limits, and the official types."""
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -218,7 +219,7 @@ def _limits(kind: str, block: Json) -> Iterator[str]:
             if not 1 <= len(block["elements"]) <= 10:
                 yield "context: 1 to 10 elements"
             for element in block["elements"]:
-                yield from _plain("context", element, 3_000)
+                yield from _small(element)
         case "plan":
             names = [one["task_id"] for one in block.get("tasks", ())]
             if len(set(names)) != len(names):
@@ -287,6 +288,19 @@ def _rich(elements: list[Json]) -> Iterator[str]:
                     yield "rich_text: date without a time or words"
             elif one["type"] != "text" or not one["text"] or len(one["text"]) > 3_000:
                 yield f"rich_text: {one['type']} of {len(one.get('text', ''))} characters"
+
+
+DATES = re.compile(r"<!date\^\d+\^\{date_short_pretty\} \{time\}\|[^<>|]+>")
+
+
+def _small(element: Json) -> Iterator[str]:
+    """Plain words, or Slack's own markup of which dates alone are made."""
+    if element.get("type") != "mrkdwn":
+        yield from _plain("context", element, 3_000)
+    elif not element.get("verbatim") or not 0 < len(element["text"]) <= 3_000:
+        yield "context: mrkdwn that is not verbatim, or too long"
+    elif re.search(r"[<>*_~`]", DATES.sub("", element["text"])):
+        yield f"context: more markup than dates: {element['text'][:80]}"
 
 
 def _plain(what: str, text: Any, most: int) -> Iterator[str]:

@@ -47,6 +47,25 @@ export function safe(html) {
   return node;
 }
 
+export function inOwnTime(node, moments) { // moments that our texts name, in the reader's zone
+  const texts = [], walk = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+  if (!moments.length) return node;
+  const clock = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: "medium", timeStyle: "short" });
+  while (walk.nextNode()) texts.push(walk.currentNode);
+  for (let rest of texts)
+    for (let hit; (hit = first(rest.data, moments)); ) {
+      const words = rest.splitText(hit.where), when = new Date(hit.at * 1000);
+      rest = words.splitText(hit.words.length);
+      words.replaceWith(make("time", { datetime: when.toISOString(), title: hit.words }, clock.format(when)));
+    }
+  return node;
+}
+
+function first(text, moments) { // the longest of those that stand first
+  const found = moments.map((one) => ({ ...one, where: text.indexOf(one.words) })).filter((one) => one.where >= 0);
+  return found.sort((a, b) => a.where - b.where || b.words.length - a.words.length)[0];
+}
+
 export function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

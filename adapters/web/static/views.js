@@ -1,7 +1,7 @@
 // One function for each kind of view: a value in, a node out.
 
 import { here, post } from "./api.js";
-import { enterSends, make, safe, say, size, toast } from "./dom.js";
+import { enterSends, inOwnTime, make, safe, say, size, toast } from "./dom.js";
 
 const MARKS = { waiting: "☐", running: "◐", done: "☑", failed: "✕", denied: "✕", stopped: "✕", unknown: "?", pending: "☐", skipped: "–" };
 const CARDS = { open: "☐", approved: "☑", answered: "☑", denied: "✕", expired: "✕", cancelled: "✕" };
@@ -30,8 +30,8 @@ const DRAW = {
   media: (view, html) => make("figure", { class: "media" }, ...view.files.map(file), html && make("figcaption", {}, safe(html))),
 };
 
-export function draw({ view, html, calls, decided }) {
-  if (DRAW[view.kind]) return DRAW[view.kind](view, html, { calls, decided });
+export function draw({ view, html, calls, decided, moments }) {
+  if (DRAW[view.kind]) return inOwnTime(DRAW[view.kind](view, html, { calls, decided }), moments ?? []);
   return make("div", { class: "notice" }, say("too_old"));
 }
 

@@ -1,6 +1,7 @@
 """Turns jobs and runs into what the HTTP API and the command line give out."""
 
 from agent_core import ambient
+from gateway.command_texts import drop_marks
 from gateway.jobs_port import Job, JobPorts, JobRun
 from gateway.shown_jobs import ShownJob, ShownRun
 from gateway.texts.runs import due, ran
@@ -15,7 +16,7 @@ async def present_job(jobs: JobPorts, job: Job, language: str) -> ShownJob:
         state=job.state,
         why=job.why,
         schedule=job.schedule,
-        words=due(jobs.times, job, language),
+        words=str(drop_marks(due(jobs.times, job, language, zoned=False))),
         zone=job.zone,
         next=tuple(map(_utc, jobs.book.next_times(job))),
         where=job.conversation,

@@ -97,7 +97,6 @@ async def line(jobs: JobPorts, job: Job, n: int, language: str) -> str:
             n=n,
             title=job.title,
             words=due(jobs.times, job, language),
-            zone=job.zone,
             state=say(state, language),
         )
     ]

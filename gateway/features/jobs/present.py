@@ -11,6 +11,7 @@ from gateway.jobs_port import HERE
 from gateway.messages import Firing
 from gateway.store.rows import TurnRow
 from gateway.texts import say
+from gateway.texts.runs import show_due
 from gateway.views import Activity, Notice, PlanView, ReplyView, ReportView, View
 
 
@@ -39,7 +40,8 @@ class JobFold(ViewFold):
             case ReplyView(text=text, state="final") if is_silent(text) or not self._for_here:
                 return ()
             case ReplyView(text=text, note=note):
-                due = say("jobs_due", self.language, when=self.firing.when)
+                when = show_due(self.firing.due, self.firing.when)
+                due = say("jobs_due", self.language, when=when)
                 view = ReportView(
                     title=self.firing.title,
                     text=text,

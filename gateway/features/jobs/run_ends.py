@@ -11,8 +11,10 @@ from gateway.features.jobs.outcomes import RunOutcome, outcome
 from gateway.features.jobs.reports.delivery import add_refusal, deliver
 from gateway.jobs_port import Job, JobRun, Jobs, JobStore, Timetable
 from gateway.messages import JobFailed, read_conversation
+from gateway.moment_texts import drop_moments
 from gateway.shown_jobs import Reason, Try
 from gateway.texts import Key, say
+from gateway.texts.runs import say_failed
 
 log = logging.getLogger("turnkeeper.jobs")
 
@@ -126,22 +128,19 @@ class RunSettler:
         language = job.owner.language
         key: Key = f"jobs_why_{run.reason or 'bug'}"  # type: ignore[assignment]  # keys of texts
         pauses = run.reason == "model" and run.tries and job.state == "active"
-        paused = say("jobs_failed_paused", language) if pauses else ""
-        text = say(
-            "jobs_failed",
-            language,
-            title=job.title,
-            when=self._times.when(run.due, job.zone),
-            why=f"{say(key, language)} {run.text}".strip(),
-            paused=paused,
-        )
         told = JobFailed(
             conversation=read_conversation(job.conversation),
             event=f"failed:{job.id}:{run.slot}:{run.tries}",
             job=job.id,
             slot=run.slot,
-            text=text.strip(),
-            paused=bool(paused) or run.reason == "no_rights",
+            text="",
+            paused=bool(pauses) or run.reason == "no_rights",
             language=language,
+            title=job.title,
+            why=f"{say(key, language)} {run.text}".strip(),
+            due=run.due,
+            when=self._times.when(run.due, job.zone),
+            retried=bool(pauses),
         )
+        told = replace(told, text=drop_moments(say_failed(told, language)))
         await self._deps.accept([told])

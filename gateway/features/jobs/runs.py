@@ -27,6 +27,7 @@ from gateway.messages import (
 from gateway.roles import at_least
 from gateway.store.rows import Changes, InboxRow, TurnRow
 from gateway.texts import Key, say
+from gateway.texts.runs import say_failed, show_due
 from gateway.views import Button, ChoiceCard, ReportView
 
 
@@ -129,7 +130,7 @@ def _tell_failure(context: Context, row: InboxRow, told: JobFailed) -> None:
     offers: tuple[tuple[Key, str], ...] = (("jobs_retry", "retry"), turn)
     card = ChoiceCard(
         question="",
-        text=told.text,
+        text=say_failed(told, told.language) if told.due else told.text,
         buttons=tuple(
             Button(label=say(key, told.language), token=job_token(told.job, action, told.slot))
             for key, action in offers
@@ -141,7 +142,10 @@ def _tell_failure(context: Context, row: InboxRow, told: JobFailed) -> None:
 
 def _show_report(context: Context, row: InboxRow, job: JobReported) -> None:
     """Show the report; whoever replies to it here talks about it."""
-    report = ReportView(title=job.title, text=job.text, note=job.note, language=job.language)
+    note = job.note
+    if job.due:
+        note = say("jobs_due", job.language, when=show_due(job.due, job.when))
+    report = ReportView(title=job.title, text=job.text, note=note, language=job.language)
     context.turns.history.add_messages(report_messages(job))
     context.finish(row.seq, context.draw(row.seq, name_report(job), report))
 

@@ -103,7 +103,7 @@ def _block(one: Json) -> str:
         case "header":
             return box("block header", words(one["text"]["text"]))
         case "context":
-            lines = "".join(f"<p>{words(part['text'])}</p>" for part in one["elements"])
+            lines = "".join(f"<p>{_plain(part['text'])}</p>" for part in one["elements"])
             return box("block context", lines)
         case "rich_text":
             return box("block", _rich(one))

@@ -1,6 +1,8 @@
 """Telegram's messages as its client draws them: bubbles, rich blocks, coloured keys. Pure."""
 
 from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from tests.stories.drawing.markup import Json, box, words
 
@@ -59,6 +61,11 @@ def message(one: Json, names: Sequence[str] = (), more: str = "") -> str:
     return bubble + "".join(map(_keys, one.get("reply_markup", {}).get("inline_keyboard", ())))
 
 
+def _when(at: int) -> str:
+    """As the format `Dt` is shown to people in Berlin."""
+    return f"{datetime.fromtimestamp(at, ZoneInfo('Europe/Berlin')):%B %-d, %Y at %H:%M}"
+
+
 def _keys(row: Sequence[Json]) -> str:
     found = (box(f"key {key.get('style', '')}", words(key["text"])) for key in row)
     return box("keys", "".join(found))
@@ -91,6 +98,8 @@ def _nested(units: bytes, at: int, end: int, entities: Sequence[Json]) -> str:
         left = left[len(inside) :]
         shown += _plain(units, at, one["offset"])
         within = _nested(units, one["offset"], last, inside)
+        if one["type"] == "date_time":
+            within = words(_when(one["unix_time"]))
         tag = TAGS.get(one["type"], "span")
         shown += f"<{tag}>{within}</{tag}>"
         breaks = tag in BOXES and units[2 * last : 2 * last + 2] == LINE_END
@@ -150,6 +159,8 @@ def _rich(text: object) -> str:
     if isinstance(text, list):
         return "".join(map(_rich, text))
     if isinstance(text, dict):
+        if text["type"] == "date_time":
+            return words(_when(text["unix_time"]))
         tag = TAGS.get(text["type"], "span")
         return f"<{tag}>{_rich(text['text'])}</{tag}>"
     return words(text)

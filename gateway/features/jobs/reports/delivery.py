@@ -55,15 +55,18 @@ async def _bring(deps: JobDeps, times: Timetable, place: str, what: tuple[Job, J
     language = job.owner.language
     if conversation.platform not in deps.platforms:
         return say("jobs_no_platform", language, platform=conversation.platform)
+    when = times.when(run.due, job.zone)
     report = JobReported(
         conversation=conversation,
         event=f"report:{job.id}:{run.slot}:{run.tries}",
         title=job.title,
         text=text,
-        note=say("jobs_due", language, when=times.when(run.due, job.zone)),
+        note=say("jobs_due", language, when=when),
         language=language,
         job=job.id,
         slot=run.slot,
+        due=run.due,
+        when=when,
     )
     await deps.accept([report])
     return ""
