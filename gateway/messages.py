@@ -103,11 +103,18 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Somebody else's words, handed on: the person said nothing of them."""
 
 
+class PlanRetry(Struct, frozen=True, kw_only=True):
+    """What a message asks to try again, and for the how manieth time: the plan called `title`."""
+
+    title: str
+    tries: int
+
+
 class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="message"):
     """A person wrote. `addressed`: in private, or by mention, or in reply to the agent. Parts of
     one album share `album`; `at` is when it was written, seconds since 1970, 0 if unknown.
     `command`: what is run for it by a quick command of the operator's, before and instead of a
-    model; no adapter sets it."""
+    model. `retry`: nobody wrote it, a press tries a plan again. No adapter sets these."""
 
     conversation: Conversation
     sender: Sender
@@ -120,6 +127,7 @@ class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     at: float = 0.0
     album: str = ""
     command: str = ""
+    retry: PlanRetry | None = None
 
 
 class MessageEdited(Struct, frozen=True, kw_only=True, tag_field="kind", tag="edit"):

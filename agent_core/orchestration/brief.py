@@ -15,7 +15,7 @@ from agent_core.memory.past import PastSearch
 from agent_core.memory.port import Memory
 from agent_core.messages import Mention, Message, Picture, ToolCall, user
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
-from agent_core.orchestration.plan import Plan
+from agent_core.orchestration.plan import Plan, title
 from agent_core.policy import Bond, Verdict
 from agent_core.research.means import ResearchDeps
 from agent_core.tools.finding.toolsets import Reach
@@ -75,6 +75,11 @@ class Brief(Struct, frozen=True, kw_only=True, rename={"appended": "recalled"}):
     """What of servers the person named."""
     direct: ToolCall | None = None
     """The call that the turn begins with, before any model is asked."""
+    title: str = ""
+    """What a plan for it is called, where that is known before; "": its first words."""
+    first_title: str = ""
+    tries: int = 0
+    """Of a plan that is tried again: what it was called at first, and the how manieth try it is."""
     command: str = ""
     """What is run for the person instead of asking a model; its output is the answer."""
 
@@ -84,6 +89,10 @@ class Brief(Struct, frozen=True, kw_only=True, rename={"appended": "recalled"}):
             return self.text
         before, _, after = self.text.rpartition(self.appended)
         return f"{before.rstrip()}{after}"
+
+    def choose_title(self) -> str:
+        """What a plan for it is called."""
+        return self.title or title(self.said or self.request_text())
 
     def append(self, text: str, said: str) -> "Brief":
         """The brief with `text`, which nobody said, at the end of its own. `said`: what the person

@@ -33,7 +33,7 @@ from agent_core.orchestration.cut_answers import (
 )
 from agent_core.orchestration.fitting import ask_within, make_window
 from agent_core.orchestration.guarding import warn_of_answer
-from agent_core.orchestration.plan import Plan, title
+from agent_core.orchestration.plan import Plan
 from agent_core.orchestration.side_calls import strip_calls
 from agent_core.orchestration.written_calls import read_written_calls
 from agent_core.scope import Scope
@@ -86,7 +86,7 @@ async def react(
             return LoopResult(text=text_of(last[0]), messages=(*new, *last))
         planned = brief.plans and any(call.name in PLANNERS for call in calls)
         if planned and (steps := read_steps(calls, results)):
-            plan = Plan(title=title(brief.said or brief.request_text()), steps=steps)
+            plan = Plan(title=brief.choose_title(), steps=steps)
             return LoopResult(text="", messages=tuple(new), finish="planned", plan=plan)
         state = watch.note(hands.toolbox.select_lasting(calls), results)
         if state == "stuck":

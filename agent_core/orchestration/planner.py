@@ -19,7 +19,6 @@ from agent_core.orchestration.plan import (
     problem,
     revise_plan,
     still_open,
-    title,
 )
 from agent_core.orchestration.side_calls import Unusable, ask_json, find_json, tier
 from agent_core.scope import Scope
@@ -80,7 +79,7 @@ async def draft(
 ) -> Drafted:
     """A plan for the request in `brief`. `errors`: it was tried without one, `history` has how,
     and failed so. `window`: what the model sees of the history."""
-    empty = Plan(title=title(brief.said or brief.request_text()), steps=())
+    empty = Plan(title=brief.choose_title(), steps=())
     told = f"That did not work: {errors} Another way is needed." if errors else brief.text
     ask = user(f"{told}\n\n{PLAN}", () if errors else brief.pictures)
     return await _ask(scope, (brief, hands, window), history, ask, empty)

@@ -15,7 +15,6 @@ from agent_core.messages import GivenFile, Message, Text, user
 from agent_core.models.port import ModelRequest
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.fitting import ask_within, make_window
-from agent_core.orchestration.plan import title
 from agent_core.orchestration.side_calls import ask_json, tier, words
 from agent_core.research import prompts
 from agent_core.research.evidence import Finding, analyze
@@ -246,9 +245,7 @@ class Research:
         return made
 
     async def _enter(self, stage: ResearchStage) -> None:
-        name = (
-            title(self._brief.said or self._brief.request_text()) if stage == "init_config" else ""
-        )
+        name = self._brief.choose_title() if stage == "init_config" else ""
         moved = ResearchMoved(stage=stage, state="running", title=name)
         self._scope.emit(moved, f"{stage}:began")
         await self._scope.show()

@@ -39,7 +39,7 @@ from gateway.conversation.state import ConversationState
 from gateway.conversation.thread import ConversationHistory
 from gateway.conversation.turn_commits import TurnCommits
 from gateway.conversation.turn_context import SessionTurnHost, TurnContext
-from gateway.conversation.turns import OpenTurn, began, note_rows, read_brief
+from gateway.conversation.turns import OpenTurn, began, name_retry, note_rows, read_brief
 from gateway.delivery.fold import ViewFold
 from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
 from gateway.feature import Change, Context, Features, FiredTurns
@@ -381,7 +381,7 @@ class Session:
         shows = self.state.adapter.abilities.own_messages
         said = "" if shows else asked.said
         brief = replace(brief, said=said, pictures=asked.pictures, mentions=asked.mentions)
-        brief = replace(brief, command=asked.command)
+        brief = name_retry(replace(brief, command=asked.command), asked.retry, row.language)
         seen = await self.history.rows()
         for add in filter(None, additions):
             brief = add(brief, seen, asked)

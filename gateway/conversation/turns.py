@@ -24,7 +24,9 @@ from agent_core.messages import Message, Text
 from agent_core.orchestration.brief import Brief, TurnResult
 from agent_core.scope import Turn
 from gateway.delivery.fold import ViewFold
+from gateway.messages import PlanRetry
 from gateway.store.rows import InboxRow, Letter, TurnRow, TurnStatus
+from gateway.texts import say
 
 Writer: TypeAlias = "Callable[[OpenTurn, tuple[Record, ...]], Awaitable[None]]"
 Outcome: TypeAlias = TurnResult | Suspend | Exception
@@ -133,6 +135,19 @@ def read_brief(records: Iterable[Record]) -> Brief:
         if isinstance(record, Began):
             return msgspec.json.decode(record.value, type=Brief)
     raise ValueError("a turn without a start")
+
+
+def name_retry(brief: Brief, retry: PlanRetry | None, language: str) -> Brief:
+    """The brief of a turn that tries a plan again: it keeps the plan's title."""
+    if retry is None:
+        return brief
+    title = say("plan_try", language, title=retry.title, n=retry.tries)
+    return replace(brief, title=title, first_title=retry.title, tries=retry.tries)
+
+
+def read_retry(brief: Brief) -> PlanRetry | None:
+    """The try that the turn of this brief is, if it is one."""
+    return PlanRetry(title=brief.first_title, tries=brief.tries) if brief.tries else None
 
 
 def size(rows: list[tuple[Message, ...]]) -> int:

@@ -247,11 +247,12 @@ class ViewFold:
         """What people said, where the surface does not show it: also while the turn ran."""
         match record:
             case Began() if self.said:
-                return self._set("said", _show_said(record, self.asker), final=True)
+                said = _show_said(record, self.asker)
+                return self._set("said", said, final=True) if said.text or said.files else ()
             case Steered() if self.said:
-                said = [SaidView(name=self.asker, text=text) for text in record.texts if text]
+                told = [SaidView(name=self.asker, text=text) for text in record.texts if text]
                 names = (
-                    self._set(f"said:{record.key}:{n}", one, True) for n, one in enumerate(said)
+                    self._set(f"said:{record.key}:{n}", one, True) for n, one in enumerate(told)
                 )
                 return sum(names, ())
             case Noted(key=key) if key.rpartition("/")[2] == REQUEST:

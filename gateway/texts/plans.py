@@ -6,9 +6,10 @@ PlanKey = Literal[
     "plan_go", "plan_went", "plan_edit", "plan_cancel", "plan_listed", "plan_skip",
     "plan_skip_which", "plan_retry", "plan_stop", "plan_none", "plan_no_step", "plan_begun",
     "plan_not_over", "plan_circle", "plan_too_many", "plan_over", "plan_again", "plan_again_on",
-    "plan_again_before", "plan_again_waits", "plan_retried", "plan_anew", "plan_undone", "plan_on",
-    "plan_off", "plan_usage", "plan_expired", "plan_wish", "todo_usage", "command_todo",
-    "command_plan", "step_of", "mode_is", "mode_ends", "mode_back", "mode_free", "mode_no_skill",
+    "plan_again_before", "plan_again_waits", "plan_try", "plan_retried", "plan_anew",
+    "plan_undone", "plan_on", "plan_off", "plan_usage", "plan_expired", "plan_wish", "todo_usage",
+    "command_todo", "command_plan", "step_of", "mode_is", "mode_ends", "mode_back", "mode_free",
+    "mode_no_skill",
 ]  # fmt: skip
 
 ENGLISH: dict[PlanKey, str] = {
@@ -33,6 +34,7 @@ ENGLISH: dict[PlanKey, str] = {
     "After that do what waited for it:\n{rest}",
     "plan_again_before": "This was already retried. The result is below.",
     "plan_again_waits": "It will be retried as soon as the current request is done.",
+    "plan_try": "{title} (try {n})",
     "plan_retried": "Step {n} is retried below.",
     "plan_anew": "This was asked again and is answered below.",
     "plan_undone": "This was undone with {/undo …}.",
@@ -78,6 +80,7 @@ GERMAN: dict[PlanKey, str] = {
     "Dann mach, was darauf gewartet hat:\n{rest}",
     "plan_again_before": "Das wurde schon neu gestartet. Was daraus wurde, steht weiter unten.",
     "plan_again_waits": "Es wird noch einmal versucht, sobald fertig ist, was gerade läuft.",
+    "plan_try": "{title} (Versuch {n})",
     "plan_retried": "Schritt {n} wird weiter unten noch einmal versucht.",
     "plan_anew": "Das wurde neu gefragt und wird weiter unten noch einmal gemacht.",
     "plan_undone": "Das wurde mit {/undo …} zurückgenommen.",

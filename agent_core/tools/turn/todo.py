@@ -15,7 +15,7 @@ from agent_core.context.todo import write
 from agent_core.errors import ToolFailed
 from agent_core.events import PlanMade, TodoChanged
 from agent_core.orchestration.brief import Brief, Hands
-from agent_core.orchestration.plan import MAX_STEPS, Plan, Step, checklist, title
+from agent_core.orchestration.plan import MAX_STEPS, Plan, Step, checklist
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool
 from agent_core.tools.turn.tool import TurnTool
@@ -64,7 +64,7 @@ async def _over(wanted: Todo, scope: Scope, brief: Brief, hands: Hands) -> str:
         Step(id=str(n), description=" ".join(item.text.split()), state=item.state)
         for n, item in enumerate(wanted.items, 1)
     )
-    plan = Plan(title=title(brief.said or brief.request_text()), steps=steps)
+    plan = Plan(title=brief.choose_title(), steps=steps)
     told = checklist(plan) or EMPTY
     scope.emit(PlanMade(title=plan.title, steps=plan.steps, listed=True))
     scope.emit(TodoChanged(text=told))

@@ -34,6 +34,7 @@ from gateway.messages import (
     MessageDeleted,
     MessageEdited,
     MessageReceived,
+    PlanRetry,
     WebhookCalled,
 )
 from gateway.ports import Adapter
@@ -61,7 +62,8 @@ MAX_PICTURES = 10
 class TurnInput(Struct, frozen=True, kw_only=True):
     """What a turn begins with: `text` for the model, `said` for people where the surface does
     not show it by itself. `fetched`: files or a voice note were got for it, once. `mentions`:
-    what it names of servers. `command`: what is run for it instead of asking a model."""
+    what it names of servers. `command`: what is run for it instead of asking a model.
+    `retry`: it tries a plan again."""
 
     text: str
     said: str
@@ -69,6 +71,7 @@ class TurnInput(Struct, frozen=True, kw_only=True):
     pictures: tuple[Picture, ...] = ()
     mentions: tuple[Mention, ...] = ()
     command: str = ""
+    retry: PlanRetry | None = None
 
 
 def words(row: InboxRow) -> str:
@@ -107,6 +110,8 @@ def show_row(row: InboxRow) -> str:
         return f"{inbound.name}\n{inbound.text}"
     if not isinstance(inbound, MessageReceived):
         return words(row)
+    if inbound.retry is not None:
+        return ""
     return "\n".join([inbound.text, *(f"[{file.name}]" for file in inbound.attachments)]).strip()
 
 
@@ -170,6 +175,7 @@ class MessageReader:
             fetched=any(getattr(row.inbound, "attachments", ()) for row in rows),
             mentions=self._services.agent.find_mentions(typed) if typed else (),
             command=getattr(rows[0].inbound, "command", ""),
+            retry=getattr(rows[0].inbound, "retry", None),
         )
 
     async def answer(self, row: InboxRow) -> str:

@@ -27,7 +27,7 @@ from agent_core.sandboxes.snapshots import (
 from agent_core.tools.backups import go_back
 from gateway.access.access import Role
 from gateway.conversation.inbox.reading import TurnInput
-from gateway.conversation.turns import OpenTurn, read_brief
+from gateway.conversation.turns import OpenTurn, read_brief, read_retry
 from gateway.delivery.retire import fold_said, retire_plan
 from gateway.feature import Context
 from gateway.messages import CommandGiven, Sender
@@ -255,6 +255,7 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         pictures=brief.pictures,
         mentions=brief.mentions,
         command="" if command.arguments else brief.command,
+        retry=None if command.arguments else read_retry(brief),
     )
     for name, retired in (("plan", retire_plan("plan_anew")), ("said", fold_said("retried"))):
         context.state.along += await context.state.redraw(past.turn.id, name, retired)

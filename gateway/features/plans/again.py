@@ -5,13 +5,15 @@ The old card then says what became of it and offers nothing any more, so that on
 that can be acted on, whatever was pressed twice, late, or before a crash.
 """
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_core.journal import Amended
+from agent_core.journal import Amended, Record
 from agent_core.orchestration.plan import Step
 from gateway.conversation.quotas import refuse_turn
-from gateway.conversation.turns import OpenTurn
+from gateway.conversation.turns import OpenTurn, read_brief, read_retry
 from gateway.delivery.retire import retire_plan
 from gateway.feature import Context, Pressed
 from gateway.messages import (
@@ -19,6 +21,7 @@ from gateway.messages import (
     FormSubmitted,
     MessageReceived,
     PlanPress,
+    PlanRetry,
     dedupe_keys,
     read_press,
 )
@@ -94,8 +97,15 @@ async def _wish(context: Context, press: Pressed, asked: PlanPress) -> RetryRequ
         event=dedupe_keys(press)[0],
         message="",
         text=_words(steps[n - 1], _list_undone(steps, step, unwanted), sender.language),
+        retry=_count_try(records, fold.course.plan.title if fold.course is not None else ""),
     )
     return RetryRequest(turn=turn_id, n=n, message=message)
+
+
+def _count_try(records: Sequence[Record], title: str) -> PlanRetry:
+    """The next try of the plan called `title` so far."""
+    before = read_retry(read_brief(records)) or PlanRetry(title=title, tries=1)
+    return replace(before, tries=before.tries + 1)
 
 
 def _list_undone(steps: tuple[Step, ...], failed: str, unwanted: set[str]) -> list[str]:

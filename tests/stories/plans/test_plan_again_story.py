@@ -43,6 +43,11 @@ def old(rig: Rig) -> Json:
     return next(m for m in rig.telegram.chats[PERSON] if "Find the hosts" in m["text"])
 
 
+def newest(rig: Rig) -> str:
+    """What the card of the last plan says."""
+    return str([m["text"] for m in rig.telegram.chats[PERSON] if "Find the hosts" in m["text"]][-1])
+
+
 async def test_the_old_card_says_so_and_the_new_plan_is_the_one_card(rig: Rig) -> None:
     await rig.start()
     card = await failed(rig)
@@ -58,6 +63,27 @@ async def test_the_old_card_says_so_and_the_new_plan_is_the_one_card(rig: Rig) -
     await rig.quiet()
     (one,) = rig.buttons()
     assert labels(one) == ["Retry 2"] and one["message_id"] != old(rig)["message_id"]
+
+
+async def test_the_plan_keeps_its_title_and_counts_the_tries(rig: Rig) -> None:
+    await rig.start()
+    card = await failed(rig)
+    title = card["text"].split("\n")[0].removeprefix("✕ ").removesuffix(" 0/3")
+    rig.model.script(CHAIN, Say("hm"), BAD, NONE, Say("Not again."))
+    rig.press(card, "Retry 1")
+    await rig.shows("Not again.")
+    await rig.quiet()
+    assert rig.plan()["text"].startswith(f"✕ {title} (try 2) 0/3")
+    rig.model.script(CHAIN, *[Say("x"), GOOD] * 3, Say("Now it did."))
+    rig.press(rig.plan(), "Retry 1")
+    await rig.shows("Now it did.")
+    await rig.quiet()
+    assert newest(rig).startswith(f"☑ {title} (try 3) 3/3")
+    rig.model.script(CHAIN, *[Say("x"), GOOD] * 3, Say("And anew."))
+    rig.telegram.say(PERSON, "/retry")
+    await rig.shows("And anew.")
+    await rig.quiet()
+    assert newest(rig).startswith(f"☑ {title} (try 3) 3/3")
 
 
 async def test_one_turn_comes_of_many_presses(rig: Rig) -> None:
