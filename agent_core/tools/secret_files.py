@@ -26,8 +26,13 @@ _SECRET = re.compile(
     r"|\.(secrets?|mylogin\.cnf|gitcredentials|databrickscfg|msmtprc|fetchmailrc|password-store)"
     r"|\.(oci|snowsql|huggingface|kaggle|terraform\.d|electrum|bitcoin|ethereum|rancher)|kaggle\.json"
     r"|cookies\.sqlite|login data|mnemonic\.txt|localsettings\.php|ntds\.dit"
-    r"|.+\.(ya?ml|conf|json|pem|crt|baseline)\.key|kubeconfig\.ya?ml"
+    r"|.+\.(ya?ml|conf|json|pem|crt|der|baseline)\.key|kubeconfig\.ya?ml"
     r"|(ansible-)?\.?vault[-_]pass(word)?(\.txt)?|wg\d+\.conf|\.claude\.json"
+    r"|\.flaskenv|\.?secret\.(json|ya?ml|toml)|\.(curlrc|wgetrc|token)|token\.json"
+    r"|(api|access|auth|bot|refresh|github|gitlab|slack|discord|telegram|openai)[-_]?"
+    r"(tokens?|secrets?)(\.(txt|json))?"
+    r"|local\.settings\.json|appsettings\.(production|staging)\.json"
+    r"|(.*[-_.])?(private|secret)([-_.]?key)?\.(asc|gpg)"
 )
 _SETTINGS = re.compile(
     r"\.git|\.gitmodules|\.gitattributes|\.gitconfig|\.hg|\.hgrc|\.svn|\.husky"
@@ -38,8 +43,13 @@ _SETTINGS = re.compile(
     r"|\.vscode|\.idea|\.fleet|\.zed|.{1,255}\.code-workspace|.{1,255}\.sublime-project"
     r"|\.(claude|cursor|windsurf|codex|gemini|continue|roo|kiro|aider.*|opencode|goose)"
     r"|\.(cursor|windsurf|cline|goose)(rules|hints|ignore)|\.?mcp\.json"
+    r"|(claude(\.local)?|agents|gemini)\.md|copilot-instructions\.md|git~\d|\.nvim\.lua"
+    r"|\.devcontainer(\.json)?|(site|user)customize\.py|\.(ipython|jupyter)|\.yarnrc(\.yml)?"
 )
 """Files and folders that programs obey which nobody asked to."""
+_SETTINGS_PLACE = re.compile(
+    r"(?:^|/)(?:\.cargo/config(?:\.toml)?$|\.config/(?:autostart|systemd)/)"
+)
 _BETWEEN_NAMES = re.compile(r"[^\w.@+~-]+")
 _HARMLESS = re.compile(r"\.env\.(example|sample|template|dist|defaults?|schema|tpl)")
 _PLACE = re.compile(
@@ -49,7 +59,8 @@ _PLACE = re.compile(
     r"(?:config\.(?:ya?ml|json)|profiles\.yml|nuget\.config|ngrok\.yml)$"
     r"|\.circleci/cli\.yml$|\.mutt/passwords?$|\.weechat/sec\.conf$|\.cache/huggingface/token$"
     r"|\.(?:cargo|gem|heroku|pulumi)/credentials$"
-    r"|(?:deploy_key|deploy_rsa|access_token)$)"
+    r"|(?:default|profile \d+|network)/cookies$"
+    r"|(?:deploy_key|deploy_rsa|access_token|token|credentials)$)"
 )
 
 
@@ -68,8 +79,8 @@ def holds_settings(path: str) -> bool:
     """True if a program obeys what stands there as soon as it runs nearby: a repository's, a
     shell's, an editor's or an agent's settings. By its words."""
     parts = unescape_name(path).replace("\\", "/").split("/")
-    plain = (unicodedata.normalize("NFKC", part).casefold().rstrip(" .") for part in parts)
-    return any(map(_SETTINGS.fullmatch, plain))
+    plain = [unicodedata.normalize("NFKC", part).casefold().rstrip(" .") for part in parts]
+    return any(map(_SETTINGS.fullmatch, plain)) or bool(_SETTINGS_PLACE.search("/".join(plain)))
 
 
 def names_secret(words: str) -> bool:

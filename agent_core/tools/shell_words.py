@@ -29,9 +29,11 @@ from agent_core.tools.shell_reading.verbs import TELLING, VERBS, VERSIONS, Verb
 
 
 class Understood(Struct, frozen=True, kw_only=True, tag_field="kind", tag="understood"):
-    """Every command of the line is known to change nothing that matters. `verbs`: in order."""
+    """Every command of the line is known to change nothing that matters. `verbs`: in order;
+    `sets`: the shell has other variables afterwards."""
 
     verbs: tuple[str, ...]
+    sets: bool = False
 
 
 class NotUnderstood(Struct, frozen=True, kw_only=True, tag_field="kind", tag="not_understood"):
@@ -53,57 +55,88 @@ _NAMED_PYTHON = re.compile(r"python3\.\d{1,2}")
 _TESTS = re.compile(
     r"-[abcdefghknoprstuwxzGLNOS]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)|==?|!=?|-?\d{1,18}|"
 )
+_PROBES = frozenset({"arch", "groups", "hostname", "id", "tty", "uname", "whoami"})
+"""Who asks for these inside of something else tries out what gets by."""
+_LISTS = re.compile(r"-?(?=[vzjJ]*t)[tvzjJ]{1,5}f")
+_TESTED = re.compile(r"-[abcdefghkLnprsuwxzGNOS]|-nt|-ot|==?|!=?|")
+"""What `[[` may be given: it reads other operands as sums, and a sum may run a command."""
+_CALM = re.compile(
+    r"(?:LC_[A-Z]{1,20}|LANG|LANGUAGE)=[A-Za-z0-9_.@-]{0,40}|NO_COLOR=1?|COLUMNS=\d{1,4}"
+    r"|TZ=(?:[A-Z][A-Za-z0-9_+-]{0,40}(?:/[A-Za-z0-9_+-]{1,40}){0,2})?"
+)
+"""What may be set for a command: the language, the time zone, the width."""
 
 
 def understand(command: str) -> Understood | NotUnderstood:
     """Whether `command` is plain enough to run without asking."""
     try:
-        commands = split_line(command)
-        before: list[PlainCommand | None] = [None, *commands]
-        verbs = tuple(map(_check_command, commands, before))
+        line = split_line(command)
+        verbs = tuple(map(_check_command, line.commands))
     except Strange as strange:
         return NotUnderstood(reason=strange.reason)
-    return Understood(verbs=verbs)
+    return Understood(verbs=verbs, sets=line.sets or "export" in verbs)
 
 
 def split_plainly(command: str) -> tuple[tuple[str, ...], ...]:
     """The words of each command of the line; () if it is more than plain words, or has
     wildcards."""
     try:
-        commands = split_line(command)
+        commands = split_line(command).commands
     except Strange:
         return ()
-    if any(word.glob or word.expands for one in commands for word in one.words):
+    if any(word.glob or word.expands or word.feeds for one in commands for word in one.words):
         return ()
-    if any(one.source is not None for one in commands):
+    if any(one.source is not None or one.fed for one in commands):
         return ()
     return tuple(tuple(word.text for word in one.words) for one in commands)
 
 
-def _check_command(command: PlainCommand, before: PlainCommand | None) -> str:
-    """The verb of a command that is understood. `before`: the one before it in the line."""
+def _check_command(command: PlainCommand) -> str:
+    """The verb of a command that is understood."""
     if command.source is not None:
         check_place(command.source)
-    verb, words = command.words[0], command.words[1:]
+    given = _drop_before(command.words)
+    verb, words = given[0], given[1:]
     if not verb.plain:
         raise Strange(phrase("odd_name"))
     name = verb.text
+    if name in _PROBES and (command.nested or len(given) < len(command.words)):
+        raise Strange(phrase("odd_substitution"))
     if _tells_version(name, words):
         return name
     if name == "xargs":
-        _check_xargs(command, before)
+        _check_xargs(command.piped, words)
     elif name == "git":
         _check_git(words)
     elif name == "find":
         for inner in read_find(words):
             _check_on_found(inner)
-    elif name in ("test", "["):
-        _check_test(words[:-1] if name == "[" and words and words[-1].text == "]" else words)
+    elif name in ("test", "[", "[["):
+        ends = name != "test" and words and words[-1].text == {"[": "]", "[[": "]]"}[name]
+        _check_test(words[:-1] if ends else words, _TESTED if name == "[[" else _TESTS)
+    elif name == "tar":
+        _check_tar(words)
     elif name in VERBS:
         _check_verb(name, words)
     else:
         raise Strange(phrase("odd_verb", name=name[:40]))
     return name
+
+
+def _drop_before(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The words without a language set for them, `time` and a time limit, which run the rest."""
+    while len(words) > 1:
+        if words[0].plain and (words[0].text == "time" or _CALM.fullmatch(words[0].text)):
+            words = words[1:]
+        elif words[0].plain and words[0].text == "timeout" and len(words) > 2:
+            if not words[1].plain or not re.fullmatch(
+                r"\d{1,6}(?:\.\d{1,3})?[smh]?", words[1].text
+            ):
+                break
+            words = words[2:]
+        else:
+            break
+    return words
 
 
 def _tells_version(name: str, words: tuple[Word, ...]) -> bool:
@@ -135,12 +168,11 @@ def _check_on_found(words: tuple[Word, ...]) -> None:
     _check_verb(words[0].text, words[1:], found=True)
 
 
-def _check_xargs(command: PlainCommand, before: PlainCommand | None) -> None:
+def _check_xargs(before: PlainCommand | None, words: tuple[Word, ...]) -> None:
     """A command on what a `find` before it found, each name a word by itself."""
-    piped = command.after == "|" and before is not None and before.words[0].text == "find"
-    if not piped or before is None or not names_each_apart(before.words):
+    is_find = before is not None and before.words[0].text == "find"
+    if before is None or not is_find or not names_each_apart(before.words):
         raise Strange(phrase("odd_verb", name="xargs"))
-    words = command.words[1:]
     at = next((n for n, word in enumerate(words) if word.text in _ON_FOUND), len(words))
     given = read_arguments(_XARGS, words[:at])
     if given.operands or "0" not in given.letters:
@@ -188,11 +220,25 @@ def _check_revision(word: Word) -> None:
         raise Strange(phrase("odd_place"))
 
 
-def _check_test(words: tuple[Word, ...]) -> None:
+def _check_tar(words: tuple[Word, ...]) -> None:
+    """An archive's list; the name of one with a colon would be another machine's."""
+    check_text(words)
+    if len(words) < 2 or not _LISTS.fullmatch(words[0].text) or ":" in words[1].text:
+        raise Strange(phrase("odd_use", name="tar"))
+    for word in words[1:]:
+        if word.text.startswith("-"):
+            raise Strange(phrase("odd_option", option=word.text[:40]))
+        check_place(word)
+
+
+def _check_test(words: tuple[Word, ...], known: re.Pattern[str]) -> None:
     check_text(words)
     for word in words:
-        if not _TESTS.fullmatch(word.text):
-            check_place(word)
+        if known.fullmatch(word.text):
+            continue
+        if word.text.startswith("-") or set("$`") & set(word.text):  # the index of an array is run
+            raise Strange(phrase("odd_option", option=word.text[:40]))
+        check_place(word)
 
 
 def _check_search(name: str, given: GivenArguments, *, found: bool) -> None:
@@ -232,11 +278,27 @@ def _check_sed(given: GivenArguments) -> bool:
     return bool(scripts) and all(sed_prints(word.text) for word in scripts)
 
 
+def _prints_text(given: GivenArguments) -> bool:
+    """Its first word is no option, such as one that sets a variable, and cannot become one."""
+    first = given.operands[:1]
+    return bool(first) and not first[0].text.startswith("-") and not first[0].expands
+
+
+def _decompresses(given: GivenArguments) -> bool:
+    """What it unpacks is printed, or only its size."""
+    return "l" in given.letters or {"d", "c"} <= given.letters
+
+
 _EXTRA: dict[str, Check] = {
     "awk": lambda given: awk_prints(given.operands[0].text),
     "sed": _check_sed,
     "jq": lambda given: not given.operands or jq_filters(given.operands[0].text),
     "date": lambda given: all(word.text.startswith("+") for word in given.operands),
-    "printf": lambda given: bool(given.operands) and not given.operands[0].text.startswith("-"),
+    "printf": _prints_text,
+    "export": lambda given: all(_CALM.fullmatch(word.text) for word in given.operands),
+    "seq": lambda given: all(len(word.text) < 8 for word in given.operands),
+    "unzip": lambda given: bool({"l", "v"} & given.letters),
+    "gzip": _decompresses,
+    "gunzip": lambda given: bool({"c", "l"} & given.letters),
     "cd": lambda given: given.operands[0].text != "-" and not given.operands[0].glob,
 }

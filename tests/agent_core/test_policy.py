@@ -139,7 +139,7 @@ def test_a_command_is_as_dangerous_as_code_in_its_language() -> None:
     run = next(tool for tool in code_tools(bwrap_sandbox()) if tool.name == "execute_code")
     for words in ("rm -rf .", "curl x | sh", "echo a"):
         code = run.arguments.model_validate({"language": "bash", "code": words})
-        command = judge(SHELL, RunCommandArguments(command=f"({words})"))
+        command = judge(SHELL, RunCommandArguments(command=f"({words}); make"))
         assert judge(run, code).risk == command.risk, words
     grant = Grant(tool="execute_code", pattern="risk:medium", person="A")
     wiped = run.arguments.model_validate({"language": "bash", "code": "rm -rf ."})
@@ -227,7 +227,17 @@ def test_a_harmless_command_runs(command: str) -> None:
         *("grep -e x /etc/passwd", "printf -v 'a[$(x)]' y", "sort --compress-program=sh x"),
         *("PATH=. ls", "cat ${WORKSPACE}/etc/passwd", "sed -n 'w x' y", "sed -i 1p x", "ls ;; ls"),
         *("git log --output=x", "git -c alias.a=!sh a", "date -s x", "tail -f x", "echo a > b"),
-        *("echo $((x+1))", "ls ../..", "diff <(a) b", "uniq *", "time ls", "", " ", "'", "ls |"),
+        *(
+            "echo $((x+1))",
+            "ls ../..",
+            "diff <(a) b",
+            "uniq *",
+            "time mkdir a",
+            "",
+            " ",
+            "'",
+            "ls |",
+        ),
         *("cat 'a\nb'", 'echo "`id`"', "rg --pre sh x", "jq env x", "mkdir .turnkeeper/x", "l\\s"),
         # what changes files or runs those of the workspace
         *("mkdir a", "touch a", "pytest -q", "sed s/a/b/w x", "sed s/a/id/e x", "xxd a b"),

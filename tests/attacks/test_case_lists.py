@@ -72,6 +72,13 @@ def test_paths() -> None:
         assert wrong == [], name
 
 
+def test_what_programs_obey_is_asked_about_before_it_is_written() -> None:
+    for path in read_cases("paths_settings"):
+        args = {"path": path, "content": "x"}
+        call = {"tool": "write_file", "args": args, "mode": "auto", "tier": "bwrap"}
+        assert CHECKER.judge_call(json.dumps(call).encode()).decision != "allow", path
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -132,6 +139,47 @@ def test_a_program_that_is_understood_writes_and_runs_nothing(name: str, tmp_pat
     assert seen["understood"] > 5
 
 
+LINE = ("cat a", "echo", "printf", "touch x", " ", " ", " ", "\n", ";", "&&", "||", "|", "!", "(", ")",
+        "{ ", "; }", "if ", "; then ", "; else ", "; fi", "for f in ", "a b", "; do ", "; done", "$f",
+        '"$f"', "while read f", "$(", "<(", "<<X\n", "\nX\n", "<<'X'\n", "<<<", "< a", "x=touch", "$x",
+        "y=1", "$((y+1))", "'", '"', "\\\n", "#", "`", "[ -f a ]", "[[", "]]", "-v", "time ", ">x", "*",
+        "[a-b]", "read f", "$", "export LANG=C", "2>/dev/null", "& ", "a[$(touch x)]", "eval ")  # fmt: skip
+FRAMES = ("{0}", "for f in {1}; do {0}; done", "if {0}; then {1}; fi", "({0}) | {1}", "{{ {0}; }}; {1}",
+          "echo \"$({0})\"; {1}", "cat <({0}); {1}", "cat <<X\n{0}\nX\n{1}", "y=$({0}); {1}", "x={0}; {1}",
+          "{1} | while read f; do {0}; done", "cat <<< {0}; {1}")  # fmt: skip
+ACTS = ("cat a", 'echo "$f"', "echo $x", "wc -l a", "a b", "touch x", "$x x", "$f x", "> x", "`touch x`",
+        "$(touch x)", "a; touch x", "touch", "printf -v 'a[$(touch x)]' b", "test -v 'a[$(touch x)]'",
+        "[[ 'a[$(touch x)]' -eq 1 ]]", "$((x))", "'a[$(touch x)]'", "X\ntouch x", "cat a # touch x")  # fmt: skip
+TOKENS = st.lists(st.sampled_from((*LINE, *ACTS)), min_size=1, max_size=7).map("".join)
+LINES = st.one_of(
+    TOKENS, st.builds(str.format, st.sampled_from(FRAMES), st.sampled_from(ACTS), TOKENS),
+    st.builds(str.format, st.sampled_from(FRAMES), st.sampled_from(ACTS), st.sampled_from(ACTS)),
+)  # fmt: skip
+
+
+def test_a_line_that_is_understood_makes_nothing_whatever_its_grammar(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text("touch x\na b a\n-v\n")
+    seen = {"understood": 0}
+
+    @seed(SEED)
+    @settings(max_examples=examples(6_000), deadline=None, suppress_health_check=list(HealthCheck))
+    @given(LINES)
+    def check(line: str) -> None:
+        if not isinstance(understand(line), Understood):
+            return
+        seen["understood"] += 1
+        for shell in ("bash", "sh"):
+            subprocess.run(
+                ["timeout", "2", shell, "-c", line],
+                cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+            )  # fmt: skip
+            assert sorted(one.name for one in tmp_path.iterdir()) == ["a", "b"], line
+
+    check()
+    assert seen["understood"] > 20
+
+
 def test_what_depends_on_what_a_shell_was_told_is_given_to_it() -> None:
     for command in (
         "echo $PATH",
@@ -139,6 +187,13 @@ def test_what_depends_on_what_a_shell_was_told_is_given_to_it() -> None:
         "command -v ls",
         "python3.11 --version",
         "java -version",
+    ):
+        assert isinstance(understand(command), Understood) and readonly_verbs(command) == ()
+    for command in (
+        "x=a; ls $x",
+        "export LANG=C; ls",
+        "for f in a; do ls; done",
+        "ls|while read f; do ls; done",
     ):
         assert isinstance(understand(command), Understood) and readonly_verbs(command) == ()
     assert readonly_verbs("awk '{print $1}' a; echo $WORKSPACE") == ("awk", "echo")

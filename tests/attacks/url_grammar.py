@@ -47,7 +47,7 @@ OPEN = (
     "https://corp.example.com/", "https://metadata.example.org/", "https://127.example.com/", "https://10.example/",
     "https://1e100.net/", "https://0x.org/", "https://3m.com/", "https://123.example.com/", "https://a-b--c.example/",
     "https://example.museum/", "https://example.xn--p1ai/", "https://example.com:443/", "http://example.com:80/",
-    "https://example.com:22/", "https://api.example.com/v1/items?limit=5", "https://en.wikipedia.example/wiki/A_(b)",
+    "https://example.com:2222/", "https://api.example.com/v1/items?limit=5", "https://en.wikipedia.example/wiki/A_(b)",
     "https://example.com/a,b;c=d", "https://example.com/a+b", "https://example.com/~me", "https://example.com/a:b",
     "https://example.com/a%2Fb", "https://example.com/?", "https://example.com/a?b=c%26d", "https://example.com/\u00e4",
     "https://example.com/\u65e5\u672c", "https://example.com/'x'", "https://example.com/$x", "https://example.com/!x",

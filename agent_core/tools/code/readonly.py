@@ -10,7 +10,14 @@ import re
 from agent_core.tools.shell_reading.verbs import VERSIONS
 from agent_core.tools.shell_words import Understood, understand
 
-_BY_SHELL = (VERSIONS - {"git", "jq", "rg"}) | {"command", "kubectl", "type", "whereis", "which"}
+_BY_SHELL = (VERSIONS - {"git", "jq", "rg"}) | {
+    "command",
+    "kubectl",
+    "sleep",
+    "type",
+    "whereis",
+    "which",
+}
 """Verbs whose program depends on what the shell was told, such as a PATH."""
 _EXPANDS = re.compile(r"\$\{?(HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME)\b")
 """What a variable is depends on the shell, too."""
@@ -19,7 +26,7 @@ _EXPANDS = re.compile(r"\$\{?(HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAM
 def readonly_verbs(command: str) -> tuple[str, ...]:
     """The verbs of a command that is understood and means the same in a fresh shell; else ()."""
     known = understand(command)
-    if not isinstance(known, Understood) or _EXPANDS.search(command):
+    if not isinstance(known, Understood) or known.sets or _EXPANDS.search(command):
         return ()
     by_shell = any(verb in _BY_SHELL or verb.startswith("python") for verb in known.verbs)
     return () if by_shell else known.verbs

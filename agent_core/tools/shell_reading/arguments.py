@@ -84,6 +84,8 @@ def check_text(words: Iterable[Word]) -> None:
 def _check_operand(verb: Verb, word: Word, early: bool, *, free: bool) -> None:
     if word.glob and word.text[:1] in ("*", "?") and early and not verb.wild:
         raise Strange(phrase("odd_glob_option"))
+    if word.feeds and free:
+        raise Strange(phrase("odd_syntax"))
     if free and verb.is_program and word.glob:  # a file's name would be the program
         raise Strange(phrase("odd_glob_in_option"))
     if not free:

@@ -1,7 +1,10 @@
 """Splits a shell line into plain commands; what its small grammar does not have is refused.
 
 It has words, quotes, escaped signs, `;`, `&&`, `||`, `|`, line ends, comments, `<` from a file,
-what goes to /dev/null, and of expansions `$WORKSPACE`, which is empty, and a few that print a text.
+here-documents, what goes to /dev/null, groups, `if`, `for` over words, `while read`, and of
+expansions `$WORKSPACE`, which is empty, a few that print a text, `$(…)` and `<(…)` of commands of
+this grammar, and variables that the line itself gives a value. All commands of a line count,
+whether they would be run or not; the body of a `for` counts once for each of its words.
 """
 
 import re
@@ -17,21 +20,33 @@ MAX_LENGTH = 1_000
 
 class Word(Struct, frozen=True, kw_only=True):
     """A word as the program is given it. `plain`: written without quotes, escapes, expansions and
-    wildcards; `glob`: it has a wildcard outside of quotes; `expands`: part of it is not known."""
+    wildcards; `glob`: it has a wildcard outside of quotes; `expands`: part of it is not known;
+    `feeds`: it stands for a file that another command of the line prints into."""
 
     text: str
     plain: bool = True
     glob: bool = False
     expands: bool = False
+    feeds: bool = False
 
 
 class PlainCommand(Struct, frozen=True, kw_only=True):
-    """One program with its words. `source`: the file that it reads as its input; `after`: the
-    operator before it."""
+    """One program with its words. `source`: the file that it reads as its input; `fed`: a text of
+    the line is; `piped`: another command's output is; `nested`: it stands in a group, a
+    substitution, a loop or behind `!`."""
 
     words: tuple[Word, ...]
     source: Word | None = None
-    after: str = ""
+    fed: bool = False
+    piped: "PlainCommand | None" = None
+    nested: bool = False
+
+
+class SplitLine(Struct, frozen=True, kw_only=True):
+    """The commands of a line. `sets`: it also gives variables a value."""
+
+    commands: tuple[PlainCommand, ...]
+    sets: bool
 
 
 class Strange(Exception):
@@ -43,7 +58,7 @@ class Strange(Exception):
 
 
 _OPERATOR = re.compile(r"&&|\|\||\||;|\n")
-_REDIRECTION = re.compile(r"(?:[12]?>&[12]|(?:[12]?>|&>)[ ]*/dev/null)(?=$|[ \t\n;|&])")
+_REDIRECTION = re.compile(r"(?:[12]?>&[12]|(?:[12]?>|&>)[ ]*/dev/null)(?=$|[ \t\n;|&)])")
 _SOURCE = re.compile(r"<(?![<&>(])[ \t]*")
 _WORKSPACE = re.compile(r"\$\{WORKSPACE\}|\$WORKSPACE(?![A-Za-z0-9_])")
 _SHOWN = re.compile(
@@ -52,15 +67,39 @@ _SHOWN = re.compile(
     r"|\$\(\([0-9+*/%() -]{1,80}\)\)"
 )
 """Variables that hold no secret, and sums."""
+_SUM = re.compile(r"\$\(\(([a-z0-9_+*/% -]{1,80})\)\)")
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,40}")
+_VARIABLE = re.compile(rf"\$(?:({_NAME.pattern})(?![A-Za-z0-9_])|\{{({_NAME.pattern})\}})")
+_ASSIGNED = re.compile(rf"({_NAME.pattern})=(?!\()")
+_TAKEN = frozenset(
+    {"_", "argv", "cdpath", "fpath", "mailpath", "manpath", "module_path", "options", "path"}
+    | {"http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy", "prompt", "status"}
+)
+"""Names that mean something to some shell or program."""
+_EASY = re.compile(r"[A-Za-z0-9_./:,=+@%-]*")
+"""A value that stays one word without quotes."""
+_KEYWORD = re.compile(r"(?:if|then|elif|else|fi|for|while|do|done|[{}!])(?=$|[\s;&|)])")
+_FOR = re.compile(rf"for[ \t]+({_NAME.pattern})[ \t]+in(?=[ \t])")
+_DO = re.compile(r"[ \t]*[;\n]\s*do(?=\s)")
+_READ = re.compile(
+    r"while[ \t]+(?:IFS=(?:[,:]|'[^'\n]?'|\"[^\"$`\\\n]?\")?[ \t]+)?read[ \t]+(?:-r[ \t]+)?"
+    rf"({_NAME.pattern}(?:[ \t]+{_NAME.pattern}){{0,8}})[ \t]*[;\n]\s*do(?=\s)"
+)
+_HERE = re.compile(r"<<(-?)[ \t]*(['\"]?)([A-Za-z0-9_]{1,40})\2(?=$|[\s;|&])")
+_STOPS = " \t\n;|&"
+"""Signs that end a word."""
+_THEN = ("then",)
+MAX_DEPTH, MAX_COMMANDS = 8, 200
 _LITERAL_DOLLAR = re.compile(r"\$(?=$|[\s|;&])")
 _LITERAL_DOLLAR_QUOTED = re.compile(r"\$(?![A-Za-z0-9_{(\[*@#?!$'-])")
 _REFLOG = re.compile(r"@\{(?:\d{1,6}|u|upstream|push)\}")
-_BARE = re.compile(r"(?:\{\}|\[|\])(?=$|[\s;|&])")
+_BARE = re.compile(r"(?:\{\}|\[\[?|\]\]?)(?=$|[\s;|&)])")
+_CLASS = re.compile(r"\[(?:[A-Za-z0-9](?:-[A-Za-z0-9])?){1,20}\]")
 _ESCAPED = re.compile(r"\\[ ()!;|&*?\[\]{}$'\"#~<>,.:=+/@%^-]")
 _WIDE = re.compile(r"[\uff01-\uff5e]")
 
 
-def split_line(command: str) -> list[PlainCommand]:
+def split_line(command: str) -> SplitLine:
     """The commands of the line. Raises Strange."""
     if len(command) > MAX_LENGTH:
         raise Strange(phrase("odd_long"))
@@ -70,77 +109,281 @@ def split_line(command: str) -> list[PlainCommand]:
     return _Reader(command.strip()).read()
 
 
+class _State(Struct, kw_only=True):
+    """What is known of the command that is being read. `sure`: it is run, if the line is."""
+
+    words: list[Word] = []
+    source: Word | None = None
+    fed: bool = False
+    grouped: bool = False
+    assigned: bool = False
+    negated: bool = False
+    sure: bool = True
+    operator: str = ""
+    piped: PlainCommand | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.words or self.source or self.fed or self.grouped or self.assigned)
+
+
 class _Reader:
     def __init__(self, line: str) -> None:
         self._line, self._at = line, 0
         self._done: list[PlainCommand] = []
-        self._words: list[Word] = []
-        self._source: Word | None = None
-        self._after = ""
+        self._state = _State()
+        self._depth = self._brackets = 0
+        self._names: dict[str, Word] = {}
+        self._here: list[tuple[str, bool, bool]] = []
 
-    def read(self) -> list[PlainCommand]:
-        line = self._line
-        while self._at < len(line):
-            at = self._at
-            if line[at] in " \t":
-                self._at += 1
-            elif line[at] == "#":
-                end = line.find("\n", at)
-                self._at = len(line) if end < 0 else end
-            elif found := _REDIRECTION.match(line, at):
-                self._at = found.end()
-            elif found := _OPERATOR.match(line, at):
-                self._at = found.end()
-                self._end_command(found.group())
-            elif line[at] == "&":
-                raise Strange(phrase("odd_behind"))
-            elif found := _SOURCE.match(line, at):
-                self._read_source(found.end())
-            elif (word := self._read_word()) is not None:
-                self._words.append(word)
-        self._end_command("\n")
-        if self._after not in ("\n", ";") or not self._done:
+    def read(self) -> SplitLine:
+        self._read_list(())
+        return SplitLine(commands=tuple(self._done), sets=bool(self._names))
+
+    def _read_list(self, ends: tuple[str, ...]) -> str:
+        """Read commands up to one of the words or the bracket `ends`, the line's end without."""
+        outer, self._state = self._state, _State()
+        begun, end = len(self._done), ""
+        self._depth += 1
+        if self._depth > MAX_DEPTH or self._here:
+            raise Strange(phrase("odd_syntax"))
+        while self._at < len(self._line) and not end:
+            end = self._find_end(ends)
+            if end:
+                self._at += len(end)
+            elif not self._read_space():
+                self._read_part()
+        if not ends or end == ")":
+            self._end_command("\n")
+        state = self._state
+        if bool(end) != bool(ends) or not state.is_empty or state.operator not in ("\n", ";"):
             raise Strange(phrase("odd_empty"))
-        return self._done
+        if len(self._done) == begun or self._here:
+            raise Strange(phrase("odd_empty"))
+        self._depth -= 1
+        self._state = outer
+        return end
+
+    def _find_end(self, ends: tuple[str, ...]) -> str:
+        if ")" in ends:
+            return ")" if self._line[self._at] == ")" else ""
+        found = _KEYWORD.match(self._line, self._at) if self._state.is_empty else None
+        return found.group() if found and found.group() in ends else ""
+
+    def _read_space(self) -> bool:
+        """Pass what stands between words and commands; False where it is neither."""
+        line, at = self._line, self._at
+        if line[at] in " \t":
+            self._at += 1
+        elif line.startswith("\\\n", at):
+            self._at += 2
+        elif line[at] == "#":
+            end = line.find("\n", at)
+            self._at = len(line) if end < 0 else end
+        elif found := _REDIRECTION.match(line, at):
+            self._at = found.end()
+        elif found := _OPERATOR.match(line, at):
+            self._at = found.end()
+            self._end_command(found.group())
+            if found.group() == "\n":
+                self._pass_documents()
+        elif line[at] == "&":
+            raise Strange(phrase("odd_behind"))
+        else:
+            return False
+        return True
+
+    def _read_part(self) -> None:
+        """One word, what feeds the command, or a command made of others."""
+        line, at, state = self._line, self._at, self._state
+        if line.startswith("<<<", at):
+            self._read_text(at + 3)
+        elif found := _HERE.match(line, at):
+            if self._depth > 1 or state.fed:
+                raise Strange(phrase("odd_syntax"))
+            self._here.append((found[3], bool(found[2]), bool(found[1])))
+            state.fed, self._at = True, found.end()
+        elif found := _SOURCE.match(line, at):
+            self._read_source(found.end())
+        elif state.is_empty and (line[at] == "(" or _KEYWORD.match(line, at)):
+            self._read_compound()
+        elif state.grouped or state.assigned:
+            raise Strange(phrase("odd_syntax"))
+        elif line.startswith("<(", at):
+            self._read_inner(at + 2)
+            if self._at < len(line) and line[self._at] not in _STOPS + ")":
+                raise Strange(phrase("odd_syntax"))
+            state.words.append(Word(text="-", plain=False, feeds=True))
+        elif state.is_empty and (found := _ASSIGNED.match(line, at)):
+            self._assign(found[1], found.end())
+        elif (word := self._read_word()) is not None:
+            state.words.append(word)
+
+    def _read_text(self, at: int) -> None:
+        """The word behind `<<<`."""
+        line, self._at = self._line, at
+        while line[self._at : self._at + 1] in (" ", "\t"):
+            self._at += 1
+        fed = self._at < len(line) and line[self._at] not in _STOPS and self._read_word()
+        if not fed or self._state.fed:
+            raise Strange(phrase("odd_syntax"))
+        self._state.fed = True
 
     def _end_command(self, operator: str) -> None:
-        if self._words:
-            self._done.append(
-                PlainCommand(words=tuple(self._words), source=self._source, after=self._after)
+        state = self._state
+        made = None
+        if state.words:
+            made = PlainCommand(
+                words=tuple(state.words),
+                source=state.source,
+                fed=state.fed,
+                piped=state.piped,
+                nested=self._depth > 1 or state.negated,
             )
-        elif operator != "\n" or self._source is not None:
-            raise Strange(phrase("odd_empty"))
-        else:  # an empty line ends nothing
+        elif state.grouped and state.source is not None:
+            made = PlainCommand(words=(Word(text="cat"),), source=state.source)
+        elif state.assigned and operator in ("|", "||"):
+            raise Strange(phrase("odd_syntax"))
+        elif state.is_empty and operator == "\n":  # an empty line ends nothing
             return
-        self._words, self._source, self._after = [], None, operator
+        elif not (state.grouped or state.assigned):
+            raise Strange(phrase("odd_empty"))
+        if made is not None:
+            self._done.append(made)
+        if len(self._done) > MAX_COMMANDS:
+            raise Strange(phrase("odd_long"))
+        sure = operator in ("\n", ";") or (state.assigned and state.sure and operator == "&&")
+        piped = made if operator == "|" and not state.grouped else None
+        self._state = _State(operator=operator, sure=sure, piped=piped)
+
+    def _read_compound(self) -> None:
+        """A group, `if`, `for`, `while read`, or `!` before a command."""
+        line, at = self._line, self._at
+        found = _KEYWORD.match(line, at)
+        word = found.group() if found else "("
+        if word == "!":
+            self._at, self._state.negated = at + 1, True
+            return
+        if line.startswith("((", at) or self._here:
+            raise Strange(phrase("odd_syntax"))
+        if word == "(":
+            self._read_inner(at + 1)
+        elif word == "{":
+            self._at = at + 1
+            self._read_list(("}",))
+        elif word == "if":
+            self._at = at + 2
+            end = "elif"
+            while end == "elif":
+                self._read_list(_THEN)
+                end = self._read_list(("elif", "else", "fi"))
+            if end == "else":
+                self._read_list(("fi",))
+        elif found := _READ.match(line, at):
+            for name in found[1].split():
+                self._set_name(name, None)
+            self._at = found.end()
+            self._read_list(("done",))
+        else:
+            self._read_for()
+        self._state.grouped = True
+
+    def _read_inner(self, at: int) -> None:
+        """The commands in brackets that begin before `at`."""
+        self._at = at
+        self._brackets += 1
+        self._read_list((")",))
+        self._brackets -= 1
+
+    def _read_for(self) -> None:
+        found = _FOR.match(self._line, self._at)
+        if found is None:
+            raise Strange(phrase("odd_syntax"))
+        name, values = found[1], list[Word]()
+        self._at = found.end()
+        while not (done := _DO.match(self._line, self._at)):
+            if self._line[self._at : self._at + 1] in (" ", "\t"):
+                self._at += 1
+                continue
+            word = None if self._at >= len(self._line) else self._read_value()
+            if word is None:
+                raise Strange(phrase("odd_syntax"))
+            values.append(word)
+        if not values:
+            raise Strange(phrase("odd_syntax"))
+        for value in values:
+            self._set_name(name, value)
+            self._at = done.end()
+            self._read_list(("done",))
+        self._set_name(name, None)
+
+    def _read_value(self) -> Word | None:
+        return None if self._line[self._at] in "\n;|&<>" else self._read_word()
+
+    def _assign(self, name: str, at: int) -> None:
+        """`name=value` as a command of its own, which is run whenever the line is."""
+        state, line = self._state, self._line
+        self._at = at
+        value = Word(text="")
+        if at < len(line) and line[at] not in _STOPS:
+            value = self._read_word() or value
+        if self._depth > 1 or not state.sure or value.glob:
+            raise Strange(phrase("odd_substitution"))
+        self._set_name(name, value)
+        state.assigned = True
+
+    def _set_name(self, name: str, value: Word | None) -> None:
+        """What a variable holds; None where it is not known."""
+        if name in _TAKEN:
+            raise Strange(phrase("odd_substitution"))
+        self._names[name] = value or Word(text=f"${name}", expands=True)
+
+    def _pass_documents(self) -> None:
+        """Pass the here-documents of the line that has just ended."""
+        waiting, self._here = self._here, []
+        for ends, quoted, indented in waiting:
+            while True:
+                if self._at >= len(self._line):
+                    raise Strange(phrase("odd_quote"))
+                stop = self._line.find("\n", self._at)
+                stop = len(self._line) if stop < 0 else stop
+                text = self._line[self._at : stop]
+                self._at = min(stop + 1, len(self._line))
+                if (text.lstrip("\t") if indented else text) == ends:
+                    break
+                if not quoted and set("$`\\") & set(text):
+                    raise Strange(phrase("odd_substitution"))
 
     def _read_source(self, at: int) -> None:
         self._at = at
-        word = (
-            self._read_word() if at < len(self._line) and self._line[at] not in "\n;|&#" else None
-        )
-        if word is None or self._source is not None or word.glob or word.expands or not word.text:
+        state, line = self._state, self._line
+        word = self._read_word() if at < len(line) and line[at] not in "\n;|&#" else None
+        if word is None or state.source is not None or word.glob or word.expands or not word.text:
             raise Strange(phrase("odd_syntax"))
-        self._source = word
+        state.source = word
 
     def _read_word(self) -> Word | None:
         """The word that begins here, None where it expands to nothing."""
         line, start = self._line, self._at
         text, glob, quoted, expands = "", False, False, False
-        while self._at < len(line) and line[self._at] not in " \t\n;|&":
+        stops = _STOPS + ")" if self._brackets else _STOPS
+        while self._at < len(line) and line[self._at] not in stops:
             at = self._at
             char = line[at]
             if char in "'\"":
-                inner, more = self._read_quoted(char)
-                text, quoted, expands = text + inner, True, expands or more
-            elif found := _WORKSPACE.match(line, at):
-                self._at = found.end()
-            elif found := _SHOWN.match(line, at):
-                text, expands, self._at = text + found.group(), True, found.end()
+                part = self._read_quoted(char)
+                quoted, glob, expands = True, glob or part.glob, expands or part.expands
+                text += part.text
+            elif (inner := self._read_expansion()) is not None:
+                if inner.glob or not (inner.expands or _EASY.fullmatch(inner.text)):
+                    raise Strange(phrase("odd_substitution"))
+                text, expands = text + inner.text, expands or inner.expands
             elif found := (_ESCAPED.match(line, at) or _LITERAL_DOLLAR.match(line, at)):
                 text, quoted, self._at = text + found.group()[-1], True, found.end()
             elif found := (_REFLOG.match(line, at) if at > start else _BARE.match(line, at)):
                 text, self._at = text + found.group(), found.end()
+            elif found := _CLASS.match(line, at):
+                glob, text, self._at = True, text + found.group(), found.end()
             else:
                 self._check_sign(char, start)
                 glob, text = glob or char in "*?", text + char
@@ -160,21 +403,49 @@ class _Reader:
         if char in "~#" and (at == start or self._line[at - 1] in "=:"):
             raise Strange(phrase("odd_syntax"))
 
-    def _read_quoted(self, quote: str) -> tuple[str, bool]:
-        """What stands in quotes, and whether part of it expands."""
-        line, at = self._line, self._at + 1
-        text, expands = "", False
-        while at < len(line) and line[at] != quote:
+    def _read_expansion(self) -> Word | None:
+        """What a dollar that stands here becomes; None if none does, or nothing is known of it."""
+        line, at = self._line, self._at
+        if line[at] != "$":
+            return None
+        if found := _WORKSPACE.match(line, at):
+            self._at = found.end()
+            return Word(text="")
+        if (found := _SHOWN.match(line, at)) or (
+            (found := _SUM.match(line, at)) and self._sums(found[1])
+        ):
+            self._at = found.end()
+            return Word(text=found.group(), expands=True)
+        if (found := _VARIABLE.match(line, at)) and (found[1] or found[2]) in self._names:
+            self._at = found.end()
+            return self._names[found[1] or found[2]]
+        if line.startswith("$(", at) and not line.startswith("$((", at):
+            self._read_inner(at + 2)
+            return Word(text=line[at : self._at], expands=True)
+        return None
+
+    def _sums(self, text: str) -> bool:
+        """Only numbers: a variable that is something else could be a sum by itself."""
+        return all(
+            name in self._names and self._names[name].text.isdecimal()
+            for name in re.findall(r"[a-z_][a-z0-9_]*", text)
+        )
+
+    def _read_quoted(self, quote: str) -> Word:
+        """What stands in quotes."""
+        line, self._at = self._line, self._at + 1
+        text, expands, glob = "", False, False
+        while self._at < len(line) and line[self._at] != quote:
+            at = self._at
             if quote == "'":
                 end = line.find("'", at)
                 end = len(line) if end < 0 else end
-                text, at = text + line[at:end], end
-            elif found := _WORKSPACE.match(line, at):
-                at = found.end()
-            elif found := _SHOWN.match(line, at):
-                text, expands, at = text + found.group(), True, found.end()
+                text, self._at = text + line[at:end], end
+            elif (inner := self._read_expansion()) is not None:
+                text, expands = text + inner.text, expands or inner.expands
+                glob = glob or inner.glob
             elif line[at] == "\\" and line[at + 1 : at + 2] in ("$", "`", '"', "\\"):
-                text, at = text + line[at + 1], at + 2
+                text, self._at = text + line[at + 1], at + 2
             elif (
                 line[at] == "`"
                 or (line[at] == "$" and not _LITERAL_DOLLAR_QUOTED.match(line, at))
@@ -183,8 +454,8 @@ class _Reader:
             ):
                 raise Strange(phrase("odd_escape"))
             else:
-                text, at = text + line[at], at + 1
-        if at >= len(line):
+                text, self._at = text + line[at], at + 1
+        if self._at >= len(line) or (self._here and "\n" in text):
             raise Strange(phrase("odd_quote"))
-        self._at = at + 1
-        return text, expands
+        self._at += 1
+        return Word(text=text, glob=glob, expands=expands)

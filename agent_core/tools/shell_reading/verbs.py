@@ -67,6 +67,7 @@ VERBS: dict[str, Verb] = {
     "base64": Verb(flags="di", valued="w", most=1),
     "bc": Verb(flags="lq", most=0),
     "basename": Verb(flags="az", valued="s", shows=False),
+    "bzcat": Verb(wild=True),
     "cal": Verb(flags="13my", free=3, most=3),
     "cat": Verb(flags="AbeEnstTuv", wild=True),
     "cd": Verb(least=1, most=1),
@@ -95,6 +96,7 @@ VERBS: dict[str, Verb] = {
     "echo": Verb(free=ANY, prints=True),
     "egrep": GREP,
     "expand": Verb(flags="i", valued="t", wild=True),
+    "export": Verb(free=ANY, least=1),
     "factor": Verb(free=ANY),
     "expr": Verb(free=ANY),
     "false": Verb(most=0),
@@ -105,6 +107,9 @@ VERBS: dict[str, Verb] = {
     "free": Verb(flags="bkmghtlw", most=0),
     "grep": GREP,
     "groups": Verb(most=0),
+    "getconf": Verb(free=1, least=1, most=1),
+    "gunzip": Verb(flags="cklqt", wild=True),
+    "gzip": Verb(flags="cdklqt", wild=True),
     "head": Verb(flags="qvz" + DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
     "hexdump": Verb(flags="Cbcdovx", valued="ns", wild=True),
     "hostname": Verb(most=0),
@@ -174,6 +179,7 @@ VERBS: dict[str, Verb] = {
     "sha1sum": Verb(flags="bt", wild=True, shows=False),
     "sha256sum": Verb(flags="bt", wild=True, shows=False),
     "sha512sum": Verb(flags="bt", wild=True, shows=False),
+    "sleep": Verb(free=1, least=1, most=1),
     "sort": Verb(
         flags="bcCdfghiMmnrRsuVz", valued="kt", names=("--reverse", "--unique", "--numeric-sort")
     ),
@@ -198,11 +204,14 @@ VERBS: dict[str, Verb] = {
     "uniq": Verb(flags="cdDiuz", valued="fsw", names=("--count",), most=1),
     "uptime": Verb(flags="ps", most=0),
     "wc": Verb(flags="clLmw", names=("--lines", "--words", "--bytes"), wild=True, shows=False),
+    "unzip": Verb(flags="lvqZ", shows=False),
     "whereis": Verb(flags="bms", free=ANY, shows=False),
     "which": Verb(flags="a", free=ANY, shows=False),
     "whoami": Verb(most=0),
     "xxd": Verb(flags="bpu", valued="lsc", most=1),
+    "xzcat": Verb(wild=True),
     "zcat": Verb(wild=True),
+    "zipinfo": Verb(flags="1shtmv", shows=False),
 }
 
 VERSIONS = frozenset(

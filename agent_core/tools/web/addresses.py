@@ -45,6 +45,15 @@ _SPELLED_ENDS = (
     *(".bugbounty.dod.network", ".mail.ebc.apple.com", ".rebind.network", ".readme.ssrf.tools"),
 )
 """Public names that lead to whatever address somebody spells in them, or to this machine."""
+_OTHER_PORTS = frozenset(
+    {1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101}
+    | {102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389}
+    | {427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636}
+    | {989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566}
+    | {6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080}
+)
+"""Ports of other protocols, which take a request for orders of theirs: https://fetch.spec.whatwg.org
+"bad port". No browser reads a page from them either."""
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?")
 _NUMBER = re.compile(r"(0[xo])?[0-9a-f]*")
 _ALIKE = frozenset("асԁеһіјӏорԛѕԝхуъьҽпгѵѡ")  # noqa: RUF001
@@ -126,10 +135,12 @@ def read_url(text: str) -> Target:
         port = parts.port if parts.port is not None else 443 if parts.scheme == "https" else 80
     except ValueError:
         raise Unreachable("The URL cannot be read.") from None
-    if "@" in parts.netloc or "%" in parts.netloc:
+    if "@" in text.split("/")[2] or "%" in parts.netloc:  # also behind `#` and `?`
         raise Unreachable("A URL with a user name, a password or an encoded host is not read.")
     if not port or parts.netloc.endswith(":"):
         raise Unreachable("The URL's port is none.")
+    if port in _OTHER_PORTS:
+        raise Unreachable("The URL's port belongs to another protocol than the web's.")
     host = _host(parts.hostname or "", parts.netloc)
     return Target(url=text.partition("#")[0], host=host, port=port)
 
