@@ -98,6 +98,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="too
     shown: str | Phrase | None = None
     seal: str = ""
     link: SharedLink | None = None
+    at: float = 0.0
 
 
 class QuestionAsked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked"):

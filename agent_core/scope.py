@@ -94,6 +94,21 @@ class Scope:
         """A person ended the turn."""
         return isinstance(self._turn.dead, Cancelled)
 
+    @property
+    def is_new(self) -> bool:
+        """No tool was called yet, in this life or another."""
+        return not any(isinstance(one, ToolStarted) for one in self._turn.journal.records)
+
+    def list_finished(self, since: float) -> tuple[ToolCall, ...]:
+        """The calls of tools that have ended after `since`, by the calendar."""
+        ended = {
+            one.call_id
+            for one in self._turn.journal.records
+            if isinstance(one, ToolFinished) and one.at > since and one.outcome != "denied"
+        }
+        started = (one for one in self._turn.journal.records if isinstance(one, ToolStarted))
+        return tuple(one.call for one in started if one.call.id in ended)
+
     def child(self, name: str) -> "Scope":
         """A scope of its own for a step, a skill, a round."""
         return Scope(self._turn, f"{self._path}{name}/")
@@ -428,6 +443,7 @@ def _make_finished(key: str, call: ToolCall, made: ToolOutput, outcome: Outcome)
         shown=made.shown,
         seal=made.seal,
         link=made.link,
+        at=ambient.now(),
     )
 
 

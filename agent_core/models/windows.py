@@ -7,7 +7,7 @@ gives a model what its memory allows when it loads it: `/api/ps` says so from th
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 from urllib.parse import quote
 
@@ -68,6 +68,19 @@ async def ask_models(endpoint: Endpoint) -> tuple[str, ...]:
 def choose_talking(listed: Iterable[str]) -> tuple[str, ...]:
     """Those of a server's models that a conversation can use, by their names."""
     return tuple(name for name in listed if not _SILENT.search(name))
+
+
+async def list_talking(endpoints: Mapping[str, Endpoint]) -> tuple[str, ...]:
+    """Models that these servers list and that a conversation can use, by provider/model."""
+    found: dict[str, tuple[str, ...]] = {}
+
+    async def ask(provider: str, endpoint: Endpoint) -> None:
+        found[provider] = await ask_models(endpoint)
+
+    async with asyncio.TaskGroup() as group:
+        for provider, endpoint in endpoints.items():
+            group.create_task(ask(provider, endpoint))
+    return tuple(f"{one}/{name}" for one in endpoints for name in choose_talking(found[one]))
 
 
 def has_model(listed: Iterable[str], model: str) -> bool:

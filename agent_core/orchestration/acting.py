@@ -296,14 +296,14 @@ class _Worker:
                 ask=lambda name, asked: scope.child(item.call.id).ask(asked, name),
                 most=self._brief.most_observed,
             )
-            changes = hooks.post or hides is not None or guard is not None
+            changes = rewrite if hooks.post or hides is not None or guard is not None else None
             begun = holder is not None and holder.holds(token)  # what was approved, and runs
             try:
                 bound = "" if begun else approved
                 if not begun and not approved:
                     await self._judge_again(item)
                 bond = _find_bond(self._hands, item)
-                gave = await run(item, context, bound, rewrite if changes else None, bond)
+                gave = _add_news(await run(item, context, bound, changes, bond), self._hands.news)
                 if hides is not None:
                     gave = _hide_page(gave, hides())
                 return _seal(gave) if _reads_strangers(item) else gave
@@ -412,6 +412,14 @@ def _hide_page(gave: str | ToolOutput, words: Redactions) -> str | ToolOutput:
     if not isinstance(gave, ToolOutput) or gave.browsed is None:
         return gave
     return replace(gave, browsed=replace(gave.browsed, url=words.hide(gave.browsed.url)))
+
+
+def _add_news(gave: str | ToolOutput, find_news: Callable[[], str]) -> str | ToolOutput:
+    """`gave` with news before it, which are for the model alone."""
+    if not (news := find_news()):
+        return gave
+    made = wrap_output(gave)
+    return replace(made, text=f"{news}{made.text}", shown=made.shown or made.text)
 
 
 def _describe_denial(answer: Answer) -> str:

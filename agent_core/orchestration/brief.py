@@ -132,6 +132,8 @@ class Hands(Struct, frozen=True, kw_only=True):
     """Reads anew what the policy goes by and is not at hand: the person's role."""
     snapshot: Callable[[], Awaitable[None]] | None = None
     """Keeps the workspace as it is, before something of the turn changes it."""
+    news: Callable[[], str] = str
+    """What the next call's result has to say besides, once; "" for nothing."""
     hosts: Callable[[], frozenset[str]] = frozenset
     """Hosts that are open to every command, as of now."""
 

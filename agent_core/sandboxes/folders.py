@@ -41,8 +41,8 @@ def prepare(workspace: Path, root: bool) -> None:
                 if old:
                     shutil.rmtree(name, ignore_errors=True, dir_fd=state)
                 with _open_folder(name, state) as folder:
-                    if root:
-                        os.fchown(folder, NOBODY, NOBODY)
+                    if root and os.fstat(folder).st_uid != NOBODY:  # new, or from a snapshot
+                        _give_all(folder)
             with _open_folder(ALIASES, state) as aliases, suppress(FileExistsError):
                 os.symlink("/usr/bin/python3", "python", dir_fd=aliases)
             with suppress(FileExistsError):
@@ -50,7 +50,7 @@ def prepare(workspace: Path, root: bool) -> None:
                 os.close(os.open(MASK, flags, 0, dir_fd=state))
             os.utime(state)
         if root and os.fstat(top).st_uid != NOBODY:
-            _hand_over(workspace, top)
+            _give_all(top, OWN)
 
 
 @contextmanager
@@ -76,10 +76,11 @@ def _open_folder(name: str | Path, parent: int | None) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _hand_over(workspace: Path, top: int) -> None:
-    for here, folders, files, descriptor in os.fwalk(workspace, follow_symlinks=False):
-        if here == str(workspace):
-            folders.remove(OWN)
+def _give_all(top: int, besides: str = "") -> None:
+    """All of the folder to `nobody`, itself at last; not what is `besides` at its top."""
+    for here, folders, files, descriptor in os.fwalk(".", dir_fd=top, follow_symlinks=False):
+        if here == "." and besides in folders:
+            folders.remove(besides)
         for name in (*folders, *files):
             info = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
             if stat.S_ISDIR(info.st_mode) or info.st_nlink == 1:

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from agent_core import ambient
-from agent_core.sandboxes.snapshots import CACHES
+from agent_core.sandboxes.states.file_states import CACHES
 from agent_core.tools import paths, secret_files
 
 MAX_MASKS = 200

@@ -7,11 +7,11 @@ lost is made anew at the next command; none outlives this process.
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -59,6 +59,10 @@ _ANEW = (
     "[A new sandbox: the one before {why}. What ran in it is gone; files, HOME and /tmp are as "
     "they were.]\n"
 )
+_NO_FOLDER = (
+    "[A new sandbox: the folder of the one before is gone, with files, HOME and /tmp. What ran in "
+    "it is gone.]\n"
+)
 _STOPPED = (
     "This was stopped: what runs in a sandbox ends {minutes} minutes after its last use, with a "
     "stop, and with the gateway. Ask in the chat to have it started again."
@@ -89,11 +93,33 @@ class _Place:
         self.used = self.used_at = 0.0
         self.hidden = NO_SECRETS
         self.timer: asyncio.TimerHandle | None = None
+        self.quiet: asyncio.TimerHandle | None = None
+        self.folder: tuple[int, int] | None = None
+        """What the workspace's folder was when the sandbox was made."""
 
     @property
     def is_open(self) -> bool:
         """There is a sandbox that takes commands."""
         return self.sandbox is not None and not self.sandbox.link.gone.done()
+
+    def cancel_timers(self) -> None:
+        """Nothing is due any more."""
+        for timer in (self.timer, self.quiet):
+            if timer is not None:
+                timer.cancel()
+
+
+class WorkspaceKeeper(Protocol):
+    """Keeps what is in sandboxes, for the case that one is lost. Both methods block."""
+
+    quiet: float
+    """Seconds after the last command until a sandbox is kept."""
+
+    def take_idle(self, workspace: Path) -> None:
+        """Keep the workspace, HOME and /tmp as they are now."""
+
+    def revive(self, workspace: Path) -> object:
+        """Bring back what is lost of them."""
 
 
 class _NothingClosed:
@@ -124,7 +150,8 @@ class _AdvisedLoan:
 
 class SandboxPool:
     """All sandboxes of one tier. `idle` in seconds. `lasts`: what is in a sandbox besides the
-    workspace is kept for the next one, where the tier keeps it."""
+    workspace is kept for the next one, where the tier keeps it. `keeper`: of what is in them, once
+    they are quiet."""
 
     def __init__(
         self,
@@ -133,8 +160,10 @@ class SandboxPool:
         idle: float = IDLE,
         network: SandboxNetwork | None = None,
         lasts: bool = True,
+        keeper: WorkspaceKeeper | None = None,
     ) -> None:
         self._tier, self._idle, self._lasts = tier, idle, lasts
+        self._keeper = keeper
         self._network = network or SandboxNetwork()
         self.limits = limits or SandboxLimits()
         self._places: dict[_Key, _Place] = {}
@@ -327,16 +356,20 @@ class SandboxPool:
         key = _Key(Path(os.path.realpath(workspace)), reveals and self._tier.masks)
         place = self._places.setdefault(key, _Place())
         place.users += 1
-        if place.timer is not None:
-            place.timer.cancel()
+        place.cancel_timers()
         over: float | None = None
         try:
             async with place.making:
-                gone, found = not place.is_open, NO_SECRETS
+                lost = place.sandbox is not None and place.folder != paths.identify(key.path)
+                gone, found, revived = lost or not place.is_open, NO_SECRETS, None
+                if gone and self._keeper is not None:
+                    revived = await asyncio.to_thread(self._keeper.revive, key.path)
                 if (gone or starts) and self._tier.masks and not key.reveals:
                     found = await asyncio.to_thread(find_secret_files, key.path)
                 if gone:
                     await self._make(key, place, _LOST, found)
+                    if lost:  # what came back is told by who asked for it
+                        self._ended[key.path] = "" if revived else _NO_FOLDER
                 elif place.users == 1 and (new := found.find_new(place.hidden, place.used_at)):
                     why = f"was ended because a file for secrets came: {_list_names(new)}"
                     await self._make(key, place, why, found)
@@ -354,6 +387,8 @@ class SandboxPool:
                 loop = asyncio.get_running_loop()
                 why = f"was idle for {self._idle / 60:g} minutes"
                 place.timer = loop.call_later(self._idle, self._retire, key, why)
+                if starts and self._keeper is not None:
+                    place.quiet = loop.call_later(self._keeper.quiet, self._keep, key)
 
     async def _carry(self, key: _Key, place: _Place, hidden: SecretFiles) -> None:
         """Take files to a sandbox that is elsewhere; where it is gone by now, to another one."""
@@ -375,6 +410,7 @@ class SandboxPool:
         place.hidden = hidden
         lasts = self._lasts and not key.reveals
         place.sandbox = made = await self._tier.open(key.path, self.limits, hidden, lasts=lasts)
+        place.folder = paths.identify(key.path)
         made.link.on_accept = self._network.accept
         if made.note and not key.reveals:
             self._ended[key.path] = made.note
@@ -393,11 +429,24 @@ class SandboxPool:
         place = self._places.pop(key, None)
         if place is None:
             return
-        if place.timer is not None:
-            place.timer.cancel()
-        ending = asyncio.ensure_future(_end(place))  # noqa: TID251  # `close` waits for it
-        self._ending.add(ending)
-        ending.add_done_callback(self._ending.discard)
+        place.cancel_timers()
+        self._spawn(_end(place))
+
+    def _keep(self, key: _Key) -> None:
+        """Keep what is in the sandbox: nothing was asked of it for a while."""
+        if (place := self._places.get(key)) is not None and place.sandbox is not None:
+            self._spawn(self._save(key.path, place.sandbox))
+
+    async def _save(self, workspace: Path, sandbox: OpenSandbox) -> None:
+        await sandbox.save()
+        assert self._keeper is not None
+        await asyncio.to_thread(self._keeper.take_idle, workspace)
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        """Do it beside the rest."""
+        task = asyncio.ensure_future(work)  # noqa: TID251  # `close` waits for it
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
     def _spec(
         self, place: Path, command: str, limit: float, env: Mapping[str, str], stdin: bool = False

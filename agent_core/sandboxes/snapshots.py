@@ -4,108 +4,63 @@ whatever changed it.
 A snapshot is a list of what stood there, in `.turnkeeper/snapshots/<name>`; contents lie once each
 beside the lists, under their digest, and are copied only where a file is not as the newest list
 has it. Blocks: call it in a thread. Two of one name are the first: a turn that begins again after
-a crash does not lose what it began with.
+a crash does not lose what it began with. One more is taken when the sandbox is idle: with HOME and
+/tmp, in the place of the one before.
 
 Where there is a bucket, contents go there instead, and a copy of each list after them: what a list
-names is there. A workspace that has lost its lists has them back from there.
+names is there. A workspace that has lost its lists has them back from there, and what it lacks of
+the newest.
 """
 
 import hashlib
 import logging
 import os
-import stat
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+import threading
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
-from msgspec import Struct
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.sandboxes.states.file_states import (
+    FileState,
+    RevivedFiles,
+    Snapshot,
+    TakenBack,
+    are_same,
+    is_below,
+    is_between,
+    is_folder,
+    is_untouched,
+    name_place,
+)
+from agent_core.sandboxes.states.scan import (
+    STATE,
+    SnapshotRefused,
+    choose_all,
+    choose_files,
+    scan_files,
+)
 from agent_core.tools import paths
 
 log = logging.getLogger("turnkeeper.snapshots")
 
-CACHES = frozenset(
-    {
-        *("node_modules", ".venv", "venv", ".cache", "__pycache__", ".tox", ".mypy_cache"),
-        *(".pytest_cache", ".ruff_cache", ".next", "target", ".gradle", ".npm"),
-    }
-)
-"""Folders that programs make anew; they are left out, the largest first, where all is too much."""
 MAX_OPEN_DAYS = 30
 """Days that the list of a turn that did not end is kept: it may wait for a person."""
+MAX_MISSING = 20
 _LISTS = f"{paths.OWN}/snapshots"
 _CONTENTS = f"{_LISTS}/contents"
-_FOLDERS = ("contents", "unfinished")
+_BEGUN, _REVIVED = "reviving", "revived"
+"""Files came back, or are coming back: what has to be told of it."""
+_BESIDE = frozenset({"contents", "unfinished", _BEGUN, _REVIVED})
 """What stands beside the lists."""
-
-
-class SnapshotRefused(Exception):
-    """The workspace is too large, or cannot be read; the text says which."""
-
-
-class FileState(Struct, frozen=True, array_like=True):
-    """What stood at a path: a file with its `digest`, a folder, or a link (`digest` is where it
-    leads, as hexadecimal bytes). The rest tells whether it is still that."""
-
-    kind: str
-    mode: int
-    size: int
-    changed: int
-    inode: int
-    digest: str = ""
-
-    def is_same(self, other: "FileState | None") -> bool:
-        """The other has the same content, and may be run by the same."""
-        if other is None or (self.kind, self.digest) != (other.kind, other.digest):
-            return False
-        return self.kind != "file" or self.mode == other.mode
-
-
-class Snapshot(Struct, frozen=True, kw_only=True):
-    """All that stood in a workspace, by path. `left_out`: folders that were too large."""
-
-    name: str
-    at: float
-    files: dict[str, FileState]
-    left_out: tuple[str, ...] = ()
-
-    def encode(self) -> bytes:
-        """As it is stored. Names of files need not be text."""
-        files = {os.fsencode(path): state for path, state in self.files.items()}
-        left_out = tuple(map(os.fsencode, self.left_out))
-        stored = _Stored(name=self.name, at=self.at, files=files, left_out=left_out)
-        return msgspec.msgpack.encode(stored)
-
-    @classmethod
-    def decode(cls, data: bytes) -> "Snapshot | None":
-        """What was stored, None if that cannot be read."""
-        try:
-            stored = msgspec.msgpack.decode(data, type=_Stored)
-        except msgspec.DecodeError:
-            return None
-        files = {os.fsdecode(path): state for path, state in stored.files.items()}
-        left_out = tuple(map(os.fsdecode, stored.left_out))
-        return cls(name=stored.name, at=stored.at, files=files, left_out=left_out)
-
-
-class _Stored(Struct, frozen=True, kw_only=True):
-    name: str
-    at: float
-    files: dict[bytes, FileState]
-    left_out: tuple[bytes, ...]
-
-
-class TakenBack(Struct, frozen=True, kw_only=True):
-    """What became of files: `restored`, changed by something else since, or `already` as they were,
-    such as by a restore that was cut off."""
-
-    restored: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    already: tuple[str, ...] = ()
+_IDLE = ".idle"
+_LOCKS = tuple(threading.RLock() for _ in range(64))
+"""Of each workspace one: snapshots of a turn and of an idle sandbox may meet."""
 
 
 class Bucket(Protocol):
@@ -126,36 +81,87 @@ class Bucket(Protocol):
 
 class Snapshots:
     """Takes snapshots of workspaces. `keep`: seconds; `most`: bytes of one; `bucket`: None for the
-    workspace's own folder."""
+    workspace's own folder; `is_erased`: what the bucket has of a workspace is to go, and does not
+    come back."""
+
+    quiet = 60.0
+    """Seconds after the last command until a sandbox is idle, for which one is taken."""
 
     def __init__(
-        self, keep: float = 86_400.0, most: int = 100_000_000, bucket: Bucket | None = None
+        self,
+        keep: float = 86_400.0,
+        most: int = 100_000_000,
+        bucket: Bucket | None = None,
+        is_erased: Callable[[Path], bool] = lambda _: False,
     ) -> None:
+        self._is_erased = is_erased
         self._keep, self._most, self._bucket = keep, most, bucket
-        self._recalled: set[str] = set()
+        self._news: dict[str, RevivedFiles] = {}
+        self._told: set[str] = set()
 
     def take(self, workspace: Path, name: str) -> Snapshot:
         """The snapshot `name`, made if there is none. SnapshotRefused."""
-        if (known := self.find(workspace, name)) is not None:
-            return known
-        try:
-            paths.make(workspace)
-            self._prune(workspace)
-            found, left_out = self._choose(workspace)
-            lists = list(self._lists(workspace))
-            newest = max(lists, key=lambda one: one.at, default=None)
-            kept = {state.digest for one in lists for state in one.files.values()}
-            states = {
-                path: self._keep_content(workspace, path, state, newest, kept)
-                for path, state in found.items()
-            }
-            made = Snapshot(name=name, at=ambient.now(), files=states, left_out=left_out)
-            if self._bucket is not None:
-                self._bucket.put(f"{workspace.name}/lists/{name}", made.encode())
-            _store(workspace, f"{_LISTS}/{name}", made.encode())
-        except (OSError, ToolFailed) as error:
-            raise SnapshotRefused(f"The workspace cannot be copied: {error}") from None
-        return made
+        with _lock(workspace):
+            if (known := self.find(workspace, name)) is not None:
+                return known
+            try:
+                self._recall(workspace)
+                paths.make(workspace)
+                paths.sweep_unfinished(workspace)
+                made = self._make(workspace, name, choose_files(workspace, self._most))
+                self._prune(workspace)  # what was newest before is not needed any more
+                return made
+            except (OSError, ToolFailed) as error:
+                raise SnapshotRefused(f"The workspace cannot be copied: {error}") from None
+
+    def take_idle(self, workspace: Path) -> None:
+        """A snapshot with HOME and /tmp, in the place of the one before. One that cannot be made is
+        logged; of a workspace that is gone by then nothing stays."""
+        with _lock(workspace):
+            if not paths.is_made(workspace):
+                return
+            try:
+                before = [one.name for one in self._lists(workspace) if one.name.endswith(_IDLE)]
+                name = f"{ambient.new_id()}{_IDLE}"
+                self._make(workspace, name, choose_all(workspace, self._most))
+                self._forget(workspace, before)
+            except (OSError, ToolFailed, SnapshotRefused) as error:
+                log.warning("idle_not_kept", extra={"why": str(error)})
+            if self._bucket is not None and not paths.is_made(workspace):
+                with suppress(OSError):  # its removal, at the same time, was before this
+                    self._bucket.remove(self._bucket.list_names(workspace.name))
+
+    def revive(self, workspace: Path) -> RevivedFiles | None:
+        """Bring back what the workspace has lost, and HOME and /tmp; what came back and was not
+        told yet, None if nothing is. Where nothing is lost this costs a look at the disk."""
+        with _lock(workspace):
+            self._recall(workspace)
+            if not paths.is_made(workspace):
+                return None
+            root = Path(os.path.realpath(workspace))
+            if paths.status(workspace, root / STATE) is None:
+                idle = (one for one in self._lists(workspace) if one.name.endswith(_IDLE))
+                if (newest := max(idle, key=_read_time, default=None)) is not None:
+                    self._put_back(workspace, newest, (newest,))
+            if (data := _load(workspace, f"{_LISTS}/{_REVIVED}")) is not None:
+                with suppress(msgspec.DecodeError):
+                    revived = msgspec.msgpack.decode(data, type=RevivedFiles)
+                    self._news[workspace.name] = revived
+                    return revived
+            return None
+
+    def take_news(self, workspace: Path) -> RevivedFiles | None:
+        """What came back and was not told in this life of its turn: it is told now."""
+        if (revived := self._news.pop(workspace.name, None)) is not None:
+            self._told.add(workspace.name)
+        return revived
+
+    def forget_news(self, workspace: Path) -> None:
+        """The turn that was told has ended: no other life of it has to be told again."""
+        if workspace.name in self._told:
+            self._told.discard(workspace.name)
+            with suppress(OSError, ToolFailed):
+                paths.remove(workspace, Path(os.path.realpath(workspace)) / _LISTS / _REVIVED)
 
     def find(self, workspace: Path, name: str) -> Snapshot | None:
         """The snapshot of this name, None if there is none."""
@@ -176,10 +182,10 @@ class Snapshots:
         if old is None or new is None:
             return ()
         changed = (
-            _name_place(path, old)
+            name_place(path, old)
             for path in sorted(old.files.keys() | new.files.keys())
-            if not _are_same(old.files.get(path), new.files.get(path))
-            and not _is_folder(path, old, new.files)
+            if not are_same(old.files.get(path), new.files.get(path))
+            and not is_folder(path, old, new.files)
         )
         return tuple(dict.fromkeys(map(paths.display_path, changed)))
 
@@ -200,57 +206,51 @@ class Snapshots:
             for path in sorted(wanted & before.files.keys())  # a folder before what is in it
             if self._restore(workspace, path, before.files[path], now.get(path))
         )
-        shown = (path for path in done if not _is_folder(path, before, now))
-        failed = [path for path in wanted.difference(done) if not _is_folder(path, before, now)]
+        shown = (path for path in done if not is_folder(path, before, now))
+        failed = [path for path in wanted.difference(done) if not is_folder(path, before, now)]
         left = set() if changed_too else {*outcome.changed}
         return TakenBack(
             restored=tuple(sorted(shown)),
             changed=tuple(sorted({*left, *failed})),
             already=tuple(
-                path for path in outcome.already if not _is_folder(path, before, after.files)
+                path for path in outcome.already if not is_folder(path, before, after.files)
             ),
         )
 
     # ---- one list ----------------------------------------------------------------------------
 
-    def _choose(self, workspace: Path) -> tuple[dict[str, FileState], tuple[str, ...]]:
-        """What is to be kept, without contents; the largest caches are left out if it is too
-        much."""
-        found = dict(_scan(workspace))
-        total = sum(state.size for state in found.values())
-        left_out: list[str] = []
-        caches: dict[str, int] = {}
-        for path, state in found.items():
-            parts = path.split("/")
-            for n, part in enumerate(parts[:-1]):
-                if part in CACHES:
-                    top = "/".join(parts[: n + 1])
-                    caches[top] = caches.get(top, 0) + state.size
-                    break
-        for top in sorted(caches, key=lambda one: caches[one], reverse=True):
-            if total <= self._most:
-                break
-            left_out.append(top)
-            total -= caches[top]
-            found = {path: one for path, one in found.items() if not _is_below(path, top)}
-        if total > self._most:
-            size, most = f"{total / 1e6:.0f} MB", f"{self._most / 1e6:.0f} MB"
-            raise SnapshotRefused(f"The workspace has {size}, more than {most}.")
-        return found, tuple(left_out)
+    def _make(
+        self, workspace: Path, name: str, chosen: tuple[dict[str, FileState], tuple[str, ...]]
+    ) -> Snapshot:
+        """Keep what is chosen, and then its list. OSError, ToolFailed."""
+        found, left_out = chosen
+        lists = sorted(self._lists(workspace), key=_read_time, reverse=True)
+        idle = (one for one in lists if one.name.endswith(_IDLE))
+        recent = ChainMap(*(one.files for one in (*lists[:1], *idle)))
+        kept = {state.digest for one in lists for state in one.files.values()}
+        states = {
+            path: self._keep_content(workspace, path, state, recent, kept)
+            for path, state in found.items()
+        }
+        made = Snapshot(name=name, at=ambient.now(), files=states, left_out=left_out)
+        if self._bucket is not None:
+            self._bucket.put(f"{workspace.name}/lists/{name}", made.encode())
+        _store(workspace, f"{_LISTS}/{name}", made.encode())
+        return made
 
     def _keep_content(
         self,
         workspace: Path,
         path: str,
         state: FileState,
-        newest: Snapshot | None,
+        recent: Mapping[str, FileState],
         kept: set[str],
     ) -> FileState:
         """The state with its digest, its content kept. `kept`: digests of contents that are."""
         if state.kind != "file":
             return state
-        known = newest.files.get(path) if newest is not None else None
-        if known is not None and _is_untouched(known, state):
+        known = recent.get(path)
+        if known is not None and is_untouched(known, state):
             return msgspec.structs.replace(state, digest=known.digest)
         data = _read(workspace, path)
         digest = hashlib.sha256(data).hexdigest()
@@ -268,9 +268,9 @@ class Snapshots:
         self, workspace: Path, before: Snapshot, after: Snapshot
     ) -> tuple[TakenBack, dict[str, FileState]]:
         now: dict[str, FileState] = {}
-        for path, state in _scan(workspace):
+        for path, state in scan_files(workspace):
             known = after.files.get(path)
-            if state.kind == "file" and known is not None and _is_untouched(known, state):
+            if state.kind == "file" and known is not None and is_untouched(known, state):
                 state = msgspec.structs.replace(state, digest=known.digest)
             elif state.kind == "file":
                 with suppress(OSError, ToolFailed):
@@ -283,14 +283,14 @@ class Snapshots:
         left_out = {*before.left_out, *after.left_out}
         for path in sorted(before.files.keys() | after.files.keys()):
             old, new, current = before.files.get(path), after.files.get(path), now.get(path)
-            if _are_same(old, new):
+            if are_same(old, new):
                 continue
-            if _are_same(old, current):
+            if are_same(old, current):
                 already.append(path)
                 continue
-            if any(_is_below(path, top) for top in left_out):
+            if any(is_below(path, top) for top in left_out):
                 continue
-            as_left = _are_same(new, current) or _is_between(old, new, current)
+            as_left = are_same(new, current) or is_between(old, new, current)
             (restored if as_left else changed).append(path)
         found = {"restored": restored, "changed": changed, "already": already}
         return TakenBack(**{name: tuple(some) for name, some in found.items()}), now
@@ -322,56 +322,108 @@ class Snapshots:
 
     def _lists(self, workspace: Path) -> Iterator[Snapshot]:
         root = Path(os.path.realpath(workspace))
-        self._recall(workspace)
         with suppress(OSError, ToolFailed):
             for name in paths.list_names(workspace, root / _LISTS):
-                if name not in _FOLDERS and (found := self.find(workspace, name)) is not None:
+                data = None if name in _BESIDE else _load(workspace, f"{_LISTS}/{name}")
+                if data is not None and (found := Snapshot.decode(data)) is not None:
                     yield found
 
     def _recall(self, workspace: Path) -> None:
-        """Bring back lists that the workspace has lost, once; without the bucket there are none."""
-        if self._bucket is None or workspace.name in self._recalled:
+        """Bring back lists that the workspace has lost, and files; without the bucket there are
+        none. Lists come last: one that was cut off begins again."""
+        if self._bucket is None or self._is_erased(workspace):
             return
         root, folder = Path(os.path.realpath(workspace)), f"{workspace.name}/lists"
+        beside = set(paths.list_names(workspace, root / _LISTS))
+        if _BEGUN not in beside and beside - _BESIDE:
+            return
         try:
-            if not set(paths.list_names(workspace, root / _LISTS)).difference(_FOLDERS):
-                for place in self._bucket.list_names(folder):
-                    if (data := self._bucket.get(place)) is not None:
-                        _store(workspace, f"{_LISTS}/{place.rpartition('/')[2]}", data)
+            found = (self._bucket.get(place) for place in self._bucket.list_names(folder))
+            lists = [one for data in found if data and (one := Snapshot.decode(data))]
+            if not lists:
+                return
+            gone = _BEGUN in beside or not paths.is_made(workspace)
+            paths.make(workspace)
+            _store(workspace, f"{_LISTS}/{_BEGUN}", b"")
+            self._put_back(workspace, max(lists, key=_read_time), lists, gone=gone)
+            for one in lists:
+                _store(workspace, f"{_LISTS}/{one.name}", one.encode())
+            paths.remove(workspace, root / _LISTS / _BEGUN)
         except (OSError, ToolFailed) as error:
             log.warning("snapshots_not_recalled", extra={"why": str(error)})
+
+    def _put_back(
+        self, workspace: Path, newest: Snapshot, lists: Sequence[Snapshot], *, gone: bool = False
+    ) -> None:
+        """Make what is missing of the newest one, and of HOME and /tmp as they were when they were
+        idle; what stands there stays. What came back is noted, to be told. `gone`: the workspace
+        was, even if nothing was in it then."""
+        idle = max((one for one in lists if one.name.endswith(_IDLE)), key=_read_time, default=None)
+        state = idle.files.items() if idle is not None else ()
+        wanted = {path: one for path, one in state if is_below(path, STATE)}
+        wanted |= {path: one for path, one in newest.files.items() if not is_below(path, STATE)}
+        root = Path(os.path.realpath(workspace))
+        back: list[str] = []
+        missing: list[str] = []
+        for path in sorted(wanted):  # a folder before what is in it
+            with suppress(OSError, ToolFailed):
+                if paths.status(workspace, root / path) is not None:
+                    continue
+            (back if self._restore(workspace, path, wanted[path], None) else missing).append(path)
+        if not (back or missing or gone):
             return
-        self._recalled.add(workspace.name)
+        files = gone or any(not is_below(path, STATE) for path in (*back, *missing))
+        revived = RevivedFiles(
+            at=newest.at,
+            snapshot=newest.name,
+            workspace=files,
+            left_out=(*newest.left_out, *(() if idle is not None else (STATE,))),
+            missing=tuple(map(paths.display_path, missing[:MAX_MISSING])),
+        )
+        _store(workspace, f"{_LISTS}/{_REVIVED}", msgspec.msgpack.encode(revived))
+        log.info("files_revived", extra={"count": len(back), "missing": len(missing)})
+
+    def _forget(self, workspace: Path, names: Sequence[str]) -> None:
+        """Forget these lists; their contents go with the next turn's. OSError, ToolFailed."""
+        if self._bucket is not None:
+            self._bucket.remove([f"{workspace.name}/lists/{name}" for name in names])
+        for name in names:
+            paths.remove(workspace, Path(os.path.realpath(workspace)) / _LISTS / name)
 
     def _prune(self, workspace: Path) -> None:
-        """Forget old lists, contents that stand in none, and what was never written whole."""
-        paths.sweep_unfinished(workspace)
+        """Forget old lists, and contents that stand in none."""
         root, now = Path(os.path.realpath(workspace)), ambient.now()
         known = {one.name: one for one in self._lists(workspace)}
         old: list[str] = []
-        for name, one in list(known.items()):
+        for name, one in known.items():
             open_still = name.endswith(".before") and f"{name[:-7]}.after" not in known
             life = MAX_OPEN_DAYS * 86_400.0 if open_still else self._keep
             if one.at < now - life:
-                with suppress(OSError, ToolFailed):
-                    paths.remove(workspace, root / _LISTS / name)
-                del known[name]
                 old.append(name)
-        used = {state.digest for one in known.values() for state in one.files.values()}
+        left = (one for name, one in known.items() if name not in old)
+        used = {state.digest for one in left for state in one.files.values()}
+        if old and not self._prune_bucket(workspace.name, old, used):
+            return
+        for name in old:
+            with suppress(OSError, ToolFailed):
+                paths.remove(workspace, root / _LISTS / name)
         with suppress(OSError, ToolFailed):
             for digest in set(paths.list_names(workspace, root / _CONTENTS)) - used:
                 paths.remove(workspace, root / _CONTENTS / digest)
-        if old and self._bucket is not None:
-            self._prune_bucket(self._bucket, workspace.name, old, used)
 
-    def _prune_bucket(self, bucket: Bucket, place: str, old: list[str], used: set[str]) -> None:
-        """The same there: first the lists, so that none names what is gone."""
+    def _prune_bucket(self, place: str, old: list[str], used: set[str]) -> bool:
+        """The same there, before it is done here: what is only there counts as lost. First the
+        lists, so that none names what is gone. False where the bucket does not do it."""
+        if self._bucket is None:
+            return True
         try:
-            bucket.remove([f"{place}/lists/{name}" for name in old])
-            stored = bucket.list_names(f"{place}/contents")
-            bucket.remove([one for one in stored if one.rpartition("/")[2] not in used])
+            self._bucket.remove([f"{place}/lists/{name}" for name in old])
+            stored = self._bucket.list_names(f"{place}/contents")
+            self._bucket.remove([one for one in stored if one.rpartition("/")[2] not in used])
         except OSError as error:
             log.warning("snapshots_not_pruned", extra={"why": str(error)})
+            return False
+        return True
 
 
 def name_before(turn: str) -> str:
@@ -384,62 +436,12 @@ def name_after(turn: str) -> str:
     return f"{turn}.after"
 
 
-def _scan(workspace: Path) -> Iterator[tuple[str, FileState]]:
-    """What stands below the workspace but for the gateway's own; SnapshotRefused if that is more
-    than can be looked at."""
-    count, began = 0, ambient.monotonic()
-    root = Path(os.path.realpath(workspace))
-    for entry in paths.walk(workspace, root, depth=100):
-        count += 1
-        info = entry.info
-        kind = next((name for name, fits in _KINDS if fits(info.st_mode)), "")
-        if not kind:
-            continue
-        size = info.st_size if kind == "file" else 0
-        target = ""
-        if kind == "link":
-            target = os.fsencode(paths.read_link(workspace, root / entry.path)).hex()
-        mode = stat.S_IMODE(info.st_mode)
-        yield entry.path, FileState(kind, mode, size, info.st_ctime_ns, info.st_ino, target)
-    if count >= paths.MAX_ENTRIES or ambient.monotonic() - began > paths.MAX_SECONDS:
-        raise SnapshotRefused(f"The workspace has more than {count:,} files.")
+def _lock(workspace: Path) -> AbstractContextManager[bool]:
+    return _LOCKS[hash(workspace.name) % len(_LOCKS)]
 
 
-_KINDS = (("file", stat.S_ISREG), ("folder", stat.S_ISDIR), ("link", stat.S_ISLNK))
-
-
-def _is_untouched(known: FileState, now: FileState) -> bool:
-    """The same file, not written since; the time of change cannot be set by who writes it."""
-    return (known.kind, known.size, known.changed, known.inode) == (
-        now.kind, now.size, now.changed, now.inode,
-    ) and bool(known.digest)  # fmt: skip
-
-
-def _are_same(one: FileState | None, other: FileState | None) -> bool:
-    return one is other or (one is not None and one.is_same(other))
-
-
-def _is_between(old: FileState | None, new: FileState | None, now: FileState | None) -> bool:
-    """What is of another kind makes room first, and `take_back` may have been cut off then."""
-    return now is None and old is not None and new is not None and old.kind != new.kind
-
-
-def _is_below(path: str, top: str) -> bool:
-    return path == top or path.startswith(f"{top}/")
-
-
-def _is_folder(path: str, before: Snapshot, now: dict[str, FileState]) -> bool:
-    stood = before.files.get(path) or now.get(path)
-    return stood is not None and stood.kind == "folder"
-
-
-def _name_place(path: str, before: Snapshot) -> str:
-    parts = path.split("/")
-    for n, part in enumerate(parts[:-1], 1):
-        folder = "/".join(parts[:n])
-        if part.startswith(".") or part in CACHES or folder not in before.files:
-            return f"{folder}/"
-    return path
+def _read_time(one: Snapshot) -> float:
+    return one.at
 
 
 def _place(workspace: Path, path: str) -> Path:

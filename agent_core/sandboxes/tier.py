@@ -60,6 +60,9 @@ class OpenSandbox(Protocol):
         """What the first command's result has to say of what became of the one before; "" if the
         pool knows best."""
 
+    async def save(self) -> None:
+        """Keep what is in it besides the workspace, where the workspace's folder has it not."""
+
     async def close(self) -> None:
         """End it with all that runs inside, and see it gone."""
 
@@ -167,6 +170,9 @@ class LocalSandbox:
     @property
     def link(self) -> Link:
         return self._link
+
+    async def save(self) -> None:
+        """As the port says: HOME and /tmp are in the workspace's folder."""
 
     async def close(self) -> None:
         """As the port says; it ends by itself when its socket does, and is killed if not."""

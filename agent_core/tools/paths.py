@@ -172,6 +172,14 @@ def is_made(workspace: Path) -> bool:
     return os.path.isdir(workspace)
 
 
+def identify(workspace: Path) -> tuple[int, int] | None:
+    """Which folder the workspace is, whatever its name; None if there is none."""
+    with suppress(OSError):
+        info = os.stat(workspace)
+        return info.st_dev, info.st_ino
+    return None
+
+
 def scratch(workspace: Path) -> BinaryIO:
     """A file without a name beside the workspace, for what comes from outside; it is gone when it
     is closed."""

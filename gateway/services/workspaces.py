@@ -85,6 +85,11 @@ class Workspaces:
         mark.unlink(missing_ok=True)
 
 
+def is_erased(workspace: Path) -> bool:
+    """What others hold of the workspace is to go, and did not go yet."""
+    return any(workspace.parent.glob(f"{workspace.name}.*{UNERASED}"))
+
+
 def find_last_use(folder: Path) -> float:
     """When something below `folder` was written last; what cannot be looked at does not count."""
     newest = 0.0

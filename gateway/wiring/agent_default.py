@@ -6,7 +6,6 @@ import logging
 import os
 from contextlib import AsyncExitStack
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -31,7 +30,7 @@ from agent_core.models.catalog import WINDOW, Price
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
 from agent_core.models.provider_settings import PRICES
 from agent_core.models.tiers import Models
-from agent_core.models.windows import ask_models, choose_talking, has_model
+from agent_core.models.windows import ask_models, has_model, list_talking
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.given_command import run_given_command
 from agent_core.orchestration.orchestrator import work
@@ -44,9 +43,10 @@ from agent_core.research.means import ResearchDeps
 from agent_core.sandboxes.commands.background import Background
 from agent_core.sandboxes.masks import find_secret_files, has_committed
 from agent_core.sandboxes.pool import SandboxPool
-from agent_core.sandboxes.previews.again import AppStarter, StartsAgain, start_nothing
-from agent_core.sandboxes.previews.server import PreviewServer
-from agent_core.sandboxes.snapshots import SnapshotRefused, Snapshots, name_after, name_before
+from agent_core.sandboxes.previews.again import AppStarter, start_nothing
+from agent_core.sandboxes.snapshots import Snapshots, name_after, name_before
+from agent_core.sandboxes.states.revived_news import describe_revived
+from agent_core.sandboxes.states.scan import SnapshotRefused
 from agent_core.scope import Scope
 from agent_core.settings import TIERS, ModelSettings
 from agent_core.skills.built_in.all import built_in
@@ -77,7 +77,7 @@ from gateway.texts import say
 from gateway.wiring.jobs import JobWork
 from gateway.wiring.models_now import read_models_now
 from gateway.wiring.server_desk import GatewayServers
-from gateway.wiring.toolkit import ToolDeps, toolkit
+from gateway.wiring.toolkit import ToolDeps, make_preview, toolkit
 
 log = logging.getLogger("turnkeeper.agent")
 
@@ -132,7 +132,7 @@ class TurnkeeperAgent:
         self._warm, self._answered, self._tried = (asyncio.Event() for _ in range(3))
         starter = AppStarter(sandbox, self._tried.wait)
         again = start_nothing if equipment.ask_all else starter.start
-        self._preview = _make_preview(models, sandbox, folder.parent, again)
+        self._preview = make_preview(models, sandbox, folder.parent, again)
         self._snapshots = equipment.snapshots
         self._hooks = hooks.load(models.tools.hooks)
         self.vault = equipment.vault
@@ -320,17 +320,9 @@ class TurnkeeperAgent:
         """The tiers, then models that the providers which are set list, by provider/model."""
         if self.models.demo:
             return ()
-        found: dict[str, tuple[str, ...]] = {}
-
-        async def ask(provider: str) -> None:
-            found[provider] = await ask_models(self._settings.endpoint(provider))
-
-        providers = self._settings.configured
-        async with asyncio.TaskGroup() as group:
-            for provider in providers:
-                group.create_task(ask(provider))
-        named = (f"{one}/{model}" for one in providers for model in choose_talking(found[one]))
-        return (*TIERS, *islice(named, MAX_LISTED))
+        settings = self._settings
+        named = await list_talking({one: settings.endpoint(one) for one in settings.configured})
+        return (*TIERS, *named[:MAX_LISTED])
 
     async def check_model(self, name: str, language: str) -> str:
         """Why `name` cannot be used, "" if it can; its provider is asked for its models."""
@@ -483,6 +475,9 @@ class TurnkeeperAgent:
             brief = await add_mentions(scope, brief, reader)
         if isinstance(hands.memory, ProvidedMemory) and not past:
             brief = await add_recalled(scope, brief, hands.memory)
+        if history or not scope.is_new:
+            await asyncio.to_thread(self._snapshots.revive, workspace)
+        hands = replace(hands, news=partial(self._take_news, scope, workspace))
         try:
             run = run_given_command if brief.command and not past else work
             result = await run(scope, brief, hands, history, past)
@@ -493,10 +488,19 @@ class TurnkeeperAgent:
             if scope.is_stopped:
                 await self._preview.let_lie(workspace)
             raise
+        self._snapshots.forget_news(workspace)
         if self._snapshots.find(workspace, name_before(scope.turn_id)) is not None:
             await self._snapshot(workspace, name_after(scope.turn_id))
             await self._tell_changed(scope, workspace)
         return result
+
+    def _take_news(self, scope: Scope, workspace: Path) -> str:
+        """What is to be told of files that were lost and came back."""
+        if (revived := self._snapshots.take_news(workspace)) is None:
+            return ""
+        writers = {one.name for one in self._toolbox.tools if one.access in ("write", "shell")}
+        calls = scope.list_finished(revived.at)
+        return describe_revived(revived, [one for one in calls if one.name in writers])
 
     async def _tell_changed(self, scope: Scope, workspace: Path) -> None:
         """Where calls change files unasked, people are told which, and can have them back."""
@@ -583,15 +587,6 @@ class TurnkeeperAgent:
             raise ModelFailed(str(error), "rejected") from None
         self._picked[name] = picked
         return picked
-
-
-def _make_preview(
-    models: ModelSettings, sandbox: SandboxPool, home: Path, again: StartsAgain
-) -> PreviewServer:
-    """Where people look at apps."""
-    tools = models.tools
-    place = tools.preview_port, tools.preview_url, tools.preview_host
-    return PreviewServer(sandbox.connect, *place, home, again)
 
 
 def _name(conversation: Conversation) -> str:

@@ -52,7 +52,7 @@ from gateway.services.operator_rules import OperatorRules
 from gateway.services.retention import Retention
 from gateway.services.sign_ins import SignIns, SignInVisits
 from gateway.services.vault import Vault
-from gateway.services.workspaces import WORKSPACES
+from gateway.services.workspaces import WORKSPACES, is_erased
 from gateway.settings import REPLICA_ID, SANDBOX, VERSION, Settings, find_odd_names
 from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Directory, Store
@@ -206,7 +206,8 @@ async def assemble(
     features = load_features(settings.plugins, settings.quick)
     models = await _models(settings)
     network = SandboxNetwork(models.tools.web.allowed)
-    sandbox = SandboxPool(await _choose_tier(settings), network=network)
+    snapshots = make_snapshots(models.tools)
+    sandbox = SandboxPool(await _choose_tier(settings), network=network, keeper=snapshots)
     stack.push_async_callback(sandbox.close)
     store = await open_store(settings)
     stack.push_async_callback(store.close)
@@ -230,7 +231,7 @@ async def assemble(
         retention=await make_retention(settings, store, trail),
         trail=trail,
         base=settings.link_base(port),
-        snapshots=make_snapshots(models.tools),
+        snapshots=snapshots,
     )
     host = Host(partial(_build_services, supplies), features)
     agent = host.services.agent
@@ -246,7 +247,7 @@ async def assemble(
 def make_snapshots(tools: ToolSettings) -> Snapshots:
     """Where files are kept as they were. SettingsError."""
     kept, bucket = tools.snapshot_hours * 3_600.0, make_bucket(tools.bucket)
-    return Snapshots(kept, tools.snapshot_bytes, bucket)
+    return Snapshots(kept, tools.snapshot_bytes, bucket, is_erased)
 
 
 class Supplies(Struct, frozen=True, kw_only=True):

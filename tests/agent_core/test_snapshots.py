@@ -11,14 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_core import ambient
-from agent_core.sandboxes.snapshots import (
-    Snapshot,
-    SnapshotRefused,
-    Snapshots,
-    TakenBack,
-    name_after,
-    name_before,
-)
+from agent_core.sandboxes.snapshots import Snapshots, name_after, name_before
+from agent_core.sandboxes.states.file_states import Snapshot, TakenBack
+from agent_core.sandboxes.states.scan import SnapshotRefused
 from agent_core.tools import backups, paths
 from tests.sampling import examples
 

@@ -11,13 +11,9 @@ import pytest
 from agent_core import ambient
 from agent_core.sandboxes.buckets.bucket import SnapshotBucket
 from agent_core.sandboxes.buckets.settings import BucketAccess
-from agent_core.sandboxes.snapshots import (
-    SnapshotRefused,
-    Snapshots,
-    TakenBack,
-    name_after,
-    name_before,
-)
+from agent_core.sandboxes.snapshots import Snapshots, name_after, name_before
+from agent_core.sandboxes.states.file_states import TakenBack
+from agent_core.sandboxes.states.scan import SnapshotRefused
 from tests.fakes.s3_server import KEY_ID, REGION, SECRET, S3Server
 
 TOP = "states/kept/ws"

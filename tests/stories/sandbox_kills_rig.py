@@ -12,6 +12,7 @@ import msgspec
 from agent_core.messages import Message, Text, ToolCall, ToolResult
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, TextDelta
 from agent_core.policy import Mode
+from agent_core.sandboxes.buckets.bucket import make_bucket
 from agent_core.sandboxes.bwrap import BwrapTier
 from agent_core.sandboxes.network import SandboxNetwork
 from agent_core.sandboxes.pool import SandboxPool
@@ -117,13 +118,20 @@ class _ClosedWith:
         await self._store.close()
 
 
-def contain(life: Life, calls: Calls, allowed: frozenset[str] = frozenset(), **env: str) -> None:
-    """The life has the product's agent, which may reach the hosts `allowed` once they are opened."""
+def contain(
+    life: Life,
+    calls: Calls,
+    allowed: frozenset[str] = frozenset(),
+    quiet: float = Snapshots.quiet,
+    **env: str,
+) -> None:
+    """The life has the product's agent, which may reach the hosts `allowed` once they are opened.
+    `quiet`: seconds after which its sandbox is idle."""
     open_store: Callable[[Path], Awaitable[Store]] = life.open_store
 
     async def open_both(folder: Path) -> Store:
         store, stack = await open_store(folder), AsyncExitStack()
-        agent = _make_agent(life, store, allowed, env)
+        agent = _make_agent(life, store, allowed, quiet, env)
         agent.points, agent.calls = life.points, calls
         stack.push_async_callback(agent._sandbox.close)
         life.agent = agent  # type: ignore[assignment]
@@ -136,7 +144,7 @@ def contain(life: Life, calls: Calls, allowed: frozenset[str] = frozenset(), **e
 
 
 def _make_agent(
-    life: Life, store: Store, allowed: frozenset[str], env: dict[str, str]
+    life: Life, store: Store, allowed: frozenset[str], quiet: float, env: dict[str, str]
 ) -> ContainedAgent:
     folder = life.folder
     people = AllowLists(allowed=frozenset({"ann", "bob"}), admins=frozenset())
@@ -155,6 +163,8 @@ def _make_agent(
     jobs = JobWork(make_job_ports(make_jobs(store), JobSettings(), deps), deps, access, folder)
     models = ModelSettings.read({"WEB_ALLOWED_HOSTS": ",".join(allowed), **env})
     vault = Vault(folder)
+    snapshots = Snapshots(bucket=make_bucket(models.tools.bucket))
+    snapshots.quiet = quiet
     equipment = Equipment(
         vault=vault,
         sign_ins=SignIns(store, vault, "http://127.0.0.1", public=False),
@@ -164,9 +174,9 @@ def _make_agent(
         job_ledger=Spending(store, models.agent.limits),
         operator=OperatorRules(folder),
         past=_Past(store=store, access=access),
-        snapshots=Snapshots(),
+        snapshots=snapshots,
     )
-    pool = PointedPool(BwrapTier(), network=SandboxNetwork(allowed))
+    pool = PointedPool(BwrapTier(), network=SandboxNetwork(allowed), keeper=snapshots)
     pool.life = life
     pool.contains = True  # its self-test is a test of its own
     return ContainedAgent(folder / "work", models, pool, FileStore(folder / "out"), equipment)

@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import shutil
+import tempfile
 from collections.abc import AsyncIterator
 from functools import partial
 
@@ -140,6 +142,46 @@ async def sandbox_lost(s: Surface) -> None:
     assert told.startswith("[A new sandbox: the one before broke down. What ran in it is gone;")
     assert "kept\nhere\n0\n" in told
     await s.rest("told")
+
+
+@contextlib.asynccontextmanager
+async def states(_: Surface) -> AsyncIterator[dict[str, str]]:
+    """What workspaces were lies in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield {"SANDBOX_PROVIDER": "bwrap", "SNAPSHOT_STORE": folder}
+
+
+@story("back", beside=states, needs=(NEEDS_BWRAP,), long=True)
+async def workspace_lost(s: Surface) -> None:
+    """A workspace that is lost in mid-turn comes back as the turn found it, and the model is told
+    which calls came after that; the next turn goes on with it."""
+    keep, work = "echo kept > kept.txt", "echo one > a.txt"
+    again = "cat kept.txt && ls && echo two > a.txt"
+    s.answers(
+        Keep=[Call("run_command", json.dumps({"command": keep})), Say("It is kept.")],
+        Work=[
+            Call("run_command", json.dumps({"command": work})),
+            Held(Call("run_command", json.dumps({"command": again}))),
+            Say("I did the rest again."),
+        ],
+        Look=[Call("read_file", json.dumps({"path": "a.txt"})), Say("It says two.")],
+    )
+    await s.say("Keep it")
+    await s.shows("It is kept.")
+    await s.say("Work on it")
+    await s.thinks()
+    (place,) = (path.parent for path in s.rig.home.glob("workspaces/*/a.txt"))
+    shutil.rmtree(place)
+    s.mind.let_go()
+    await s.shows("I did the rest again.")
+    told = s.rig.seen(role="tool")[-1]
+    assert told.startswith("[The workspace was lost, and its files came back as they were at"), told
+    assert f'since, do again what is needed: run_command {{"command": "{work}"}}.' in told
+    assert "\nkept\nkept.txt\n" in told, told
+    await s.rest("back")
+    await s.say("Look at it")
+    await s.shows("It says two.")
+    assert s.rig.seen(role="tool")[-1].strip() == "two"
 
 
 # ---- restore ---------------------------------------------------------------------------------

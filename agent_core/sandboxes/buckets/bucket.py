@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from agent_core.sandboxes.buckets.folder_store import FolderStore
 from agent_core.sandboxes.buckets.settings import STORE, BucketAccess
 
 if TYPE_CHECKING:
@@ -116,8 +117,10 @@ class SnapshotBucket:
         )
 
 
-def make_bucket(access: BucketAccess) -> SnapshotBucket | None:
-    """The bucket that is set, None for none. SettingsError."""
+def make_bucket(access: BucketAccess) -> SnapshotBucket | FolderStore | None:
+    """What is set: a bucket or a folder; None for neither. SettingsError."""
+    if access.url.startswith("/"):
+        return FolderStore(Path(access.url))
     return SnapshotBucket(access) if access.url else None
 
 

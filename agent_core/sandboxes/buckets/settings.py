@@ -1,5 +1,6 @@
 """The settings of a bucket for snapshots; without its SDK, which is imported where it is used."""
 
+import os
 import re
 from urllib.parse import urlsplit
 
@@ -23,11 +24,13 @@ class BucketAccess(Struct, frozen=True, kw_only=True):
 
 
 def parse_bucket(text: str) -> str:
-    """`s3://bucket/prefix`, the prefix may be left out."""
+    """`s3://bucket/prefix`, the prefix may be left out; or a folder's whole path."""
+    if text.startswith("/") and ".." not in text.split("/"):
+        return os.path.normpath(text)
     parts = urlsplit(text)
     fits = _BUCKET.fullmatch(parts.netloc) and _PREFIX.fullmatch(parts.path)
     if parts.scheme != "s3" or not fits or parts.query or parts.fragment or "/." in parts.path:
-        raise ValueError("write s3://bucket or s3://bucket/prefix.")
+        raise ValueError("write s3://bucket, s3://bucket/prefix or the whole path of a folder.")
     return text
 
 
@@ -35,8 +38,9 @@ STORE = Setting(
     "SNAPSHOT_STORE",
     "",
     parse_bucket,
-    "a bucket for those states, `s3://bucket/prefix`, at any service that speaks S3's protocol; "
-    "needs the extra: `pip install 'turnkeeper[s3]'`. All files of workspaces go there, those for "
+    "where those states lie instead, so that a workspace that is lost comes back: a folder "
+    "(`/mnt/states`), or a bucket, `s3://bucket/prefix`, at any service that speaks S3's protocol, "
+    "with `pip install 'turnkeeper[s3]'`. All files of workspaces go there, those for "
     "secrets too: see [security.md](security.md#snapshots-in-a-bucket)",
     default_text="in each workspace's own folder",
 )

@@ -156,6 +156,14 @@ class E2BSandbox:
             self._saving = asyncio.ensure_future(self._save())  # noqa: TID251  # so does `close`
         return note
 
+    async def save(self) -> None:
+        """As the port says: a snapshot of the machine, where a command ended since the last one."""
+        if not self._place.lasts or not self._state.calls:
+            return
+        if self._saving is None or self._saving.done():
+            self._saving = asyncio.ensure_future(self._save())  # noqa: TID251  # so does `close`
+        await asyncio.wait({self._saving})
+
     async def close(self) -> None:
         """As the port says: it is paused where it is to be found again, else ended. Where E2B is
         not reached, it ends by itself."""

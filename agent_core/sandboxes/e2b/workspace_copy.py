@@ -26,7 +26,7 @@ from msgspec import Struct
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes.e2b.client import E2BUnavailable, RemoteBox, translate_errors
 from agent_core.sandboxes.masks import SecretFiles
-from agent_core.sandboxes.snapshots import CACHES
+from agent_core.sandboxes.states.file_states import CACHES
 from agent_core.tools import paths
 
 FOLDER = ".turnkeeper"

@@ -16,14 +16,9 @@ from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.journal import Record, ToolStarted
 from agent_core.messages import ToolCall
-from agent_core.sandboxes.snapshots import (
-    Snapshot,
-    SnapshotRefused,
-    Snapshots,
-    join_names,
-    name_after,
-    name_before,
-)
+from agent_core.sandboxes.snapshots import Snapshots, join_names, name_after, name_before
+from agent_core.sandboxes.states.file_states import Snapshot
+from agent_core.sandboxes.states.scan import SnapshotRefused
 from agent_core.tools.backups import go_back
 from gateway.access.access import Role
 from gateway.conversation.inbox.reading import TurnInput
@@ -137,6 +132,7 @@ def _find_snapshots(past: Past) -> tuple[Path, Snapshot, Snapshot] | None:
     if not any(isinstance(record, ToolStarted) for record in past.records):
         return None
     workspace, keeper = Path(read_brief(past.records).workspace), past.snapshots
+    keeper.revive(workspace)
     before = keeper.find(workspace, name_before(past.turn.id))
     if before is None:
         return None

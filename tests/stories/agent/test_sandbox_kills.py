@@ -2,6 +2,7 @@
 every point, also between two files. Nothing runs twice by itself, what was granted is granted or
 asked for again, files are those of before or of after, and what was opened is open or told."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -210,6 +211,67 @@ def test_a_workspace_that_is_kept_and_taken_back_is_whole(
     points = count_points(story, prepare)
     assert points["count"] > 60, points
     killed_everywhere(points, story, check, prepare, some=some)
+
+
+# ---- what is lost ----------------------------------------------------------------------------
+
+KEPT = "echo one > a.txt && mkdir -p sub ~/own && echo s > sub/s && echo h > ~/own/h && echo kept"
+SEEN = "cat a.txt sub/s ~/own/h && echo two >> a.txt"
+
+
+async def tell_of_a_loss(life: Life) -> None:
+    """A turn works and its sandbox is idle; then the workspace is gone, and the next turn goes on
+    with it."""
+    states = life.folder / "states"
+    await life.say("m1", "begin")
+    await life.until(lambda: find_final(life, "begin"))
+    await life.quiet()
+    unsure = "Outcome unknown" in find_final(life, "begin")
+    if not unsure:
+        if not list(states.glob("*/lists/*.idle")) and not (life.folder / "lost").exists():
+            await life.agent._sandbox.run("true", workspace(life), 20, lambda _: None)
+        await life.until(lambda: list(states.glob("*/lists/*.idle")))
+    if not (life.folder / "lost").exists() and not unsure:
+        shutil.rmtree(workspace(life))
+        (life.folder / "lost").touch()
+    await life.say("m2", "look")
+    await life.until(lambda: find_final(life, "look"))
+    await life.quiet()
+    await assert_clean(life, 2)
+
+
+@NEEDS_BWRAP
+@pytest.mark.timeout(900)
+@some_and_every(SOME, "kills of sandboxes", 4)
+@ON_BOTH_STORES
+def test_a_workspace_that_is_lost_comes_back_and_goes_on(prepare_store: Prepare, some: int) -> None:
+    def prepare(life: Life) -> None:
+        prepare_store(life)
+        calls = {
+            word: [call("run_command", command=line)]
+            for word, line in (("begin", KEPT), ("look", SEEN))
+        }
+        contain(life, calls, quiet=0.0, SNAPSHOT_STORE=str(life.folder / "states"))
+
+    def check(folder: Path, label: str) -> None:
+        ledger = Ledger(folder / "ledger.jsonl")
+        shown = {line["id"]: line["view"] for line in ledger.all() if "view" in line}
+        said = [str(view.get("text")) for view in shown.values()]
+        (begun,) = {text for text in said if text.startswith("done begin:")}
+        (final,) = {text for text in said if text.startswith("done look:")}
+        if "Outcome unknown" in begun:
+            return
+        (work,) = (folder / "work").iterdir()
+        lines = (work / "a.txt").read_text().split()
+        assert lines[0] == "one" and len(lines) <= 2, f"{label}: {lines}"
+        assert (work / "sub/s").read_text() == "s\n", label
+        if "Outcome unknown" not in final:
+            assert "one\ns\nh\n" in final and lines == ["one", "two"], f"{label}: {final}"
+            assert "The workspace was lost" in final, f"{label}: {final}"
+
+    points = count_points(tell_of_a_loss, prepare)
+    assert points["count"] > 60, points
+    killed_everywhere(points, tell_of_a_loss, check, prepare, some=some)
 
 
 # ---- previews --------------------------------------------------------------------------------
