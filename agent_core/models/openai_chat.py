@@ -10,6 +10,7 @@ from functools import cached_property
 
 import httpx2
 import msgspec
+from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.context.pictures import render_user_content, split_result
@@ -156,11 +157,22 @@ class OpenAIChat:
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
-        return await self._line.ask(request, self._send, ChatCompletionsReader, on_delta)
+        why = None if self._calls.own else self._ask_why
+        return await self._line.ask(request, self._send, ChatCompletionsReader, on_delta, why)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._calls.close()
+
+    async def _ask_why(self, request: ModelRequest) -> None:
+        """Servers that look at a request only once its stream has begun (llama-cpp-python) break
+        it off without a word. Without a stream they say why. Raises ModelFailed."""
+        body = self._body(replace(request, max_tokens=1), stream=False)
+        try:
+            response = await self._calls.post(body, 0)
+        except CallRefused as error:
+            raise self._line.read_refusal(error.response) from None
+        await response.aclose()
 
     async def _send(self, request: ModelRequest, retries: int) -> StreamedResponse:
         try:
@@ -179,13 +191,11 @@ class OpenAIChat:
         self._without_effort.add(request.model)
         return True
 
-    def _body(self, request: ModelRequest) -> bytes:
+    def _body(self, request: ModelRequest, *, stream: bool = True) -> bytes:
         endpoint = self._endpoint
-        body: dict[str, object] = {
-            "model": request.model,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
+        body: dict[str, object] = {"model": request.model, "stream": stream}
+        if stream:
+            body["stream_options"] = {"include_usage": True}
         if request.cache_key and (
             self._calls.own if endpoint.cache_key is None else endpoint.cache_key
         ):

@@ -36,11 +36,13 @@ def _map_failures() -> Iterator[None]:
 
 
 class StreamedResponse:
-    """An answer whose body has not been read yet. `tries`: how many calls failed before it."""
+    """An answer whose body has not been read yet. `tries`: how many calls failed before it;
+    `received`: bytes of the body that have been read."""
 
     def __init__(self, response: aiohttp.ClientResponse, tries: int) -> None:
         self._response = response
         self.tries = tries
+        self.received = 0
 
     @property
     def status(self) -> int:
@@ -57,6 +59,7 @@ class StreamedResponse:
         content = self._response.content
         with _map_failures():
             while piece := await content.readany():
+                self.received += len(piece)
                 yield piece
 
     async def aread(self) -> bytes:

@@ -49,6 +49,9 @@ Response: TypeAlias = httpx2.Response | StreamedResponse
 Send: TypeAlias = Callable[[ModelRequest, int], Awaitable[Response]]
 """Starts the call; the number is how many tries the SDK may add."""
 
+AskWhy: TypeAlias = Callable[[ModelRequest], Awaitable[None]]
+"""Raises ModelFailed with the reason why a request is not answered, if there is one."""
+
 Attempt: TypeAlias = Callable[[int, OnDelta], Awaitable[ModelReply]]
 """One try; the number is how many may follow it."""
 
@@ -111,9 +114,15 @@ class Line:
         self.timeout = httpx2.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 10.0))
 
     async def ask(
-        self, request: ModelRequest, send: Send, make: Make, on_delta: OnDelta
+        self,
+        request: ModelRequest,
+        send: Send,
+        make: Make,
+        on_delta: OnDelta,
+        ask_why: AskWhy | None = None,
     ) -> ModelReply:
-        """The answer, after as many tries as are allowed; raises ModelFailed."""
+        """The answer, after as many tries as are allowed; raises ModelFailed. `ask_why` finds out
+        why an answer broke off before it said anything."""
 
         async def attempt(left: int, show: OnDelta) -> ModelReply:
             response = await self.begin_with_pictures(
@@ -123,6 +132,9 @@ class Line:
                 return await self._read(response, make(request, self._endpoint.provider, show))
             except Broken as broken:
                 broken.tries = _count_tries(response)
+                silent = isinstance(response, StreamedResponse) and not response.received
+                if silent and ask_why is not None and broken.fault == "unreachable":
+                    await ask_why(request)
                 raise
 
         return await self.try_again(request, attempt, on_delta)

@@ -7,7 +7,7 @@ whether it says how many these are.
 import json
 from dataclasses import dataclass
 
-from tests.fakes.model_steps import Events, Fail, Step
+from tests.fakes.model_steps import Events, Fail, Json, Step
 
 HELD = 8192
 
@@ -27,6 +27,22 @@ def _error(http: int, /, **error: object) -> Fail:
 
 def _events(*events: object) -> Events:
     return Events(tuple(json.dumps(one) for one in events))
+
+
+def _refuse_unstreamed(body: Json) -> Step:
+    """Breaks a stream off before its first word, and says why where none is asked for
+    (llama-cpp-python 0.3)."""
+    if body.get("stream"):
+        return Events(())
+    return _error(
+        400,
+        message=f"This model's maximum context length is {HELD} tokens. However, you requested "
+        "9000 tokens (8999 in the messages, 1 in the completion). Please reduce the length of the "
+        "messages or completion.",
+        type="invalid_request_error",
+        param="messages",
+        code="context_length_exceeded",
+    )
 
 
 OVERFLOWS = {
@@ -130,6 +146,7 @@ OVERFLOWS = {
             },
         ),
     ),
+    "llama-cpp-python": Overflow("chat", _refuse_unstreamed),
     "llama.cpp": Overflow(
         "chat",
         _error(
