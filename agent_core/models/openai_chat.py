@@ -169,9 +169,11 @@ class OpenAIChat:
         it off without a word. Without a stream they say why. Raises ModelFailed."""
         body = self._body(replace(request, max_tokens=1), stream=False)
         try:
-            response = await self._calls.post(body, 0)
+            response = await self._calls.post(body, 1)  # the first may meet the broken connection
         except CallRefused as error:
             raise self._line.read_refusal(error.response) from None
+        except ModelFailed:
+            return
         await response.aclose()
 
     async def _send(self, request: ModelRequest, retries: int) -> StreamedResponse:

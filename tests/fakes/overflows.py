@@ -29,20 +29,21 @@ def _events(*events: object) -> Events:
     return Events(tuple(json.dumps(one) for one in events))
 
 
-def _refuse_unstreamed(body: Json) -> Step:
-    """Breaks a stream off before its first word, and says why where none is asked for
-    (llama-cpp-python 0.3)."""
-    if body.get("stream"):
-        return Events(())
-    return _error(
-        400,
-        message=f"This model's maximum context length is {HELD} tokens. However, you requested "
-        "9000 tokens (8999 in the messages, 1 in the completion). Please reduce the length of the "
-        "messages or completion.",
-        type="invalid_request_error",
-        param="messages",
-        code="context_length_exceeded",
-    )
+def _end_stream(body: Json) -> Step:
+    """Ends a stream before its first word, and says why where none is asked for (llama-cpp-python
+    0.3)."""
+    return Events(()) if body.get("stream") else _REASON
+
+
+_REASON = _error(
+    400,
+    message=f"This model's maximum context length is {HELD} tokens. However, you requested "
+    "9000 tokens (8999 in the messages, 1 in the completion). Please reduce the length of the "
+    "messages or completion.",
+    type="invalid_request_error",
+    param="messages",
+    code="context_length_exceeded",
+)
 
 
 OVERFLOWS = {
@@ -146,7 +147,7 @@ OVERFLOWS = {
             },
         ),
     ),
-    "llama-cpp-python": Overflow("chat", _refuse_unstreamed),
+    "llama-cpp-python": Overflow("chat", _end_stream),
     "llama.cpp": Overflow(
         "chat",
         _error(
