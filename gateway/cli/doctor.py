@@ -29,6 +29,7 @@ from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.operator_rules import OperatorRules
 from gateway.settings import Settings, find_odd_names
 from gateway.wiring.assembly import open_store
+from gateway.wiring.models_now import find_models
 
 Say = Callable[[str], None]
 PROBE = "doctor"
@@ -44,7 +45,7 @@ def examine(settings: Settings, say: Say) -> int:
 async def _examine(settings: Settings, say: Say) -> int:
     bad = 0
     try:
-        found = await probe_models(read_models(settings))
+        found = await probe_models(await find_models(settings))
     except SettingsError as error:
         found = [ProbeResult("wrong", "models", str(error))]
     found += await _probe_platforms(settings)

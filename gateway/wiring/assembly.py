@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.models.discovery import discover
 from agent_core.sandboxes.buckets.bucket import make_bucket
 from agent_core.sandboxes.detect import find_tier
 from agent_core.sandboxes.network import SandboxNetwork
@@ -37,7 +36,6 @@ from gateway.features.jobs.deps import JobDeps
 from gateway.features.jobs.hook_calls import KnownCalls
 from gateway.features.jobs.hooks import WebhookCalls, check_secrets
 from gateway.messages import Inbound, Sender
-from gateway.model_settings import read_models
 from gateway.ops import control, lock
 from gateway.ops.backup import was_cut_off
 from gateway.ops.http import Health
@@ -62,6 +60,7 @@ from gateway.wiring.desk import GatewayDesk
 from gateway.wiring.features import load_features
 from gateway.wiring.job_means import find_missing_means
 from gateway.wiring.jobs import JobWork, make_job_ports
+from gateway.wiring.models_now import find_models
 from gateway.wiring.plugin_settings import find_declared
 from gateway.wiring.voice import Ears
 
@@ -204,7 +203,7 @@ async def assemble(
     """Everything behind the adapters; `stack` closes it. `port`: where the page listens.
     SettingsError, StoreFailed."""
     features = load_features(settings.plugins, settings.quick)
-    models = await _models(settings)
+    models = await find_models(settings)
     network = SandboxNetwork(models.tools.web.allowed)
     snapshots = make_snapshots(models.tools)
     sandbox = SandboxPool(await _choose_tier(settings), network=network, keeper=snapshots)
@@ -435,18 +434,6 @@ async def web_secret(directory: Directory) -> bytes:
         await directory.put(WEB_SECRET, (ambient.secret_id() * 2).encode(), b"")
         known = await directory.get(WEB_SECRET)
     return known or b""
-
-
-async def _models(settings: Settings) -> ModelSettings:
-    """What is set; else a server on this machine, but never for a platform's strangers."""
-    models = read_models(settings)
-    if not models.empty or settings.bots or not settings.discovery:
-        return models
-    found = await discover()
-    if found is None:
-        return models
-    log.info("local_model", extra={"server": found.name, "url": found.base_url})
-    return models.with_provider(found)
 
 
 async def _choose_tier(settings: Settings) -> Tier:

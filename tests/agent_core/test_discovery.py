@@ -2,6 +2,8 @@
 
 import socket
 from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -11,6 +13,9 @@ from agent_core.models.discovery import Port, discover
 from agent_core.models.port import ModelRequest
 from agent_core.models.tiers import Models
 from agent_core.settings import ModelSettings
+from gateway.cli.probes import probe_models
+from gateway.settings import Settings
+from gateway.wiring import models_now
 from tests.fakes.model_server import ModelServer
 
 
@@ -73,3 +78,19 @@ async def test_a_port_that_says_nothing_costs_little() -> None:
         silent.listen()
         port = int(silent.getsockname()[1])
         assert await discover(ports=(Port("vllm", port),)) is None
+
+
+async def test_doctor_asks_the_one_that_is_found(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.models = ["llama"]
+    port = int((await server.start()).rpartition(":")[2])
+    monkeypatch.setattr(models_now, "discover", partial(discover, ports=(Port("vllm", port),)))
+    settings = Settings.read({"TURNKEEPER_HOME": str(tmp_path)}, tmp_path)
+    (found, *_) = await probe_models(await models_now.find_models(settings))
+    assert (found.mark, found.text) == ("ok", "vllm/llama (MAX, PRO, FLASH) answers")
+    off = Settings.read(
+        {"TURNKEEPER_HOME": str(tmp_path), "LOCAL_MODEL_DISCOVERY": "off"}, tmp_path
+    )
+    (found, *_) = await probe_models(await models_now.find_models(off))
+    assert "demo model" in found.text
