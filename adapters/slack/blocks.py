@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.slack.live.chunks import StreamChunks
-from adapters.slack.markup import bare, clip, escape_markup, harmless, mark_hidden
+from adapters.slack.markup import bare, clip, escape_markup, harmless, mark_hidden, write_mrkdwn
 from adapters.slack.parse import MODAL, STOP, WRITES, ModalOrigin
 from adapters.text import split
 from gateway.messages import QuestionPress, read_press
@@ -52,7 +52,7 @@ def message(blocks: Sequence[Block], summary: str, stream: StreamChunks | None =
 
 def upload(files: Sequence[SlackUpload], caption: str = "") -> bytes:
     """One message with files."""
-    return msgspec.json.encode({"text": escape_markup(caption), "files": list(files)})
+    return msgspec.json.encode({"text": write_mrkdwn(caption), "files": list(files)})
 
 
 def pack_blocks(blocks: Iterable[Block], last: Sequence[Block], summary: str) -> tuple[bytes, ...]:

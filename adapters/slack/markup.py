@@ -20,6 +20,16 @@ CODE = re.compile(
 PING = re.compile(r"<(?=[!@#]|[a-z]+:[^<>\n]*\|)")
 PICTURE = re.compile(r"(?<!\\)!\[(\]?)")
 JOINER = "\u2060"
+STRONG = "\ufdd2"
+"""Stands for `*` until what markdown means by it is written."""
+SPANS = (
+    (re.compile(r"\[([^\]\n|]+)\]\((https?://[^\s()|]+)\)"), r"<\2|\1>"),
+    (re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE), rf"{STRONG}\1{STRONG}"),
+    (re.compile(r"^( *)[-*+] +", re.MULTILINE), r"\1• "),
+    (re.compile(r"\*\*(?=\S)([^\n]+?)(?<=\S)\*\*"), rf"{STRONG}\1{STRONG}"),
+    (re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=\S)\*(?![\w*])"), r"_\1_"),
+    (re.compile(r"~~(?=\S)([^\n]+?)(?<=\S)~~"), r"~\1~"),
+)
 ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 
 
@@ -57,6 +67,22 @@ def harmless(markdown: str) -> str:
 def escape_markup(text: str) -> str:
     """Bare words for `text` and mrkdwn, where Slack reads markup."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def write_mrkdwn(markdown: str) -> str:
+    """`markdown` as Slack's own markup, where no `markdown` block is taken: nobody is pinged."""
+    made, at = "", 0
+    for found in CODE.finditer(markdown):
+        made += _write_spans(markdown[at : found.start()]) + escape_markup(found[0])
+        at = found.end()
+    return made + _write_spans(markdown[at:])
+
+
+def _write_spans(text: str) -> str:
+    text = escape_markup(text)
+    for pattern, written in SPANS:
+        text = pattern.sub(written, text)
+    return text.replace(STRONG, "*")
 
 
 def bare(text: str) -> str:

@@ -16,7 +16,7 @@ from adapters.slack.markup import escape_markup
 from gateway.moment_texts import Moment, drop_moments, has_moment, split_moments
 
 FORMAT = "{date_short_pretty} {time}"
-MARKDOWN = re.compile(r"[*_~`|\\<>#\[\]]|^\s*(?:[-+]|\d+[.)])\s|^\s{2,}")
+MARKDOWN = re.compile(r"[*~`|\\<>#\[\]]|\b_|_\b|^\s*(?:[-+]|\d+[.)])\s|^\s{2,}")
 STYLED = re.compile(r"\*\*(?P<bold>[^*`~\n]+)\*\*|~~(?P<strike>[^*`~\n]+)~~|`(?P<code>[^`\n]+)`")
 """What markdown and rich text have alike."""
 MRKDWN = re.compile(r"[*_~`]")

@@ -268,3 +268,22 @@ def test_what_runs_can_be_stopped_in_one_tap() -> None:
 )  # fmt: skip
 def test_what_people_write_is_read_as_they_saw_it(written: str, meant: str) -> None:
     assert readable(written, "U0BOT") == meant
+
+
+@pytest.mark.parametrize(
+    ("caption", "written"),
+    [
+        ("The **table**, as *you* asked.", "The *table*, as _you_ asked."),
+        ("~~old~~ <!channel> a & b", "~old~ &lt;!channel&gt; a &amp; b"),
+        (
+            "[docs](https://e.org/a) and `**x** <@U1>`",
+            "<https://e.org/a|docs> and `**x** &lt;@U1&gt;`",
+        ),
+        ("# Head\n- one\n* two\n2 * 3 * 4", "*Head*\n• one\n• two\n2 * 3 * 4"),
+        ("[a](https://e.org/|<@U1>)", "[a](https://e.org/|&lt;@U1&gt;)"),
+    ],
+)
+def test_a_caption_is_written_in_slacks_own_markup(caption: str, written: str) -> None:
+    file = MediaFile(ref="o1/a", name="a.csv", mime="text/csv", size=3)
+    (payload,) = render(Media(files=(file,), caption=caption))
+    assert msgspec.json.decode(payload)["text"] == written

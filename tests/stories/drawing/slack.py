@@ -1,5 +1,6 @@
 """Slack's messages as its client draws them: Block Kit with plans, tasks, buttons. Pure."""
 
+import html
 import re
 from collections.abc import Sequence
 from datetime import datetime
@@ -63,8 +64,9 @@ def _when(at: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """Slack's own markup of a moment, as it is shown; all else as itself."""
-    return words(MRKDWN.sub(lambda found: _when(int(found[1])), text))
+    """Slack's own markup of moments and bold words, as it is shown; all else as itself."""
+    shown = words(MRKDWN.sub(lambda found: _when(int(found[1])), html.unescape(text)))
+    return re.sub(r"(?<!\w)\*(?=\S)([^*\n]+?)(?<=\S)\*(?!\w)", r"<b>\1</b>", shown)
 
 
 def _ticked(found: re.Match[str]) -> str:
