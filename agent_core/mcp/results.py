@@ -38,8 +38,13 @@ def output(  # noqa: PLR0913 - one a word of the result
     lines = [line for block in result.content if (line := _line(block, files))]
     if result.structured_content is not None and not _has_text(lines):
         lines.append(_write_structure(result.structured_content))
-    text = mark_untrusted(server, [redact(line) for line in lines or ["(nothing)"]])
-    return ToolOutput(text=text, files=tuple(files.given), pictures=tuple(files.pictures))
+    said = [redact(line) for line in lines or ["(nothing)"]]
+    return ToolOutput(
+        text=mark_untrusted(server, said),
+        files=tuple(files.given),
+        pictures=tuple(files.pictures),
+        shown="\n".join(said),  # the marks are for the model alone
+    )
 
 
 def _write_structure(content: object) -> str:

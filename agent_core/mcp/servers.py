@@ -446,7 +446,9 @@ class Servers:
             raise ToolFailed(f"{definition.name} failed.\n{said}{notes}")
         make = partial(output, result, definition.server, context.workspace, context.key)
         made = await asyncio.to_thread(make, self._keep, connection.redact)
-        return msgspec.structs.replace(made, text=f"{made.text}{notes}")
+        return msgspec.structs.replace(
+            made, text=f"{made.text}{notes}", shown=f"{made.shown}{notes}"
+        )
 
     async def _begin(
         self, connection: Connection, definition: Definition, arguments: BaseModel

@@ -191,3 +191,28 @@ async def test_axe_finds_nothing_serious(
         if size == PHONE:
             await room.page.click("#menu")
         assert await faults(room, axe) == [], "with the menu and a folded approval"
+
+
+async def test_on_a_phone_a_conversation_is_deleted_by_a_bin_and_not_by_a_cross(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path, look=(390, 844, "dark")) as room:
+        fill(room)
+        await drawn(room)
+        await room.page.until("!document.querySelector('#manage').hidden")
+        for name, said, drawn_as in (
+            ("rename", "Rename", "M4 20h4"),
+            ("discard", "Delete", "M4 7h16"),
+        ):
+            seen = await room.page.js(
+                f"((one) => [one.textContent, one.title, one.querySelector('path').getAttribute('d'),"
+                " one.querySelector('svg').getBoundingClientRect().width,"
+                " getComputedStyle(one, '::before').content, one.getBoundingClientRect().height])"
+                f"(document.getElementById('{name}'))"
+            )
+            assert isinstance(seen, list)
+            assert seen[:2] == [said, said] and seen[2].startswith(drawn_as)
+            assert seen[3] > 15 and seen[4] == "none" and seen[5] >= 43.5
+        await room.page.look(*WIDE)
+        shown = "[...document.querySelectorAll('#manage svg')].map((one) => one.getBoundingClientRect().width)"
+        assert await room.page.js(shown) == [0, 0], "where there is room, words say it"

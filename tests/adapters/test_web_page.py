@@ -18,6 +18,7 @@ from gateway.messages import (
     read_conversation,
 )
 from gateway.moment_texts import mark_moment
+from gateway.texts import say
 from gateway.views import (
     Activity,
     ApprovalCard,
@@ -361,7 +362,7 @@ def test_the_page_is_whole_in_every_language() -> None:
         page = words.page(language)
         assert "{{" not in page and f'<html lang="{language}">' in page
     used = code + words.PAGE.read_text()
-    notes = ("sign_in", "link_over", "enter", "slow_down", "signed_in", "open_chat")
+    notes = ("sign_in", "server_", "link_over", "enter", "slow_down", "signed_in", "open_chat")
     families = ("theme_", "keys_", "step_", "line_", "gone_")
     unused = [
         key
@@ -414,3 +415,16 @@ async def test_moments_stand_in_the_readers_own_time(tmp_path: Path) -> None:
         assert {at for at, _ in found} == {"2026-09-21T14:13:20.000Z"}
         assert {title for _, title in found} == {"2026-09-21 14:13", "2026-09-21 14:13 UTC"}
         assert "2026-09-21 it was" in (await room.texts(".report"))[0]
+
+
+async def test_a_card_that_asked_nothing_says_only_what_became_of_it(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        gone = ChoiceCard(question="", text="Incidents was deleted.", buttons=(), state="cancelled")
+        room.server.desk.show(room.where, gone, "jobs")
+        asked = ChoiceCard(question="q", text="Which way?", buttons=(), state="cancelled")
+        room.server.desk.show(room.where, asked, "asked")
+        await room.shows(".choice", "Which way?")
+        assert [text.split() for text in await room.texts(".choice")] == [
+            ["Incidents", "was", "deleted."],
+            ["Which", "way?", *say("cancelled").split()],
+        ]
