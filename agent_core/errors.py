@@ -69,7 +69,15 @@ class ToolFailed(AgentError):
     """A tool could not do its work; the text is for the model."""
 
 
-class NothingRuns(ToolFailed):
+class NotShown(ToolFailed):
+    """What a person wants to look at cannot be shown; `said` is for them too."""
+
+    def __init__(self, said: Phrase) -> None:
+        super().__init__(str(said))
+        self.said = said
+
+
+class NothingRuns(NotShown):
     """There is no sandbox, so what ran in it is gone. Whoever may can start it again."""
 
 

@@ -143,7 +143,18 @@ ReasonKey = Literal[
 ]
 AllowedKey = Literal["why_person", "why_read", "why_contained", "granted_before"]
 """Why a call is allowed: for the log and the audit, no person is told."""
-PhraseKey: TypeAlias = FaultKey | ReasonKey | AllowedKey
+PreviewKey = Literal[
+    "preview_title",
+    "preview_newest",
+    "preview_open",
+    "preview_old",
+    "preview_not_kept",
+    "preview_closed",
+    "preview_stopped",
+    "preview_down",
+    "preview_silent",
+]
+PhraseKey: TypeAlias = FaultKey | ReasonKey | AllowedKey | PreviewKey
 
 FAULTS: dict[FaultKey, str] = {
     "fault_key": "{name} refused the key ({status}). Check {setting}.",
@@ -305,10 +316,26 @@ ALLOWED: dict[AllowedKey, str] = {
     "why_contained": "It runs in a sandbox that contains it.",
     "granted_before": "Allowed before: {rule}",
 }
+PREVIEWS: dict[PreviewKey, str] = {
+    "preview_title": "Preview",
+    "preview_newest": "Open the newest link from the chat.",
+    "preview_open": "Open the preview",
+    "preview_old": "This link was opened before, or is old. Where the chat has none newer, ask "
+    "for one there.",
+    "preview_not_kept": "The gateway cannot store that this link is opened now. Try it again in "
+    "a while.",
+    "preview_closed": "This preview is not open here any more.",
+    "preview_stopped": "This was stopped: what runs in a sandbox ends {minutes} minutes after "
+    "its last use, with a stop, and with the gateway. Ask in the chat to have it started again.",
+    "preview_down": "This was started again, and did not come up. Ask in the chat to have it "
+    "looked at and started.",
+    "preview_silent": "Nothing answers here. Ask in the chat to have it looked at and started.",
+}
 ENGLISH: Mapping[str, str] = {
     **{str(key): text for key, text in FAULTS.items()},
     **{str(key): text for key, text in REASONS.items()},
     **{str(key): text for key, text in ALLOWED.items()},
+    **{str(key): text for key, text in PREVIEWS.items()},
 }
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from adapters.web.gate import UPLOAD_BYTES
 from gateway.texts import Key, say
-from gateway.texts.languages import Texts, reduce_language
+from gateway.texts.languages import Texts, choose_accepted, reduce_language
 
 PAGE = Path(__file__).parent / "static" / "index.html"
 FIELD = re.compile(r"\{\{(\w+)\}\}")
@@ -320,14 +320,7 @@ SIGN_IN = '<form method="post"><button class="good">{button}</button></form>'
 
 def choose_language(accepted: str) -> str:
     """The language that the header Accept-Language likes best and that we speak; "" if none."""
-    wishes: list[tuple[float, str]] = []
-    for wish in accepted[:500].split(","):
-        language, _, weight = wish.partition(";")
-        number = weight.strip().removeprefix("q=") or "1"
-        known = reduce_language(language.strip()) in WORDS.list_codes()
-        if known and re.fullmatch(r"[01](\.\d{1,3})?", number) and float(number):
-            wishes.append((-float(number), language.strip()))
-    return min(wishes, key=lambda wish: wish[0])[1] if wishes else ""
+    return choose_accepted(accepted, WORDS.list_codes())
 
 
 def page(language: str) -> str:

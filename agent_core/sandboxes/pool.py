@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import NothingRuns, ToolFailed
+from agent_core.phrases import phrase
 from agent_core.sandboxes.channel import TalkingCommand
 from agent_core.sandboxes.commands import session
 from agent_core.sandboxes.commands.advice import advise
@@ -62,10 +63,6 @@ _ANEW = (
 _NO_FOLDER = (
     "[A new sandbox: the folder of the one before is gone, with files, HOME and /tmp. What ran in "
     "it is gone.]\n"
-)
-_STOPPED = (
-    "This was stopped: what runs in a sandbox ends {minutes} minutes after its last use, with a "
-    "stop, and with the gateway. Ask in the chat to have it started again."
 )
 _HIDDEN = (
     "[Nothing can be read here: {names}. A command that names it is asked about, and reads it if "
@@ -323,7 +320,7 @@ class SandboxPool:
         no sandbox: what ran in one that is gone, runs no more (NothingRuns)."""
         place = self._places.get(_Key(Path(os.path.realpath(workspace))))
         if place is None or not (place.is_open or place.making.locked()):
-            raise NothingRuns(_STOPPED.format(minutes=f"{self._idle / 60:g}"))
+            raise NothingRuns(phrase("preview_stopped", minutes=f"{self._idle / 60:g}"))
         async with self._enter(workspace, starts=False) as (_, link):
             try:
                 return await link.connect(port)

@@ -1,7 +1,8 @@
 """What the agent says as values (`agent_core.phrases`), in a person's language. Pure."""
 
 from agent_core.phrases import Phrase
-from gateway.texts import ENGLISH, say
+from gateway.texts import CATALOGUE, ENGLISH, say
+from gateway.texts.languages import choose_accepted
 
 
 def say_phrase(phrase: Phrase, language: str) -> str:
@@ -13,3 +14,10 @@ def say_phrase(phrase: Phrase, language: str) -> str:
         for name, value in phrase.fields.items()
     }
     return say(phrase.key, language, **fields)
+
+
+def say_to_browser(phrase: Phrase, accepted: str) -> tuple[str, str]:
+    """The language that a browser with this Accept-Language likes best of ours, and `phrase` in
+    it."""
+    language = choose_accepted(accepted, CATALOGUE.list_codes())
+    return language or "en", say_phrase(phrase, language)

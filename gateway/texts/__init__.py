@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from gateway.command_texts import mark_commands
 from gateway.texts import failures as faults
-from gateway.texts import history, jobs, links, memory, plans, spending, tools
+from gateway.texts import history, jobs, links, memory, plans, previews, spending, tools
 from gateway.texts import permissions as grants
 from gateway.texts import reasons as people
 from gateway.texts.languages import Texts
@@ -58,7 +58,7 @@ _Key = Literal[
 ]  # fmt: skip
 _Areas: TypeAlias = history.HistoryKey | jobs.JobKey | memory.MemoryKey | plans.PlanKey
 _Rest: TypeAlias = people.ReasonKey | spending.SpendingKey | faults.FaultKey | grants.GrantKey
-Key: TypeAlias = _Key | _Areas | _Rest | tools.ToolTextKey | links.LinkKey
+Key: TypeAlias = _Key | _Areas | _Rest | tools.ToolTextKey | links.LinkKey | previews.PreviewKey
 
 ENGLISH: dict[Key, str] = {
     "approve_once": "Approve once",
@@ -464,7 +464,9 @@ GERMAN: dict[Key, str] = {
     "research_findings": "Befunde: {n}",
 }
 
-for _area in (faults, grants, history, jobs, links, memory, people, plans, spending, tools):
+for _area in (
+    faults, grants, history, jobs, links, memory, people, plans, previews, spending, tools,
+):  # fmt: skip
     ENGLISH.update(_area.ENGLISH.items())
     GERMAN.update(_area.GERMAN.items())
 for _catalogue in (ENGLISH, GERMAN):

@@ -4,7 +4,7 @@ Vocabulary: imports nothing of ours but the commands in texts.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from string import Formatter
@@ -142,3 +142,15 @@ def _parse(key: str, text: str) -> Iterator[tuple[str, str]]:
     except ValueError as error:
         raise ValueError(f"the text {key} cannot be read: {error}") from None
     return ((name, spec or "") for _, name, spec, _ in places if name is not None)
+
+
+def choose_accepted(accepted: str, known: Collection[str]) -> str:
+    """The language that the header Accept-Language likes best of those `known`; "" if none."""
+    wishes: list[tuple[float, str]] = []
+    for wish in accepted[:500].split(","):
+        language, _, weight = wish.partition(";")
+        number = weight.strip().removeprefix("q=") or "1"
+        spoken = reduce_language(language.strip()) in known
+        if spoken and re.fullmatch(r"[01](\.\d{1,3})?", number) and float(number):
+            wishes.append((-float(number), language.strip()))
+    return min(wishes, key=lambda wish: wish[0])[1] if wishes else ""

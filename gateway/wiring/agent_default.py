@@ -76,8 +76,9 @@ from gateway.store.rows import ConversationSettings
 from gateway.texts import say
 from gateway.wiring.jobs import JobWork
 from gateway.wiring.models_now import read_models_now
+from gateway.wiring.previews import make_preview
 from gateway.wiring.server_desk import GatewayServers
-from gateway.wiring.toolkit import ToolDeps, make_preview, toolkit
+from gateway.wiring.toolkit import ToolDeps, toolkit
 
 log = logging.getLogger("turnkeeper.agent")
 

@@ -1,17 +1,12 @@
 """The tools that every conversation's agent has, before profiles and sets choose among them."""
 
-from pathlib import Path
-
 from msgspec import Struct
 
 from agent_core.memory.tool import memory_tool
 from agent_core.research.means import ResearchDeps
 from agent_core.research.tool import research_tool
 from agent_core.sandboxes.commands.background import Background
-from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.port import Sandbox
-from agent_core.sandboxes.previews.again import StartsAgain
-from agent_core.sandboxes.previews.server import PreviewServer
 from agent_core.settings import ModelSettings
 from agent_core.skills.apps.tools import Preview
 from agent_core.skills.built_in.all import tools_of
@@ -75,12 +70,3 @@ def toolkit(ground: ToolDeps) -> tuple[Tool, ...]:
     sights = (analyze_tool(ground.kept.keep, ground.settings.tools.web.allowed),)
     seeing = (*browser_tools(works), *sights)
     return (*file_tools(), *own, ground.job, editor_tool(), *web, *mind, *code, *skilled, *seeing)
-
-
-def make_preview(
-    models: ModelSettings, sandbox: SandboxPool, home: Path, again: StartsAgain
-) -> PreviewServer:
-    """Where people look at apps."""
-    tools = models.tools
-    place = tools.preview_port, tools.preview_url, tools.preview_host
-    return PreviewServer(sandbox.connect, *place, home, again)

@@ -9,6 +9,7 @@ import pytest
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.phrases import Phrase
 from agent_core.sandboxes.bwrap import BwrapTier
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.previews.server import COOKIE, PreviewServer
@@ -204,3 +205,26 @@ async def test_what_is_no_request_is_refused(site: Site, sent: bytes) -> None:
     writer.write(sent)
     assert (await reader.read()).startswith(b"HTTP/1.1 400")
     writer.close()
+
+
+@pytest.mark.parametrize("tier", [UnsafeTier()])
+async def test_people_read_it_in_the_language_of_their_browser(site: Site) -> None:
+    def speak(said: Phrase, accepted: str) -> tuple[str, str]:
+        return accepted, f"{accepted}:<{said.key}>"
+
+    site.preview = PreviewServer(site.pool.connect, speak=speak)
+    link = await site.link()
+    try:
+        async with browser() as person:
+            async with person.get(link, headers={"Accept-Language": "xy"}) as answer:
+                text = await answer.text()
+                assert '<html lang="xy">' in text and "xy:&lt;preview_open&gt;</button>" in text
+            async with person.get(f"{link}x", headers={"Accept-Language": "x<y"}) as answer:
+                text = await answer.text()
+                assert answer.status == 403 and "x<y" not in text
+                assert text.count("x&lt;y:&lt;preview_") == 3
+            base = link.partition("/open/")[0]
+            async with person.get(base, headers={"Accept-Language": "xy"}) as answer:
+                assert "xy:&lt;preview_closed&gt;" in await answer.text()
+    finally:
+        await site.preview.close()

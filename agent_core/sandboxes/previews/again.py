@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
-from agent_core.errors import ToolFailed
+from agent_core.errors import NotShown
+from agent_core.phrases import phrase
 from agent_core.sandboxes.port import ProcessResult
 from agent_core.tools import paths
 
@@ -17,9 +18,6 @@ log = logging.getLogger("turnkeeper.previews")
 
 SECONDS = 90.0
 """For a server to come up."""
-_DOWN = (
-    "This was started again, and did not come up. Ask in the chat to have it looked at and started."
-)
 StartsAgain = Callable[[Path, str], Awaitable[None]]
 
 
@@ -59,7 +57,7 @@ class AppStarter:
         self._sandbox, self._ready = sandbox, ready
 
     async def start(self, workspace: Path, command: str) -> None:
-        """Start it and wait until it answers; ToolFailed if it does not. Nothing is done where it
+        """Start it and wait until it answers; NotShown if it does not. Nothing is done where it
         may not be, or the workspace is gone."""
         await self._ready()
         if not (self._sandbox.isolated and self._sandbox.contains and paths.is_made(workspace)):
@@ -72,4 +70,4 @@ class AppStarter:
         failed = done is None or done.exit_code != 0
         log.info("preview_started_again", extra={"failed": failed})
         if failed:
-            raise ToolFailed(_DOWN)
+            raise NotShown(phrase("preview_down"))

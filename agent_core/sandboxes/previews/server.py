@@ -13,13 +13,15 @@ started again, where that may be (`again.py`), or reads that it ended and how to
 
 import asyncio
 import contextlib
+import html
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
 from agent_core import ambient
-from agent_core.errors import NothingRuns, ToolFailed
+from agent_core.errors import NothingRuns, NotShown, ToolFailed
+from agent_core.phrases import Phrase, phrase
 from agent_core.sandboxes.link import Streams
 from agent_core.sandboxes.previews.again import StartsAgain, start_nothing
 from agent_core.sandboxes.previews.book import OpenPreview, PreviewBook
@@ -33,16 +35,20 @@ OURS = "turnkeeper"
 """Cookies of this beginning are never the app's."""
 _HOP = ("connection", "keep-alive", "proxy-connection", "te", "trailer", "host", "upgrade")
 _PAGE = (
-    "<!doctype html><meta charset=utf-8><title>Preview</title><p>{text}</p>"
-    "<p>Open the newest link from the chat.</p>"
+    '<!doctype html><html lang="{language}"><meta charset=utf-8>'
+    '<meta name=viewport content="width=device-width"><title>{title}</title>{inside}'
 )
 _OPENS = (
-    "<!doctype html><meta charset=utf-8><title>Preview</title><form method=post>"
-    "<button>Open the preview</button></form><script>document.forms[0].submit()</script>"
+    "<form method=post><button>{open}</button></form><script>document.forms[0].submit()</script>"
 )
-_OLD = "This link was opened before, or is old. Where the chat has none newer, ask for one there."
-_NOT_KEPT = "The gateway cannot store that this link is opened now. Try it again in a while."
 Connect = Callable[[Path, int], Awaitable[Streams]]
+Speak = Callable[[Phrase, str], tuple[str, str]]
+"""A phrase for people whose browser sends this Accept-Language: the language, and the words."""
+
+
+def speak_english(said: Phrase, accepted: str) -> tuple[str, str]:
+    """The agent's own words."""
+    return "en", str(said)
 
 
 Header = tuple[str, str]
@@ -51,17 +57,18 @@ Header = tuple[str, str]
 class _Refused(Exception):
     """A request leads nowhere; the text says why."""
 
-    def __init__(self, status: str, why: str) -> None:
-        super().__init__(why)
-        self.status = status
+    def __init__(self, status: str, why: Phrase) -> None:
+        super().__init__(str(why))
+        self.status, self.why = status, why
 
 
 class PreviewServer:
     """Listens at `host` from the first link on. `port`: 0 for any; `public`: the address by which
     people reach it from elsewhere, "" for this machine alone; `home`: where links are kept, None
-    for memory alone; `again`: starts what ran before the gateway was started anew."""
+    for memory alone; `again`: starts what ran before the gateway was started anew; `speak`: what
+    people read."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each thing that differs by where it runs
         self,
         connect: Connect,
         port: int = 0,
@@ -69,11 +76,12 @@ class PreviewServer:
         host: str = "127.0.0.1",
         home: Path | None = None,
         again: StartsAgain = start_nothing,
+        speak: Speak = speak_english,
     ) -> None:
         self._connect, self._host, self._port = connect, host, port
         self._public = public.rstrip("/")
         self._connections = Connections(self._answer)
-        self._book, self._again = PreviewBook(home), again
+        self._book, self._again, self._speak = PreviewBook(home), again, speak
         self._starting = WeakValueDictionary[Path, asyncio.Lock]()
         self._mounts: dict[str, int] = {}
 
@@ -133,16 +141,19 @@ class PreviewServer:
         first, *lines = head.removesuffix("\r\n\r\n").split("\r\n")
         words, headers = first.split(" "), [_split_header(line) for line in lines]
         if len(words) != 3 or not words[1].startswith("/"):
-            return await _say(writer, "400 Bad Request", "This is no request.")
+            return await _send_page(writer, "400 Bad Request", "This is no request.")
         if not self._is_ours(_find(headers, "host")):
-            return await _say(writer, "421 Misdirected Request", "This is not the preview's name.")
+            return await _send_page(
+                writer, "421 Misdirected Request", "This is not the preview's name."
+            )
+        accepted = _find(headers, "accept-language")
         if words[1].startswith("/open/"):
             word = words[1].removeprefix("/open/")
-            return await self._begin(writer, word, takes=words[0] == "POST")
+            return await self._begin(writer, word, accepted, takes=words[0] == "POST")
         try:
             port, far = await self._reach(words[1], headers)
         except _Refused as error:
-            return await _say(writer, error.status, str(error))
+            return await self._refuse(writer, error.status, error.why, accepted)
         try:
             upgrade = "upgrade" in _find(headers, "connection").lower()
             far[1].write(_rewrite_request(first, headers, port, upgrade=upgrade))
@@ -156,14 +167,16 @@ class PreviewServer:
             return mounted, await asyncio.open_connection("127.0.0.1", mounted)
         preview = await self._book.use(_read_cookie(headers))
         if preview is None:
-            raise _Refused("403 Forbidden", "This preview is not open here any more.")
+            raise _Refused("403 Forbidden", phrase("preview_closed"))
         if _find(headers, "service-worker"):
-            raise _Refused("403 Forbidden", "A preview has no service workers.")
+            raise _Refused("403 Forbidden", phrase("preview_silent"))
         workspace = self._book.find(preview)
         try:
             return preview.port, await self._find_server(preview, workspace)
-        except ToolFailed as error:
-            raise _Refused("502 Bad Gateway", str(error)) from None
+        except NotShown as error:
+            raise _Refused("502 Bad Gateway", error.said) from None
+        except ToolFailed:
+            raise _Refused("502 Bad Gateway", phrase("preview_silent")) from None
 
     async def _find_server(self, preview: OpenPreview, workspace: Path) -> Streams:
         """A connection to it; where its sandbox is gone, it is started again first, once for all
@@ -179,16 +192,34 @@ class PreviewServer:
                 await self._again(workspace, preview.start)
             return await self._connect(workspace, preview.port)
 
-    async def _begin(self, writer: asyncio.StreamWriter, word: str, *, takes: bool) -> None:
+    async def _refuse(
+        self, writer: asyncio.StreamWriter, status: str, why: Phrase, accepted: str
+    ) -> None:
+        newest = self._speak(phrase("preview_newest"), accepted)[1]
+        said = (self._speak(why, accepted)[1], newest)
+        inside = "".join(f"<p>{html.escape(one)}</p>" for one in said)
+        await _send_page(writer, status, self._make_page(inside, accepted))
+
+    def _make_page(self, inside: str, accepted: str) -> str:
+        language, title = self._speak(phrase("preview_title"), accepted)
+        language, title = html.escape(language), html.escape(title)
+        return _PAGE.format(language=language, title=title, inside=inside)
+
+    async def _begin(
+        self, writer: asyncio.StreamWriter, word: str, accepted: str, *, takes: bool
+    ) -> None:
         """Show what takes a link, or take it: once."""
         if not takes and self._book.has_link(word):
-            return await _send_page(writer, "200 OK", _OPENS)
+            _, label = self._speak(phrase("preview_open"), accepted)
+            inside = _OPENS.format(open=html.escape(label))
+            return await _send_page(writer, "200 OK", self._make_page(inside, accepted))
         try:
             secret = await self._book.take(word) if takes else ""
         except OSError:
-            return await _say(writer, "503 Service Unavailable", _NOT_KEPT)
+            why = phrase("preview_not_kept")
+            return await self._refuse(writer, "503 Service Unavailable", why, accepted)
         if not secret:
-            return await _say(writer, "403 Forbidden", _OLD)
+            return await self._refuse(writer, "403 Forbidden", phrase("preview_old"), accepted)
         secure = "; Secure" if self._public.startswith("https:") else ""
         head = (
             "HTTP/1.1 303 See Other\r\nLocation: /\r\nContent-Length: 0\r\n"
@@ -256,10 +287,6 @@ def _rewrite_answer(head: bytes) -> bytes:
     if not switches:
         kept.append(b"Connection: close")
     return b"\r\n".join((first, *kept, b"", b""))
-
-
-async def _say(writer: asyncio.StreamWriter, status: str, text: str) -> None:
-    await _send_page(writer, status, _PAGE.format(text=text.replace("<", "&lt;")))
 
 
 async def _send_page(writer: asyncio.StreamWriter, status: str, page: str) -> None:
