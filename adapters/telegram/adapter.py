@@ -217,10 +217,13 @@ class TelegramAdapter:
             log.info("telegram_press_unanswered", extra={"error": str(error)})
 
     async def receipt(self, conversation: Conversation, message: str) -> None:
-        """Eyes on the message, where reactions are allowed."""
+        """Eyes on the message; where reactions are not allowed, the bot is seen typing."""
         try:
             data = _message(conversation, message) | {"reaction": EYES}
-            await self._call("setMessageReaction", data)
+            try:
+                await self._call("setMessageReaction", data)
+            except Rejected:
+                await self.show_work(conversation, message)
         except DeliveryError as error:
             log.debug("telegram_no_receipt", extra={"error": str(error)})
 

@@ -384,3 +384,11 @@ def test_the_same_view_is_the_same_bytes() -> None:
             }
         ],
     }
+
+
+async def test_where_it_may_not_react_it_is_seen_typing(
+    server: DiscordServer, discord: DiscordAdapter
+) -> None:
+    server.fail("react", 403, code=50013, message="Missing Permissions")
+    await discord.receipt(TEAM, "1")
+    assert server.typing == [CHANNEL] and not server.reactions["1"]

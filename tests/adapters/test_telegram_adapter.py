@@ -295,6 +295,10 @@ async def test_receipt_and_late_presses_are_best_effort(
     said = server.say(7, "hi")["message"]["message_id"]
     await telegram.receipt(ANN, str(said))
     assert server.reactions[7, said] == [{"type": "emoji", "emoji": "👀"}]
+    server.unreactive.add(7)
+    assert server.working == []
+    await telegram.receipt(ANN, str(said))
+    assert server.working == [7], "no reactions there: it is seen typing"
     await telegram.receipt(ANN, "999")
     server.old_presses.add("old")
     await telegram.tell(ANN, "old", "too late")

@@ -41,6 +41,8 @@ class TelegramServer:
     replies: dict[int, int] = field(default_factory=dict)
     """The bot's messages that reply to one, by its number."""
     working: list[int] = field(default_factory=list)
+    unreactive: set[int] = field(default_factory=set)
+    """Chats in which reactions are not allowed."""
     """The chats where the bot was seen typing."""
     menus: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
     """(scope, language) -> commands; a chat's scope is its number."""
@@ -446,6 +448,8 @@ class TelegramServer:
 
     def _on_setmessagereaction(self, p: Json) -> bool:
         self._find(p["chat_id"], p["message_id"])
+        if p["chat_id"] in self.unreactive:
+            raise Refusal(400, "Bad Request: REACTION_INVALID")
         where, reaction = (p["chat_id"], p["message_id"]), p.get("reaction", [])
         self.reactions[where] = reaction
         if reaction:
