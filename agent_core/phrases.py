@@ -48,6 +48,7 @@ ReasonKey = Literal[
     "why_viewer",
     "why_operator",
     "why_operator_plain",
+    "why_operator_unclear",
     "why_write",
     "why_settings",
     "why_network",
@@ -210,6 +211,8 @@ REASONS: dict[ReasonKey, str] = {
     "why_viewer": "Who asks may only read here.",
     "why_operator": "The operator's rule {rule}: {why}",
     "why_operator_plain": "The operator's rule {rule} says so.",
+    "why_operator_unclear": "The operator's rule {rule} may forbid it: the words of the command do "
+    "not show all that it runs.",
     "why_write": "It changes a file of the workspace; a backup is kept.",
     "why_settings": "It changes what programs obey unasked: settings of a repository, a shell, an "
     "editor or an agent.",

@@ -58,6 +58,10 @@ class CallFacts(Struct, frozen=True, kw_only=True):
     isolated: bool = True
     refusal: Phrase | None = None
     command: str = ""
+    script: str = ""
+    """Code in a shell's language."""
+    code: str = ""
+    """Code in another one."""
     unsure: Phrase | None = None
     is_program: bool = False
     dangerous: bool = False
@@ -249,7 +253,9 @@ def _apply_operator(line: _Line, call: CallFacts, situation: Situation) -> _Line
     if found.effect == "allow" and line.rule in ("secret", SECRET_FILE):
         return line
     why = phrase("why_operator", rule=found.name, why=found.reason)
-    if not found.reason:
+    if found.unclear:
+        why = phrase("why_operator_unclear", rule=found.name)
+    elif not found.reason:
         why = phrase("why_operator_plain", rule=found.name)
     return _Line(
         ruling=found.effect,
@@ -265,7 +271,8 @@ def _make_ruled(call: CallFacts, situation: Situation) -> RuledCall:
     named = (call.place,) if call.place else ()
     return RuledCall(
         tool=call.tool,
-        command=call.command,
+        command=call.command or call.script,
+        code=call.code,
         paths=call.paths,
         hosts=(*call.hosts, *named),
         role=situation.role,

@@ -11,9 +11,13 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_core.tools import paths
 from agent_core.tools.globs import Glob
+from agent_core.tools.shell_reading.handing_over import hands_over
+from agent_core.tools.shell_reading.meeting import could_begin, could_name
+from agent_core.tools.shell_reading.possible_words import read_possible
 from agent_core.tools.shell_words import split_plainly
 
 Effect = Literal["allow", "ask", "deny"]
@@ -21,6 +25,7 @@ PREFIX = "operator:"
 """How a verdict's rule begins that an operator wrote."""
 _STRENGTH: tuple[Effect, ...] = ("deny", "ask", "allow")
 _APART = re.compile(r"[\s;|&<>()'\"`=$\\{}]+")
+_APART_IN_CODE = re.compile(r"[\s;|&<>()'\"`=$\\{},\[\]]+")
 _QUOTES = re.compile(r"\\\n|\$?['\"]|\\")
 _BLANK = re.compile(r"\$\{?IFS\b\}?")
 MAX_OPTIONS = 6
@@ -61,6 +66,8 @@ class OperatorRule(Struct, frozen=True, kw_only=True):
     conversations: tuple[str, ...] = ()
     hours: Hours | None = None
     reason: str = ""
+    unclear: bool = False
+    """It could hold, for a part of the command is not known; a deny asks then."""
 
     @property
     def rule(self) -> str:
@@ -69,10 +76,11 @@ class OperatorRule(Struct, frozen=True, kw_only=True):
 
 
 class RuledCall(Struct, frozen=True, kw_only=True):
-    """What rules look at. `now`: seconds since 1970."""
+    """What rules look at. `code`: for an interpreter; `now`: seconds since 1970."""
 
     tool: str
     command: str = ""
+    code: str = ""
     paths: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     role: str = ""
@@ -81,22 +89,20 @@ class RuledCall(Struct, frozen=True, kw_only=True):
 
 
 def find_rule(rules: tuple[OperatorRule, ...], call: RuledCall) -> OperatorRule | None:
-    """The strongest rule that holds for the call, the first of them."""
+    """The strongest rule that holds for the call, the first of them. One that denies or asks and
+    could hold, by what of a command cannot be read from its words, asks."""
     holding = [rule for rule in rules if _holds(rule, call)]
+    holding += [
+        replace(rule, effect="ask", unclear=True)
+        for rule in rules
+        if rule not in holding and rule.effect != "allow" and _could_hold(rule, call)
+    ]
     return min(holding, key=lambda rule: _STRENGTH.index(rule.effect), default=None)
 
 
 def opens_host(rules: tuple[OperatorRule, ...], call: RuledCall, host: str) -> bool:
     """An allow names the host, and holds for the call but for the rest of its hosts."""
-    alone = RuledCall(
-        tool=call.tool,
-        command=call.command,
-        paths=call.paths,
-        hosts=(host,),
-        role=call.role,
-        conversation=call.conversation,
-        now=call.now,
-    )
+    alone = replace(call, hosts=(host,))
     return any(
         rule.effect == "allow" and bool(rule.hosts) and _holds(rule, alone) for rule in rules
     )
@@ -121,14 +127,31 @@ def match_stars(pattern: str, text: str) -> bool:
 
 
 def _holds(rule: OperatorRule, call: RuledCall) -> bool:
+    return _is_meant(rule, call) and _covers_command(rule, call) and _covers_paths(rule, call)
+
+
+def _is_meant(rule: OperatorRule, call: RuledCall) -> bool:
+    """Who asks, where, when and with which tool."""
     return (
         _any_fits(rule.tools, call.tool)
         and _any_fits(rule.roles, call.role)
         and _any_fits(rule.conversations, call.conversation)
         and (rule.hours is None or rule.hours.hold(call.now))
         and _covers_hosts(rule, call)
-        and _covers_command(rule, call)
-        and _covers_paths(rule, call)
+    )
+
+
+def _could_hold(rule: OperatorRule, call: RuledCall) -> bool:
+    if not call.command or not (rule.commands or rule.paths) or not _is_meant(rule, call):
+        return False
+    possible = read_possible(call.command)
+    wanted = [tuple(one.split()) for one in rule.commands]
+    by_command = _covers_command(rule, call) or any(
+        could_begin(command, one) for command in possible for one in wanted
+    )
+    return by_command and (
+        _covers_paths(rule, call)
+        or any(could_name(command, glob) for command in possible for glob in rule.paths)
     )
 
 
@@ -156,8 +179,8 @@ def _covers_paths(rule: OperatorRule, call: RuledCall) -> bool:
         return True
     globs = [Glob(one) for one in rule.paths]
     named = call.paths
-    if rule.effect != "allow" and call.command:
-        named = (*named, *(word for words in _read_words(call.command) for word in words))
+    if rule.effect != "allow":
+        named = (*named, *(word for words in _read_words(call) for word in words))
     found = [any(glob.fits(_plain_path(path)) for glob in globs) for path in named if path]
     return bool(found) and (all(found) if rule.effect == "allow" else any(found))
 
@@ -172,23 +195,24 @@ def _covers_command(rule: OperatorRule, call: RuledCall) -> bool:
         return True
     wanted = [tuple(one.split()) for one in rule.commands]
     if rule.effect != "allow":
-        readings = _read_words(call.command)
+        readings = _read_words(call)
         return any(_has_words(words, one) for words in readings for one in wanted)
     parts = split_plainly(call.command)
     return bool(parts) and all(
-        any(_begins(part, one) for one in wanted) and not any(map(_leads_out, part))
+        any(_begins(part, one) and not hands_over(part, one) for one in wanted)
+        and not any(map(_leads_out, part))
         for part in parts
     )
 
 
-def _read_words(command: str) -> tuple[tuple[str, ...], ...]:
-    """The words of a command in two ways: parted at quotes, for what is given to a shell in them,
-    and as a shell takes quotes and backslashes away."""
-    joined = _QUOTES.sub("", _BLANK.sub(" ", command))
-    return tuple(
-        tuple(word for word in _APART.split(text) if word)
-        for text in dict.fromkeys((command, joined))
-    )
+def _read_words(call: RuledCall) -> tuple[tuple[str, ...], ...]:
+    """The words of a command in several ways: parted at quotes, for what is given to a shell in
+    them, as a shell takes quotes and backslashes away, and as it expands them."""
+    joined = _QUOTES.sub("", _BLANK.sub(" ", call.command))
+    parted = [_APART.split(text) for text in dict.fromkeys((call.command, joined))]
+    parted += [list(one.words) for one in read_possible(call.command)] if call.command else []
+    parted += [_APART_IN_CODE.split(text) for text in (call.command, call.code) if text]
+    return tuple(dict.fromkeys(tuple(word for word in words if word) for words in parted))
 
 
 def _has_words(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:

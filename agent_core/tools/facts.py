@@ -62,6 +62,8 @@ def read_facts(tool: Tool, arguments: BaseModel) -> CallFacts:
         isolated=tool.isolated,
         refusal=_refusal(tool, arguments, write=tool.access == "write" and not reads_only),
         command=command,
+        script=_shell_words(arguments) if is_shell and is_program else "",
+        code=_read_code(arguments) if is_shell else "",
         unsure=unsure,
         is_program=is_program,
         dangerous=unsure is not None and bool(_DANGER.search(_shell_words(arguments))),
@@ -141,6 +143,10 @@ def _shell_words(arguments: BaseModel) -> str:
     """The words that a shell is given: a command, or code in its language."""
     given = arguments.model_dump(include={"code", "language"})
     return str(given.get("code", "")) if given.get("language") == "bash" else _command(arguments)
+
+
+def _read_code(arguments: BaseModel) -> str:
+    return str(arguments.model_dump(include={"code"}).get("code", ""))
 
 
 def _program_words(arguments: BaseModel) -> str:

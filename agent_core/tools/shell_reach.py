@@ -43,10 +43,10 @@ def _part_could_be_secret(part: str) -> bool:
     if part.startswith((".", "[")):
         return True
     loose = re.sub(r"\[[^\]]*\]?", "?", part)
-    return any(_can_meet(loose.casefold(), name) for name in _SECRET_NAMES)
+    return any(can_meet(loose.casefold(), name) for name in _SECRET_NAMES)
 
 
-def _can_meet(one: str, other: str) -> bool:
+def can_meet(one: str, other: str) -> bool:
     """Some name fits both patterns. As long as both together, squared."""
     known: dict[tuple[int, int], bool] = {}
     waiting = [(0, 0)]

@@ -43,6 +43,8 @@ GERMAN: dict[ReasonKey, str] = {
     "why_viewer": "Wer hier fragt, darf nur lesen.",
     "why_operator": "Regel {rule} des Betreibers: {why}",
     "why_operator_plain": "Die Regel {rule} des Betreibers verlangt es.",
+    "why_operator_unclear": "Die Regel {rule} des Betreibers verbietet es vielleicht: Aus den "
+    "Worten des Befehls geht nicht alles hervor, was er ausführt.",
     "why_write": "Es ändert eine Datei im Arbeitsordner; eine Sicherung wird aufbewahrt.",
     "why_settings": "Es ändert, was Programme ungefragt befolgen: Einstellungen eines Repositorys, "
     "einer Shell, eines Editors oder eines Agenten.",

@@ -1,0 +1,118 @@
+"""Decides whether a command does more than its program's own work: it runs another program, or
+reaches another machine, by words that a rule which allows the program does not name.
+
+Code that a program is there to run is its own work: `python3 x.py`, `npm test`, `make`.
+"""
+
+import re
+
+from agent_core.tools.shell_reading.possible_words import WRAPPERS
+from agent_core.tools.shell_reading.programs import awk_prints, sed_prints
+
+_LOCAL_GIT = frozenset(
+    {"add", "am", "annotate", "apply", "blame", "branch", "cat-file", "check-ignore", "checkout"}
+    | {"cherry", "cherry-pick", "clean", "commit", "count-objects", "describe", "diff", "diff-tree"}
+    | {"for-each-ref", "format-patch", "fsck", "gc", "grep", "init", "log", "ls-files", "ls-tree"}
+    | {"merge", "merge-base", "mv", "name-rev", "notes", "range-diff", "rebase", "reflog", "reset"}
+    | {"restore", "rev-list", "rev-parse", "revert", "rm", "shortlog", "show", "show-ref", "stash"}
+    | {"status", "switch", "tag", "version", "whatchanged", "worktree", "write-tree"}
+)
+"""Commands of git's own that run no other program and reach no other machine by themselves; a name
+that is none of them may be an alias."""
+_BEFORE_GIT = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "git": (
+        *("--upload-pack", "--receive-pack", "--exec", "--ext-diff", "--textconv", "--remote"),
+        *("--open-files-in-pager", "--extcmd", "--template", "--config", "--edit", "--strategy"),
+        *("-O", "-x", "-c", "-s"),
+    ),
+    "find": ("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fls"),
+    "tar": (
+        *("--checkpoint-action", "--to-command", "--use-compress-program", "--rsh-command"),
+        *("--info-script", "--new-volume-script", "-I", "-F"),
+    ),
+    "rsync": ("--rsh", "--rsync-path", "-e"),
+    "sort": ("--compress-program",),
+    "rg": ("--pre", "--hostname-bin"),
+    "zip": ("--unzip-command", "-TT", "-T"),
+    "ssh": ("-o", "-F"),
+    "scp": ("-o", "-F", "-S"),
+    "sftp": ("-o", "-F", "-S", "-b"),
+    "man": ("--pager", "--html", "--preprocessor", "-P", "-H"),
+    "curl": ("--config", "-K"),
+    "wget": ("--use-askpass", "--config", "-e"),
+    "jq": ("--from-file", "-f", "-L"),
+}
+"""Options that run a program, or read more options from a file."""
+_MEANT_GIT = {
+    "-c": ("clone", "switch", "init"),
+    "-s": ("merge", "rebase", "cherry-pick", "revert"),
+    "-x": ("rebase", "difftool"),
+    "-O": ("grep",),
+}
+"""Short ones that mean so in some of git's commands only."""
+_ELSEWHERE = re.compile(r"[\w.+-]*::|\w[\w+.-]*://|[^/:]+:")
+
+
+def hands_over(words: tuple[str, ...], named: tuple[str, ...]) -> bool:
+    """The command does what the words `named` of a rule do not say."""
+    program = words[0].rpartition("/")[2]
+    rest = tuple(word for word in words[1:] if word not in named[1:])
+    if any(map(_names_option, rest, [program] * len(rest), [words] * len(rest))):
+        return True
+    if program in WRAPPERS:
+        return len(named) == 1
+    if program == "git":
+        return _git_hands_over(words, named)
+    if program == "rsync":
+        return any(_ELSEWHERE.match(word) for word in rest)
+    scripts = [word for word in words[1:] if not word.startswith("-")][:1]
+    if program == "sed":
+        scripts += [after for word, after in zip(words, words[1:], strict=False) if word == "-e"]
+        has_file = any(word.startswith(("-f", "--file")) for word in words)
+        return has_file or not all(map(sed_prints, scripts))
+    if program in ("awk", "gawk", "mawk", "nawk"):
+        acts = any(word.startswith("-") and word[:2] not in ("-F", "-v") for word in words[1:])
+        return acts or not any(awk_prints(one) for one in words[1:] if "{" in one or "/" in one)
+    return False
+
+
+def _names_option(word: str, program: str, words: tuple[str, ...]) -> bool:
+    """The word is one of the program's options that run something, also cut short."""
+    if not word.startswith("-") or word in ("-", "--"):
+        return False
+    name = word.partition("=")[0]
+    for option in _OPTIONS.get(program, ()):
+        if option.startswith("--"):
+            if len(name) > 3 and option.startswith(name):
+                return True
+        elif program == "find":
+            if name == option or name.startswith("-fprint"):
+                return True
+        elif not word.startswith("--") and option[1:] in word[1:]:
+            meant = _MEANT_GIT.get(option, ()) if program == "git" else ()
+            if program != "git" or set(meant) & set(words):
+                return True
+    return False
+
+
+def _git_hands_over(words: tuple[str, ...], named: tuple[str, ...]) -> bool:
+    if named[1:2] and named[1].startswith("-") and words[: len(named)] == named:
+        return False  # the rule has options of git itself in it
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] == "-C":
+            at += 2
+        elif words[at] in _BEFORE_GIT:
+            at += 1
+        else:
+            return words[at] not in ("--version", "--help")
+    if at >= len(words):
+        return False
+    name = words[at]
+    if name in _LOCAL_GIT:
+        return False
+    if named[1:2] != (name,):
+        return True
+    places = [word for word in words[at + 1 :] if not word.startswith("-") and word not in named]
+    return bool(places) and _ELSEWHERE.match(places[0]) is not None
