@@ -1,6 +1,7 @@
 """Documents that other programs made are read: their words, their tables, their parts in order."""
 
 import re
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,6 +23,7 @@ PARTS = {
 }
 
 
+@cache
 def text_of(name: str) -> str:
     """All of it, page by page."""
     text = read(ReadFileArguments(path=name), FOLDER)
