@@ -1,13 +1,28 @@
-"""Native payloads: what a call takes besides the chat, as JSON bytes with its `method`. Pure."""
+"""Native payloads: what a call takes besides the chat, as JSON bytes with its `method`. Pure.
+
+Moments of our texts are written into a payload last, so that no markup is made of them before: as
+each reader's own time. A server that does not know the entity leaves the words, which are a time as
+well.
+"""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import msgspec
 
 from adapters.telegram.blocks import Block
 from adapters.telegram.entities import MAX_ENTITIES, Entity, Marked, hush_mentions
+from adapters.text import utf16
+from gateway.moment_texts import MARKED, MARKS, drop_moments, has_moment, split_moments
 from gateway.views import Button
 
+FORMAT = "Dt"
+"""A long date and a short time, in the reader's language and zone."""
+TEXTS = (("text", "entities"), ("caption", "caption_entities"))
+PLAIN = {"code", "pre"}
+"""Entities and rich texts in which there is no other one."""
+
+Json = dict[str, object]
 STYLES = {"plain": "", "good": "success", "bad": "danger"}
 NARROW = 18
 """Two buttons share a row when both labels are at most this long."""
@@ -155,3 +170,103 @@ def keyboard(buttons: Sequence[Button]) -> Keyboard | None:
         else:
             rows.append((key,))
     return Keyboard(tuple(rows)) if rows else None
+
+
+def write_moments(payload: bytes) -> bytes:
+    """`payload` with its moments written."""
+    if not has_moment(payload.decode()):
+        return payload
+    made: Json = msgspec.json.decode(payload)
+    if "rich_message" in made:
+        return msgspec.json.encode(made | {"rich_message": _write_rich(made["rich_message"])})
+    return msgspec.json.encode(_write_texts(made))
+
+
+def _write_texts(part: object) -> object:
+    """Texts with entities beside them; all else in words."""
+    match part:
+        case str():
+            return drop_moments(part)
+        case list():
+            return [_write_texts(one) for one in part]
+        case dict():
+            made = {name: _write_texts(one) for name, one in part.items()}
+            for text, entities in TEXTS:
+                if isinstance(part.get(text), str) and has_moment(str(part[text])):
+                    made |= _write_entities(str(part[text]), part.get(entities, []), entities, text)
+            return made
+    return part
+
+
+def _write_entities(text: str, entities: object, name: str, of: str) -> Json:
+    """The text without marks, its entities moved, and one more for each moment."""
+    known: list[Json] = entities if isinstance(entities, list) else []
+    gone = tuple(accumulate(_count_marks(text), initial=0))
+    moved = []
+    for one in known:
+        start = int(str(one["offset"]))
+        end = start + int(str(one["length"]))
+        moved.append(
+            one | {"offset": start - gone[start], "length": end - gone[end] - start + gone[start]}
+        )
+    plain = [one for one in moved if one.get("type") in PLAIN]
+    added = [
+        one for one in _find_entities(text, gone) if not any(_meet(one, other) for other in plain)
+    ]
+    room = sorted([*added, *moved][:MAX_ENTITIES], key=_order)
+    return {of: drop_moments(text), name: room}
+
+
+def _count_marks(text: str) -> Sequence[int]:
+    """For each UTF-16 unit of `text`, whether it is a mark."""
+    return [int(MARKS.match(one) is not None) for one in text for _ in range(utf16(one))]
+
+
+def _find_entities(text: str, gone: Sequence[int]) -> list[Json]:
+    found = []
+    for one in MARKED.finditer(text):
+        (moment,) = (part for part in split_moments(one.group()) if not isinstance(part, str))
+        start = utf16(text[: one.start()])
+        entity = {"type": "date_time", "offset": start - gone[start], "length": utf16(moment.words)}
+        if moment.words:
+            found.append(entity | {"unix_time": moment.at, "date_time_format": FORMAT})
+    return found
+
+
+def _meet(one: Json, other: Json) -> bool:
+    first, second = _order(one), _order(other)
+    return first[0] < second[0] - second[1] and second[0] < first[0] - first[1]
+
+
+def _order(one: Json) -> tuple[int, int]:
+    """An outer entity before what lies in it."""
+    return int(str(one["offset"])), -int(str(one["length"]))
+
+
+def _write_rich(part: object) -> object:
+    """Rich texts: a moment becomes one of them, but within code."""
+    match part:
+        case str() if has_moment(part):
+            return _make_rich(part)
+        case list():
+            return [_write_rich(one) for one in part]
+        case dict() if part.get("type") in PLAIN:
+            return _write_texts(part)
+        case dict():
+            return {name: _write_rich(one) for name, one in part.items()}
+    return part
+
+
+def _make_rich(text: str) -> object:
+    parts: list[object] = [
+        one
+        if isinstance(one, str)
+        else {
+            "type": "date_time",
+            "text": one.words,
+            "unix_time": one.at,
+            "date_time_format": FORMAT,
+        }
+        for one in split_moments(text)
+    ]
+    return parts if len(parts) > 1 else parts[0] if parts else ""

@@ -19,8 +19,7 @@ from adapters.telegram.entities import (
     one_markdown,
     style_text,
 )
-from adapters.telegram.moments import write_in_payload
-from adapters.telegram.payloads import ForceReply, Keyboard, keyboard, messages
+from adapters.telegram.payloads import ForceReply, Keyboard, keyboard, messages, write_moments
 from adapters.words import RISKS
 from gateway.command_texts import NamedCommand, write_in_view
 from gateway.moment_texts import has_moment
@@ -61,7 +60,7 @@ def render(view: View, *, rich: bool = False, bot: str = "") -> tuple[bytes, ...
     write = partial(_write_command, bot=bot)
     view = write_in_view(show_doubt(view), write, plain, moments=True)
     return tuple(
-        write_in_payload(one) if has_moment(one.decode()) else one
+        write_moments(one) if has_moment(one.decode()) else one
         for one in _payloads(view, rich=rich)
     )
 

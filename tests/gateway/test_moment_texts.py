@@ -12,7 +12,7 @@ from adapters.discord.render import render as render_discord
 from adapters.slack import moments as slack
 from adapters.slack.home import home
 from adapters.slack.render import render as render_slack
-from adapters.telegram import moments as telegram
+from adapters.telegram.payloads import write_moments
 from adapters.telegram.render import render as render_telegram
 from agent_core.text import clean
 from cron.timetable import Times
@@ -48,7 +48,7 @@ def test_without_marks_a_moment_is_its_words(at: float, words: str) -> None:
 
 @given(st.integers(0, len(MARKED)), st.integers(0, len(MARKED)))
 def test_of_what_was_cut_no_mark_is_left(start: int, end: int) -> None:
-    for write in (discord.write_in_payload, slack.write_in_payload, telegram.write_in_payload):
+    for write in (discord.write_in_payload, slack.write_in_payload, write_moments):
         for kind in ("markdown", "text", 10):
             block = {"type": kind, ("content" if kind == 10 else "text"): f"a{MARKED[start:end]}"}
             for place in ("blocks", "rich_message"):
