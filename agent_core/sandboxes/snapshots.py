@@ -63,6 +63,10 @@ _LOCKS = tuple(threading.RLock() for _ in range(64))
 """Of each workspace one: snapshots of a turn and of an idle sandbox may meet."""
 
 
+MAX_EMPTY = 10_000
+"""Workspaces without files that are known as such."""
+
+
 class Bucket(Protocol):
     """Where contents and copies of lists lie outside of this machine. All of it: OSError."""
 
@@ -98,6 +102,15 @@ class Snapshots:
         self._keep, self._most, self._bucket = keep, most, bucket
         self._news: dict[str, RevivedFiles] = {}
         self._told: set[str] = set()
+        self._empty: dict[str, None] = {}
+        """Names of workspaces that were never made, as far as the bucket knows too."""
+
+    def may_have_lost(self, workspace: Path) -> bool:
+        """False where there is surely nothing to `revive`: asked at each turn, this is one look at
+        the disk, and most conversations never have a file."""
+        if paths.is_made(workspace):
+            return True
+        return self._bucket is not None and workspace.name not in self._empty
 
     def take(self, workspace: Path, name: str) -> Snapshot:
         """The snapshot `name`, made if there is none. SnapshotRefused."""
@@ -105,6 +118,7 @@ class Snapshots:
             if (known := self.find(workspace, name)) is not None:
                 return known
             try:
+                self._empty.pop(workspace.name, None)
                 self._recall(workspace)
                 paths.make(workspace)
                 paths.sweep_unfinished(workspace)
@@ -137,6 +151,9 @@ class Snapshots:
         with _lock(workspace):
             self._recall(workspace)
             if not paths.is_made(workspace):
+                if len(self._empty) >= MAX_EMPTY:
+                    del self._empty[next(iter(self._empty))]
+                self._empty[workspace.name] = None
                 return None
             root = Path(os.path.realpath(workspace))
             if paths.status(workspace, root / STATE) is None:

@@ -476,7 +476,7 @@ class TurnkeeperAgent:
             brief = await add_mentions(scope, brief, reader)
         if isinstance(hands.memory, ProvidedMemory) and not past:
             brief = await add_recalled(scope, brief, hands.memory)
-        if history or not scope.is_new:
+        if (history or not scope.is_new) and self._snapshots.may_have_lost(workspace):
             await asyncio.to_thread(self._snapshots.revive, workspace)
         hands = replace(hands, news=partial(self._take_news, scope, workspace))
         try:

@@ -113,6 +113,30 @@ def test_one_idle_snapshot_is_kept_and_copies_only_what_changed(
     assert sorted(one.partition(".")[2] for one in names) == ["before", "idle"]
 
 
+def test_a_conversation_without_files_asks_the_store_once(
+    place: Path, store: FolderStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper, asked = Snapshots(bucket=store), 0
+    real = FolderStore.list_names
+
+    def list_names(self: FolderStore, folder: str) -> list[str]:
+        nonlocal asked
+        asked += 1
+        return list(real(self, folder))
+
+    monkeypatch.setattr(FolderStore, "list_names", list_names)
+    plain = place.parent / "plain"
+    for _ in range(3):
+        if keeper.may_have_lost(plain):
+            assert keeper.revive(plain) is None
+    assert asked == 1
+    assert not Snapshots().may_have_lost(plain), "without a store there is nothing to ask"
+    fill(place)
+    keeper.take(plain, name_before("t"))
+    shutil.rmtree(plain)
+    assert keeper.may_have_lost(plain), "it has been made since"
+
+
 def test_what_is_there_is_never_written_over(place: Path, store: FolderStore) -> None:
     fill(place)
     Snapshots(bucket=store).take_idle(place)
