@@ -74,7 +74,7 @@ def _payloads(view: View, *, rich: bool) -> tuple[bytes, ...]:
         case PlanView():
             return progress.plan(view, rich=rich)
         case ApprovalCard():
-            return messages(_approval(view), _keyboard(view.buttons, view.state))
+            return messages(_approval(view), _keyboard(_add_reason(view), view.state))
         case ChoiceCard():
             card = cut(_card(view.text, view.state, view.outcome))
             own = Button(label=say("something_else", view.language), token=view.token)
@@ -158,6 +158,15 @@ def _proposal(line: ProposalLine, call: CallDescription, language: str) -> Marke
 def _card(text: str, state: CardState, outcome: str) -> Marked:
     decided = style_text(f"{CARD_MARKS[state]} {outcome}", "bold") if outcome else Marked("")
     return join_texts([one_markdown(text), decided], "\n\n")
+
+
+def _add_reason(view: ApprovalCard) -> tuple[Button, ...]:
+    """The buttons, and one more by which who presses it writes why they deny."""
+    deny = next((one for one in view.buttons if one.token.endswith(":deny")), None)
+    if deny is None:
+        return view.buttons
+    token = f"{deny.token.removesuffix('deny')}why"
+    return (*view.buttons, Button(label=say("deny_reason", view.language), token=token))
 
 
 def _keyboard(buttons: tuple[Button, ...], state: CardState) -> Keyboard | None:

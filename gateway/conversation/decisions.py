@@ -52,6 +52,8 @@ _WIDTH: tuple[Choice, ...] = ("once", "conversation", "always")
 """From the narrowest yes to the widest."""
 _STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "cancelled"}
 
+DENY_IN_WORDS = "why"
+"""The option of an approval by which its person says no in words of their own."""
 MAX_DESCRIBED = 200
 """Characters of a question in one line."""
 MAX_CALLS = 3
@@ -95,6 +97,9 @@ class Decisions:
         if not no and not press.text and (wishes or takes):
             self._await_words(row, press, question, "plan_wish" if wishes else "own_words")
             return
+        if not no and isinstance(question.question, Approval) and asked.option == DENY_IN_WORDS:
+            self._await_reason(row, press, question)
+            return
         answer = None if no else self._read(question, press, asked.option)
         if answer is None:
             key: Key = no or "unknown_button"
@@ -110,13 +115,25 @@ class Decisions:
         else:
             state.tell(press.press, self._count_notice(question.id, press.sender.language))
 
+    def _await_reason(
+        self, row: InboxRow, press: ButtonPressed | FormSubmitted, question: QuestionRow
+    ) -> None:
+        """Who pressed writes why they deny; where a chat of its own decides, by command."""
+        if not question.chat:
+            self._await_words(row, press, question, "deny_words")
+        else:
+            word = say("deny_by_number", press.sender.language)
+            self._context.state.acknowledge(row.seq, press.press, word)
+
     def _await_words(
         self, row: InboxRow, press: ButtonPressed | FormSubmitted, question: QuestionRow, how: Key
     ) -> None:
         """Who pressed writes next; `how`: what tells them so."""
         state, sender = self._context.state, press.sender
-        others = dict.fromkeys((*question.writers, sender.key))
-        writers = tuple(key for key in others if key not in question.entitled)
+        others, denies = (*question.writers, sender.key), isinstance(question.question, Approval)
+        writers = tuple(
+            key for key in dict.fromkeys(others) if denies or key not in question.entitled
+        )
         writes = question.writes or isinstance(question.question, Decision)
         question = replace(question, writes=writes, writers=writers)
         state.questions[question.id] = question

@@ -41,7 +41,7 @@ _Key = Literal[
     "here_covers", "both_cover", "risk_low", "risk_medium", "risk_high",
     "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_steps",
     "later_steps", "more_characters", "your_answer", "something_else", "own_words",
-    "your_question", "not_in_here", "deny_reason",
+    "your_question", "not_in_here", "deny_words", "deny_by_number", "deny_reason",
     "reason", "wishes", "send_off", "back", "arguments",
     "not_entitled", "who_asker", "who_admin", "who_user", "voted", "voted_before",
     "escalated", "remind_approval", "remind_question", "over_quota", "welcome", "welcome_admin",
@@ -188,6 +188,9 @@ ENGLISH: dict[Key, str] = {
     "your_question": "Your question",
     "not_in_here": "I am not in this chat, so I cannot answer here. Invite me to the channel "
     "first, or copy the message into our private chat.",
+    "deny_words": "Write the reason as a plain message; in a group reply to the card with it.",
+    "deny_by_number": "Here {/deny …} does it, with the number that {/approvals} shows and the "
+    "reason.",
     "deny_reason": "Deny with reason",
     "reason": "Reason",
     "wishes": "What should change?",
@@ -391,6 +394,8 @@ GERMAN: dict[Key, str] = {
     "your_question": "Ihre Frage",
     "not_in_here": "Ich bin nicht in diesem Chat und kann hier nicht antworten. Laden Sie mich "
     "erst in den Kanal ein, oder kopieren Sie die Nachricht in unseren eigenen Chat.",
+    "deny_words": "Schreiben Sie einfach den Grund; in einer Gruppe als Antwort auf die Karte.",
+    "deny_by_number": "Hier geht das mit {/deny …}, der Nummer aus {/approvals} und dem Grund.",
     "deny_reason": "Mit Grund ablehnen",
     "reason": "Grund",
     "wishes": "Was soll anders werden?",

@@ -159,6 +159,7 @@ def test_an_approval_shows_everything_and_its_buttons() -> None:
             {"text": "Deny", "callback_data": "q:1:deny", "style": "danger"},
         ],
         [{"text": "For this whole conversation", "callback_data": "q:1:here"}],
+        [{"text": "Deny with reason", "callback_data": "q:1:why"}],
     ]
 
 

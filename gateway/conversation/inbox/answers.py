@@ -6,7 +6,7 @@ On platforms with replies a person answers a question by replying to its card. W
 
 from msgspec.structs import replace
 
-from agent_core.questions import Decision, Input, PlanReview
+from agent_core.questions import Approval, Choice, Decision, Input, PlanReview
 from gateway.access.access import refusal
 from gateway.conversation.question_rows import list_open_questions
 from gateway.conversation.services import Services
@@ -57,19 +57,34 @@ async def find_answered(
 ) -> QuestionRow | None:
     """The open question that it answers. Who was not asked must still have the right to."""
     question, where = find_open_input(state, message), state.conversation
-    if question is None or message.sender.key in question.entitled:
+    if question is None:
+        return None
+    if message.sender.key in question.entitled and not isinstance(question.question, Approval):
         return question
     person = await services.access.person(message.sender)
     return None if refusal(question, where.id, where, person) else question
 
 
+def read_choice(question: QuestionRow) -> Choice:
+    """What words that answer it choose: to let something run is not said in words."""
+    match question.question:
+        case PlanReview():
+            return "edit"
+        case Approval():
+            return "deny"
+        case Decision() | Input():
+            return "once"
+
+
 def find_open_input(state: ConversationState, message: MessageReceived) -> QuestionRow | None:
     """The open question that this plain message answers: in private the oldest that wants words,
     in a group the one it replies to; only the words of the asked person count, and those of who
-    pressed that they write."""
+    pressed that they write. An approval is denied by the words of who pressed that, of nobody
+    else."""
     for question in state.questions.values():
         asked = question.question
-        wants = isinstance(asked, Input | PlanReview) or question.writes
+        denies = isinstance(asked, Approval) and message.sender.key in question.writers
+        wants = isinstance(asked, Input | PlanReview) or question.writes or denies
         takes = wants or (isinstance(asked, Decision) and asked.free)
         if question.status != "open" or not takes:
             continue

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.journal import Noted, Stopped
-from agent_core.questions import Choice, PlanReview
 from gateway.conversation.decisions import Decisions, describe
-from gateway.conversation.inbox.answers import find_answered, find_open_input
+from gateway.conversation.inbox.answers import find_answered, find_open_input, read_choice
 from gateway.conversation.inbox.earlier import read_earlier
 from gateway.conversation.inbox.parts import goes_on, is_part, join_rows, settles_in, whole
 from gateway.conversation.inbox.reading import (
@@ -187,8 +186,7 @@ class Intake:
                 self._receipt(row, message)
             return
         if question is not None:
-            changes = isinstance(question.question, PlanReview)
-            choice: Choice = "edit" if changes else "once"
+            choice = read_choice(question)
             answer = self._decisions.answer(message.sender, choice, message.text)
             await self._decisions.decide(question, answer, row.seq)
             return
@@ -235,8 +233,7 @@ class Intake:
         self._tell_lost(row.seq, message.sender.language)
         open_turn = await self._context.turns.open(question.turn)
         open_turn.done += done[1:]
-        choice: Choice = "edit" if isinstance(question.question, PlanReview) else "once"
-        answer = self._decisions.answer(message.sender, choice, text)
+        answer = self._decisions.answer(message.sender, read_choice(question), text)
         await self._decisions.decide(question, answer, row.seq)
         return True
 

@@ -1,5 +1,6 @@
 """Who decides, over Telegram: deciders by risk, several yeses, reminders, escalation."""
 
+from gateway.command_texts import drop_marks
 from gateway.messages import QuestionDue
 from gateway.store.rows import QuestionRow
 from gateway.texts import say
@@ -221,6 +222,15 @@ async def test_a_press_on_the_board_runs_it_where_it_was_asked(rig: Rig) -> None
     assert await rig.store.next_due() is None
     rig.telegram.say(BOARD, "/approvals", user=ADMIN)
     await rig.shows(say("no_approvals"), BOARD)
+
+
+async def test_on_the_board_a_reason_is_given_by_command(rig: Rig) -> None:
+    card = await asked_in_private(rig)
+    told = await rig.told(rig.press(card, "Deny with reason", ADMIN))
+    assert told == drop_marks(say("deny_by_number"))
+    rig.telegram.say(BOARD, "/deny 1 another name", user=ADMIN)
+    await rig.telegram.wait(lambda: "Reason: another name" in card["text"], 15)
+    assert not (rig.workspace() / "a.txt").exists()
 
 
 async def test_the_board_decides_by_commands_over_a_restart(rig: Rig) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.texts import say
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Json, Rig, mention
+from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Json, Rig, labels, mention, write
 
 OPTIONS = {"question": "which?", "kind": "decision", "options": ["red", "green"]}
 ASK = Call("ask_user", json.dumps(OPTIONS))
@@ -73,3 +73,39 @@ async def test_who_lost_the_right_meanwhile_answers_nothing(rig: Rig) -> None:
     await rig.stop()
     await rig.start(TELEGRAM_ADMIN_USERS="", TELEGRAM_ALLOWED_USERS=f"{PERSON},{FRIEND},{ADMIN}")
     await begins_a_turn(rig, ADMIN, card)
+
+
+DENY = say("deny_reason")
+
+
+async def test_why_something_is_denied_is_written_after_a_press(rig: Rig) -> None:
+    rig.model.script(write("a.txt"), Say("so not"), Say("another turn"))
+    await rig.start()
+    rig.telegram.say(PERSON, "write it")
+    card = await rig.card()
+    assert labels(card)[-2:] == ["Deny", DENY]
+    assert await rig.told(rig.press(card, DENY)) == say("deny_words")
+    await rig.crash()
+    await rig.start()
+    rig.telegram.say(PERSON, "use another name")
+    await rig.shows("so not")
+    await rig.quiet()
+    assert "use another name" in rig.seen(role="tool")[-1] and not rig.cards()
+    assert "Reason: use another name" in card["text"]
+    rig.telegram.say(PERSON, "and now?")
+    await rig.shows("another turn")
+
+
+async def test_a_reason_is_taken_of_who_pressed_that_alone(rig: Rig) -> None:
+    rig.model.script(write("a.txt"), Say("another turn"), Say("so not"))
+    await rig.start()
+    rig.telegram.say(GROUP, "@test_bot write it", user=PERSON, **mention("", "test_bot"))
+    card = await rig.card(GROUP)
+    assert await rig.told(rig.press(card, DENY, FRIEND)) == say("not_yours")
+    assert await rig.told(rig.press(card, DENY, ADMIN)) == say("deny_words")
+    rig.telegram.say(GROUP, "wait a moment", user=PERSON, reply_to=card["message_id"])
+    await rig.shows("another turn", GROUP)
+    assert rig.cards(GROUP), "who asked, and did not press, decides nothing by words"
+    rig.telegram.say(GROUP, "another name", user=ADMIN, reply_to=card["message_id"])
+    await rig.shows("so not", GROUP)
+    assert "another name" in rig.seen(role="tool")[-1]

@@ -140,6 +140,7 @@ async def test_approved_once_and_asked_again(rig: Rig) -> None:
     assert f"U{PERSON}" in card["text"]
     assert labels(card) == [
         "Approve once", "Approve in this conversation", "Always approve", "Deny",
+        "Deny with reason",
     ]  # fmt: skip
     await rig.quiet()  # parked: nothing of it is in memory
     assert not (rig.workspace() / "a.txt").exists()
