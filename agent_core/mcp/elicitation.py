@@ -163,7 +163,10 @@ async def _put_choice(
     if not field.required:
         values[SKIP] = field.default
         labels[SKIP] = phrase("elicit_skip")
-    hints = (phrase("elicit_proposed", value=_show_value(field.default)),)
+    proposed: str | Phrase = _show_value(field.default)
+    if isinstance(field.default, bool):  # as its button says it
+        proposed = phrase("elicit_yes" if field.default else "elicit_no")
+    hints = (phrase("elicit_proposed", value=proposed),)
     question = Decision(
         lead=lead,
         text=text,

@@ -20,6 +20,7 @@ from gateway.messages import (
     digest,
     rule_token,
 )
+from gateway.moment_texts import mark_moment
 from gateway.store.rows import Changes, InboxRow, OutboxRow, Rule
 from gateway.texts import Key, say
 from gateway.texts.tool_names import name_tool
@@ -156,11 +157,15 @@ def describe_rule(rule: Rule, language: str, *, private: bool, old: bool = False
     pieces = [
         _verbatim(allows(rule, language)),
         say(always if rule.lasting else "grant_here", language),
-        say("grant_since", language, when=f"{ambient.utc(rule.at):%Y-%m-%d}") if rule.at else "",
+        say("grant_since", language, when=_show_day(rule.at)) if rule.at else "",
         say("grant_by", language, name=_verbatim(rule.by)) if rule.by else "",
         "" if private else say("grant_whose", language, person=rule.person),
     ]
     return ", ".join(filter(None, pieces))
+
+
+def _show_day(at: float) -> OwnText:
+    return OwnText(mark_moment(at, f"{ambient.utc(at):%Y-%m-%d}"))
 
 
 def allows(rule: Rule, language: str) -> str:

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.sandboxes.snapshots import join_names
+from gateway.command_texts import OwnText, drop_marks
 from gateway.conversation.quotas import refuse_turn
 from gateway.delivery.retire import fold_said, retire_plan
 from gateway.feature import Call, Context
@@ -19,6 +20,7 @@ from gateway.features.history.undo import (
     take_back,
 )
 from gateway.messages import turn_token
+from gateway.moment_texts import mark_moment
 from gateway.store.rows import Changes, InboxRow
 from gateway.texts import Key, say
 from gateway.views import Button, Notice
@@ -103,11 +105,12 @@ async def resume(call: Call) -> str:
         return say("resume_none", call.language)
     lines = []
     for n, one in enumerate(found, 1):
-        when = f", {ambient.utc(one.part.at):%Y-%m-%d}" if one.part.at else ""
-        excerpt = f"\n   {one.excerpt}" if one.excerpt else ""
-        lines.append(f"{n}. {one.part.title}{when}{excerpt}")
+        day = mark_moment(one.part.at, f"{ambient.utc(one.part.at):%Y-%m-%d}")
+        when = f", {day}" if one.part.at else ""
+        excerpt = f"\n   {drop_marks(one.excerpt)}" if one.excerpt else ""
+        lines.append(f"{n}. {drop_marks(one.part.title)}{when}{excerpt}")
     key = "resume_list" if call.words else "resume_recent"
-    return say(key, call.language, found="\n".join(lines))  # type: ignore[arg-type]  # both are keys
+    return say(key, call.language, found=OwnText("\n".join(lines)))  # type: ignore[arg-type]  # both are keys
 
 
 async def _go_on(call: Call, number: int) -> str:
