@@ -62,7 +62,7 @@ def _discord(surface: Discord) -> str:
     shown = ""
     for channel in surface.channels:
         if title := surface.server.titles.get(channel):
-            shown += box("thread", words(f"# {title}"))
+            shown += box("thread", words(f"⤷ {title}"))
         shown += "".join(line for _, line in sorted(_discord_lines(surface, channel)))
     return shown
 
