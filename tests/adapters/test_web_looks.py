@@ -216,3 +216,21 @@ async def test_on_a_phone_a_conversation_is_deleted_by_a_bin_and_not_by_a_cross(
         await room.page.look(*WIDE)
         shown = "[...document.querySelectorAll('#manage svg')].map((one) => one.getBoundingClientRect().width)"
         assert await room.page.js(shown) == [0, 0], "where there is room, words say it"
+
+
+async def test_on_a_phone_what_one_said_has_room_around_it_while_it_is_worked_at(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path, look=(390, 844, "light")) as room:
+        room.server.desk.show(room.where, SaidView(name="owner", text="Run it"), "said")
+        room.server.desk.stand(room.where, "running")
+        room.server.desk.show(room.where, activity(), "activity")
+        await room.shows("#log .activity", "")
+        await room.page.until("document.querySelector('#log').dataset.state === 'running'")
+        below = await room.page.js(
+            "((one) => { const words = document.createRange();"
+            "words.selectNodeContents([...one.childNodes].find((node) => node.nodeType === 3));"
+            "return one.getBoundingClientRect().bottom - words.getBoundingClientRect().bottom; })"
+            "(document.querySelector('#log .said'))"
+        )
+        assert isinstance(below, float | int) and below > 8
