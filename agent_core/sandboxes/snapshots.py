@@ -130,20 +130,21 @@ class Snapshots:
 
     def take_idle(self, workspace: Path) -> None:
         """A snapshot with HOME and /tmp, in the place of the one before. One that cannot be made is
-        logged; of a workspace that is gone by then nothing stays."""
+        logged; of one of a workspace that is gone by then nothing stays."""
         with _lock(workspace):
             if not paths.is_made(workspace):
                 return
+            stored: list[str] = []
             try:
                 before = [one.name for one in self._lists(workspace) if one.name.endswith(_IDLE)]
                 name = f"{ambient.new_id()}{_IDLE}"
-                self._make(workspace, name, choose_all(workspace, self._most))
+                self._make(workspace, name, choose_all(workspace, self._most), stored)
                 self._forget(workspace, before)
             except (OSError, ToolFailed, SnapshotRefused) as error:
                 log.warning("idle_not_kept", extra={"why": str(error)})
             if self._bucket is not None and not paths.is_made(workspace):
-                with suppress(OSError):  # its removal, at the same time, was before this
-                    self._bucket.remove(self._bucket.list_names(workspace.name))
+                with suppress(OSError):  # if it was erased, all else was removed before this
+                    self._bucket.remove(stored)
 
     def revive(self, workspace: Path) -> RevivedFiles | None:
         """Bring back what the workspace has lost, and HOME and /tmp; what came back and was not
@@ -237,20 +238,29 @@ class Snapshots:
     # ---- one list ----------------------------------------------------------------------------
 
     def _make(
-        self, workspace: Path, name: str, chosen: tuple[dict[str, FileState], tuple[str, ...]]
+        self,
+        workspace: Path,
+        name: str,
+        chosen: tuple[dict[str, FileState], tuple[str, ...]],
+        stored: list[str] | None = None,
     ) -> Snapshot:
-        """Keep what is chosen, and then its list. OSError, ToolFailed."""
+        """Keep what is chosen, and then its list. `stored` gets the names of what the bucket has
+        for it alone. OSError, ToolFailed."""
         found, left_out = chosen
         lists = sorted(self._lists(workspace), key=_read_time, reverse=True)
         idle = (one for one in lists if one.name.endswith(_IDLE))
         recent = ChainMap(*(one.files for one in (*lists[:1], *idle)))
-        kept = {state.digest for one in lists for state in one.files.values()}
+        known = {state.digest for one in lists for state in one.files.values()}
+        kept = set(known)
         states = {
             path: self._keep_content(workspace, path, state, recent, kept)
             for path, state in found.items()
         }
         made = Snapshot(name=name, at=ambient.now(), files=states, left_out=left_out)
         if self._bucket is not None:
+            if stored is not None:
+                stored += (f"{workspace.name}/contents/{one}" for one in kept - known)
+                stored.append(f"{workspace.name}/lists/{name}")
             self._bucket.put(f"{workspace.name}/lists/{name}", made.encode())
         _store(workspace, f"{_LISTS}/{name}", made.encode())
         return made

@@ -209,6 +209,28 @@ def test_a_workspace_that_goes_meanwhile_leaves_nothing_in_the_store(
     assert store.list_names("ws") == [] and not place.exists()
 
 
+def test_one_that_is_lost_meanwhile_comes_back_as_it_was_before(
+    place: Path, store: FolderStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(place)
+    keeper, real = Snapshots(bucket=store), store.put
+    keeper.take_idle(place)
+    was = read(place)
+    (place / "new").write_text("new")
+
+    def put(name: str, data: bytes) -> None:
+        real(name, data)
+        if "/lists/" in name:
+            shutil.rmtree(place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "put", put)
+        keeper.take_idle(place)
+    assert not place.exists()
+    told = keeper.revive(place)
+    assert told is not None and not told.missing and read(place) == was
+
+
 def test_home_is_left_out_where_all_is_too_much_and_that_is_told(
     place: Path, store: FolderStore
 ) -> None:
