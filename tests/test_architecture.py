@@ -186,6 +186,8 @@ NOT_IN_WORKSPACES = {
     "agent_core/tools/paths.py": "the one place that does",
     "agent_core/tools/send.py": "copies that the gateway keeps",
     "agent_core/tools/browser/chromium.py": "the browser's own folder",
+    "agent_core/tools/browser/enclosure.py": "the browser's own folder",
+    "agent_core/tools/browser/inside.py": "runs inside, where there is nothing else",
     "agent_core/sandboxes/bwrap.py": "mounts the workspace",
     "agent_core/sandboxes/docker/tier.py": "a folder of its own for a trial",
     "agent_core/sandboxes/e2b/files.py": "runs elsewhere, in the copy of a workspace",

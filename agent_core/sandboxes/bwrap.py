@@ -12,7 +12,7 @@ when it ends, with the gateway's socket, the kernel ends all the others.
 import asyncio
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,6 +39,7 @@ WORKSPACE, HOME, TMP = "/workspace", "/home/user", "/tmp"  # noqa: S108  # as th
 _INSIDE_PYTHON, _INSIDE_SUPERVISOR = "/opt/turnkeeper/python", "/opt/turnkeeper/supervisor.py"
 _USR = Path("/usr")
 _SHARED_MEMORY = 512 << 20
+_MEMORY_FILES = 1 << 30
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _ALIASES = "/opt/turnkeeper/bin"
 """Programs under the names by which they are called as well."""
@@ -74,8 +75,7 @@ class BwrapTier:
     @property
     def python(self) -> str:
         """The gateway's, wherever it is installed."""
-        python, prefix = find_python()
-        return str(python) if prefix == _USR else f"{_INSIDE_PYTHON}/bin/{python.name}"
+        return find_inside_python()
 
     def find_folder(self, workspace: Path) -> str:
         """As the port says."""
@@ -108,7 +108,7 @@ class BwrapTier:
                 *(word for one, place in written for word in _write(one, place)),
                 *(word for one in hidden.names for word in _mask(one, hidden)),
                 "--",
-                *(_drop() if root else ()),
+                *(_drop(NOBODY) if root else ()),
                 *(self.python, "-I", "-S", "-B", _INSIDE_SUPERVISOR, spec.encode()),
             )
             files = (refusals, *(descriptor for descriptor, _ in written))
@@ -118,10 +118,30 @@ class BwrapTier:
     def enclose(self, workspace: Path, refusals: int, *, root: bool) -> tuple[str, ...]:
         """The words that call bubblewrap, as far as they keep something in. `refusals`: the open
         file of the filter of system calls."""
-        prefix = find_python()[1]
-        python = () if prefix == _USR else ("--ro-bind", str(prefix), _INSIDE_PYTHON)
         filtered = ("--seccomp", str(refusals))
-        return (*_namespaces(root), *filtered, *_files(workspace), *python)
+        return (*_namespaces(root), *filtered, *_system(), *_files(workspace))
+
+
+def find_inside_python() -> str:
+    """The gateway's interpreter, as it is called inside."""
+    python, prefix = find_python()
+    return str(python) if prefix == _USR else f"{_INSIDE_PYTHON}/bin/{python.name}"
+
+
+def enclose_program(binds: Iterable[str], user: int | None, refusals: int | None) -> list[str]:
+    """The words before a program that has a sandbox to itself: the system, an empty /tmp, and
+    `binds`. `user`: who it is, where the gateway is root; `refusals`: the open file of the filter
+    of system calls."""
+    filtered = () if refusals is None else ("--seccomp", str(refusals))
+    return [
+        *_namespaces(user is not None),
+        *filtered,
+        *_system(),
+        *("--perms", "1777", "--size", str(_MEMORY_FILES), "--tmpfs", TMP, "--chdir", TMP),
+        *binds,
+        "--",
+        *(() if user is None else _drop(user)),
+    ]
 
 
 def _namespaces(root: bool) -> tuple[str, ...]:
@@ -157,7 +177,8 @@ def _write(descriptor: int, place: str) -> tuple[str, ...]:
     return ("--perms", "0444", "--ro-bind-data", str(descriptor), place)
 
 
-def _files(workspace: Path) -> tuple[str, ...]:
+def _system() -> tuple[str, ...]:
+    """The system's programs, to be read, and what each sandbox has of its own."""
     system: list[str] = ["--ro-bind", "/usr", "/usr"]
     for library in map(Path, ("/bin", "/sbin", "/lib", "/lib64")):
         if library.is_symlink():
@@ -170,11 +191,18 @@ def _files(workspace: Path) -> tuple[str, ...]:
     for name in ETC:
         system += ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
     system += ("--symlink", "/usr/bin/python3", f"{_ALIASES}/python")
-    here, state = str(workspace), f"{workspace}/{OWN}/sandbox"
+    prefix = find_python()[1]
+    python = () if prefix == _USR else ("--ro-bind", str(prefix), _INSIDE_PYTHON)
     return (
-        *system,
+        *(*system, *python),
         *("--proc", "/proc", "--dev", "/dev"),
         *("--perms", "1777", "--size", str(_SHARED_MEMORY), "--tmpfs", "/dev/shm"),  # noqa: S108
+    )
+
+
+def _files(workspace: Path) -> tuple[str, ...]:
+    here, state = str(workspace), f"{workspace}/{OWN}/sandbox"
+    return (
         *("--bind", f"{state}/home", HOME, "--bind", f"{state}/tmp", TMP),
         *("--bind", here, WORKSPACE, "--ro-bind", f"{here}/{OWN}", f"{WORKSPACE}/{OWN}"),
         *(word for name in _HIDDEN for word in _hide(f"{WORKSPACE}/{OWN}/{name}")),
@@ -192,7 +220,7 @@ def _mask(path: str, hidden: SecretFiles) -> tuple[str, ...]:
     return _hide(place) if path in hidden.folders else ("--ro-bind", "/dev/null", place)
 
 
-def _drop() -> tuple[str, ...]:
-    who = (f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+def _drop(user: int) -> tuple[str, ...]:
+    who = (f"--reuid={user}", f"--regid={user}", "--clear-groups")
     rights = ("--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
     return (shutil.which("setpriv") or "setpriv", *who, *rights, "--")

@@ -191,6 +191,11 @@ class SandboxPool:
         return self._tier.masks
 
     @property
+    def encloses(self) -> bool:
+        """A program of the gateway's can have a sandbox to itself, by `bwrap.enclose_program`."""
+        return self._tier.name == "bwrap"
+
+    @property
     def cannot(self) -> frozenset[Leak]:
         """The tier's."""
         return self._tier.cannot

@@ -17,6 +17,7 @@ from agent_core.sandboxes.detect import MissingTier, find_tier
 from agent_core.sandboxes.docker.tier import EngineMissing, ImageMissing, inspect_docker
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.tier import TierUnusable
+from agent_core.tools.browser import chromium
 from gateway.cli.probes import Platforms, ProbeResult, has_fault, probe_models
 from gateway.declaration import SettingsError
 from gateway.errors import StoreFailed
@@ -202,12 +203,26 @@ async def _sandbox(settings: Settings, say: Say) -> int:
     else:
         mark, more = "wrong  ", f"Tried out: within reach are {', '.join(sandbox.leaks)}."
     say(f"{mark}  sandbox: {sandbox.name}. {sandbox.about} {more}")
+    _check_browser(sandbox, say)
     if isinstance(tier, MissingTier):
         for name, fault in tier.faults.items():
             say(f"note     {name}: {fault}")
     elif tier.name not in ("docker", "e2b"):
         await _mention_docker(settings, say)
     return 0
+
+
+def _check_browser(sandbox: SandboxPool, say: Say) -> None:
+    """Where the browser runs, if there is one."""
+    if not chromium.find():
+        say("note     browser: none on this machine; for the browser's tools install Chromium.")
+    elif sandbox.encloses:
+        say("ok       browser: in a sandbox of its own, by bubblewrap.")
+    else:
+        say(
+            f"note     browser: on this machine, outside of the sandbox: {sandbox.name} cannot "
+            "hold it. Where bubblewrap works, it has a sandbox of its own."
+        )
 
 
 async def _check_bucket(settings: Settings, say: Say) -> int:

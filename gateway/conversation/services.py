@@ -98,6 +98,10 @@ class SandboxFacts(Protocol):
         """It keeps commands apart from the machine."""
 
     @property
+    def encloses(self) -> bool:
+        """The browser has a sandbox of its own."""
+
+    @property
     def limits(self) -> SandboxLimits:
         """What one conversation's commands may take in all."""
 

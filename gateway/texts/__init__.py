@@ -20,7 +20,7 @@ from gateway.texts.languages import Texts
 _Key = Literal[
     "approve_once", "approve_conversation", "approve_always", "deny", "hosts_once",
     "hosts_conversation", "hosts_always", "sandbox_contains", "sandbox_leaks", "sandbox_missing",
-    "sandbox_none",
+    "sandbox_none", "browser_enclosed", "browser_beside",
     "approved",
     "approved_conversation", "approved_always", "denied", "denied_why", "outcome_unknown", "heard",
     "expired", "cancelled", "answered", "stopped", "stopped_note", "interrupted_note", "limit_note",
@@ -144,6 +144,8 @@ ENGLISH: dict[Key, str] = {
     "sandbox_missing": "Sandbox: none works on this machine, so no command runs. The operator can "
     "install bubblewrap, or use Linux 6.2 or newer with Landlock.",
     "sandbox_none": "Sandbox: none ({name}).",
+    "browser_enclosed": "The browser has a sandbox of its own.",
+    "browser_beside": "The browser runs beside it, on the gateway's machine.",
     "whoami": "You are {person}, role: {role}.",
     "help": "Write what you want done. Commands:\n{commands}",
     "edited": "(I changed my message to: {text})",
@@ -348,6 +350,8 @@ GERMAN: dict[Key, str] = {
     "sandbox_missing": "Sandbox: keine läuft auf diesem Rechner, also läuft kein Befehl. Der "
     "Betreiber kann bubblewrap installieren, oder Linux ab 6.2 mit Landlock benutzen.",
     "sandbox_none": "Sandbox: keine ({name}).",
+    "browser_enclosed": "Der Browser hat eine eigene Sandbox.",
+    "browser_beside": "Der Browser läuft neben ihr, auf dem Rechner des Gateways.",
     "whoami": "Sie sind {person}, Rolle: {role}.",
     "help": "Schreiben Sie, was getan werden soll. Befehle:\n{commands}",
     "edited": "(Ich habe meine Nachricht geändert: {text})",

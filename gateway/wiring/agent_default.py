@@ -129,7 +129,7 @@ class TurnkeeperAgent:
         self._background = Background()
         self._scripts = RunningScripts()
         self._sandbox = sandbox
-        tools = models.tools
+        tools, home, encloses = models.tools, folder.parent, sandbox.encloses
         self._warm, self._answered, self._tried = (asyncio.Event() for _ in range(3))
         starter = AppStarter(sandbox, self._tried.wait)
         again = start_nothing if equipment.ask_all else starter.start
@@ -142,7 +142,7 @@ class TurnkeeperAgent:
         self._guard = Guard(guards, load_models(guards), seen)
         self._means = ResearchDeps(web=web_of(tools.web), kept=kept)
         self._skills = built_in(models, folder.parent / SKILLS)
-        self._browser = Browser(folder.parent / "browser", seen, origin=self._preview)
+        self._browser = Browser(home / "browser", seen, origin=self._preview, encloses=encloses)
         ground = ToolDeps(
             settings=models,
             sandbox=sandbox,

@@ -23,7 +23,7 @@ from agent_core.events import BrowserMoved, BrowserShown
 from agent_core.journal import Outcome, ToolFinished
 from agent_core.messages import Browsed, ToolOutput
 from agent_core.policy import Situation
-from agent_core.tools.browser import chromium, state
+from agent_core.tools.browser import chromium, enclosure, state
 from agent_core.tools.browser import desk as desk_module
 from agent_core.tools.browser.acts import Act
 from agent_core.tools.browser.browser import Browser
@@ -35,7 +35,7 @@ from agent_core.tools.send import FileStore
 from agent_core.tools.web import proxy as proxy_module
 from agent_core.tools.web.port import Hit
 from agent_core.tools.web.proxy import GuardedProxy, _resolve
-from tests.fakes.needs import NEEDS_CHROMIUM
+from tests.fakes.needs import NEEDS_BWRAP, NEEDS_CHROMIUM
 from tests.fakes.web_pages import Answer, WebPages, served
 
 ROOT = Path(__file__).parents[2]
@@ -104,9 +104,17 @@ async def site() -> AsyncIterator[WebPages]:
         yield pages
 
 
-@pytest.fixture
-async def hand(site: WebPages, tmp_path: Path) -> AsyncIterator[Hand]:
-    async with Browser(tmp_path / "browser", frozenset({site.place}), resolved) as browser:
+WHERE = pytest.mark.parametrize(
+    "encloses", [False, pytest.param(True, marks=NEEDS_BWRAP)], ids=["here", "enclosed"]
+)
+
+
+@pytest.fixture(params=[False, pytest.param(True, marks=NEEDS_BWRAP)], ids=["here", "enclosed"])
+async def hand(
+    site: WebPages, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Hand]:
+    allowed, encloses = frozenset({site.place}), request.param
+    async with Browser(tmp_path / "browser", allowed, resolved, encloses=encloses) as browser:
         yield Hand(browser, tmp_path)
 
 
@@ -441,7 +449,7 @@ def leads(process: psutil.Process) -> bool:
     """It is the browser itself, not one of those that it starts."""
     with contextlib.suppress(psutil.Error):
         words = process.cmdline()
-        return any("chromium" in word for word in words[:1]) and "--type=" not in str(words)
+        return words[0].endswith("/chromium") and "--type=" not in str(words)
     return False
 
 
@@ -533,7 +541,7 @@ from pathlib import Path
 from agent_core.tools.browser.browser import Browser
 
 async def live():
-    async with Browser(Path(sys.argv[1])) as browser:
+    async with Browser(Path(sys.argv[1]), encloses=sys.argv[2] == "True") as browser:
         async with browser.desk(Path(sys.argv[1]) / "w") as desk:
             await desk.open()
             print("open", flush=True)
@@ -545,11 +553,12 @@ asyncio.run(live())
 
 @pytest.mark.pick("a browser that outlives its gateway")
 @NEEDS_CHROMIUM
+@WHERE
 @pytest.mark.parametrize("hangs", [False, True])
-async def test_it_never_outlives_the_gateway(hangs: bool, tmp_path: Path) -> None:
+async def test_it_never_outlives_the_gateway(hangs: bool, encloses: bool, tmp_path: Path) -> None:
     """Also where it hangs, and its driver is killed too."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", LIFE, str(tmp_path)),
+        *(sys.executable, "-c", LIFE, str(tmp_path), str(encloses)),
         cwd=ROOT,
         env=os.environ | {"TMPDIR": str(tmp_path)},
         stdout=asyncio.subprocess.PIPE,
@@ -559,8 +568,7 @@ async def test_it_never_outlives_the_gateway(hangs: bool, tmp_path: Path) -> Non
         assert await process.stdout.readline() == b"open\n"
     left = below(process.pid)
     (main,) = filter(leads, left)
-    driver = main.parent()
-    assert driver is not None and driver.pid != process.pid
+    (driver,) = (one for one in left if "run-driver" in one.cmdline())
     if hangs:
         main.suspend()
     process.send_signal(signal.SIGKILL)
@@ -571,13 +579,65 @@ async def test_it_never_outlives_the_gateway(hangs: bool, tmp_path: Path) -> Non
 
 
 @NEEDS_CHROMIUM
-async def test_neither_driver_nor_browser_knows_the_environment(
+@NEEDS_BWRAP
+async def test_an_enclosed_browser_has_nothing_of_the_machine(tmp_path: Path) -> None:
+    async with Browser(tmp_path / "browser", encloses=True) as browser, browser.desk(tmp_path):
+        own = [one for one in below(os.getpid()) if "chromium" in one.name()]
+        assert own
+        pid = next(one.pid for one in own if "--headless" in one.cmdline())
+        for kind in ("net", "pid", "mnt", "ipc"):
+            assert os.readlink(f"/proc/{pid}/ns/{kind}") != os.readlink(f"/proc/self/ns/{kind}")
+        devices = Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:]
+        assert [one.split(":")[0].strip() for one in devices] == ["lo"]
+        if os.geteuid() == 0:
+            assert {one.uids().real for one in own} == {enclosure.USER}
+            assert "NoNewPrivs:\t1" in Path(f"/proc/{pid}/status").read_text()
+        root = Path(f"/proc/{pid}/root")
+        held = {str(one) for one in (root / tmp_path.relative_to("/")).rglob("*")}
+        assert held == {str(root / (tmp_path / name).relative_to("/")) for name in (
+            "browser", "browser/downloads")}  # fmt: skip
+        assert not list((root / "home").iterdir())
+        outside = ("root", "var", "srv", "etc/passwd", "etc/shadow")
+        assert [one for one in outside if (root / one).exists()] == []
+
+
+@NEEDS_CHROMIUM
+@NEEDS_BWRAP
+async def test_one_that_takes_too_much_memory_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enclosure, "MEMORY", 40 << 20)
+    before = set(below(os.getpid()))
+    async with Browser(tmp_path / "browser", encloses=True) as browser:
+        hand = Hand(browser, tmp_path)
+        said = await hand.do("browser_navigate", url="http://a.example/")
+        if "did not start" not in said:  # it was quicker than the watch
+            await until(lambda: browser.at_work(hand.workspace) is None)
+        await until(lambda: over([one for one in below(os.getpid()) if one not in before]))
+
+
+def test_what_a_browser_plants_among_downloads_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("root's")
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "planted").symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="symbolic"):
+        _keep(tmp_path / "workspace", tmp_path / "planted", "a.txt")
+    with pytest.raises(ToolFailed, match="is no file"):
+        _keep(tmp_path / "workspace", tmp_path / "pipe", "a.txt")
+    assert not list((tmp_path / "workspace").iterdir())
+
+
+@NEEDS_CHROMIUM
+@WHERE
+async def test_neither_driver_nor_browser_knows_the_environment(
+    encloses: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-only-the-gateways")
     monkeypatch.setenv("HTTPS_PROXY", "http://user:word@127.0.0.1:1")
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
-    async with Browser(tmp_path / "browser") as browser, browser.desk(tmp_path):
+    home = tmp_path / "browser"
+    async with Browser(home, encloses=encloses) as browser, browser.desk(tmp_path):
         alive = below(os.getpid())
         drivers = [one for one in alive if "run-driver" in one.cmdline()]
         assert len(drivers) == 1 and any(map(leads, alive))

@@ -16,6 +16,7 @@ from agent_core.errors import ToolFailed
 from agent_core.tools.browser import chromium, memory
 from agent_core.tools.browser.chromium import Driven
 from agent_core.tools.browser.desk import HEIGHT, NO_WAY_OUT, WIDTH, BrowserSession
+from agent_core.tools.browser.enclosure import ADDRESS, Enclosure
 from agent_core.tools.browser.memory import RememberedPage
 from agent_core.tools.browser.stream import Origin, ScreenStream
 from agent_core.tools.web.proxy import GuardedProxy, Resolve
@@ -31,7 +32,7 @@ SHUT = "The browser is shut down with the gateway. Try again after its restart."
 class Browser:
     """Desks by workspace; `async with` ends them all. `folder` is the browser's home. `allowed`:
     places (`host:port`) that may be anywhere, as the operator said; `origin`: where people watch
-    it."""
+    it; `encloses`: it has a sandbox of its own by bubblewrap."""
 
     def __init__(
         self,
@@ -40,7 +41,10 @@ class Browser:
         resolve: Resolve | None = None,
         idle: float = IDLE,
         origin: Origin | None = None,
+        *,
+        encloses: bool = False,
     ) -> None:
+        self._enclosure = Enclosure(folder) if encloses else None
         self._folder, self._allowed, self._idle = folder, allowed, idle
         self._resolve = resolve
         self.proxy = GuardedProxy(allowed, resolve)
@@ -107,9 +111,10 @@ class Browser:
 
     async def _make_desk(self, workspace: Path) -> BrowserSession:
         if self._driven is None:
-            proxy = await self.proxy.open()
             try:
-                self._driven = await chromium.start(self._folder, proxy)
+                self._driven = await chromium.start(
+                    self._folder, await self._open_proxy(), self._enclosure
+                )
             except BaseException:
                 await self._shut_proxy()
                 raise
@@ -162,7 +167,19 @@ class Browser:
                 log.warning("browser_close_failed", exc_info=True)
         await self._shut_proxy()
 
+    async def _open_proxy(self) -> str:
+        """The way out, as the browser calls it."""
+        if self._enclosure is None:
+            return await self.proxy.open()
+        try:
+            await self._enclosure.open(self.proxy)
+        except OSError as error:
+            raise ToolFailed(f"The browser's sandbox cannot be made: {error}.") from None
+        return ADDRESS
+
     async def _shut_proxy(self) -> None:
+        if self._enclosure is not None:
+            self._enclosure.close()
         await self.proxy.close()
         self.proxy = GuardedProxy(self._allowed, self._resolve)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from agent_core.errors import ToolFailed
+from agent_core.tools.browser.enclosure import Enclosure
 
 if TYPE_CHECKING:  # imported when a browser is first wanted
     from playwright.async_api import Browser, Playwright
@@ -29,6 +30,7 @@ DIES_WITH_PARENT = (
     "import ctypes,os,sys;ctypes.CDLL(None).prctl(1,9,0,0,0);os.execv(sys.argv[1],sys.argv[1:])"
 )
 """PR_SET_PDEATHSIG, SIGKILL; it holds across exec."""
+PLACE_INSIDE = "/tmp"  # noqa: S108  # its HOME in an enclosure, which is empty and its own
 OF_OURS = frozenset(("PATH", "HOME", "LANG", "TMPDIR", "PLAYWRIGHT_BROWSERS_PATH"))
 """What of the gateway's environment a browser's driver needs. No proxy: its browser has its own."""
 FLAGS = (
@@ -63,9 +65,9 @@ def find() -> str:
     return next(filter(None, map(shutil.which, NAMES)), "")
 
 
-async def start(folder: Path, proxy: str) -> Driven:
+async def start(folder: Path, proxy: str, enclosure: Enclosure | None = None) -> Driven:
     """A browser whose every connection goes through `proxy`; ToolFailed says what is missing.
-    `folder` is its home."""
+    `folder` is its home; it is started in `enclosure`, if there is one."""
     path = find()
     if not path:
         raise ToolFailed(NO_BROWSER)
@@ -73,17 +75,20 @@ async def start(folder: Path, proxy: str) -> Driven:
         from playwright.async_api import Error, async_playwright
     except ImportError:
         raise ToolFailed(NO_DRIVER) from None
-    wrapper = _write_wrapper(folder, path)
+    if enclosure is not None:
+        wrapper, downloads = enclosure.write_wrapper(path), enclosure.downloads
+    else:
+        wrapper, downloads = _write_wrapper(folder, path), None
     _bare()
     driver = await async_playwright().start()
     try:
         try:
-            browser = await _launch(driver, wrapper, proxy, os.geteuid() != 0)
+            browser = await _launch(driver, wrapper, proxy, downloads, sandbox=os.geteuid() != 0)
         except Error as error:
             if os.geteuid() == 0 or "sandbox" not in error.message.lower():
                 raise
             log.warning("browser_unsandboxed", extra={"why": "this kernel lets it have none"})
-            browser = await _launch(driver, wrapper, proxy, False)
+            browser = await _launch(driver, wrapper, proxy, downloads, sandbox=False)
     except Error as error:
         await driver.stop()
         why = error.message.strip().splitlines()[0][:200]
@@ -94,8 +99,10 @@ async def start(folder: Path, proxy: str) -> Driven:
     return Driven(driver=driver, browser=browser)
 
 
-async def _launch(driver: "Playwright", wrapper: Path, proxy: str, sandbox: bool) -> "Browser":
-    home = str(wrapper.parent)
+async def _launch(
+    driver: "Playwright", wrapper: Path, proxy: str, downloads: Path | None, *, sandbox: bool
+) -> "Browser":
+    home = str(wrapper.parent) if downloads is None else PLACE_INSIDE
     env = {"PATH": PATH, "HOME": home, "LANG": "C.UTF-8"}  # and none of the gateway's secrets
     return await driver.chromium.launch(
         executable_path=wrapper,
@@ -103,6 +110,7 @@ async def _launch(driver: "Playwright", wrapper: Path, proxy: str, sandbox: bool
         proxy={"server": proxy, "bypass": "<-loopback>"},
         args=FLAGS,
         env=dict(env),
+        downloads_path=downloads,
         handle_sigint=False,
         handle_sigterm=False,
         handle_sighup=False,

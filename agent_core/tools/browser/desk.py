@@ -196,7 +196,8 @@ class BrowserSession:
 
 def _keep(workspace: Path, source: Path, suggested: str) -> str:
     """Copy a download to a free name below `downloads/`; its path."""
-    with source.open("rb") as data:
+    place = Path(os.path.realpath(source.parent))
+    with paths.open_plain(place, place / source.name) as data:  # a browser may plant a link there
         if os.fstat(data.fileno()).st_size > MAX_DOWNLOAD:
             raise ToolFailed(f"It is larger than {MAX_DOWNLOAD // 1_000_000} MB.")
         if why := paths.why_refused(f"{PLACE}/{file_name(suggested)}", write=True):

@@ -176,10 +176,11 @@ def _describe_sandbox(call: Call) -> str:
         return say("sandbox_missing", call.language)
     if not found.isolated:
         return say("sandbox_none", call.language, name=found.name)
+    browser = say("browser_enclosed" if found.encloses else "browser_beside", call.language)
     if found.contains:
-        return say("sandbox_contains", call.language, name=found.name)
+        return f"{say('sandbox_contains', call.language, name=found.name)} {browser}"
     leaks = ", ".join(found.leaks) or "?"
-    return say("sandbox_leaks", call.language, name=found.name, leaks=leaks)
+    return f"{say('sandbox_leaks', call.language, name=found.name, leaks=leaks)} {browser}"
 
 
 def _step(call: Call) -> str:

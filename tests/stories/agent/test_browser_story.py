@@ -15,13 +15,13 @@ from gateway.wiring.agent_default import TurnkeeperAgent
 from tests.agent_core.events_rig import BROWSED, journaled
 from tests.fakes.model_server import Call, Json, Say
 from tests.fakes.model_steps import Step
-from tests.fakes.needs import NEEDS_CHROMIUM
+from tests.fakes.needs import NEEDS_BWRAP, NEEDS_CHROMIUM, NEEDS_LANDLOCK
 from tests.fakes.ports import free_port
 from tests.fakes.waiting import PATIENCE
 from tests.fakes.web_pages import Answer, WebPages, served
 from tests.stories.pictures_rig import shown
 from tests.stories.research_rig import web_of
-from tests.stories.rig import PERSON, Rig, labels
+from tests.stories.rig import ADMIN, PERSON, Rig, labels
 
 pytestmark = [
     NEEDS_CHROMIUM,
@@ -244,3 +244,19 @@ async def test_a_picture_is_looked_at_by_the_model_that_can_see(rig: Rig, site: 
     assert web.endswith("[SEEN_TOKEN]: A web dot."), "a secret that a picture showed"
     assert "a.txt is no picture" in words and "leaves the workspace" in outside
     assert "only pictures can be read" in page
+
+
+@pytest.mark.parametrize(
+    ("tier", "where"),
+    [
+        pytest.param("bwrap", "The browser has a sandbox of its own.", marks=NEEDS_BWRAP),
+        pytest.param("landlock", "The browser runs beside it, on the", marks=NEEDS_LANDLOCK),
+    ],
+)
+async def test_status_says_where_the_browser_runs(tier: str, where: str, rig: Rig) -> None:
+    await rig.start(SANDBOX_PROVIDER=tier)
+    rig.telegram.say(ADMIN, "/status")
+    await rig.shows(where, ADMIN)
+    agent = rig.host.services.agent
+    assert isinstance(agent, TurnkeeperAgent)
+    assert (agent._browser._enclosure is not None) == (tier == "bwrap")
