@@ -581,8 +581,10 @@ async def test_it_never_outlives_the_gateway(hangs: bool, encloses: bool, tmp_pa
 @NEEDS_CHROMIUM
 @NEEDS_BWRAP
 async def test_an_enclosed_browser_has_nothing_of_the_machine(tmp_path: Path) -> None:
+    before = set(below(os.getpid()))  # other tests' browsers
     async with Browser(tmp_path / "browser", encloses=True) as browser, browser.desk(tmp_path):
-        own = [one for one in below(os.getpid()) if "chromium" in one.name()]
+        started = (one for one in below(os.getpid()) if one not in before)
+        own = [one for one in started if "chromium" in one.name()]
         assert own
         pid = next(one.pid for one in own if "--headless" in one.cmdline())
         for kind in ("net", "pid", "mnt", "ipc"):

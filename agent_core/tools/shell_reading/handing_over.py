@@ -51,7 +51,7 @@ _MEANT_GIT = {
     "-O": ("grep",),
 }
 """Short ones that mean so in some of git's commands only."""
-_ELSEWHERE = re.compile(r"[\w.+-]*::|\w[\w+.-]*://|[^/:]+:")
+_ELSEWHERE = re.compile(r"[\w.+-]{0,255}::|\w[\w+.-]{0,60}://|[^/:]{1,255}:")
 
 
 def hands_over(words: tuple[str, ...], named: tuple[str, ...]) -> bool:

@@ -80,7 +80,7 @@ _EASY = re.compile(r"[A-Za-z0-9_./:,=+@%-]*")
 """A value that stays one word without quotes."""
 _KEYWORD = re.compile(r"(?:if|then|elif|else|fi|for|while|do|done|[{}!])(?=$|[\s;&|)])")
 _FOR = re.compile(rf"for[ \t]+({_NAME.pattern})[ \t]+in(?=[ \t])")
-_DO = re.compile(r"[ \t]*[;\n]\s*do(?=\s)")
+_DO = re.compile(r"[ \t]{0,80}[;\n]\s{0,80}do(?=\s)")
 _READ = re.compile(
     r"while[ \t]+(?:IFS=(?:[,:]|'[^'\n]?'|\"[^\"$`\\\n]?\")?[ \t]+)?read[ \t]+(?:-r[ \t]+)?"
     rf"({_NAME.pattern}(?:[ \t]+{_NAME.pattern}){{0,8}})[ \t]*[;\n]\s*do(?=\s)"

@@ -9,7 +9,7 @@ MAX_LENGTH = 20_000
 MAX_BRACES, MAX_OPEN, MAX_WORD = 200, 12, 1_000
 _UNREAD = "$_"
 """A word of which nothing is known."""
-_REDIRECTION = re.compile(r"\d*(?:<<<|<<-?|<>|>>|>\||[<>]&?|&>>?)")
+_REDIRECTION = re.compile(r"\d{0,9}(?:<<<|<<-?|<>|>>|>\||[<>]&?|&>>?)")
 _ANSI = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|0?([0-7]{1,3})|c(.)|(.))",
     re.DOTALL,
