@@ -59,7 +59,7 @@ class BwrapTier:
     )
     cannot: frozenset[Leak] = frozenset()
     missing = ""
-    max_processes = 512
+    max_processes = 4096
     masks = True
 
     @property

@@ -39,6 +39,9 @@ _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal
 _MAX_PIPE = 1 << 20
 """Bytes that a pipe holds at most."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+NICE, CROWD_NICE, CROWD = 10, 19, 64
+"""Of commands: a tenth of a processor where something else wants all of it, and next to nothing for
+more processes than CROWD."""
 
 
 class _Command:
@@ -108,6 +111,7 @@ class Supervisor:
         self._paused = self._occupied = False
         self._looked = self._sized = 0.0
         self._free, self._starved = 0, _count_starved()
+        self._behind: dict[int, int] = {}
 
     def run(self) -> None:
         """Serve until the gateway is gone."""
@@ -438,6 +442,7 @@ class Supervisor:
         pids = _list_all() if os.getpid() == 1 else list_alive(os.getpid())
         pids = [pid for pid in pids if pid != os.getpid() and pid not in self._ground.own]
         self._occupied = bool(pids)
+        self._put_behind(pids)
         if len(pids) > limits["processes"]:
             self._stop_largest(pids, dict.fromkeys(pids, 1), "processes")
         taken = {pid: _measure_memory(pid) for pid in pids}
@@ -451,6 +456,17 @@ class Supervisor:
                 for command in self._commands.values():
                     command.reason = command.reason or "disk"
                 self._kill_all(self._ground.own)
+
+    def _put_behind(self, pids: list[int]) -> None:
+        """Commands go behind the gateway; many processes of one sandbox behind everything."""
+        crowded = len(pids) > CROWD
+        nice = CROWD_NICE if crowded else NICE
+        leaders = {pid for pid in pids if self._behind.get(pid, -1) < nice and _leads(pid)}
+        self._behind = {pid: self._behind[pid] for pid in self._behind.keys() & set(pids)}
+        self._behind |= {pid: nice for pid in leaders if _put_behind(pid, nice)}
+        for pid in pids if crowded else ():
+            with suppress(OSError):
+                os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
 
     def _is_size_due(self, now: float) -> bool:
         """Sizes are slow to find out: now and then, and at once where the disk fills."""
@@ -484,10 +500,32 @@ class Supervisor:
             _kill_one(pid)
 
 
+def give_way() -> None:
+    """Let the gateway and the supervisors go first wherever the processors are busy."""
+    with suppress(OSError):
+        os.nice(NICE)
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
+def _put_behind(pid: int, nice: int) -> bool:
+    """Where the kernel shares processors out among sessions, a process's nice value says nothing to
+    others: the session has one of its own."""
+    try:
+        with open(f"/proc/{pid}/autogroup", "w") as file:
+            file.write(str(nice))
+    except BlockingIOError:  # it takes no more than ten a second
+        return False
+    except OSError:
+        pass
+    return True
+
+
 def exec_command(spec: dict, files: tuple[int, int, int, int]) -> None:  # type: ignore[type-arg]
     """Be the command, with these open files as `spawn` says; never returns."""
     try:
         os.setsid()
+        give_way()
         for number in (*_IGNORED, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         stdin, output, errors, channel = files
@@ -541,6 +579,11 @@ def _list_tree(root: int) -> list[int]:
     for pid in found:
         found += children.get(pid, ())
     return found
+
+
+def _leads(pid: int) -> bool:
+    """It is the first process of its session."""
+    return _read_stat(pid)[3:4] == [str(pid)]
 
 
 def list_alive(root: int) -> list[int]:

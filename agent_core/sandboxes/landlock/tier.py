@@ -117,7 +117,7 @@ class LandlockTier:
     )
     cannot: frozenset[Leak] = frozenset({"processes", "copies"})
     missing = ""
-    max_processes = 1024
+    max_processes = 4096
     masks = False
 
     def __init__(self, abi: int = NEWEST) -> None:

@@ -1,0 +1,65 @@
+"""What starts processes without end is ended, takes no other sandbox along, and goes behind all."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from agent_core.sandboxes.bwrap import BwrapTier
+from agent_core.sandboxes.landlock.tier import LandlockTier
+from agent_core.sandboxes.link import SandboxLimits
+from agent_core.sandboxes.tier import Tier
+from tests.fakes.needs import NEEDS_BWRAP
+from tests.fakes.sandboxes import BWRAP, LANDLOCK, bwrap_sandbox, find_tier, make_sandboxes
+
+SMALL = SandboxLimits(processes=100)
+BOMB = 'n=f; eval "$n() { $n | $n & }; $n"; sleep 600'
+LONG = 60.0
+"""Seconds that anything may take on a busy machine."""
+AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
+
+
+@pytest.fixture(params=[BWRAP, LANDLOCK])
+async def tier(request: pytest.FixtureRequest) -> Tier:
+    return await find_tier(request)
+
+
+@pytest.mark.parametrize("kind", [BwrapTier, LandlockTier])
+def test_the_kernels_limit_leaves_room_for_the_sandboxs_own(kind: type[Tier]) -> None:
+    """The kernel counts a user's processes, so those of all sandboxes: where that limit is met
+    first, no sandbox is over its own, nothing is ended, and nobody can start anything."""
+    assert kind().max_processes >= 8 * SandboxLimits().processes
+
+
+async def test_a_bomb_is_ended_while_others_go_on(tier: Tier, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    places = [tmp_path / name for name in "ab"]
+    for place in places:
+        place.mkdir()
+    pool = make_sandboxes(tier, SMALL)
+    bomb = asyncio.ensure_future(pool.run(BOMB, places[0], LONG, None))
+    while not bomb.done():
+        other = await pool.run("echo still here | cat", places[1], LONG, None)
+        assert (other.exit_code, other.output) == (0, "still here\n")
+    done = await bomb
+    assert "over 100 processes" in done.output and not done.timed_out
+    after = await pool.run("echo again | cat", places[0], LONG, None)
+    assert (after.exit_code, after.output) == (0, "again\n")
+
+
+async def test_commands_go_behind_the_gateway(tier: Tier, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    done = await make_sandboxes(tier).run("nice; nice -n -5 nice 2>/dev/null", tmp_path, LONG, None)
+    behind = str(min(os.nice(0) + 10, 19))
+    assert done.output.split() == [behind, behind], "and cannot go before it again"
+
+
+@NEEDS_BWRAP
+async def test_a_session_goes_behind_where_the_kernel_shares_by_sessions(tmp_path: Path) -> None:
+    if not AUTOGROUP.exists() or AUTOGROUP.read_text().strip() != "1":
+        pytest.skip("the kernel shares processors out among processes")
+    tmp_path.chmod(0o755)
+    wait = "until grep -q 'nice 10' /proc/self/autogroup; do sleep 0.05; done; echo behind"
+    done = await bwrap_sandbox().run(wait, tmp_path, LONG, None)
+    assert done.output == "behind\n"
