@@ -39,8 +39,8 @@ _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal
 _MAX_PIPE = 1 << 20
 """Bytes that a pipe holds at most."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-NICE, CROWD_NICE, CROWD = 10, 19, 64
-"""Of commands: a tenth of a processor where something else wants all of it, and next to nothing for
+NICE, CROWD_NICE, CROWD = 5, 19, 64
+"""Of commands: a third of what something else gets that wants all of it, and next to nothing for
 more processes than CROWD."""
 
 
