@@ -32,6 +32,7 @@ def test_the_kernels_limit_leaves_room_for_the_sandboxs_own(kind: type[Tier]) ->
     assert kind().max_processes >= 8 * SandboxLimits().processes
 
 
+@pytest.mark.slow  # how soon the watch sees it depends on the machine
 @pytest.mark.parametrize("tier", [BWRAP], indirect=True)
 async def test_a_bomb_is_ended_while_others_go_on(tier: Tier, tmp_path: Path) -> None:
     """By Landlock the kernel counts the processes of all sandboxes as one user's: where the
