@@ -133,7 +133,7 @@ class TurnkeeperAgent:
         self._warm, self._answered, self._tried = (asyncio.Event() for _ in range(3))
         starter = AppStarter(sandbox, self._tried.wait)
         again = start_nothing if equipment.ask_all else starter.start
-        self._preview = make_preview(models, sandbox, folder.parent, again)
+        self._preview = make_preview(models, sandbox, home, again)
         self._snapshots = equipment.snapshots
         self._hooks = hooks.load(models.tools.hooks)
         self.vault = equipment.vault

@@ -51,7 +51,7 @@ _MEANT_GIT = {
     "-O": ("grep",),
 }
 """Short ones that mean so in some of git's commands only."""
-_ELSEWHERE = re.compile(r"[\w.+-]{0,255}::|\w[\w+.-]{0,60}://|[^/:]{1,255}:")
+_ELSEWHERE = re.compile(r"(?<![\w.+-])[\w.+-]*::|(?<![\w+.-])\w[\w+.-]*://|(?<![^/:])[^/:]+:")
 
 
 def hands_over(words: tuple[str, ...], named: tuple[str, ...]) -> bool:

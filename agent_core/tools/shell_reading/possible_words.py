@@ -59,7 +59,7 @@ _KEYWORDS = frozenset(
     }
     | {"esac", "in", "select", "function", "[[", "]]"}
 )
-_SET = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,80})(\+?)=", re.ASCII)
+_SET = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _SPECIAL = re.compile(r"[@*#?$!0-9-]")
 _PRINTED = re.compile(r"%s|%b|\\n")
