@@ -1,7 +1,7 @@
 """Messages read back from Slack: whether one of ours is there, what people wrote meanwhile."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import chain, takewhile
 
 from msgspec import Struct
@@ -67,12 +67,14 @@ class SlackHistory:
             return one.ts
         return ""
 
-    async def find_streaming(self, where: Conversation, since: float, words: str = "") -> str:
-        """The `ts` of our newest message there that still streams; with `words`, of one that
-        shows what they begin with."""
+    async def find_streaming(
+        self, where: Conversation, since: float, known: Container[str], words: str = ""
+    ) -> str:
+        """The `ts` of our newest message there that still streams and is none of the `known`; with
+        `words`, of one that shows what they begin with."""
         for one in await self._newest(where, since):
             mine = one.user == where.account and one.streaming_state == STREAMING
-            if mine and (not words or one.begins(words)):
+            if mine and one.ts not in known and (not words or one.begins(words)):
                 log.info("slack_stream_found", extra={"ts": one.ts})
                 return one.ts
         return ""

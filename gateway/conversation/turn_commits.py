@@ -46,6 +46,7 @@ class TurnCommits:
                 done += record.rows
             elif isinstance(record, Replied) and record.reply.finish == "tool_calls":
                 open_turn.words = ""
+                self._state.outbox.hush()  # the tool lines show these words from now on
                 self._state.services.feed.publish(
                     self._state.conversation.id, Growing(turn=open_turn.id, text="")
                 )

@@ -17,6 +17,7 @@ from agent_core import ambient
 from gateway.delivery.holder import Cause, Holder, Key
 from gateway.delivery.once import FirstSends
 from gateway.delivery.pace import Pace, SendGate, Ticket
+from gateway.delivery.previews import find_preview
 from gateway.errors import (
     Ambiguous,
     DeliveryError,
@@ -274,6 +275,8 @@ class Outbox:
         """In order of position; but a card that was decided loses its buttons first, and tool
         lines fold last, behind the answer that they fold for."""
         row = self.rows[key]
+        if isinstance(row.view, Activity) and (preview := find_preview(self.rows, key)) is not None:
+            return 1, self.rows[preview].position  # it is sent as that message, before the answer
         if isinstance(row.view, Card) and row.natives:
             return 0, row.position
         folds = isinstance(row.view, Activity) and row.view.over and row.natives
@@ -333,7 +336,22 @@ class Outbox:
         self._holder.set_aside(row, cause, why)
         self._drop_delivered(key[0])
 
+    async def _take_preview(self, key: Key) -> None:
+        """Make the growing message that of the tool lines; the answer comes below them, as a
+        message of its own."""
+        if (other := find_preview(self.rows, key)) is None:
+            return
+        row, preview = self.rows[key], self.rows[other]
+        self.rows[key] = replace(row, position=preview.position, natives=preview.natives)
+        # of another name: a platform that knows sends again must not take it for the first
+        left = replace(preview, position=row.position, natives=(), anew=preview.anew + 1)
+        self.rows[other] = left
+        self.dirty -= {key, other}
+        await self._holder.keep(Changes(views=(self.rows[key], left)))
+
     async def _deliver(self, key: Key) -> None:
+        if isinstance(self.rows[key].view, Activity):
+            await self._take_preview(key)
         row = self.rows[key]
         version, view = row.version, row.view
         if row.doubtful and not isinstance(view, SaidView):

@@ -274,6 +274,18 @@ async def test_a_stream_whose_answer_was_lost_is_found(
         await send(adapter, growing("Another"))
 
 
+async def test_a_stream_of_ours_is_not_taken_for_one_that_was_lost(
+    server: SlackServer, adapter: SlackAdapter
+) -> None:
+    """Tool lines that begin with the words of an answer; a call that brought no second stream."""
+    lines = await send(adapter, replace(working("running"), words=WORDS))
+    assert await send(adapter, growing(WORDS)) != lines
+    server.fail("chat.startStream", 0)
+    with pytest.raises(Ambiguous):
+        await send(adapter, growing("Another"))
+    assert len(server.channels["D0ANN"]) == 2
+
+
 WORDS = "Once upon a time there was a king."
 
 

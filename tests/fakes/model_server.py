@@ -28,6 +28,7 @@ from tests.fakes.model_steps import (
     Ends,
     Events,
     Fail,
+    Halted,
     Hang,
     Json,
     Say,
@@ -48,6 +49,7 @@ __all__ = [
     "Ends",
     "Events",
     "Fail",
+    "Halted",
     "Hang",
     "Json",
     "Say",
@@ -91,6 +93,8 @@ class ModelServer:
         self.by_text: dict[str, list[Step]] = {}
         self.gate: asyncio.Event | None = None
         """When set, answers wait until the test sets the event."""
+        self.midway = asyncio.Event()
+        """Lets go what a `Halted` step holds back."""
         self.inflight = 0
         self.dropped = 0
         """Answers whose client went away."""
@@ -138,6 +142,7 @@ class ModelServer:
         return f"http://127.0.0.1:{self._runner.addresses[0][1]}"
 
     async def close(self) -> None:
+        self.midway.set()
         if self.gate:
             self.gate.set()
         if self._runner:
@@ -254,7 +259,8 @@ class ModelServer:
         self._answers += 1
         if not ((body.get("stream") or dialect.streams) and self.stream):
             return web.json_response(dialect.whole(body, step, self._answers))
-        return await self._stream(request, step, dialect, dialect.lines(body, step, self._answers))
+        told = step.then if isinstance(step, Halted) else step
+        return await self._stream(request, step, dialect, dialect.lines(body, told, self._answers))
 
     async def _stream(
         self, request: web.Request, step: Step, dialect: Dialect, lines: list[str]
@@ -265,6 +271,8 @@ class ModelServer:
             await response.write(f"{line}{dialect.end}".encode())
             if isinstance(step, Slow):
                 await asyncio.sleep(step.delay)
+            if isinstance(step, Halted) and step.then.text in line:
+                await self.midway.wait()
         if isinstance(step, Cut):
             assert request.transport
             request.transport.abort()

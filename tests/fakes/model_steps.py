@@ -91,6 +91,13 @@ class Slow:
 
 
 @dataclass(frozen=True, slots=True)
+class Halted:
+    """Streams the words of `then`, and its call once the test sets `ModelServer.midway`."""
+
+    then: Call
+
+
+@dataclass(frozen=True, slots=True)
 class Events:
     """Sends exactly these data lines (bad streams)."""
 
@@ -106,6 +113,6 @@ class Ends:
 
 
 Step: TypeAlias = (
-    Ends | Say | Think | Call | Calls | Fail | Cut | Stop | Hang | Empty | Slow | Events
-    | Callable[[Json], "Step"]
+    Ends | Say | Think | Call | Calls | Fail | Cut | Stop | Hang | Empty | Slow | Halted
+    | Events     | Callable[[Json], "Step"]
 )  # fmt: skip

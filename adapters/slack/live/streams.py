@@ -79,7 +79,7 @@ class SlackStreams:
             log.info("slack_no_stream", extra={"why": str(error)})
             return ""
         except Ambiguous:
-            if stamp := await self._history.find_streaming(where, since):
+            if stamp := await self._history.find_streaming(where, since, self._live):
                 await self.end(where, stamp)
                 return stamp
             raise
@@ -104,7 +104,8 @@ class SlackStreams:
         if not young or not words or where.id in self._looked:
             return ""
         self._looked.add(where.id)
-        stamp = await self._history.find_streaming(where, self._born - MAX_STREAM_SECONDS, words)
+        since = self._born - MAX_STREAM_SECONDS
+        stamp = await self._history.find_streaming(where, since, self._live, words)
         if stamp:
             await self.end(where, stamp)
         return stamp

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from tests.fakes.model_server import Call, Calls, Say, Slow
+from tests.fakes.model_server import Call, Calls, Halted, Say, Slow
 from tests.stories import agent_stories as agent_stories
 from tests.stories import sandbox_stories as sandbox_stories
 from tests.stories.plan_rig import ASK, CHAIN
@@ -140,6 +140,28 @@ async def tools(s: Surface) -> None:
     await s.say("Make some notes")
     await s.thinks()
     await s.shows("There is no b.txt.")
+    s.look("before the answer")
+    await s.rest("tools done", busy=True)
+    s.mind.let_go()
+    await s.shows("All is there.")
+    await s.rest("answered")
+
+
+@story("words grown", "tools done", "answered")
+async def words_before_tools(s: Surface) -> None:
+    """The words that come with a call have grown when it comes: they are said once."""
+    s.answers(
+        notes=[
+            Halted(write("a.txt", "hello", text="I write the notes now and look at them.")),
+            Held(Say("All is there.")),
+        ]
+    )
+    await s.say("Make some notes")
+    await s.grows("I write the notes now")
+    await s.rest("words grown", busy=True)
+    s.mind.go_on()
+    await s.thinks()
+    await s.shows("Created a.txt")
     s.look("before the answer")
     await s.rest("tools done", busy=True)
     s.mind.let_go()

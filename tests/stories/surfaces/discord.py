@@ -10,12 +10,9 @@ from msgspec.structs import replace
 
 from adapters.discord import memory, receive, session
 from adapters.discord.adapter import DiscordAdapter
-from gateway.delivery.outbox import Outbox
 from gateway.texts import say as text_of
 from tests.fakes.discord_server import DiscordServer, Json, labels, show_times, walk
-from tests.fakes.model_server import Slow
 from tests.stories.rig import ADMIN, FRIEND, GROUP, PATIENCE, PERSON, STRANGER, Rig
-from tests.stories.surfaces.mind import Line
 from tests.stories.surfaces.surface import Surface
 
 NAMES = {PERSON: "Ann", FRIEND: "Ben", ADMIN: "Ada", STRANGER: "Zoe"}
@@ -71,12 +68,6 @@ class Discord(Surface):
         await self.rig.start(**self._settings)
         await self.server.wait(lambda: self.server.gateway.connected, PATIENCE)
         await self.server.wait(lambda: len(self.server.made("menu")) > menus, PATIENCE)
-
-    def answers(self, **lines: list[Line]) -> None:
-        """Only what is told slowly is seen growing: how much of the rest would be is chance."""
-        super().answers(**lines)
-        if not any(isinstance(step, Slow) for steps in lines.values() for step in steps):
-            self._quick.setattr(Outbox, "grow", lambda *_: None)
 
     async def restart(self) -> None:
         await self.rig.crash()

@@ -41,6 +41,10 @@ class Mind:
         """Set while an answer is held back."""
         model.script(*[self._answer] * 200)
 
+    def go_on(self) -> None:
+        """From now on no call waits behind its words."""
+        self._model.midway.set()
+
     def let_go(self) -> None:
         """From now on nothing is held back."""
         self._let_go = True
