@@ -250,7 +250,9 @@ class Outbox:
             due = self._pace.new_due() if new else self._pace.edit_due()
             if due < best[0]:
                 best = (due, partial(self._attempt, self._deliver, key))
-        if self._grows() and self._growing is not None and not new_seen:
+        # nor above a new message whose commit does not stand yet
+        above = any(self._behind(key) and not row.natives for key, row in self.rows.items())
+        if self._grows() and self._growing is not None and not above:
             key, _, since = self._growing
             due = max(self._pace.edit_due(), since + self._adapter.abilities.edit_interval)
             if due < best[0]:

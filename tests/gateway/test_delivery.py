@@ -7,13 +7,13 @@ from typing import cast
 import pytest
 
 from agent_core import ambient
-from gateway.delivery.holder import Cause, Holder
+from gateway.delivery.holder import Cause, Holder, Key
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.pace import CROWD, FEW, MAX_IN_FLIGHT, Pace, Paces, SendGate, SignBudget
 from gateway.messages import Conversation
 from gateway.ports import Abilities, Adapter
 from gateway.store.rows import Changes, Native, OutboxRow
-from gateway.views import Activity, ApprovalCard, Notice, View
+from gateway.views import Activity, ApprovalCard, Notice, ReplyView, View
 from tests.fakes.waiting import PATIENCE
 from tests.fakes.world import ROOM, Ledger, LedgerAdapter, Points
 
@@ -156,6 +156,10 @@ class Alone:
         done.set_result(None)
         return done
 
+    def preview(self, key: Key) -> OutboxRow:
+        view = ReplyView(text="", state="streaming")
+        return OutboxRow(turn=key[0], name=key[1], position=9, version=0, view=view, at=0.0)
+
     def may_send(self, seconds: float) -> bool:
         return True
 
@@ -198,3 +202,24 @@ async def test_a_turn_that_parked_and_goes_on_edits_what_it_has_sent(tmp_path: P
     assert [(line["what"], line["view"]["text"]) for line in ledger.all()] == [
         ("send", "one"), ("edit", "two"), ("edit", "three"), ("edit", "four"),
     ]  # fmt: skip
+
+
+async def test_no_answer_grows_above_what_was_said_before_it(tmp_path: Path) -> None:
+    """Also while the commit of that is under way."""
+    ledger, still = Ledger(tmp_path / "ledger.jsonl"), Abilities(drafts=False, edit_interval=0.0)
+    adapter = cast(Adapter, LedgerAdapter(ledger, Points(), still))
+    outbox = Outbox(ROOM, adapter, SendGate(), Pace(0.0), cast(Holder, Alone()))
+    sender = asyncio.create_task(outbox.run())
+    said = Notice(text="A link")
+    row = outbox.want(OutboxRow(turn="t", name="v", position=1, version=1, view=said, at=0.0))
+    outbox.grow(("t", "reply"), "It is")
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert not ledger.all()
+    outbox.stands((row,))
+    async with asyncio.timeout(PATIENCE):
+        while len(ledger.all()) < 2:
+            await asyncio.sleep(0)
+    outbox.stop()
+    await sender
+    assert [line["view"]["text"] for line in ledger.all()] == ["A link", "It is"]
