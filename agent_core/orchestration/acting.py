@@ -350,8 +350,11 @@ class _Worker:
         try:
             said = await over(item.arguments, scope, self._brief, self._hands)
         except AgentError as error:
-            return scope.settle(item.call, str(error))
-        return scope.settle(item.call, said, "ok")
+            result = scope.settle(item.call, str(error))
+        else:
+            result = scope.settle(item.call, said, "ok")
+        await scope.show()  # a link, and the end of its line, before the model thinks on
+        return result
 
     def _proposal(self, item: Prepared) -> Proposal:
         verdict = self._verdicts[item.call.id]

@@ -78,11 +78,13 @@ async def preview_opened(s: Surface) -> None:
 
 @story("started", beside=here, needs=(NEEDS_BWRAP,), long=True)
 async def preview_here(s: Surface) -> None:
-    """Where no address leads to previews, no button does: it is said where they can be opened."""
-    s.answers(page=[*makes("shop", "Tea"), Say("It is there.")])
+    """Where no address leads to previews, no button does: it is said where they can be opened, as
+    soon as it is there."""
+    s.answers(page=[*makes("shop", "Tea"), Held(Say("It is there."))])
     await s.say("A page for my shop")
-    await s.shows("It is there.")
     await s.shows("Open it on the gateway's machine: http://127.0.0.1:")
+    s.mind.let_go()
+    await s.shows("It is there.")
     await s.rest("started")
 
 
