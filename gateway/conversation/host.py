@@ -16,6 +16,7 @@ from agent_core.errors import Drained, LeaseLost
 from agent_core.text import clean
 from gateway.conversation.inbox.answers import mark_answer
 from gateway.conversation.inbox.cleaning import clean_inbound
+from gateway.conversation.inbox.spoken_language import SpokenLanguages
 from gateway.conversation.inbox.talks import find_talk
 from gateway.conversation.services import HostPorts, Services
 from gateway.conversation.session import Session
@@ -85,6 +86,7 @@ class Host:
         self._changed = asyncio.Event()
         self._closed: dict[str, bool] = {}
         """Conversations that no session is begun for, and whether something has arrived there."""
+        self._languages = SpokenLanguages()
         self._next_due: float | None = None
         self._due_nap = MAX_SLEEP
         self._store_ahead = 0.0
@@ -181,12 +183,20 @@ class Host:
             placed = await self._place(inbound)
             if placed.conversation.thread:
                 placed = await mark_answer(self.services, placed)
-            return placed if self.services.access.is_wanted(placed) else None
+            return self._add_language(placed) if self.services.access.is_wanted(placed) else None
         except StoreFailed:
             raise
         except Exception as error:  # noqa: BLE001  # the border: the others of the batch go on
             await self._put_aside(inbound, f"{type(error).__name__}: {error}")
             return None
+
+    def _add_language(self, inbound: Inbound) -> Inbound:
+        """With the language that the person writes in, if the platform told none."""
+        if not isinstance(inbound, MessageReceived | CommandGiven) or inbound.sender.language:
+            return inbound
+        text = inbound.text if isinstance(inbound, MessageReceived) else inbound.arguments
+        language = self._languages.learn(inbound.sender.key, text)
+        return replace(inbound, sender=replace(inbound.sender, language=language))
 
     async def _drop_foreign_changes(self, inbounds: Sequence[Inbound]) -> list[Inbound]:
         """Without the changes of messages that were none for the agent: a stranger's, or one in a

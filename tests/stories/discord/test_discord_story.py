@@ -57,6 +57,21 @@ async def test_a_message_is_answered_and_grows(rig: DiscordRig) -> None:
     assert rig.discord.commands[0]["description_localizations"]["de"]
 
 
+async def test_the_first_message_tells_the_language(rig: DiscordRig) -> None:
+    """Discord tells a person's language by presses and slash commands alone: until then it is the
+    one that they write in. What it tells counts more."""
+    rig.model.script(write("a.txt"), write("b.txt"), write("c.txt"))
+    rig.discord.locale = "fr"
+    await rig.start()
+    await rig.discord.say(DM, "kannst du mir bitte eine Datei schreiben", PERSON)
+    assert "Darf das laufen?" in text_of(await rig.carded(label="Einmal erlauben"))
+    await rig.discord.say(DM, "ok", PERSON)
+    await rig.until(lambda: sum("Darf das laufen?" in text for text in rig.read()) == 2)
+    await rig.discord.command(DM, "whoami", PERSON)
+    await rig.discord.say(DM, "und jetzt noch eine andere Datei bitte", PERSON)
+    await rig.carded(label="Autoriser une fois")
+
+
 async def test_the_answer_comes_before_outputs_fold(rig: DiscordRig) -> None:
     rig.model.script(Call("list_files"), Say("nothing there"))
     await rig.start()
