@@ -121,6 +121,14 @@ class Button(Struct, frozen=True, kw_only=True):
     url: str = ""
 
 
+class MentionedPerson(Struct, frozen=True, kw_only=True):
+    """Somebody who is to hear of a view: the platform's `id`, with `@` in front that of a role or
+    user group. `name`: where it is known."""
+
+    id: str
+    name: str = ""
+
+
 class ApprovalCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approval"):
     """May these calls run? `rule`: what 'always' would cover, `here`: what 'in this conversation'
     would. After the decision `outcome` says what was decided, by whom, when."""
@@ -135,6 +143,7 @@ class ApprovalCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="app
     language: str = ""
     doubt: str = ""
     here: str = ""
+    mentions: tuple[MentionedPerson, ...] = ()
 
 
 class ChoiceCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="choice"):
@@ -236,6 +245,7 @@ class Notice(Struct, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
     quiet: bool = False
     doubt: str = ""
     buttons: tuple[Button, ...] = ()
+    mentions: tuple[MentionedPerson, ...] = ()
 
 
 class SaidView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="said"):

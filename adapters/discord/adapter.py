@@ -115,7 +115,9 @@ class DiscordAdapter:
         if replied := place.reply_to or answers:
             data["message_reference"] = {"message_id": replied, "fail_if_not_exists": False}
         if answers:
-            data["allowed_mentions"] = {"parse": [], "replied_user": True}
+            allowed = data["allowed_mentions"]
+            pings = allowed if isinstance(allowed, dict) else {}
+            data["allowed_mentions"] = pings | {"replied_user": True}
         route = Route("POST", "/channels/{channel_id}/messages", channel_id=place.channel)
         answer = await self._send_parts(route, data, files)
         number = answer.get("id") if isinstance(answer, dict) else None

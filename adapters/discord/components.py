@@ -1,18 +1,18 @@
 """Payloads of messages in Components V2: what a message holds besides its channel. Pure.
 
 Every message is one: `flags` has the bit, so there is no `content` and nothing is unfurled. Nobody
-is pinged by anything in it.
+is pinged by anything in it but whom a question or a word on one mentions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from adapters.discord.markdown import is_visible
-from adapters.discord.parse import STOP
+from adapters.discord.parse import ID, STOP
 from gateway.texts import say
-from gateway.views import Button
+from gateway.views import Button, MentionedPerson
 
 SUPPRESS_EMBEDS, EPHEMERAL, QUIET, V2 = 1 << 2, 1 << 6, 1 << 12, 1 << 15
 ROW, ROWS = 5, 5
@@ -22,7 +22,7 @@ STYLES = {"plain": 2, "good": 3, "bad": 4}
 OPENS = 5
 WRITES = "w:"
 """What the custom_id of a button begins with that opens a modal; its token follows."""
-NO_PINGS = {"parse": ()}
+NO_PINGS: Mapping[str, object] = {"parse": ()}
 
 Component = dict[str, object]
 
@@ -38,13 +38,35 @@ class DiscordUpload(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""
 
 
+def name_mentions(people: Sequence[MentionedPerson]) -> str:
+    """Mentions of people and roles, which ping them where `allow_pings` names them too."""
+    return " ".join(f"<@{'&' if role else ''}{number}>" for role, number in _read_ids(people))
+
+
+def allow_pings(people: Sequence[MentionedPerson]) -> Mapping[str, object]:
+    """The allowed mentions of a message that pings these and nobody else."""
+    found = _read_ids(people)
+    users, roles = ([number for role, number in found if role is one] for one in (False, True))
+    return {"parse": (), "users": users, "roles": roles} if found else NO_PINGS
+
+
+def _read_ids(people: Sequence[MentionedPerson]) -> list[tuple[bool, str]]:
+    """Ids, and whether each is a role's."""
+    found = ((one.id.startswith("@"), one.id.removeprefix("@")) for one in people)
+    return [one for one in found if ID.fullmatch(one[1])]
+
+
 def message(
-    components: Sequence[Component], files: Sequence[DiscordUpload] = (), *, quiet: bool = False
+    components: Sequence[Component],
+    files: Sequence[DiscordUpload] = (),
+    *,
+    quiet: bool = False,
+    pings: Mapping[str, object] = NO_PINGS,
 ) -> bytes:
     """One message. The adapter takes `files` out and uploads them."""
     payload: dict[str, object] = {
         "flags": V2 | SUPPRESS_EMBEDS | (QUIET if quiet else 0),
-        "allowed_mentions": NO_PINGS,
+        "allowed_mentions": pings,
         "components": components,
     }
     if files:
@@ -53,15 +75,21 @@ def message(
 
 
 def messages(
-    texts: Sequence[str], last: Sequence[Component] = (), *, accent: int = -1, quiet: bool = False
+    texts: Sequence[str],
+    last: Sequence[Component] = (),
+    *,
+    accent: int = -1,
+    quiet: bool = False,
+    pings: Mapping[str, object] = NO_PINGS,
 ) -> tuple[bytes, ...]:
     """A message for each of `texts`, the last one with what is `last`; `accent`: as cards of that
-    colour."""
+    colour. `pings`: whom they may ping."""
     shown = [text for text in texts if is_visible(text)]
     found = []
     for n, one in enumerate(shown or ([""] if last else [])):
         within = [*text(one), *(last if n + 1 >= len(shown) else ())]
-        found.append(message(card(within, accent) if accent >= 0 else within, quiet=quiet))
+        within = list(card(within, accent)) if accent >= 0 else within
+        found.append(message(within, quiet=quiet, pings=pings))
     return tuple(found)
 
 

@@ -13,12 +13,14 @@ from adapters.calls import CallDescription, describe_call, describe_scope, fold_
 from adapters.discord.components import (
     Component,
     DiscordUpload,
+    allow_pings,
     buttons,
     choices,
     file,
     gallery,
     message,
     messages,
+    name_mentions,
     stopper,
     text,
     writer,
@@ -104,11 +106,19 @@ def _payloads(view: View) -> tuple[bytes, ...]:
             heading = f"### {plain(visible(title)[:500])}\n" if title else ""
             return _answer(heading + view.text, view.note, "report.md", view.language)
         case Notice():
-            mark = "✕ " if view.tone == "error" else ""
-            return messages(parts(f"{mark}{view.text}"), buttons(view.buttons), quiet=view.quiet)
+            return _notice(view)
         case SaidView():
             return ()
     assert_never(view)
+
+
+def _notice(view: Notice) -> tuple[bytes, ...]:
+    mark, people = "✕ " if view.tone == "error" else "", name_mentions(view.mentions)
+    shown = parts(f"{mark}{view.text}")
+    if people and shown:
+        shown[-1] = f"{shown[-1]}\n{people}"
+    pings = allow_pings(view.mentions)
+    return messages(shown, buttons(view.buttons), quiet=view.quiet, pings=pings)
 
 
 def _reply(view: ReplyView) -> tuple[bytes, ...]:
@@ -151,17 +161,20 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
         return messages(_split(line), accent=COLOURS[view.state])
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     asker = plain(say("asked_by", language, name=view.asker)) if view.asker else ""
+    people = name_mentions(view.mentions)
+    people = f"{say('to_decide', language)} {people}" if people else ""
     calls = [(line, describe_call(line, language)) for line in view.proposals]
     above = "\n\n".join(filter(is_visible, (_call_in_full(call, language) for _, call in calls)))
     whole = [
-        f"**{CARD_MARKS[view.state]} {asking}**" + (f"\n{asker}" if asker else ""),
+        "\n".join(filter(None, (f"**{CARD_MARKS[view.state]} {asking}**", asker, people))),
         *(_proposal(line, call, language) for line, call in calls),
         plain(describe_scope(view)),
         _bold(view.outcome),
     ]
     shown = [*_split(above), *_split("\n\n".join(filter(is_visible, whole)))]
     last = _render_decision(view.buttons, language)
-    return messages(shown, last, accent=COLOURS[view.state])
+    pings = allow_pings(view.mentions)
+    return messages(shown, last, accent=COLOURS[view.state], pings=pings)
 
 
 def _render_decision(given: Sequence[Button], language: str) -> tuple[Component, ...]:

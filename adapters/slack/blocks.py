@@ -1,5 +1,6 @@
 """Block Kit: what a message is made of, within Slack's limits. Pure."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -12,7 +13,7 @@ from adapters.text import split
 from gateway.messages import QuestionPress, read_press
 from gateway.moment_texts import map_words
 from gateway.texts import say
-from gateway.views import Button
+from gateway.views import Button, MentionedPerson
 
 Block = dict[str, object]
 
@@ -25,6 +26,7 @@ LABEL, OPTION, HEADER, FALLBACK = 75, 75, 150, 1_000
 ROW, OPTIONS = 25, 100
 CONFIRM_TITLE, CONFIRM_TEXT, CONFIRM_BUTTON = 100, 300, 30
 MODAL_TITLE, ANSWER = 24, 3_000
+USER, GROUP = re.compile(r"[UW][A-Z0-9]{1,30}"), re.compile(r"@S[A-Z0-9]{1,30}")
 STYLES = {"good": "primary", "bad": "danger"}
 
 
@@ -119,6 +121,17 @@ def run(text: str, style: str = "") -> Block:
     """Words of a rich text: no markup is read in them. `style`: bold, italic, code, strike."""
     made: Block = {"type": "text", "text": text}
     return made | {"style": {style: True}} if style else made
+
+
+def mentions(people: Sequence[MentionedPerson]) -> list[Block]:
+    """People and user groups in a rich text, pinged by it."""
+    found: list[Block] = []
+    for one in people:
+        if GROUP.fullmatch(one.id):
+            found.append({"type": "usergroup", "usergroup_id": one.id[1:]})
+        elif USER.fullmatch(one.id):
+            found.append({"type": "user", "user_id": one.id})
+    return [part for one in found for part in (run(" "), one)][1:]
 
 
 def task(name: str, title: str, status: str, note: str = "", output: str = "") -> Block:

@@ -22,6 +22,7 @@ from adapters.slack.blocks import (
     make_preformatted,
     make_quote,
     markdown,
+    mentions,
     message,
     option,
     pack_blocks,
@@ -123,7 +124,7 @@ def _payloads(view: View) -> tuple[bytes, ...]:
             return _report(view)
         case Notice():
             mark = "✕ " if view.tone == "error" else ""
-            return _notice(mark + view.text, view.buttons) if view.text.strip() else ()
+            return _notice(mark + view.text, view) if view.text.strip() else ()
         case SaidView():
             return ()
     assert_never(view)
@@ -136,10 +137,14 @@ def _prose(text: str) -> tuple[bytes, ...]:
     return tuple(message([markdown(part)], part) for part in texts(text))
 
 
-def _notice(text: str, given: Sequence[Button]) -> tuple[bytes, ...]:
-    if not given:
+def _notice(text: str, view: Notice) -> tuple[bytes, ...]:
+    people = mentions(view.mentions)
+    if not view.buttons and not people:
         return _prose(text)
-    return pack_blocks([markdown(part) for part in texts(text)], buttons(given), text)
+    named = [rich([section(people)])] if people else []
+    return pack_blocks(
+        [*(markdown(part) for part in texts(text)), *named], buttons(view.buttons), text
+    )
 
 
 def _reply(view: ReplyView) -> tuple[bytes, ...]:
@@ -258,7 +263,10 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     rule = visible(describe_scope(view))
     calls = [(line, describe_call(line, language)) for line in view.proposals]
     above = [block for _, call in calls for block in _call_in_full(call, language)]
-    blocks = [rich([section([run(title, "bold"), *([run(asker)] if asker else [])])])]
+    people = mentions(view.mentions)
+    heading = [run(title, "bold"), *([run(asker)] if asker else [])]
+    heading += [run(f"\n{say('to_decide', language)} "), *people] if people else []
+    blocks = [rich([section(heading)])]
     for line, call in calls:
         blocks += _proposal(line, call, language)
     for words in _slices(rule):

@@ -5,12 +5,15 @@ imported when the first text with markdown in it comes.
 """
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from adapters.text import split, utf16
+from gateway.texts.signs import visible
+from gateway.views import MentionedPerson
 
 if TYPE_CHECKING:
     from telegramify_markdown import MessageEntity, RenderConfig
@@ -30,8 +33,18 @@ SPOILERS = re.compile(r"^(?![ \t]*\|).*\|\|.*$", re.MULTILINE)
 RESTORE = str.maketrans({LESS: "<", BAR: "|"})
 WEB = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
 MENTION = re.compile(r"(?<![\w/.@])@[A-Za-z]\w{2,31}")
+PERSON, NAME = re.compile(r"\d{1,16}", re.ASCII), 64
+"""What a person's id looks like; characters of a name."""
 SILENT = {"code", "pre", "text_link"}
 """Entities in which Telegram looks for no mentions."""
+
+
+class NamedUser(msgspec.Struct, frozen=True, kw_only=True):
+    """The User of a text_mention, of whom the id counts."""
+
+    id: int
+    is_bot: bool
+    first_name: str
 
 
 class Entity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -42,6 +55,7 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     length: int
     url: str = ""
     language: str = ""
+    user: NamedUser | None = None
 
 
 class Marked(msgspec.Struct, frozen=True):
@@ -71,6 +85,19 @@ def style_text(text: str, kind: str, language: str = "") -> Marked:
     if not text.strip():
         return Marked(text)
     return Marked(text, (Entity(type=kind, offset=0, length=utf16(text), language=language),))
+
+
+def name_mentions(people: Iterable[MentionedPerson]) -> Marked:
+    """Mentions of people by their ids, which ping them whether they have a @name or not."""
+    whole = Marked("")
+    for one in people:
+        if not PERSON.fullmatch(one.id):
+            continue
+        name = visible(" ".join(one.name.split()))[:NAME] or one.id
+        user = NamedUser(id=int(one.id), is_bot=False, first_name=name)
+        mention = Entity(type="text_mention", offset=0, length=utf16(name), user=user)
+        whole = whole + (", " if whole.text else "") + Marked(name, (mention,))
+    return whole
 
 
 def join_texts(pieces: list[Marked], between: str = "\n") -> Marked:

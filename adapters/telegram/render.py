@@ -16,6 +16,7 @@ from adapters.telegram.entities import (
     cut,
     from_markdown,
     join_texts,
+    name_mentions,
     one_markdown,
     style_text,
 )
@@ -91,7 +92,7 @@ def _payloads(view: View, *, rich: bool) -> tuple[bytes, ...]:
             return answers.report(view, rich=rich)
         case Notice():
             mark = Marked("✕ ") if view.tone == "error" else Marked("")
-            card = cut(mark + one_markdown(view.text))
+            card = cut(join_texts([mark + one_markdown(view.text), name_mentions(view.mentions)]))
             return messages(card, keyboard(view.buttons), quiet=view.quiet)
         case SaidView():
             return ()
@@ -127,7 +128,7 @@ def _approval(view: ApprovalCard) -> list[Marked]:
     above = join_texts([_call_in_full(call, language) for _, call in calls], "\n\n")
     card = join_texts(
         [
-            join_texts([style_text(title, "bold"), Marked(asker)]),
+            join_texts([style_text(title, "bold"), Marked(asker), _list_deciders(view)]),
             *(_proposal(line, call, language) for line, call in calls),
             Marked(visible(describe_scope(view))),
             style_text(view.outcome, "bold"),
@@ -135,6 +136,12 @@ def _approval(view: ApprovalCard) -> list[Marked]:
         "\n\n",
     )
     return [*(cut(above) if above.text else ()), *cut(card)]
+
+
+def _list_deciders(view: ApprovalCard) -> Marked:
+    """Who is to decide, pinged by it."""
+    people = name_mentions(view.mentions)
+    return Marked(f"{say('to_decide', view.language)} ") + people if people.text else people
 
 
 def _call_in_full(call: CallDescription, language: str) -> Marked:

@@ -84,6 +84,8 @@ class Access:
         self._platforms = dict(platforms)
         self._paired: dict[str, Role] = dict(paired)
         self._until: dict[str, float] = {}
+        self._names: dict[str, str] = {}
+        """What people are called, by sender key; the latest to speak last."""
         self._look_up = look_up
         self.addressed = Addressed()
 
@@ -98,6 +100,21 @@ class Access:
     def has_admin(self, platform: str) -> bool:
         """The settings name an admin there."""
         return bool(self._platforms.get(platform, AllowLists()).admins)
+
+    def list_admins(self, platform: str) -> frozenset[str]:
+        """The ids of the people and groups that are admins there: as the settings list them, and
+        those let in as such, as far as they are known."""
+        listed = self._platforms.get(platform, AllowLists()).admins
+        paired = {
+            key.partition(":")[2]
+            for key, role in self._paired.items()
+            if role == "admin" and key.startswith(f"{platform}:")
+        }
+        return listed | paired
+
+    def find_name(self, key: str) -> str:
+        """The name of the person `key`, "" if they have not spoken lately."""
+        return self._names.get(key, "")
 
     # ---- roles ---------------------------------------------------------------------------
 
@@ -123,6 +140,11 @@ class Access:
     async def learn(self, sender: Sender) -> Role | None:
         """As `role`, after a look into the directory where the lists do not name the sender."""
         key = sender.key
+        if sender.name:
+            self._names.pop(key, None)
+            self._names[key] = sender.name
+            if len(self._names) > MAX_KEPT:
+                del self._names[next(iter(self._names))]
         fresh = self._until.get(key, 0.0) > ambient.monotonic()
         named = self._read_listed_role(sender.platform, sender.id) is not None
         highest = (

@@ -21,8 +21,9 @@ from agent_core.questions import (
     list_choices,
 )
 from gateway.access.access import refusal
+from gateway.access.mentions import find_reminded, name_people
 from gateway.access.standing import add_rules
-from gateway.approvers import DEFAULT, Person, name_approvers
+from gateway.approvers import DEFAULT, Deciders, Person, name_approvers
 from gateway.conversation.turns import OpenTurn
 from gateway.feature import Context
 from gateway.messages import (
@@ -44,7 +45,7 @@ from gateway.store.rows import (
 )
 from gateway.texts import Key, say
 from gateway.texts.call_lines import summarize_call
-from gateway.views import Notice
+from gateway.views import MentionedPerson, Notice
 
 log = logging.getLogger("turnkeeper.decisions")
 
@@ -64,6 +65,10 @@ def _takes_words(question: QuestionRow, option: str) -> bool:
     """The option of a choice that stands for words of one's own."""
     asked = question.question
     return isinstance(asked, Decision) and asked.free and option == "text"
+
+
+ASKER = Deciders(who=("asker",))
+"""Whose answer a question waits for that is no approval."""
 
 
 class Decisions:
@@ -198,13 +203,20 @@ class Decisions:
         return say("voted", language, name=name, given=given, needed=needed)
 
     def _change(
-        self, question: QuestionRow, seq: int, text: str, audit: AuditRow | None = None
+        self,
+        question: QuestionRow,
+        seq: int,
+        text: str,
+        audit: AuditRow | None = None,
+        people: tuple[MentionedPerson, ...] = (),
     ) -> None:
-        """One commit: the question's new state, a word on it, the row that brought it about."""
+        """One commit: the question's new state, a word on it, the row that brought it about. A
+        reminder rings for the `people` that it mentions."""
         state = self._context.state
-        quiet = question.reminded and not state.questions[question.id].reminded
+        reminds = question.reminded and not state.questions[question.id].reminded
+        quiet = reminds and not people
         state.questions[question.id] = question
-        notice = Notice(text=text, quiet=quiet)
+        notice = Notice(text=text, quiet=quiet, mentions=people)
         view = state.want(f"row-{seq}", "notice", notice, 1, final=True)
         state.show(
             Changes(
@@ -215,6 +227,21 @@ class Decisions:
                 audit=(audit,) if audit else (),
             )
         )
+
+    def _mention(
+        self, question: QuestionRow, then: Iterable[str] = ()
+    ) -> tuple[MentionedPerson, ...]:
+        """In a group: who is to decide now, besides those who did; of the words `then` if there
+        are any."""
+        state, turn = self._context.state, self._context.state.turns.get(question.turn)
+        if state.conversation.private or turn is None:
+            return ()
+        access, platform = state.services.access, state.conversation.platform
+        gone = [key for vote in question.votes for key in vote.accounts]
+        if then:
+            return name_people(access, then, platform, (turn.sender, *gone))
+        rule = question.deciders if isinstance(question.question, Approval) else ASKER
+        return find_reminded(access, rule, platform, (turn.sender, turn.role), gone)
 
     def _language(self, question: QuestionRow) -> str:
         turn = self._context.state.turns.get(question.turn)
@@ -301,7 +328,12 @@ class Decisions:
         if due.what == "escalation" and question.deciders and not question.escalated:
             who = people_of(question.deciders.then, language)
             text = say("escalated", language, what=what, who=who)
-            self._change(replace(question, escalated=True), row.seq, text)
+            self._change(
+                replace(question, escalated=True),
+                row.seq,
+                text,
+                people=self._mention(question, question.deciders.then),
+            )
         elif due.what == "relayed" and not question.relayed:
             who = people_of((question.deciders or DEFAULT).who, language)
             text = say("relayed", language, what=what, who=who)
@@ -309,7 +341,10 @@ class Decisions:
         elif due.what == "reminder" and not question.reminded:
             kind = question.question
             key: Key = "remind_approval" if isinstance(kind, Approval) else "remind_question"
-            self._change(replace(question, reminded=True), row.seq, say(key, language, what=what))
+            text = say(key, language, what=what)
+            self._change(
+                replace(question, reminded=True), row.seq, text, people=self._mention(question)
+            )
         else:
             state.acknowledge(row.seq, "", "")
 

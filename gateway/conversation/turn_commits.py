@@ -7,6 +7,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from agent_core.journal import Record, Replied, Steered
+from gateway.access.mentions import find_deciders
 from gateway.conversation.question_rows import audit_records, derive_questions
 from gateway.conversation.state import ConversationState
 from gateway.conversation.thread import ConversationHistory
@@ -14,8 +15,9 @@ from gateway.conversation.turns import OpenTurn
 from gateway.conversation.unsaved import Unsaved
 from gateway.errors import Fenced, Unstorable
 from gateway.ports import Growing
-from gateway.store.rows import Changes, OutboxRow, RecordRow
+from gateway.store.rows import Changes, OutboxRow, RecordRow, TurnRow
 from gateway.store.spending.tally import count_reply
+from gateway.views import ApprovalCard, View
 
 
 class TurnCommits:
@@ -90,4 +92,16 @@ class TurnCommits:
 
     def _view_row(self, open_turn: OpenTurn, name: str) -> OutboxRow:
         shape = open_turn.fold.shapes[name]
-        return self._state.want(open_turn.id, name, shape.view, shape.version, final=shape.final)
+        view = self._mention_deciders(open_turn.row, shape.view)
+        return self._state.want(open_turn.id, name, view, shape.version, final=shape.final)
+
+    def _mention_deciders(self, row: TurnRow, view: View) -> View:
+        """An open card in a group with the people who decide it, if that is not who asked."""
+        where = self._state.conversation
+        if not isinstance(view, ApprovalCard) or view.state != "open" or where.private:
+            return view
+        access = self._state.services.access
+        risks = (line.risk for line in view.proposals)
+        rule = access.policy.approvers.of(risks, where.platform)
+        asker = (row.sender, row.role)
+        return replace(view, mentions=find_deciders(access, rule, where.platform, asker))

@@ -10,6 +10,7 @@ from gateway.views import (
     FormCard,
     Media,
     MediaFile,
+    MentionedPerson,
     Notice,
     PlanStep,
     PlanView,
@@ -99,6 +100,15 @@ def many_steps(one: st.SearchStrategy[PlanStep]) -> st.SearchStrategy[tuple[Plan
     return few | st.builds(lambda step, count: (step,) * count, one, st.sampled_from([60, 700]))
 
 
+PEOPLE = st.lists(
+    st.builds(
+        MentionedPerson,
+        id=st.sampled_from(["5", "@333", "U0ANN", "@S0OPS", "", "@", "<@5>", "9" * 40, "５"]),
+        name=st.sampled_from(["", " ", "Ann\u202e <@7> @all", "😀" * 70]),
+    ),
+    max_size=4,
+).map(tuple)
+
 VIEWS: st.SearchStrategy[View] = st.one_of(
     st.builds(
         ReplyView,
@@ -126,6 +136,7 @@ VIEWS: st.SearchStrategy[View] = st.one_of(
         rule=texts(2),
         outcome=texts(2),
         language=LANGUAGES,
+        mentions=PEOPLE,
     ),
     st.builds(
         ChoiceCard,
@@ -155,6 +166,8 @@ VIEWS: st.SearchStrategy[View] = st.one_of(
         note=st.sampled_from(["", "Every day at 8."]),
         language=LANGUAGES,
     ),
-    st.builds(Notice, text=texts(20), tone=st.sampled_from(["info", "warning", "error"])),
+    st.builds(
+        Notice, mentions=PEOPLE, text=texts(20), tone=st.sampled_from(["info", "warning", "error"])
+    ),
     st.builds(SaidView, name=st.just("Ann"), text=texts(2)),
 )

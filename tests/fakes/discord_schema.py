@@ -55,16 +55,26 @@ LINK: dict[str, Check] = {
 """A button that opens an address."""
 INSIDE = {0: {1, 10, 12, 13, 17}, 17: {1, 10, 12, 13}, 1: {2, 3}, 18: {4}, -1: {18, 10}}
 """What may stand in what; 0 is a message, -1 a modal."""
+
+
+def _named_pings(value: Any) -> bool:
+    """Nobody is pinged but those who are named by their ids."""
+    named = [value.get(name, []) for name in ("users", "roles")]
+    return (
+        value["parse"] == []
+        and value.keys() <= {"parse", "users", "roles", "replied_user"}
+        and value.get("replied_user") in (None, True)
+        and all(len(ids) <= 100 and all(one.isdecimal() for one in ids) for ids in named)
+    )
+
+
 MESSAGE: dict[str, Check] = {
     "flags": _number(0, 1 << 16),
-    "allowed_mentions!": lambda value: value == {"parse": []},
+    "allowed_mentions!": _named_pings,
     "components!": _items(1, MAX_COMPONENTS),
     "attachments": _items(0, 10),
 }
 NEW: dict[str, Check] = MESSAGE | {
-    "allowed_mentions!": lambda value: (
-        value in ({"parse": []}, {"parse": [], "replied_user": True})
-    ),
     "nonce!": _text(1, 25),
     "enforce_nonce!": _bool,
     "message_reference": lambda value: set(value) == {"message_id", "fail_if_not_exists"},

@@ -286,6 +286,10 @@ def _rich(elements: list[Json]) -> Iterator[str]:
                     yield f"rich_text: date of {sorted(one)}"
                 if not isinstance(one.get("timestamp"), int) or not one.get("fallback"):
                     yield "rich_text: date without a time or words"
+            elif one["type"] in ("user", "usergroup"):
+                named = one.get(f"{one['type']}_id", "")
+                if len(one) != 2 or not re.fullmatch("[UWS][A-Z0-9]+", named):
+                    yield f"rich_text: {one}"
             elif one["type"] != "text" or not one["text"] or len(one["text"]) > 3_000:
                 yield f"rich_text: {one['type']} of {len(one.get('text', ''))} characters"
 

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 from agent_core.journal import Answered, QuestionAsked, Record, Stopped
 from agent_core.questions import Answer
 from gateway.access.access import refusal
-from gateway.approvers import Person
+from gateway.access.mentions import name_people
+from gateway.approvers import DEFAULT, Person
 from gateway.conversation.decisions import why_not
 from gateway.delivery.fold import ViewFold
 from gateway.feature import Context
@@ -17,8 +18,9 @@ from gateway.messages import (
     button_token,
     read_conversation,
 )
-from gateway.store.rows import Changes, InboxRow, QuestionRow
+from gateway.store.rows import Changes, InboxRow, QuestionRow, TurnRow
 from gateway.texts import say
+from gateway.views import ApprovalCard, View
 
 CARD = "card"
 
@@ -47,9 +49,19 @@ async def show_brought(context: Context, row: InboxRow, brought: QuestionBrought
     changes = Changes(done=(row.seq,))
     if shape is not None and (known is None or known.version < shape.version):
         final = question.status != "open"
-        view = context.state.want(place, CARD, shape.view, shape.version, final=final)
+        card = _mention_deciders(context, shape.view, question, turn)
+        view = context.state.want(place, CARD, card, shape.version, final=final)
         changes = replace(changes, views=(view,))
     context.state.show(replace(changes, row=context.state.row))
+
+
+def _mention_deciders(context: Context, view: View, question: QuestionRow, turn: TurnRow) -> View:
+    where = context.state.conversation
+    if not isinstance(view, ApprovalCard) or question.status != "open" or where.private:
+        return view
+    rule = question.deciders or DEFAULT
+    people = name_people(context.services.access, rule.who, where.platform, (turn.sender,))
+    return replace(view, mentions=people)
 
 
 def _about(record: Record, question: QuestionRow) -> bool:

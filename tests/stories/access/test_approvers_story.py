@@ -128,6 +128,35 @@ async def test_after_a_time_others_may_decide(rig: Rig) -> None:
     assert sum("can also be decided" in text for text in rig.said(GROUP)) == 1
 
 
+def pinged(message: Json) -> list[int]:
+    return [one["user"]["id"] for one in message["entities"] if one["type"] == "text_mention"]
+
+
+async def test_who_decides_in_a_group_is_mentioned_and_so_by_the_reminder(rig: Rig) -> None:
+    """Who has set the group to mentions only hears of nothing else there."""
+    rig.model.script(Say("hi"), write("a.txt"), Say("written"))
+    await rig.start(**ADMINS, APPROVERS="role:admin", QUESTION_REMINDER="1")
+    rig.telegram.say(GROUP, "@test_bot hello", user=SECOND, **mention("@test_bot"))
+    await rig.shows("hi", GROUP)
+    rig.telegram.say(GROUP, "@test_bot write it", user=PERSON, **mention("@test_bot"))
+    card = await rig.card(GROUP)
+    await rig.quiet()
+    assert pinged(card) == [ADMIN, SECOND] and f"To decide: {ADMIN}, U{SECOND}\n" in card["text"]
+    word = await rig.shows("Still waiting", GROUP)
+    assert pinged(word) == [ADMIN, SECOND] and not word.get("disable_notification")
+    await rig.told(rig.press(card, "Approve once", SECOND))
+    await rig.shows("written", GROUP)
+    await rig.quiet()
+    assert "To decide" not in card["text"]
+
+
+async def test_who_asks_and_decides_is_mentioned_by_the_reminder_alone(rig: Rig) -> None:
+    card = await asked_in_group(rig, QUESTION_REMINDER="1")
+    assert pinged(card) == [] and "To decide" not in card["text"]
+    word = await rig.shows("Still waiting", GROUP)
+    assert pinged(word) == [PERSON] and word["text"].endswith(f"\nU{PERSON}")
+
+
 # ---- reminders -----------------------------------------------------------------------------
 
 

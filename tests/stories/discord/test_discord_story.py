@@ -359,6 +359,9 @@ async def test_a_role_decides_and_who_has_it_at_the_press_counts(rig: DiscordRig
     await rig.start(APPROVERS="discord:@333")
     task = (await rig.discord.say(CHANNEL, "@bot write it", PERSON))["id"]
     card = await rig.carded(task)
+    (sent,) = [one for one in rig.discord.made("send") if "<@&333>" in str(one.params)]
+    pings = sent.params["allowed_mentions"]
+    assert pings == {"parse": [], "users": [], "roles": ["333"]}
     for person in (PERSON, FRIEND):
         refused = await rig.discord.press(card, "Approve once", person)
         assert "discord:@333" in await rig.discord.told(refused), "not asker, without the role"

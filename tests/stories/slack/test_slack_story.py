@@ -317,6 +317,7 @@ async def test_a_user_group_decides_and_its_members_at_the_press_count(rig: Slac
     await rig.start(APPROVERS="slack:@S0OPS")
     rig.slack.mention(DEV, "write it")
     card = await rig.asks(DEV)
+    assert "{'type': 'usergroup', 'usergroup_id': 'S0OPS'}" in str(card["blocks"])
     rig.slack.press(card, "Approve once")
     await rig.slack.wait(lambda: rig.slack.ephemeral)
     rig.slack.press(card, "Approve once", "U0BOB")

@@ -1,0 +1,69 @@
+"""Who is told of a question that waits in a group: who decides it, and would not hear of it there
+otherwise. Who asked is: the card replies to their message."""
+
+from collections.abc import Iterable, Iterator
+
+from gateway.access.access import Access
+from gateway.approvers import DEFAULT, Deciders, Person
+from gateway.roles import read_role
+from gateway.views import MentionedPerson
+
+MAX_MENTIONS = 10
+
+
+def find_deciders(
+    access: Access, rule: Deciders | None, platform: str, asker: tuple[str, str]
+) -> tuple[MentionedPerson, ...]:
+    """Whom the card of a question by `asker` (key, role) has to mention: nobody where they decide
+    it themselves."""
+    rule, (key, role) = rule or DEFAULT, asker
+    decides = _decides(rule, key, role)
+    return () if decides and rule.needed == 1 else name_people(access, rule.who, platform, (key,))
+
+
+def find_reminded(
+    access: Access,
+    rule: Deciders | None,
+    platform: str,
+    asker: tuple[str, str],
+    decided: Iterable[str] = (),
+) -> tuple[MentionedPerson, ...]:
+    """Whom a word on a question that still waits has to mention: who decides it, `asker` too, but
+    for those who have."""
+    rule, (key, role), gone = rule or DEFAULT, asker, frozenset(decided)
+    decides = _decides(rule, key, role)
+    own = _name(access, key, platform) if decides and key not in gone else ()
+    if decides and rule.needed == 1:
+        return own
+    return (*own, *name_people(access, rule.who, platform, (key, *gone)))
+
+
+def name_people(
+    access: Access, words: Iterable[str], platform: str, but: Iterable[str] = ()
+) -> tuple[MentionedPerson, ...]:
+    """The people and groups of the platform that the words of a rule name: admins as the settings
+    list them, all users never."""
+    gone = frozenset(but)
+    keys = dict.fromkeys(one for word in words for one in _list_keys(access, word, platform))
+    found = (one for key in keys if key not in gone for one in _name(access, key, platform))
+    return tuple(dict.fromkeys(found))[:MAX_MENTIONS]
+
+
+def _decides(rule: Deciders, key: str, role: str) -> bool:
+    person = Person(role="admin" if role == "admin" else "user", accounts=frozenset((key,)))
+    return rule.entitle(person, key, 0.0)
+
+
+def _list_keys(access: Access, word: str, platform: str) -> Iterator[str]:
+    kind, _, rest = word.partition(":")
+    if kind == "role" and read_role(rest) == "admin":
+        yield from (f"{platform}:{one}" for one in sorted(access.list_admins(platform)))
+    elif kind not in ("role", "asker"):
+        yield word
+
+
+def _name(access: Access, key: str, platform: str) -> tuple[MentionedPerson, ...]:
+    where, _, name = key.partition(":")
+    if where != platform or not name or name == "*":
+        return ()
+    return (MentionedPerson(id=name, name=access.find_name(key)),)
