@@ -111,6 +111,7 @@ class Gateway:
             work = [group.create_task(job) for job in jobs]
             await self._open.wait()
             work.append(group.create_task(parts.agent.jobs.run()))
+            work.append(group.create_task(parts.run_removals()))
             work.append(group.create_task(self._receive(page)))
             await self._open_endpoints(stack, parts, listening, gate)
             await self._stop.wait()

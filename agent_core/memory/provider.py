@@ -44,11 +44,25 @@ class MemoryProvider(Protocol):
     def name(self) -> str:
         """What the model is told that it is."""
 
+    @property
+    def forgets(self) -> bool:
+        """It can remove an entry."""
+
+    @property
+    def clears(self) -> bool:
+        """It can remove all that it knows of a space at once."""
+
     async def recall(self, space: str, words: str) -> str:
         """What is remembered that bears on `words`, as its own words; "" if nothing does."""
 
-    async def store(self, space: str, change: Change) -> None:
-        """Take over a change. It may come a second time after a crash."""
+    async def add(self, space: str, text: str) -> None:
+        """Take over an entry. It may come a second time after a crash."""
+
+    async def forget(self, space: str, text: str) -> None:
+        """Remove an entry. It may come a second time."""
+
+    async def clear(self, space: str) -> None:
+        """Remove all of a space. It may come a second time."""
 
 
 class ToolMemory:
@@ -67,15 +81,31 @@ class ToolMemory:
         text = await self._use(self._settings.recall, space=space, words=words[:MAX_WORDS])
         return text.strip()[:MAX_RECALLED]
 
-    async def store(self, space: str, change: Change) -> None:
-        """As `MemoryProvider` says: a replacement is a removal and an addition. ToolFailed."""
-        add, remove = self._settings.add, self._settings.remove
-        if change.action != "add" and remove is not None:
-            await self._use(remove, space=space, text=change.old)
-        if change.action != "remove" and add is not None:
-            await self._use(add, space=space, text=change.text)
+    @property
+    def forgets(self) -> bool:
+        """A tool for it is set."""
+        return self._settings.remove is not None
 
-    async def _use(self, template: ToolCallTemplate, **fields: str) -> str:
+    @property
+    def clears(self) -> bool:
+        """A tool for it is set."""
+        return self._settings.clear is not None
+
+    async def add(self, space: str, text: str) -> None:
+        """As `MemoryProvider` says. Raises ToolFailed."""
+        await self._use(self._settings.add, space=space, text=text)
+
+    async def forget(self, space: str, text: str) -> None:
+        """As `MemoryProvider` says. Raises ToolFailed."""
+        await self._use(self._settings.remove, space=space, text=text)
+
+    async def clear(self, space: str) -> None:
+        """As `MemoryProvider` says. Raises ToolFailed."""
+        await self._use(self._settings.clear, space=space)
+
+    async def _use(self, template: ToolCallTemplate | None, **fields: str) -> str:
+        if template is None:
+            return ""
         arguments = {name: _fill(value, fields) for name, value in template.arguments.items()}
         return await self._call(self._settings.server, template.tool, arguments)
 
@@ -96,10 +126,18 @@ def find_provider(
 
 
 class ProvidedMemory:
-    """`own`, an `agent_core.memory.port.Memory`, whose changes a provider hears of too."""
+    """`own`, an `agent_core.memory.port.Memory`, whose changes a provider hears of too. What
+    leaves it is noted by `own` itself; `settle` has the provider remove it."""
 
-    def __init__(self, own: Memory, provider: MemoryProvider, space: str) -> None:
+    def __init__(
+        self,
+        own: Memory,
+        provider: MemoryProvider,
+        space: str,
+        settle: Callable[[], Awaitable[object]],
+    ) -> None:
         self._own, self._provider, self._space = own, provider, space
+        self._settle = settle
 
     @property
     def off(self) -> bool:
@@ -118,8 +156,10 @@ class ProvidedMemory:
     async def change(self, change: Change, key: str) -> ChangeOutcome:
         """Change ours; then tell the provider."""
         outcome = await self._own.change(change, key)
-        if outcome.shown:
-            await self._try(self._provider.store(self._space, change))
+        if outcome.shown and change.action != "add":
+            await self._settle()
+        if outcome.shown and change.action != "remove":
+            await self._try(self._provider.add(self._space, change.text))
         return outcome
 
     async def recall(self, words: str) -> str:

@@ -27,12 +27,14 @@ class ToolCallTemplate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class ToolMemorySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A server of tools that remembers: what looks up, and what adds and removes an entry."""
+    """A server of tools that remembers: what looks up, what adds and removes an entry, and what
+    removes all of a space."""
 
     server: str
     recall: ToolCallTemplate
     add: ToolCallTemplate | None = None
     remove: ToolCallTemplate | None = None
+    clear: ToolCallTemplate | None = None
 
 
 PROVIDER: Setting[ToolMemorySettings | None] = Setting(

@@ -19,6 +19,7 @@ from gateway.access.pairing import MACHINE
 from gateway.messages import Inbound, read_conversation, sender_of
 from gateway.ports import person_scope
 from gateway.services.audit_trail import AuditTrail
+from gateway.services.memory_removals import note_erased
 from gateway.store.port import Store
 from gateway.store.removal.port import Position, Removal
 from gateway.store.removal.stored import Contents, Stored
@@ -49,8 +50,9 @@ Closed = Callable[[str], AbstractAsyncContextManager[None]]
 Tell = Callable[[str], None]
 _encode = msgspec.json.Encoder().encode
 _inbound = msgspec.json.Decoder(Inbound).decode
+OWN_MEMORY = "memory:own:"
 _PLAIN = (
-    "memory:own:",
+    OWN_MEMORY,
     "person:",
     "identity:",
     "quota:",
@@ -110,8 +112,9 @@ class Erasure:
         self._finish = finish
         self._trail = trail
 
-    async def erase(self, accounts: frozenset[str], tell: Tell) -> Erased:
-        """Erase the person with these accounts, but for jobs and files."""
+    async def erase(self, accounts: frozenset[str], tell: Tell, *, beside: bool = False) -> Erased:
+        """Erase the person with these accounts, but for jobs and files. `beside`: it is noted that
+        another memory has to forget them too."""
         done = Erased()
         await self._erase_private(accounts, done, tell)
         phrases = await self._erase_shared(accounts, done, tell)
@@ -122,7 +125,7 @@ class Erasure:
         done.rows += await self._contents.edit_audit(
             lambda body: self._blank_line(body, accounts, phrases, removed)
         )
-        await self._drop_documents(accounts, done)
+        await self._drop_documents(accounts, done, beside)
         detail = f"{done.conversations} conversations, {done.rows} rows, {done.documents} documents"
         await self._trail.note(MACHINE, "erased", detail)
         log.info("erased", extra={"conversations": done.conversations, "rows": done.rows})
@@ -249,7 +252,7 @@ class Erasure:
 
     # ---- documents -----------------------------------------------------------------------
 
-    async def _drop_documents(self, accounts: frozenset[str], done: Erased) -> None:
+    async def _drop_documents(self, accounts: frozenset[str], done: Erased, beside: bool) -> None:
         for account in sorted(accounts):
             for kind in ("", "link"):
                 body = await self._store.get(f"{kind}shown:{account}")
@@ -260,6 +263,8 @@ class Erasure:
             if body is not None:
                 person = msgspec.json.decode(body, type=_Person).person
                 await self._store.put(f"accounts:{person}", None)
+            if beside:
+                await note_erased(self._store, OWN_MEMORY + account)
             for prefix in _PLAIN:
                 if await self._store.get(prefix + account) is not None:
                     await self._store.put(prefix + account, None)

@@ -10,11 +10,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from agent_core import ambient
+from agent_core.memory.settings import MemorySettings, ToolMemorySettings
 from gateway.access.access import Access
 from gateway.conversation.host import Host
 from gateway.ops.backup import BackupError, BackupManifest, write_backup
 from gateway.ops.control import Tell
-from gateway.ops.erasure import Erased, Erasure
+from gateway.ops.erasure import OWN_MEMORY, Erased, Erasure
 from gateway.ops.stored_contents import (
     make_contents,
     make_removal,
@@ -22,6 +23,7 @@ from gateway.ops.stored_contents import (
     make_workspaces,
 )
 from gateway.services.audit_trail import AuditTrail
+from gateway.services.memory import name_space
 from gateway.services.sign_ins import forget_sign_ins
 from gateway.services.vault import Vault
 from gateway.settings import Settings
@@ -33,6 +35,15 @@ from gateway.store.sqlite import SqliteStore
 IN_REDIS = """What is stored in Redis is not in it. Redis writes its snapshot now, in the \
 background: copy {file} on its machine when `redis-cli lastsave` has changed \
 (docs/operations.md)."""
+
+FORGOTTEN = "\nThe memory {name} has forgotten them."
+FORGETS_LATER = "\nThe memory {name} is asked to forget them when the gateway runs again."
+FORGETS_STILL = """
+The memory {name} has not forgotten them yet. It is asked again for about 20 hours; the log says
+memory_removal_given_up if it never does."""
+CANNOT_FORGET = """
+The memory {name} may still hold what it was told of them: MEMORY_PROVIDER sets neither `remove` nor
+`clear`."""
 
 
 class StoreUpkeep:
@@ -96,8 +107,11 @@ class StoreUpkeep:
 
         closed = self._host.keep_closed if self._host is not None else _keep_closed
         erasure = Erasure(store, removal, make_contents(store), closed, finish, self._trail)
-        done = await erasure.erase(accounts, tell)
+        memory = MemorySettings.read(self._settings.env).provider
+        forgets = memory is not None and (memory.remove or memory.clear) is not None
+        done = await erasure.erase(accounts, tell, beside=forgets)
         await asyncio.to_thread(self._remove_files, accounts, done)
+        beside = await self._settle_memory(accounts, memory)
         tell("overwriting what is left in the files")
         created = await store.get(CREATED) is not None
         whole = self._host is None and not created
@@ -108,7 +122,23 @@ class StoreUpkeep:
             said += "\nThis file was made by an older version: give the command again without a "
             said += "gateway, and it is written anew, without what was freed in it before."
         busy = "".join(f"\nNot erased, another process holds it: {name}" for name in done.busy)
-        return said + busy
+        return said + beside + busy
+
+    async def _settle_memory(
+        self, accounts: frozenset[str], memory: ToolMemorySettings | None
+    ) -> str:
+        """Have another memory forget the accounts; what to say of it."""
+        if memory is None:
+            return ""
+        if memory.remove is None and memory.clear is None:
+            return CANNOT_FORGET.format(name=memory.server)
+        memories = self._host.services.memory if self._host is not None else None
+        removals = memories.removals if memories is not None else None
+        if removals is None:
+            return FORGETS_LATER.format(name=memory.server)
+        spaces = [name_space(OWN_MEMORY + account) for account in sorted(accounts)]
+        done = all([await removals.settle(space) for space in spaces])
+        return (FORGOTTEN if done else FORGETS_STILL).format(name=memory.server)
 
     async def _end_jobs(self, accounts: frozenset[str]) -> None:
         """Remove their jobs with all runs."""

@@ -9,6 +9,7 @@ private conversation the person's. There is no way from one to the other.
 """
 
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -52,38 +53,82 @@ class Sheet(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return replace(self, memory=after) if target == "memory" else replace(self, user=after)
 
 
-_decode = json.Decoder(Sheet).decode
+decode_sheet = json.Decoder(Sheet).decode
 _Sheets = dict[str, tuple[bytes, Sheet]]
 
 
+class Leaving(Struct, frozen=True, kw_only=True):
+    """What leaves the document `place` by the change `key`, and whom to tell if another memory
+    does not let it go. `everything`: all that is known of the place."""
+
+    place: str
+    key: str
+    entries: tuple[str, ...]
+    everything: bool = False
+    where: str = ""
+    language: str = ""
+
+
+class Removals(Protocol):
+    """Has a memory beside ours remove what leaves ours."""
+
+    @property
+    def name(self) -> str:
+        """The other memory's."""
+
+    @property
+    def possible(self) -> bool:
+        """It can remove something."""
+
+    async def note(self, leaving: Leaving) -> None:
+        """Keep, before `leaving` leaves ours, that it has to leave there too. A second time with
+        the same key adds to the first. StoreFailed."""
+
+    async def settle(self, space: str) -> bool:
+        """Have what left `space` removed there now; False if some of it waits. Raises nothing."""
+
+    async def run(self) -> None:
+        """Ask again for what waits, until cancelled."""
+
+
 class Memories:
-    """What is remembered in all conversations. `accounts`: all of a person, by one of them."""
+    """What is remembered in all conversations. `accounts`: all of a person, by one of them;
+    `removals`: None if there is no other memory."""
 
     def __init__(
         self,
         directory: Directory,
         limits: MemorySettings,
         accounts: Callable[[str], Awaitable[frozenset[str]]],
+        removals: Removals | None = None,
     ) -> None:
         self.directory = directory
         self.limits = limits
         self.accounts = accounts
+        self.removals = removals
 
     def at(
-        self, where: Conversation, account: str, off: Callable[[], bool]
+        self, where: Conversation, account: str, off: Callable[[], bool], language: str = ""
     ) -> "ConversationMemory":
-        """What may be seen in `where` by the person with `account`; "" or ":": nobody's."""
-        return ConversationMemory(self, where, account.strip(":"), off)
+        """What may be seen in `where` by the person with `account`, who reads `language`; "" or
+        ":": nobody's."""
+        return ConversationMemory(self, where, account.strip(":"), off, language)
 
 
 class ConversationMemory:
     """One conversation's memory: an `agent_core.memory.port.Memory`."""
 
     def __init__(
-        self, memories: Memories, where: Conversation, account: str, off: Callable[[], bool]
+        self,
+        memories: Memories,
+        where: Conversation,
+        account: str,
+        off: Callable[[], bool],
+        language: str,
     ) -> None:
         self._memories = memories
         self._where = where
+        self._language = language
         self._account = account
         self._off = off
 
@@ -96,7 +141,7 @@ class ConversationMemory:
     def space(self) -> str:
         """A name for whose memory it is, which says nothing of them; "" if it is nobody's."""
         place = self._own_place()
-        return digest(place.encode()) if place else ""
+        return name_space(place) if place else ""
 
     @property
     def personal(self) -> bool:
@@ -153,6 +198,7 @@ class ConversationMemory:
             place, n, before = (own, None, "") if wanted.at is None else lines[wanted.at]
             body, sheet = sheets[place]
             wanted = EntryEdit(at=n, text=wanted.text)
+            await self._note(place, key, (before,) if before else ())
             if await self._put(place, body, sheet.edit(change.target, wanted), key):
                 return _make_outcome(change, wanted.text or before)
 
@@ -161,8 +207,33 @@ class ConversationMemory:
         for place in await self._places():
             while True:
                 body, sheet = await self._sheet(place)
-                if key in sheet.done or await self._put(place, body, Sheet(done=sheet.done), key):
+                if key in sheet.done:
                     break
+                await self._note(place, key, (*sheet.memory, *sheet.user), everything=True)
+                if await self._put(place, body, Sheet(done=sheet.done), key):
+                    break
+
+    async def settle(self) -> bool:
+        """Have another memory remove what left this one; False if some of that waits."""
+        removals = self._memories.removals
+        if removals is None:
+            return True
+        return all([await removals.settle(name_space(one)) for one in await self._places()])
+
+    async def _note(
+        self, place: str, key: str, entries: tuple[str, ...], *, everything: bool = False
+    ) -> None:
+        removals = self._memories.removals
+        if removals is not None and removals.possible and (entries or everything):
+            leaving = Leaving(
+                place=place,
+                key=key,
+                entries=entries,
+                everything=everything,
+                where=self._where.id,
+                language=self._language,
+            )
+            await removals.note(leaving)
 
     async def is_done(self, key: str) -> bool:
         """What was asked for under `key` is stored."""
@@ -186,12 +257,17 @@ class ConversationMemory:
 
     async def _sheet(self, place: str) -> tuple[bytes, Sheet]:
         body = await self._memories.directory.get(place)
-        return (body, _decode(body)) if body else (b"", Sheet())
+        return (body, decode_sheet(body)) if body else (b"", Sheet())
 
     async def _put(self, place: str, body: bytes, sheet: Sheet, key: str) -> bool:
         """Write `sheet` if the document still is `body`."""
         new = replace(sheet, done=(*sheet.done, key)[-MAX_KEYS:])
         return await self._memories.directory.put(place, json.encode(new), body)
+
+
+def name_space(place: str) -> str:
+    """What another memory knows the document `place` by: it says nothing of whose it is."""
+    return digest(place.encode())
 
 
 def _make_outcome(change: Change, entry: str) -> ChangeOutcome:

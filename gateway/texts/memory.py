@@ -6,7 +6,8 @@ MemoryKey = Literal[
     "memory_saved", "memory_dropped", "memory_shown", "memory_work", "memory_group",
     "memory_person", "memory_nothing", "memory_off", "memory_switched_off", "memory_switched_on",
     "memory_cleared", "memory_several", "memory_unknown", "memory_usage", "memory_none",
-    "memory_done", "memory_admins", "command_memory",
+    "memory_done", "memory_admins", "memory_beside_waits", "memory_beside_failed",
+    "memory_beside_cannot", "command_memory",
 ]  # fmt: skip
 
 ENGLISH: dict[MemoryKey, str] = {
@@ -32,6 +33,12 @@ ENGLISH: dict[MemoryKey, str] = {
     "memory_done": "Already done.",
     "memory_admins": "Only an admin can clear or switch a group's memory. {/memory forget …} and a "
     "number removes one entry.",
+    "memory_beside_waits": "The memory {name}, which is told of it too, has not removed it yet. It "
+    "is asked again until it has.",
+    "memory_beside_failed": "The memory {name} has not removed what was forgotten here; it was "
+    "asked for many hours. Ask an admin to look at it.",
+    "memory_beside_cannot": "The memory {name}, which is told of it too, keeps it: no tool to "
+    "remove it is set. Ask an admin.",
     "command_memory": "Show or clear memory",
 }
 
@@ -60,5 +67,11 @@ GERMAN: dict[MemoryKey, str] = {
     "memory_done": "Ist schon geschehen.",
     "memory_admins": "Was eine Gruppe sich merkt, löscht oder schaltet nur ein Admin. "
     "{/memory forget …} und eine Nummer streicht Einzelnes.",
+    "memory_beside_waits": "Das Gedächtnis {name}, das es auch erfährt, hat es noch nicht "
+    "gelöscht. Es wird weiter danach gefragt.",
+    "memory_beside_failed": "Das Gedächtnis {name} hat nicht gelöscht, was hier vergessen wurde; "
+    "es wurde viele Stunden lang gefragt. Bitten Sie einen Admin, nachzusehen.",
+    "memory_beside_cannot": "Das Gedächtnis {name}, das es auch erfährt, behält es: Kein Werkzeug "
+    "zum Löschen ist eingestellt. Bitten Sie einen Admin.",
     "command_memory": "Was gemerkt ist, und wie es vergessen wird",
 }

@@ -4,6 +4,7 @@ import asyncio
 import difflib
 import logging
 import os
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from agent_core.mcp.mentions import add_mentions, find_mentions
 from agent_core.memory.flush import flusher
 from agent_core.memory.past import PastTalk
 from agent_core.memory.port import Memory
-from agent_core.memory.provider import ProvidedMemory, add_recalled
+from agent_core.memory.provider import MemoryProvider, ProvidedMemory, add_recalled
 from agent_core.messages import Mention, Message, Picture
 from agent_core.models.catalog import WINDOW, Price
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
@@ -94,10 +95,11 @@ TIER = "pro"
 
 class Equipment(Struct, frozen=True, kw_only=True):
     """What the agent works with besides models and tools. `ask_all`: every call is asked;
-    `job_ledger`: for runs of jobs with a limit of their own, where nothing else is limited."""
+    `memory` makes it, beside another one; `job_ledger`: for runs of jobs with a limit of their own,
+    where nothing else is limited."""
 
     jobs: JobWork
-    memory: Memories | None
+    memory: Callable[[MemoryProvider | None], Memories | None]
     ledger: Ledger | None
     job_ledger: Ledger
     operator: OperatorRules
@@ -165,8 +167,8 @@ class TurnkeeperAgent:
         self._kit = Kit(lines=lines, servers=self.servers, sets=tools.sets, always=always)
         self.ledger = equipment.ledger
         self.job_ledger = equipment.job_ledger
-        self.memory, self._past = equipment.memory, equipment.past
-        self._beside = desk.find_memory(models.memory)
+        self._past, self._beside = equipment.past, desk.find_memory(models.memory)
+        self.memory = equipment.memory(self._beside)
         self._served: dict[str, tuple[str, str]] = {}
         """Provider and model behind a name, as far as it was met."""
         self._picked: dict[str, tuple[Model, str]] = {}
@@ -442,11 +444,11 @@ class TurnkeeperAgent:
         if self.memory is None:
             return hands
         (person, _), settings = circumstances.asker(), circumstances.settings
-        where = circumstances.conversation
-        own = self.memory.at(where, person, lambda: settings().memory == "off")
+        where, language = circumstances.conversation, circumstances.sender().language
+        own = self.memory.at(where, person, lambda: settings().memory == "off", language)
         memory: Memory = own
         if self._beside is not None and own.space:
-            memory = ProvidedMemory(own, self._beside, own.space)
+            memory = ProvidedMemory(own, self._beside, own.space, own.settle)
         flush = flusher(memory, hands.complete, lambda: self._room(settings().model or TIER).by)
         return replace(hands, memory=memory, flush=flush)
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core import ambient
+from agent_core.memory.provider import MemoryProvider
 from agent_core.sandboxes.buckets.bucket import make_bucket
 from agent_core.sandboxes.detect import find_tier
 from agent_core.sandboxes.network import SandboxNetwork
@@ -45,6 +46,7 @@ from gateway.ports import Accept, Adapter, Hooked, JobDesk, NoteAudit, SignInPag
 from gateway.services.audit_trail import AuditTrail
 from gateway.services.ledger import Ledger
 from gateway.services.memory import Memories
+from gateway.services.memory_removals import MemoryRemovals
 from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.operator_rules import OperatorRules
 from gateway.services.retention import Retention
@@ -86,6 +88,12 @@ class Parts:
     def services(self) -> Services:
         """What the sessions share."""
         return self.host.services
+
+    async def run_removals(self) -> None:
+        """Have another memory remove what left ours, until cancelled."""
+        memory = self.services.memory
+        if memory is not None and memory.removals is not None:
+            await memory.removals.run()
 
     async def reload(self) -> None:
         """Take over the access lists, the operator's rules and instructions and the webhook's
@@ -277,7 +285,7 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
     """What the sessions share, around the host that runs them. SettingsError."""
     settings, store, lists = supplies.settings, supplies.store, supplies.access
     jobs = _build_jobs(supplies, ports.deliver)
-    agent = _build_agent(supplies, jobs)
+    agent = _build_agent(supplies, jobs, ports.deliver)
     instructions = OperatorInstructions(settings.home)
     instructions.load(settings.instructions)
     linking, note = DirectoryLinking(store, supplies.trail.note), supplies.trail.note
@@ -328,14 +336,24 @@ def _build_jobs(supplies: Supplies, deliver: Accept) -> JobWork:
     return JobWork(ports, deps, supplies.access, settings.home)
 
 
-def _build_agent(supplies: Supplies, jobs: JobWork) -> TurnkeeperAgent:
+def _build_memory(
+    supplies: Supplies, deliver: Accept, provider: MemoryProvider | None
+) -> Memories | None:
+    """What is remembered, and what `provider` has to forget with it; None where it is off."""
+    limits, store = supplies.models.memory, supplies.store
+    removals = MemoryRemovals(store, provider, deliver) if provider is not None else None
+    memories = Memories(store, limits, supplies.access.accounts, removals)
+    return memories if limits.enabled else None
+
+
+def _build_agent(supplies: Supplies, jobs: JobWork, deliver: Accept) -> TurnkeeperAgent:
     """The agent, its limits and its memory. Where money is limited, each price must be known."""
     settings, models, store = supplies.settings, supplies.models, supplies.store
-    ledger, memory = Ledger(store, models.agent.limits), models.memory
+    ledger = Ledger(store, models.agent.limits)
     vault = Vault(settings.home)
     equipment = Equipment(
         jobs=jobs,
-        memory=Memories(store, memory, supplies.access.accounts) if memory.enabled else None,
+        memory=partial(_build_memory, supplies, deliver),
         ledger=ledger if models.agent.limits.any else None,
         job_ledger=ledger,
         operator=OperatorRules(settings.home),

@@ -24,6 +24,13 @@ def load() -> dict[str, list[str]]:
     return json.loads(FILE.read_text()) if FILE.exists() else {}
 
 
+def save(known: dict[str, list[str]]) -> None:
+    """At once, for whoever reads it meanwhile."""
+    part = FILE.with_suffix(".part")
+    part.write_text(json.dumps(known))
+    part.replace(FILE)
+
+
 @server.tool()
 def search(query: str, user: str) -> str:
     words = set(query.lower().split())
@@ -34,7 +41,7 @@ def search(query: str, user: str) -> str:
 def add(text: str, user: str) -> str:
     known = load()
     known.setdefault(user, []).append(text)
-    FILE.write_text(json.dumps(known))
+    save(known)
     return "kept"
 
 
@@ -42,7 +49,15 @@ def add(text: str, user: str) -> str:
 def remove(text: str, user: str) -> str:
     known = load()
     known[user] = [one for one in known.get(user, []) if one != text]
-    FILE.write_text(json.dumps(known))
+    save(known)
+    return "gone"
+
+
+@server.tool()
+def wipe(user: str) -> str:
+    known = load()
+    known.pop(user, None)
+    save(known)
     return "gone"
 
 

@@ -19,7 +19,8 @@ async def memory(call: Call) -> str:
     if memories is None:
         return say("memory_none", call.language)
     off = context.state.row.settings.memory == "off"
-    shelf = memories.at(context.state.conversation, call.command.sender.key, lambda: off)
+    where, sender = context.state.conversation, call.command.sender
+    shelf = memories.at(where, sender.key, lambda: off, call.language)
     word, _, rest = call.command.arguments.strip().partition(" ")
     shared = not context.state.conversation.private and not at_least(call.role, "admin")
     match word.lower():
@@ -31,7 +32,7 @@ async def memory(call: Call) -> str:
             return say("memory_admins", call.language)
         case "clear":
             await shelf.clear(_key(call))
-            return say("memory_cleared", call.language)
+            return await _tell_beside(call, shelf, say("memory_cleared", call.language))
         case "off" | "on" as switch:
             setting = "off" if switch == "off" else ""
             context.state.configure(replace(context.state.row.settings, memory=setting))
@@ -80,7 +81,20 @@ async def _forget(call: Call, shelf: ConversationMemory, words: str) -> str:
         return say("memory_several", call.language, found=found)
     target, entry = meant[0]
     await shelf.apply(Change(action="remove", target=target, old=entry), _key(call))
-    return say("memory_dropped", call.language, text=entry)
+    return await _tell_beside(call, shelf, say("memory_dropped", call.language, text=entry))
+
+
+async def _tell_beside(call: Call, shelf: ConversationMemory, told: str) -> str:
+    """`told`, and that another memory has not forgotten it, or cannot."""
+    memories = call.context.services.memory
+    removals = memories.removals if memories is not None else None
+    if removals is None:
+        return told
+    if not removals.possible:
+        return f"{told}\n\n{say('memory_beside_cannot', call.language, name=removals.name)}"
+    if await shelf.settle():
+        return told
+    return f"{told}\n\n{say('memory_beside_waits', call.language, name=removals.name)}"
 
 
 def _lines(known: MemoryDocuments) -> list[_Line]:

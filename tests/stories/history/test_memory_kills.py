@@ -4,105 +4,40 @@ conversations that store at once, on both stores."""
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import redis
 from msgspec.structs import replace
 
-from agent_core.context.surroundings import strip_surroundings
 from agent_core.memory.documents import Change, MemoryDocuments
-from agent_core.memory.recall import HEAD, without
+from agent_core.memory.recall import HEAD
 from agent_core.memory.settings import MemorySettings
-from agent_core.memory.tool import memory_tool
-from agent_core.messages import Message, Text, ToolCall, text_of
-from agent_core.orchestration.brief import Hands
-from agent_core.tools.toolbox import Toolbox
-from gateway.conversation.agent import PolicyContext
 from gateway.messages import Conversation
 from gateway.services.memory import ConversationMemory, Memories
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.sqlite import SqliteStore
-from gateway.views import Notice, ReplyView
+from gateway.views import Notice
 from tests.contracts.redis_server import redis_server
 from tests.fakes.lives import count_points, killed_at
-from tests.fakes.world import ANN, ROOM, Ledger, Life, ScriptedAgent
+from tests.fakes.world import ANN, ROOM, Ledger, Life
 from tests.sampling import some_and_every, spread
 from tests.stories.kills_rig import assert_clean
-
-TEA, FALCON = "Ann likes tea.", "It is called Falcon."
-STEPS = {
-    "keep": {"action": "add", "target": "user", "text": TEA},
-    "name": {"action": "add", "target": "memory", "text": FALCON},
-    "drop": {"action": "remove", "target": "user", "old_text": "tea"},
-}
-
-
-async def alone(account: str) -> frozenset[str]:
-    return frozenset({account})
-
-
-class RememberingAgent(ScriptedAgent):
-    """`keep name` stores two entries, `drop` takes one out: by the tool, each in a round."""
-
-    memories: Memories
-
-    def __init__(self, life: Life) -> None:
-        super().__init__(life.ledger, life.points, life.folder)
-        self.toolbox = Toolbox((memory_tool(), self._tool("note", "effect")))
-
-    def hands(self, circumstances: PolicyContext) -> Hands:
-        person, _ = circumstances.asker()
-        shelf = self.memories.at(circumstances.conversation, person, lambda: False)
-        return replace(super().hands(circumstances), memory=shelf)
-
-    def _script(self, messages: Sequence[Message]) -> list[Text | ToolCall]:
-        last = max(n for n, one in enumerate(messages) if one.role == "user")
-        text = strip_surroundings(text_of(messages[last]))
-        self._ledger.note("read", text=text)
-        words = without(text).split()
-        done = sum(one.role == "tool" for one in messages[last:])
-        if done == len(words):
-            return [Text(text=f"{without(text)}: ok")]
-        arguments = json.dumps(STEPS[words[done]])
-        return [ToolCall(id=f"{words[done]}-{last}", name="memory", arguments=arguments)]
-
-
-class PointedDirectory:
-    """Points before and after each write of a document."""
-
-    def __init__(self, life: Life) -> None:
-        self._life = life
-
-    async def get(self, key: str) -> bytes | None:
-        return await self._life.store.get(key)
-
-    async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool:
-        self._life.points.hit("put")
-        stood = await self._life.store.put(key, body, expected)
-        self._life.ledger.note("put", stood=stood, body=(body or b"").decode())
-        self._life.points.hit("putten")
-        return stood
-
-    async def keys(self, prefix: str) -> tuple[str, ...]:
-        return await self._life.store.keys(prefix)
+from tests.stories.memory_lives_rig import (
+    FALCON,
+    TEA,
+    PointedDirectory,
+    RememberingAgent,
+    alone,
+    finals,
+)
 
 
 def remembering(life: Life) -> None:
     life.agent = RememberingAgent(life)
     life.agent.memories = Memories(PointedDirectory(life), MemorySettings(), alone)
-
-
-async def finals(life: Life, text: str) -> None:
-    def there() -> bool:
-        views = life.screen().values()
-        return any(
-            isinstance(v, ReplyView) and v.state == "final" and v.text == text for v in views
-        )
-
-    await life.until(there)
 
 
 async def story(life: Life) -> None:
