@@ -37,8 +37,7 @@ MARKS = {"pending": "☐", "in_progress": "◐", "complete": "☑", "error": "�
 FENCE = re.compile(r"^```\w*\n?", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]+)\]\(http[^)\s]+\)")
 GROWTH = ("chat.startStream", "chat.appendStream", "chat.postMessage", "chat.update")
-PACE = Abilities(drafts=False, edit_interval=0.01, send_timeout=14.0)
-"""A busy machine must not make an answer grow that comes at once."""
+PACE = Abilities(drafts=False, edit_interval=0.05, send_timeout=14.0)
 
 
 class Slack(Surface):
