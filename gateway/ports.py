@@ -86,6 +86,14 @@ class Recalling(Protocol):
 
 
 @runtime_checkable
+class Removing(Protocol):
+    """An adapter that can take messages of ours out of a chat."""
+
+    async def remove(self, conversation: Conversation, native: str) -> None:
+        """Take the message out; one that is gone already is. Errors as of other calls."""
+
+
+@runtime_checkable
 class Working(Protocol):
     """An adapter whose platform can show that a message is worked at. Both are best effort."""
 

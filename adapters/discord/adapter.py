@@ -166,6 +166,17 @@ class DiscordAdapter:
         if gone is not None:
             raise gone
 
+    async def remove(self, conversation: Conversation, native: str) -> None:
+        """Delete the message, wherever the conversation's messages may stand."""
+        for channel in self._threads.order(conversation):
+            try:
+                await self._wire.request(_message("DELETE", channel, native))
+            except DiscordRefused as error:
+                if error.code not in UNKNOWN:
+                    raise
+            else:
+                return
+
     async def draft(self, conversation: Conversation, key: int, text: str) -> None:
         """Discord has none (abilities)."""
 

@@ -31,7 +31,7 @@ from adapters.slack.transport import Json, SlackWire, write
 from gateway import clock
 from gateway.accounts.slack import Slack
 from gateway.command_texts import write_commands
-from gateway.errors import Ambiguous, DeliveryError, Rejected, Unsent
+from gateway.errors import Ambiguous, DeliveryError, Gone, Rejected, Unsent
 from gateway.messages import (
     Attachment,
     Conversation,
@@ -178,6 +178,15 @@ class SlackAdapter:
             told = body.told | {"channel": conversation.channel, "ts": native, "link_names": False}
             await self._update_message(conversation, told)
         await self._set_status(conversation, body.session)
+
+    async def remove(self, conversation: Conversation, native: str) -> None:
+        """Delete the message; one that streams is ended first."""
+        if self._streams.shows(native):
+            await self._streams.end(conversation, native)
+        try:
+            await self._wire.call("chat.delete", {"channel": conversation.channel, "ts": native})
+        except Gone:
+            pass
 
     async def _send_stream(self, conversation: Conversation, body: "_Body") -> str:
         """The `ts` of the stream that shows this, "" if a message has to. One that was found shows

@@ -48,8 +48,8 @@ log = logging.getLogger("adapters.telegram")
 SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 FORMATTING = re.compile(r"entit|can't parse|url|link", re.IGNORECASE)
 """What a 400 says when the formatting is at fault and the bare text would pass."""
-GONE = re.compile(r"message to edit not found|message_id_invalid", re.IGNORECASE)
-"""What a 400 says to an edit when the message was deleted."""
+GONE = re.compile(r"message to (?:edit|delete) not found|message_id_invalid", re.IGNORECASE)
+"""What a 400 says to an edit or a removal when the message was deleted."""
 RECENT_METHODS = ("sendRichMessage", "sendMessageDraft", "sendRichMessageDraft")
 """Methods to which a server that is older than them answers 404: the token may be good."""
 MAX_TOLD = 200
@@ -179,6 +179,13 @@ class TelegramAdapter:
         except Rejected as error:
             if "message is not modified" not in str(error).lower():
                 raise
+
+    async def remove(self, conversation: Conversation, native: str) -> None:
+        """Delete the message; Telegram lets a bot within 48 hours."""
+        try:
+            await self._call("deleteMessage", _message(conversation, native))
+        except Gone:
+            pass
 
     async def draft(self, conversation: Conversation, key: int, text: str) -> None:
         """Private chats only; a draft that fails costs nothing but the preview."""
@@ -331,7 +338,7 @@ class TelegramAdapter:
                 return RateLimited(error.retry_after)
             case NotSent():
                 return Unsent(error.message)
-            case Refused() if method.startswith("edit") and GONE.search(error.message):
+            case Refused() if method.startswith(("edit", "delete")) and GONE.search(error.message):
                 return Gone(error.message)
             case Refused():  # a NetworkError to PTB
                 return Rejected(error.message)

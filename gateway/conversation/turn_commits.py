@@ -48,7 +48,8 @@ class TurnCommits:
                 done += record.rows
             elif isinstance(record, Replied) and record.reply.finish == "tool_calls":
                 open_turn.words = ""
-                self._state.outbox.hush()  # the tool lines show these words from now on
+                gone = self._state.outbox.end_words((open_turn.id, "reply"))
+                rows += (gone,) if gone is not None else ()
                 self._state.services.feed.publish(
                     self._state.conversation.id, Growing(turn=open_turn.id, text="")
                 )

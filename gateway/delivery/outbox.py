@@ -15,9 +15,16 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from gateway.delivery.holder import Cause, Holder, Key
-from gateway.delivery.once import FirstSends
+from gateway.delivery.native_messages import (
+    SEND_LIMIT,
+    FirstSends,
+    find_time_limit,
+    hand_over,
+    keep_marks,
+    place,
+    spend,
+)
 from gateway.delivery.pace import Pace, SendGate, Ticket
-from gateway.delivery.previews import find_preview
 from gateway.errors import (
     Ambiguous,
     DeliveryError,
@@ -29,29 +36,15 @@ from gateway.errors import (
     Unsent,
 )
 from gateway.messages import Conversation, digest
-from gateway.ports import Adapter, Probing
+from gateway.ports import Adapter, Probing, Removing
 from gateway.store.rows import Changes, Native, OutboxRow
 from gateway.texts import Key as Text
 from gateway.texts import say
-from gateway.views import (
-    Activity,
-    Card,
-    Media,
-    Notice,
-    ReplyView,
-    ReportView,
-    SaidView,
-    View,
-    awaits_answer,
-)
+from gateway.views import Activity, Media, Notice, ReplyView, ReportView, SaidView, awaits_answer
 
 log = logging.getLogger("turnkeeper.outbox")
 
 T = TypeVar("T")
-SEND_LIMIT = 15.0
-"""Seconds that one call to a platform may take; less than what is left of a lease."""
-UPLOAD_RATE = 100_000
-"""Bytes a second that an upload makes at least; each adds to the limit of its call."""
 MAX_BACKOFF = 30.0
 MAX_COPIES = 2
 """Copies of a message that may stand in a chat without a crash; each crash may add one."""
@@ -124,19 +117,7 @@ class Outbox:
         key = (row.turn, row.name)
         old = self.rows.get(key)
         if old is not None:
-            row = replace(
-                row,
-                position=old.position,
-                at=old.at,
-                sent=old.sent,
-                natives=old.natives,
-                sending=old.sending,
-                doubtful=old.doubtful,
-                lost=old.lost,
-                copies=old.copies,
-                crashes=old.crashes,
-                anew=old.anew,
-            )
+            row = keep_marks(row, old)
         if self._adapter.abilities.reads_views:
             row = replace(row, sent=row.version)
         elif self._takes_gate(key, row):
@@ -167,11 +148,18 @@ class Outbox:
         elif known[1] == self._grown:  # the sender has shown all and sleeps
             self._wake.set()
 
-    def hush(self) -> str:
-        """No live text any more; what people saw of it."""
-        self._growing, shown = None, self._grown
-        self._grown = ""
-        return shown
+    def end_words(self, key: Key) -> OutboxRow | None:
+        """A call has come with the words that grew: its tool lines say them from now on. The row
+        to commit, if a message of these words has to go."""
+        self.hush()
+        if (gone := spend(self.rows, key)) is not None:
+            self.rows[key] = gone
+            self._wake.set()
+        return gone
+
+    def hush(self) -> None:
+        """No live text any more."""
+        self._growing, self._grown = None, ""
 
     def forget(self, turn: str) -> None:
         """The turn has ended: its rows are dropped once they are delivered."""
@@ -240,7 +228,7 @@ class Outbox:
 
     def _next(self) -> tuple[float, Callable[[], Awaitable[None]] | None]:
         best: tuple[float, Callable[[], Awaitable[None]] | None] = (float("inf"), None)
-        waiting = sorted(filter(self._is_unsent, self.rows), key=self._place)
+        waiting = sorted(filter(self._is_unsent, self.rows), key=partial(place, self.rows))
         new_seen = False
         for key in waiting:
             new = len(self.rows[key].natives) == 0
@@ -250,8 +238,11 @@ class Outbox:
             due = self._pace.new_due() if new else self._pace.edit_due()
             if due < best[0]:
                 best = (due, partial(self._attempt, self._deliver, key))
+        for key, row in self.rows.items():
+            if row.spent and self._pace.edit_due() < best[0]:
+                best = (self._pace.edit_due(), partial(self._attempt, self._remove_spent, key))
         # nor above a new message whose commit does not stand yet
-        above = any(self._behind(key) and not row.natives for key, row in self.rows.items())
+        above = any(row.sent < row.version and not row.natives for row in self.rows.values())
         if self._grows() and self._growing is not None and not above:
             key, _, since = self._growing
             due = max(self._pace.edit_due(), since + self._adapter.abilities.edit_interval)
@@ -272,17 +263,6 @@ class Outbox:
         """People see something of the turn."""
         growing = self._growing is not None and bool(self._grown) and self._growing[0][0] == turn
         return growing or any(key[0] == turn and row.natives for key, row in self.rows.items())
-
-    def _place(self, key: Key) -> tuple[int, int]:
-        """In order of position; but a card that was decided loses its buttons first, and tool
-        lines fold last, behind the answer that they fold for."""
-        row = self.rows[key]
-        if isinstance(row.view, Activity) and (preview := find_preview(self.rows, key)) is not None:
-            return 1, self.rows[preview].position  # it is sent as that message, before the answer
-        if isinstance(row.view, Card) and row.natives:
-            return 0, row.position
-        folds = isinstance(row.view, Activity) and row.view.over and row.natives
-        return 2 if folds else 1, row.position
 
     async def _attempt(self, deliver: Callable[[Key], Awaitable[None]], key: Key) -> None:
         """One step of the sender. Whatever goes wrong with a view ends with that view."""
@@ -341,15 +321,31 @@ class Outbox:
     async def _take_preview(self, key: Key) -> None:
         """Make the growing message that of the tool lines; the answer comes below them, as a
         message of its own."""
-        if (other := find_preview(self.rows, key)) is None:
-            return
-        row, preview = self.rows[key], self.rows[other]
-        self.rows[key] = replace(row, position=preview.position, natives=preview.natives)
-        # of another name: a platform that knows sends again must not take it for the first
-        left = replace(preview, position=row.position, natives=(), anew=preview.anew + 1)
-        self.rows[other] = left
-        self.dirty -= {key, other}
-        await self._holder.keep(Changes(views=(self.rows[key], left)))
+        if changed := hand_over(self.rows, key):
+            self.rows |= changed
+            self.dirty -= changed.keys()
+            await self._holder.keep(Changes(views=tuple(changed.values())))
+
+    async def _remove_spent(self, key: Key) -> None:
+        """Take a message of spent words out of the chat, or its words out of the message."""
+        native, adapter = self.rows[key].spent[0].id, self._adapter
+        try:
+            if isinstance(adapter, Removing):
+                await self._call(partial(adapter.remove, self._conversation, native))
+            else:
+                above = self._render_above()[0]
+                await self._call(partial(adapter.edit, self._conversation, native, above))
+        except (Rejected, Ambiguous) as error:
+            if isinstance(error, Ambiguous) and not self._fails_again(key, MAX_EDITS):
+                raise
+            log.info("words_not_removed", extra={"turn": key[0], "why": str(error)})
+        self._pace.note_sent(new=False)
+        self.rows[key] = replace(self.rows[key], spent=self.rows[key].spent[1:])
+        self.dirty.add(key)
+
+    def _render_above(self) -> tuple[bytes, ...]:
+        notice = Notice(text=say("above", self._holder.language))
+        return self._adapter.render(notice, self._conversation)
 
     async def _deliver(self, key: Key) -> None:
         if isinstance(self.rows[key].view, Activity):
@@ -379,8 +375,7 @@ class Outbox:
         surplus = len(self.rows[key].natives) - count
         if surplus <= 0:
             return ()
-        above = Notice(text=say("above", self._holder.language))
-        return self._adapter.render(above, self._conversation)[:1] * surplus
+        return self._render_above()[:1] * surplus
 
     async def _part(self, key: Key, index: int, payload: bytes, sent: int) -> None:
         mark = digest(payload)
@@ -396,7 +391,7 @@ class Outbox:
         row = self.rows[key]
         send = partial(self._first.send, row, index, payload)
         try:
-            made = await self._call(send, self._time_limit(row.view))
+            made = await self._call(send, find_time_limit(row.view))
         except (RateLimited, Unsent, Rejected):
             self._update(key, sending=-1)
             raise
@@ -468,11 +463,6 @@ class Outbox:
         except (Ambiguous, Rejected) as error:
             raise Unsent(f"the platform does not answer: {error}") from error
 
-    def _time_limit(self, view: View) -> float:
-        """Seconds for a call that brings the view: what it uploads takes its time."""
-        size = sum(file.size for file in view.files) if isinstance(view, Media) else 0
-        return SEND_LIMIT + size / UPLOAD_RATE
-
     async def _mark_sending(self, key: Key, index: int) -> None:
         """The mark stands before the call: found after a crash it means 'perhaps sent'."""
         if self._held is None or self._held[0] != key:
@@ -512,12 +502,20 @@ class Outbox:
                     await self._part(key, index, payload, 0)
             finally:
                 self._release_gate(key)
+                self._spend_late(key)
+
+    def _spend_late(self, key: Key) -> None:
+        """The call came while its words were sent."""
+        over = self._growing is None and not self.rows[key].version
+        if over and (gone := spend(self.rows, key)):
+            self.rows[key] = gone
+            self.dirty.add(key)
 
     # ---- marks ---------------------------------------------------------------------------
 
     def _behind(self, key: Key) -> bool:
         row = self.rows[key]
-        return row.sent < row.version
+        return row.sent < row.version or bool(row.spent)
 
     def _is_unsent(self, key: Key) -> bool:
         """Wanted, not there, and its commit stands."""

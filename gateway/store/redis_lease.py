@@ -9,7 +9,7 @@ import msgspec
 from gateway.errors import Fenced, StoreFailed, Unstorable
 from gateway.store.redis_scripts import COMMIT, MOVE, run
 from gateway.store.redis_wire import Command, Reply
-from gateway.store.rows import Changes, Lease, OutboxRow
+from gateway.store.rows import Changes, Lease
 
 ACTIVE, DUE, DEAD, AUDIT = "tk:active", "tk:due", "tk:dead", "tk:audit"
 
@@ -138,7 +138,7 @@ def _operations(changes: Changes, held: Held) -> Iterator[Command]:
     for letter in changes.letters:
         yield "l", letter.id, letter.kind, letter.name, _encode(letter), stays
     for view in changes.views:
-        yield "v", view.turn, view.name, view.rev, view.position, _is_unsent(view), _encode(view)
+        yield "v", view.turn, view.name, view.rev, view.position, int(view.is_unsent), _encode(view)
     for question in changes.questions:
         yield "q", question.id, question.status, _encode(question)
     for entry in changes.transcript:
@@ -147,10 +147,6 @@ def _operations(changes: Changes, held: Held) -> Iterator[Command]:
         yield "c", _encode(changes.row)
     for name, at, body in _audit(changes, held):
         yield "a", name, f"{at!r} ".encode() + body
-
-
-def _is_unsent(view: OutboxRow) -> int:
-    return int(view.version > view.sent or view.sending >= 0)
 
 
 def _audit(changes: Changes, held: Held) -> list[tuple[str, float, bytes]]:

@@ -121,6 +121,15 @@ class OutboxRow(Struct, frozen=True, kw_only=True):
     """Times that a message of it was sent again, because it was gone."""
     answers: str = ""
     """The message that its first one replies to, where several people talk."""
+    given: int = 0
+    """Messages of it that another view took over, or that went: what comes next is none of them."""
+    spent: tuple[Native, ...] = ()
+    """Messages of words that came before a call, which are to go: its tool lines say them."""
+
+    @property
+    def is_unsent(self) -> bool:
+        """The platform is still to be told something of it."""
+        return self.version > self.sent or self.sending >= 0 or bool(self.spent)
 
 
 class Vote(Struct, frozen=True, kw_only=True):

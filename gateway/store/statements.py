@@ -212,7 +212,7 @@ def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None
 
 def _write_view(c: sqlite3.Connection, conversation: str, view: OutboxRow) -> None:
     """A view that was sent changes no place in an index but that of what is unsent."""
-    unsent, body = view.version > view.sent or view.sending >= 0, encode(view)
+    unsent, body = view.is_unsent, encode(view)
     same = (view.turn, view.name, view.rev, view.position, conversation)
     done = c.execute(
         "UPDATE outbox SET unsent = ?, body = ? WHERE turn = ? AND name = ? AND rev = ?"

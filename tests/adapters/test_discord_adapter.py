@@ -392,3 +392,14 @@ async def test_where_it_may_not_react_it_is_seen_typing(
     server.fail("react", 403, code=50013, message="Missing Permissions")
     await discord.receipt(TEAM, "1")
     assert server.typing == [CHANNEL] and not server.reactions["1"]
+
+
+async def test_a_message_is_taken_out_once(discord: DiscordAdapter, server: DiscordServer) -> None:
+    native = await discord.send(TEAM, payload(Notice(text="One")))
+    kept = await discord.send(TEAM, payload(Notice(text="Two")))
+    for _ in range(2):  # as after an answer that was lost
+        await discord.remove(TEAM, native)
+    assert [one["id"] for one in server.chats[CHANNEL]] == [kept]
+    server.fail("remove", 403, code=50013)
+    with pytest.raises(Rejected):
+        await discord.remove(TEAM, kept)

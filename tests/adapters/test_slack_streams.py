@@ -286,6 +286,16 @@ async def test_a_stream_of_ours_is_not_taken_for_one_that_was_lost(
     assert len(server.channels["D0ANN"]) == 2
 
 
+async def test_a_message_that_streams_is_taken_out_once(
+    server: SlackServer, adapter: SlackAdapter
+) -> None:
+    native = await send(adapter, growing("Once"))
+    for _ in range(2):  # as after an answer that was lost
+        await adapter.remove(HERE, native)
+    assert not server.channels["D0ANN"]
+    assert methods(server)[1:] == ["chat.stopStream", "chat.delete", "chat.delete"]
+
+
 WORDS = "Once upon a time there was a king."
 
 

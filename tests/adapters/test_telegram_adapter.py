@@ -335,3 +335,13 @@ async def test_what_is_under_way_when_the_run_ends_still_goes_out(server: Telegr
     await adapter.send(ANN, hello)
     assert len(server.chats[7]) == 2
     assert adapter._wire._session is None
+
+
+async def test_a_message_is_taken_out_once(
+    telegram: TelegramAdapter, server: TelegramServer
+) -> None:
+    native = await telegram.send(TEAM, payload(telegram, Notice(text="One"), TEAM))
+    kept = await telegram.send(TEAM, payload(telegram, Notice(text="Two"), TEAM))
+    for _ in range(2):  # as after an answer that was lost
+        await telegram.remove(TEAM, native)
+    assert [str(one["message_id"]) for one in server.chats[-1007]] == [kept]

@@ -134,6 +134,7 @@ class DiscordServer:
             ("GET", "/guilds/{guild}/roles", "guild_roles"),
             ("POST", "/channels/{channel}/messages", "send"),
             ("PATCH", "/channels/{channel}/messages/{message}", "edit"),
+            ("DELETE", "/channels/{channel}/messages/{message}", "remove"),
             ("GET", "/channels/{channel}/messages", "history"),
             ("GET", "/channels/{channel}/messages/{message}", "look"),
             ("POST", "/channels/{channel}/messages/{message}/threads", "open"),
@@ -510,6 +511,12 @@ class DiscordServer:
         found |= {"components": call.params["components"], "edits": found["edits"] + 1}
         self.uploads[message] = call.files
         return found | {"!": ("MESSAGE_UPDATE", found | {"edited_timestamp": "2026-01-01"})}
+
+    def _on_remove(self, call: Call, channel: str, message: str) -> Json:
+        self.chats[channel].remove(self._find(channel, message))
+        self._gone.add(message)
+        call.status = 204
+        return {"!": ("MESSAGE_DELETE", {"id": message} | self.place(channel))}
 
     def _on_look(self, _call: Call, channel: str, message: str) -> Json:
         found = self._find(channel, message)

@@ -21,6 +21,7 @@ METHODS: dict[str, tuple[dict[str, type], set[str]]] = {
     "apps.connections.open": ({}, set()),
     "chat.postMessage": (MESSAGE | POSTED, {"channel"}),
     "chat.update": (MESSAGE | {"ts": str}, {"channel", "ts"}),
+    "chat.delete": ({"channel": str, "ts": str}, {"channel", "ts"}),
     "chat.postEphemeral": (
         MESSAGE | {"user": str, "thread_ts": str},
         {"channel", "user", "text"},

@@ -483,6 +483,22 @@ class SlackServer:
         message["edits"] += 1
         return {"channel": given["channel"], "ts": given["ts"]}
 
+    def _on_chat_delete(self, given: Json) -> Json:
+        message = self._find(given["channel"], given["ts"])
+        self.channels[given["channel"]].remove(message)
+        self.event(
+            {
+                "type": "message",
+                "subtype": "message_deleted",
+                "channel": given["channel"],
+                "ts": self.stamp(),
+                "deleted_ts": given["ts"],
+                "previous_message": message,
+                "hidden": True,
+            }
+        )
+        return {"channel": given["channel"], "ts": given["ts"]}
+
     def _on_chat_startstream(self, given: Json) -> Json:
         message = {"user": BOT, "edits": 0, "ts": self.stamp(), "channel": given["channel"]}
         message |= {"thread_ts": given["thread_ts"], "text": "", "blocks": []}

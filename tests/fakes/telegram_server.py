@@ -410,6 +410,15 @@ class TelegramServer:
         self.drafts.pop(chat, None)
         return message
 
+    def _on_deletemessage(self, p: Json) -> bool:
+        chat = self._open_chat(p)
+        try:
+            message = self._find(chat, p["message_id"])
+        except Refusal:
+            raise Refusal(400, "Bad Request: message to delete not found") from None
+        self.chats[chat].remove(message)
+        return True
+
     def _on_editmessagetext(self, p: Json) -> Json:
         chat = self._open_chat(p)
         found = [m for m in self.chats[chat] if m["message_id"] == p.get("message_id")]

@@ -1,6 +1,7 @@
 """What chats and views share on their way out: one budget a chat, buttons off first."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -8,6 +9,7 @@ import pytest
 
 from agent_core import ambient
 from gateway.delivery.holder import Cause, Holder, Key
+from gateway.delivery.native_messages import place
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.pace import CROWD, FEW, MAX_IN_FLIGHT, Pace, Paces, SendGate, SignBudget
 from gateway.messages import Conversation
@@ -139,7 +141,11 @@ async def test_a_decided_card_is_edited_before_the_activity_and_a_new_one_is_not
         row("decided", 2, card, "12"),
         row("new", 3, card),
     ]
-    assert [name for _, name in sorted(keys, key=outbox._place)] == ["decided", "activity", "new"]
+    assert [name for _, name in sorted(keys, key=partial(place, outbox.rows))] == [
+        "decided",
+        "activity",
+        "new",
+    ]
 
 
 class Alone:

@@ -32,6 +32,11 @@ def run(note: str = "once", then: str = "") -> Call:
     return Call("run_command", json.dumps({"command": f"echo {note} >> effects.txt{then}"}))
 
 
+def run_args(note: str) -> tuple[str, str]:
+    call = run(note)
+    return call.name, call.arguments
+
+
 def ask(question: str, *options: str) -> Call:
     return Call("ask_user", json.dumps({"question": question, "options": options}))
 
@@ -166,6 +171,33 @@ async def words_before_tools(s: Surface) -> None:
     await s.rest("tools done", busy=True)
     s.mind.let_go()
     await s.shows("All is there.")
+    await s.rest("answered")
+
+
+@story("words grown", "asked", "approved", "answered", effects=1)
+async def words_before_an_approval(s: Surface) -> None:
+    """Words that have grown before a later call go when it comes, and the answer stands below all
+    that was asked."""
+    risky = Call(*run_args("once"), text="Now I run the script that was asked for.")
+    s.answers(
+        script=[
+            write("a.txt", "hello", text="I write it first."),
+            Halted(risky),
+            Held(Say("It ran.")),
+        ]
+    )
+    await s.say("Write a script and run it")
+    await s.grows("Now I run the script")
+    await s.rest("words grown", busy=True)
+    s.mind.go_on()
+    await s.card("effects.txt")
+    await s.rest("asked")
+    s.look("while it asks")
+    await s.press("Approve once")
+    await s.thinks()
+    await s.rest("approved", busy=True)
+    s.mind.let_go()
+    await s.shows("It ran.")
     await s.rest("answered")
 
 

@@ -1,0 +1,131 @@
+"""A conversation's messages on its platform: their order, and first sends, each made once where the
+platform can recognise one that is made again: after a lost answer, or by the process that comes
+after a crash. And what becomes of a reply's growing message when its words were those before a
+call: the message of the first tool lines, or none."""
+
+import logging
+from collections.abc import Mapping
+from typing import cast
+
+from msgspec.structs import replace
+
+from agent_core import ambient
+from gateway.delivery.holder import Key
+from gateway.messages import Conversation, digest
+from gateway.ports import Adapter, Recalling
+from gateway.store.rows import OutboxRow
+from gateway.views import Activity, Card, Media, ReplyView, View
+
+SEND_LIMIT = 15.0
+"""Seconds that one call to a platform may take; less than what is left of a lease."""
+UPLOAD_RATE = 100_000
+"""Bytes a second that an upload makes at least; each adds to the limit of its call."""
+
+log = logging.getLogger("turnkeeper.outbox")
+
+
+MARKS = (
+    "position", "at", "sent", "natives", "sending", "doubtful", "lost", "copies", "crashes", "anew",
+    "given", "spent",
+)  # fmt: skip
+"""Fields of a row that say what the platform has."""
+
+
+def keep_marks(wanted: OutboxRow, known: OutboxRow) -> OutboxRow:
+    """The row `wanted`, with what the platform has of it."""
+    return replace(wanted, **{name: getattr(known, name) for name in MARKS})
+
+
+def place(rows: Mapping[Key, OutboxRow], key: Key) -> tuple[int, int]:
+    """In order of position; but a card that was decided loses its buttons first, and tool lines
+    fold last, behind the answer that they fold for."""
+    row = rows[key]
+    if isinstance(row.view, Activity) and (preview := find_preview(rows, key)) is not None:
+        return 1, rows[preview].position  # they are sent as that message, before the answer
+    if isinstance(row.view, Card) and row.natives:
+        return 0, row.position
+    folds = isinstance(row.view, Activity) and row.view.over and row.natives
+    return 2 if folds else 1, row.position
+
+
+def find_preview(rows: Mapping[Key, OutboxRow], key: Key) -> Key | None:
+    """The reply of the same turn whose growing message stands where the tool lines `key` belong,
+    while these have none: it shows the words that the calls came with, and the lines begin with
+    those."""
+    row = rows[key]
+    for other, preview in rows.items():
+        if other[0] == key[0] and isinstance(preview.view, ReplyView) and not row.natives:
+            shown = bool(preview.natives) and all(one.id for one in preview.natives)
+            sure = preview.sending < 0 and not preview.doubtful and not preview.sent
+            if shown and sure and preview.position < row.position:
+                return other
+    return None
+
+
+def hand_over(rows: Mapping[Key, OutboxRow], key: Key) -> dict[Key, OutboxRow]:
+    """Both rows when the tool lines `key` have the message of a reply that grew, and stand above
+    it; none if there is no such message."""
+    if (other := find_preview(rows, key)) is None:
+        return {}
+    row, preview = rows[key], rows[other]
+    left = replace(preview, position=row.position, natives=(), given=preview.given + 1)
+    return {key: replace(row, position=preview.position, natives=preview.natives), other: left}
+
+
+def spend(rows: Mapping[Key, OutboxRow], key: Key) -> OutboxRow | None:
+    """The row when its messages are to go; None if it has none, or tool lines take them over."""
+    row = rows.get(key)
+    lines = (other for other, one in rows.items() if isinstance(one.view, Activity))
+    if row is None or not row.natives or any(find_preview(rows, one) == key for one in lines):
+        return None
+    gone = tuple(one for one in row.natives if one.id)
+    return replace(row, natives=(), given=row.given + 1, spent=(*row.spent, *gone))
+
+
+def find_time_limit(view: View) -> float:
+    """Seconds for a call that brings `view`: what it uploads takes its time."""
+    size = sum(file.size for file in view.files) if isinstance(view, Media) else 0
+    return SEND_LIMIT + size / UPLOAD_RATE
+
+
+class FirstSends:
+    """One conversation's. What was tried before is remembered by the name of the send."""
+
+    def __init__(self, conversation: Conversation, adapter: Adapter) -> None:
+        self._conversation = conversation
+        self._adapter = adapter
+        self._tried: set[str] = set()
+
+    def resume(self, row: OutboxRow) -> OutboxRow:
+        """`row`, whose send was found under way: in doubt, unless it can be made again."""
+        log.warning("send_in_doubt", extra={"turn": row.turn, "view": row.name})
+        self._tried.add(self._name(row, row.sending))
+        if self.is_known(row):
+            return replace(row, sending=-1)
+        return replace(
+            row, sending=-1, doubtful=True, copies=row.copies + 1, crashes=row.crashes + 1
+        )
+
+    def is_known(self, row: OutboxRow) -> bool:
+        """The platform surely still knows what was sent of `row`."""
+        return ambient.now() - row.at < self._adapter.abilities.recalls
+
+    async def send(self, row: OutboxRow, index: int, payload: bytes) -> str:
+        """The message's native id. One that stood there already is made to show `payload`."""
+        answered = (row.answers,) if index == 0 and row.answers else ()
+        if not self._adapter.abilities.recalls:
+            return await self._adapter.send(self._conversation, payload, *answered)
+        name = self._name(row, index)
+        again = name in self._tried
+        self._tried.add(name)
+        adapter = cast(Recalling, self._adapter)
+        native = await adapter.send_as(name, self._conversation, payload, *answered)
+        if again:
+            await self._adapter.edit(self._conversation, native, payload)
+        self._tried.discard(name)
+        return native
+
+    def _name(self, row: OutboxRow, index: int) -> str:
+        again = f" {times}" if (times := row.anew + row.given) else ""
+        name = f"{self._conversation.id} {row.turn} {row.name} {index}{again}"
+        return digest(name.encode())
