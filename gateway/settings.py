@@ -220,6 +220,13 @@ QUESTION_REMINDER = Setting(
     SECONDS,
     "seconds after which an open question is brought up once more (4 hours), or `never`",
 )
+MESSAGE_BURST = Setting(
+    "MESSAGE_BURST",
+    2.0,
+    SECONDS,
+    "seconds within which a message joins the unfinished one before it (`hey`, `can you`), as long "
+    "as nothing of an answer is seen; or `never`",
+)
 DISCOVERY = Setting(
     "LOCAL_MODEL_DISCOVERY",
     True,
@@ -248,7 +255,17 @@ TABLES = merge_tables(
     },
     periods.TABLES,
     jobs.TABLES,
-    {"running": (SANDBOX, DOCKER_HOST, *e2b.TABLE, ASK_ALL, QUESTION_EXPIRES, QUESTION_REMINDER)},
+    {
+        "running": (
+            SANDBOX,
+            DOCKER_HOST,
+            *e2b.TABLE,
+            ASK_ALL,
+            QUESTION_EXPIRES,
+            QUESTION_REMINDER,
+            MESSAGE_BURST,
+        )
+    },
     agent.TABLES,
     instructions.TABLES,
     quick.TABLES,
@@ -294,6 +311,7 @@ class Settings:
     plugins: tuple[str, ...]
     question_expires: float
     question_reminder: float
+    message_burst: float
     policy: Policy
     jobs: JobSettings
     instructions: str
@@ -386,6 +404,7 @@ def _read(env: Env, secrets: tuple[str, ...], known: tuple[str, ...]) -> Setting
         plugins=tuple(dict.fromkeys(PLUGINS.read(env))),
         question_expires=QUESTION_EXPIRES.read(env),
         question_reminder=QUESTION_REMINDER.read(env),
+        message_burst=MESSAGE_BURST.read(env),
         policy=read_policy(env),
         jobs=read_jobs(env),
         instructions=INSTRUCTIONS.read(env),

@@ -137,6 +137,8 @@ class Services:
     question_reminder: float = 0.0
     version: str = ""
     most_waiting: int = 50
+    burst: float = 0.0
+    """Seconds within which a message goes on with the unfinished one before it."""
     most_parked: int = 20
     give_up_after: int = 3
     cancel_patience: float = 5.0

@@ -492,7 +492,7 @@ class Session:
                 self.context, open_turn, "error", text, f"{type(outcome).__name__}: {outcome}"
             )
             self.services.count("turns_failed")
-        if open_turn.closed:
+        if open_turn.closed or open_turn.give_back_rows(self.state.queue):
             self.drop(open_turn)
 
     def _park(self, open_turn: OpenTurn, turn: Turn) -> None:

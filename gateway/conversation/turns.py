@@ -2,6 +2,7 @@
 takes along."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeAlias
 
@@ -9,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from agent_core.context.transcript import messages_of, settle_messages
-from agent_core.errors import Suspend
+from agent_core.errors import Cancelled, Suspend
 from agent_core.journal import (
     Answered,
     Began,
@@ -18,7 +19,9 @@ from agent_core.journal import (
     Noted,
     QuestionAsked,
     Record,
+    Replied,
     Stopped,
+    ToolStarted,
 )
 from agent_core.messages import Message, Text
 from agent_core.orchestration.brief import Brief, TurnResult
@@ -53,6 +56,7 @@ class OpenTurn:
         self.turn: Turn | None = None
         self.task: asyncio.Task[None] | None = None
         self.outcome: Outcome | None = None
+        self._withdrawn = False
         self.changes: list[InboxRow] = []
         """Edits and deletions of its message that it is still to be told."""
         self.words = ""
@@ -74,6 +78,29 @@ class OpenTurn:
         """The inbox rows that it began with, as far as they are known."""
         record = self.journal.find(INBOUND, Noted)
         return _read_rows(record.value) if record is not None else ()
+
+    def list_loose_rows(self) -> tuple[InboxRow, ...]:
+        """What it began with, while nothing of it is stored and no model has answered: in the store
+        these rows still wait. None where there is more that its first commit takes along."""
+        known = any(isinstance(record, Replied | ToolStarted) for record in self.journal.records)
+        rows = () if known or self.stored or self.closed else self.began_with()
+        return rows if len(self.done) == len(rows) and not self._withdrawn else ()
+
+    def withdraw(self) -> None:
+        """End it without a trace, whatever it is at; its rows wait again once it has ended."""
+        self._withdrawn = True
+        if self.turn is not None:
+            self.turn.suspend(Cancelled())
+        if self.task is not None:
+            self.task.cancel()
+
+    def give_back_rows(self, queue: deque[InboxRow]) -> bool:
+        """Put the rows of a withdrawn turn in front of those that wait; False if it was not
+        withdrawn, or was stopped meanwhile."""
+        if not self._withdrawn or self.closed:
+            return False
+        queue.extendleft(reversed(self.began_with()))
+        return True
 
     def open_questions(self) -> tuple[QuestionAsked, ...]:
         """Questions asked and not answered, in order."""

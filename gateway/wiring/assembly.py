@@ -303,6 +303,7 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
         signer=supplies.trail.signer,
         question_expires=settings.question_expires,
         question_reminder=settings.question_reminder,
+        burst=settings.message_burst,
         version=VERSION,
         slots=Slots(settings.turns_at_once),
         pairing=DirectoryPairing(store, lists, ports.deliver, supplies.trail.note),

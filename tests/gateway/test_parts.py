@@ -14,6 +14,7 @@ from gateway.conversation.inbox.parts import (
     settles_in,
     whole,
 )
+from gateway.conversation.inbox.unfinished import is_unfinished
 from gateway.messages import Attachment, Conversation, MessageReceived, Quote, Sender
 from gateway.store.rows import InboxRow
 
@@ -114,3 +115,35 @@ def test_of_its_own_words_the_agent_hears_the_beginning_and_of_a_marked_part_all
     marked = render_quote(Quote(message="1", text=long, mine=True, marked=True))
     assert marked.startswith("> You:") and long.strip() in marked
     assert render_quote(Quote(message="1", author="Ann")) == ""
+
+
+UNFINISHED = (
+    "hey", "Hi!", "hallo", "guten Morgen", "Bonjour,", "olá", "привет", "你好", "can you",
+    "hey, can you", "kannst du mal", "könntest du mir bitte", "look at the log and", "peux-tu",
+    "puedes", "você pode", "ты можешь", "帮我", "first,", "wir brauchen eine",
+)  # fmt: skip
+FINISHED = (
+    "", "list files", "thank you", "how are you", "was ist das", "schalte ein", "y", "option a",
+    "look at the log", "hey, can you look at the log for me, please?", "hey you look at the log",
+    "and then the rest of it, which is more than forty characters, and", "first", "ok", "stop",
+    "what is it for", "help me please", "hello world",
+)  # fmt: skip
+
+
+def test_a_greeting_or_a_broken_off_sentence_is_unfinished() -> None:
+    texts = (*UNFINISHED, *FINISHED)
+    assert {text for text in texts if is_unfinished(text)} == set(UNFINISHED)
+
+
+def test_what_comes_soon_after_an_unfinished_message_joins_it() -> None:
+    rows = deque((row(1, "hey"), row(2, "can you", 1.5), row(3, "look", 3.0), row(4, "now", 3.1)))
+    assert [one.seq for one in whole(rows, 2.0)] == [1, 2, 3]
+    assert [one.seq for one in whole(rows, 1.0)] == [1]
+    assert [one.seq for one in whole(rows)] == [1]
+    joined = join_rows(whole(rows, 2.0)).inbound
+    assert isinstance(joined, MessageReceived) and joined.text == "hey\ncan you\nlook"
+    assert settles_in([rows[0]], 0.1) == 0.0, "nobody waits for the rest"
+    for other in (row(2, "look", 1.0, by="8"), row(2, "look", -1.0), row(2, "look", 2.1)):
+        assert len(whole(deque((rows[0], other)), 2.0)) == 1
+    assert len(whole(deque((row(1, "hey", file="x"), row(2, "look"))), 2.0)) == 1
+    assert len(whole(deque((row(1, "hey"), row(2, "", 1.0, file="x"))), 2.0)) == 2

@@ -196,15 +196,24 @@ class Intake:
         if not state.conversation.private:
             self._accounts[row.seq] = await access.accounts(message.sender.key)
         state.queue.append(row)
+        if state.active is not None and self._joins(state.active, row):
+            state.active.withdraw()
+            state.outbox.hush()
+            return
         if state.active is not None:
             self._receipt(row, message)
         if (state.row.settings.arrival or "queue") == "interrupt":
             await self.stop(message.sender, "interrupt", ())
 
+    def _joins(self, active: OpenTurn, row: InboxRow) -> bool:
+        """The only message that waits goes on with that of a turn of which nothing is seen."""
+        begun = active.list_loose_rows() if len(self._context.state.queue) == 1 else ()
+        return bool(begun) and goes_on(begun[-1], row, self._context.services.burst)
+
     def _is_more_than_words(self, row: InboxRow, message: MessageReceived) -> bool:
         """It brings files, or is a part of what is not all there."""
         last = self._context.state.queue[-1] if self._context.state.queue else None
-        further = last is not None and goes_on(last, row)
+        further = last is not None and goes_on(last, row, self._context.services.burst)
         return bool(message.attachments) or is_part(message) or further
 
     async def _find_answered(self, message: MessageReceived) -> QuestionRow | None:
@@ -268,7 +277,6 @@ class Intake:
             self._told_full = True
             text = say("joined", state.language, n=self._context.services.most_waiting)
             state.notice(row.seq, text, state="kept")
-
         begins = not self._unmarked
         self._unmarked.append(row)
         if begins:
@@ -370,7 +378,7 @@ class Intake:
         state = self._context.state
         if not state.queue or self.settles_in():
             return None
-        parts = whole(state.queue)
+        parts = whole(state.queue, self._context.services.burst)
         if not _is_command(parts[0]) and await self._answers_question(parts):
             return None
         rows = [join_rows(parts)]
@@ -485,7 +493,7 @@ class Intake:
             return False
         active = self._context.state.active or await self._cut_off()
         if active is None and self._context.state.queue and done:
-            parts = whole(self._context.state.queue)
+            parts = whole(self._context.state.queue, self._context.services.burst)
             for _ in parts:
                 self._context.state.queue.popleft()
             waiting, *rest = [seq for row in parts for seq in self.with_edits(row.seq)]

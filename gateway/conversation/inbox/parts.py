@@ -1,4 +1,4 @@
-"""Messages that a platform delivers in parts: albums, and pastes that its clients cut up.
+"""Messages that come in parts: albums, pastes that clients cut up, and what people type in bursts.
 
 The parts stay inbox rows of their own; here it is decided which of them make one message, and
 for how long another part is to be expected.
@@ -9,6 +9,7 @@ from itertools import islice, pairwise
 
 from msgspec.structs import replace
 
+from gateway.conversation.inbox.unfinished import is_unfinished
 from gateway.messages import MessageReceived, Quote
 from gateway.store.rows import InboxRow
 
@@ -20,11 +21,12 @@ LONG = 4_000
 """Characters from which on a message may be a part of a longer paste."""
 
 
-def whole(queue: Sequence[InboxRow]) -> list[InboxRow]:
-    """The rows at the head of `queue` that are one message."""
+def whole(queue: Sequence[InboxRow], burst: float = 0.0) -> list[InboxRow]:
+    """The rows at the head of `queue` that are one message. `burst`: seconds within which one goes
+    on with an unfinished one."""
     rows = list(islice(queue, 1))
     for before, row in pairwise(queue):
-        if not goes_on(before, row):
+        if not goes_on(before, row, burst):
             break
         rows.append(row)
     return rows
@@ -77,8 +79,8 @@ def render_quote(quote: Quote | None) -> str:
     return f"> {head}:\n{lines}\n"
 
 
-def goes_on(before: InboxRow, after: InboxRow) -> bool:
-    """`after` is a further part of what `before` is a part of."""
+def goes_on(before: InboxRow, after: InboxRow, burst: float = 0.0) -> bool:
+    """`after` is a further part of what `before` is a part of, or goes on with its words."""
     one, other = before.inbound, after.inbound
     if not isinstance(one, MessageReceived) or not isinstance(other, MessageReceived):
         return False
@@ -89,7 +91,15 @@ def goes_on(before: InboxRow, after: InboxRow) -> bool:
         return True
     if one.album or other.album:
         return one.album == other.album
-    return _is_cut(one) and soon
+    if _is_cut(one):
+        return soon
+    return 0 <= after.at - before.at <= burst and _is_begun(one) and bool(other.message)
+
+
+def _is_begun(message: MessageReceived) -> bool:
+    """It is a few words of which the rest is on its way."""
+    plain = message.message and not (message.attachments or message.reply_to or message.retry)
+    return bool(plain) and is_unfinished(message.text)
 
 
 def _is_cut(message: MessageReceived) -> bool:

@@ -1,0 +1,37 @@
+"""Short messages after which their person surely goes on: 'hey', 'can you', 'and then,'.
+
+Nobody waits for the rest of one. What comes soon after joins it, as long as nothing is seen of what
+it began; so a word too few here costs nothing, and one too many would join two requests.
+"""
+
+import re
+
+MAX_LENGTH = 40
+"""Characters of a message that may be unfinished."""
+
+_GREETINGS = (
+    "hey( there| you)?|hi( there)?|hello( there)?|hiya|yo|good (morning|afternoon|evening)|"
+    "hallo( zusammen)?|hej|moin|servus|guten (morgen|tag|abend)|salut|bonjour|bonsoir|coucou|"
+    "hola|buen[oa]s( (días|tardes|noches))?|olá|oi|bo[am] (dia|tarde|noite)|"
+    "привет|здравствуйте?|добр(ый|ое) (день|утро|вечер)|"
+    "こんにちは|おはよう(ございます)?|こんばんは|你好|您好|嗨|早上好|晚上好"
+)
+_OPENINGS = (
+    "(can|could|would|will) (you|u|we|i)|and|or|but|because|if|the|an|"
+    "(kannst|könntest|würdest) du( mir| mal| bitte)*|(können|könnten|würden) sie( mir| bitte)*|"
+    "und|oder|aber|weil|wenn|dass|eine|einen|"
+    "(peux|pourrais)[- ]tu|(pouvez|pourriez)[- ]vous|est-ce que|et|ou|mais|parce que|une|"
+    "(me )?(puedes|podrías)|pero|porque|una|para|"
+    "(você )?(pode|poderia)|mas|uma|"
+    "(ты )?(можешь|можете)|или|но|потому что|если|"
+    "能不能|帮我|然后|还有|それと|あと"
+)
+_UNFINISHED = re.compile(
+    rf"(?:{_GREETINGS})[!,.…]*|(?:.*\s)?(?:{_OPENINGS})[,…]*|.*[,、，]", re.IGNORECASE
+)
+
+
+def is_unfinished(text: str) -> bool:
+    """`text` is the beginning of what its person is about to say, and no request yet."""
+    said = " ".join(text.split())
+    return 0 < len(said) <= MAX_LENGTH and _UNFINISHED.fullmatch(said) is not None
