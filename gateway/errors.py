@@ -44,6 +44,10 @@ class Rejected(DeliveryError):
     """The platform refuses this payload for good; the text is its reason."""
 
 
+class ChatClosed(Rejected):
+    """The agent may not write in this chat: it was put out or blocked, or the chat is gone."""
+
+
 class Gone(Rejected):
     """The message to edit is not there any more: somebody removed it."""
 

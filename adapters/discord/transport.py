@@ -19,7 +19,7 @@ from discord.http import HTTPClient, Route
 from msgspec import Struct
 
 from gateway import clock
-from gateway.errors import Ambiguous, RateLimited, Rejected, TokenRefused, Unsent
+from gateway.errors import Ambiguous, ChatClosed, RateLimited, Rejected, TokenRefused, Unsent
 
 log = logging.getLogger("adapters.discord")
 
@@ -28,6 +28,8 @@ CONNECTIONS, WS_CLOSE = 200, 5.0
 SHORT = 1.0
 """Limits of up to so many seconds are waited for; a longer one is the caller's to know."""
 MAX_KNOWN = 512
+CLOSED = frozenset({10003, 10004, 50001, 50007})
+"""Unknown channel or server, missing access, no messages to this person."""
 NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -38,6 +40,10 @@ class DiscordRefused(Rejected):
         super().__init__(f"Discord answered {status}: {why}")
         self.status = status
         self.code = code
+
+
+class DiscordClosed(DiscordRefused, ChatClosed):
+    """The bot may not write there."""
 
 
 class UploadPart(Struct, frozen=True, kw_only=True):
@@ -235,7 +241,8 @@ def _refusal(status: int, payload: bytes) -> DiscordRefused:
     code = answer.get("code")
     fields = msgspec.json.encode(answer.get("errors", {})).decode()[:300]
     why = f"{str(answer.get('message', ''))[:200]} {fields if fields != '{}' else ''}".strip()
-    return DiscordRefused(status, code if isinstance(code, int) else 0, why)
+    kind = DiscordClosed if code in CLOSED else DiscordRefused
+    return kind(status, code if isinstance(code, int) else 0, why)
 
 
 class _told_apart:  # noqa: N801 - reads as a statement

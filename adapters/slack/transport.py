@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from gateway import clock
 from gateway.errors import (
     Ambiguous,
+    ChatClosed,
     DeliveryError,
     Gone,
     RateLimited,
@@ -35,6 +36,8 @@ BY_CHANNEL, KEPT = ("chat.postMessage", "chat.postEphemeral"), 500
 LIMITED = ("ratelimited", "rate_limited", "message_limit_exceeded")
 BUSY = ("service_unavailable", "request_timeout", "team_added_to_org", "accesslimited")
 """Errors of calls that Slack did not carry out and may carry out later."""
+CLOSED = ("not_in_channel", "channel_not_found", "is_archived")
+"""The app may not write there."""
 DOUBTFUL = ("internal_error", "fatal_error")
 """Slack: 'it's possible some aspect of the operation succeeded before the error was raised'."""
 TOKEN_ERRORS = ("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired")
@@ -241,6 +244,8 @@ def _decision(error: SlackApiError) -> DeliveryError:
         return TokenRefused(reason)
     if reason == "message_not_found":
         return Gone(reason)
+    if reason in CLOSED:
+        return ChatClosed(reason)
     if reason in BUSY:
         return Unsent(reason)
     if status >= 500 or reason in DOUBTFUL or not reason:

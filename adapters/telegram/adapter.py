@@ -13,7 +13,7 @@ import msgspec
 from aiohttp import web
 from msgspec.structs import replace
 from telegram.error import BadRequest as Refused
-from telegram.error import ChatMigrated, InvalidToken, NetworkError, TelegramError
+from telegram.error import ChatMigrated, Forbidden, InvalidToken, NetworkError, TelegramError
 
 from adapters.telegram.files import (
     MAX_FETCHED,
@@ -32,6 +32,7 @@ from gateway import clock
 from gateway.command_texts import write_commands
 from gateway.errors import (
     Ambiguous,
+    ChatClosed,
     DeliveryError,
     Gone,
     RateLimited,
@@ -50,6 +51,9 @@ FORMATTING = re.compile(r"entit|can't parse|url|link", re.IGNORECASE)
 """What a 400 says when the formatting is at fault and the bare text would pass."""
 GONE = re.compile(r"message to (?:edit|delete) not found|message_id_invalid", re.IGNORECASE)
 """What a 400 says to an edit or a removal when the message was deleted."""
+SENDS = ("send", "edit")
+NO_CHAT = re.compile(r"chat not found|group chat was deleted", re.IGNORECASE)
+"""What a 400 says where there is no chat; a bot that was put out or blocked gets a 403."""
 RECENT_METHODS = ("sendRichMessage", "sendMessageDraft", "sendRichMessageDraft")
 """Methods to which a server that is older than them answers 404: the token may be good."""
 MAX_TOLD = 200
@@ -340,6 +344,10 @@ class TelegramAdapter:
                 return Unsent(error.message)
             case Refused() if method.startswith(("edit", "delete")) and GONE.search(error.message):
                 return Gone(error.message)
+            case Refused() if method.startswith(SENDS) and NO_CHAT.search(error.message):
+                return ChatClosed(error.message)
+            case Forbidden() if method.startswith(SENDS):
+                return ChatClosed(error.message)
             case Refused():  # a NetworkError to PTB
                 return Rejected(error.message)
             case InvalidToken() if (

@@ -214,12 +214,12 @@ class Host:
         return kept
 
     async def _spread(self, inbound: Inbound) -> Sequence[Inbound]:
-        """The loss of a chat is told to each conversation there that has jobs, and to no other:
-        anybody may put the bot out of a group of which nothing is known."""
-        jobs = self.services.jobs
-        if not isinstance(inbound, ChatLost) or jobs is None:
-            return () if isinstance(inbound, ChatLost) else (inbound,)
-        names = {job.conversation for job in await jobs.store.list_jobs()}
+        """The loss of a chat is told to each conversation there that has jobs or is worked in, and
+        to no other: anybody may put the bot out of a group of which nothing is known."""
+        if not isinstance(inbound, ChatLost):
+            return (inbound,)
+        jobs, names = self.services.jobs, set(self.sessions)
+        names |= {one.conversation for one in await jobs.store.list_jobs()} if jobs else set()
         return [
             replace(inbound, conversation=read_conversation(name), event=f"{inbound.event} {name}")
             for name in sorted(names)

@@ -28,8 +28,8 @@ from gateway.conversation.dead_letters import (
     set_aside_damaged,
     take_row,
 )
-from gateway.conversation.decisions import Decisions
 from gateway.conversation.inbox.intake import Intake
+from gateway.conversation.inbox.lost_chat import stop_lost_turn
 from gateway.conversation.inbox.reading import TurnInput
 from gateway.conversation.inbox.signs import show_work
 from gateway.conversation.question_rows import reopen_questions
@@ -69,11 +69,12 @@ class Session:
     ) -> None:
         """`failures`: sessions of this process that ended here in a row without progress."""
         self.services = services
-        self.state = ConversationState(services, conversation, opened, self._note_undeliverable)
+        self.state = ConversationState(
+            services, conversation, opened, self._note_undeliverable, self._note_closed
+        )
         self.history = ConversationHistory(self.state)
         self._write = TurnCommits(self.state, self.history).write
         self.context = Context(state=self.state, turns=self, services=services)
-        self.decisions = Decisions(self.context)
         self._opened = opened
         self._failures = failures
         self._features = features
@@ -149,7 +150,7 @@ class Session:
                 self._place.leave()
             elif (wait := self._intake.settles_in()) > 0:
                 self.state.changed.clear()
-                await self._wait_until(ambient.monotonic() + wait)
+                await self.state.wait_change(ambient.monotonic() + wait)
             elif not self.state.queue and await self._let_go():
                 self.history.keep()
                 return
@@ -157,6 +158,9 @@ class Session:
     def _note_undeliverable(self, row: OutboxRow, why: str) -> None:
         if self._features.fired is not None:
             self._features.fired.give_up_report(self.context, row, why)
+
+    def _note_closed(self, why: str) -> None:
+        stop_lost_turn(self.context, why)
 
     def _wants_turn(self) -> bool:
         """A turn is to be run or begun."""
@@ -419,21 +423,13 @@ class Session:
                 continue
             if turn.dead is not None and not isinstance(turn.dead, Parked):
                 patience = patience or ambient.monotonic() + self.services.cancel_patience
-                if not await self._wait_until(patience):
+                if not await self.state.wait_change(patience):
                     log.error("turn_abandoned", extra={"turn": open_turn.id})
                     break
             else:
                 await self.state.changed.wait()
         self.state.active = None
         await self._settle(open_turn, turn)
-
-    async def _wait_until(self, deadline: float) -> bool:
-        try:
-            async with ambient.limit(max(0.0, deadline - ambient.monotonic())):
-                await self.state.changed.wait()
-        except TimeoutError:
-            return False
-        return True
 
     async def _drive(self, open_turn: OpenTurn, turn: Turn, history: tuple[Message, ...]) -> None:
         """The task that runs the turn's code. The first suspend reason decides, never the

@@ -75,6 +75,7 @@ class ConversationState:
         conversation: Conversation,
         opened: AcquiredConversation,
         on_undeliverable: Callable[[OutboxRow, str], None],
+        on_closed: Callable[[str], None],
     ) -> None:
         self.services = services
         self.conversation = conversation
@@ -107,6 +108,7 @@ class ConversationState:
         self.along: tuple[OutboxRow, ...] = ()
         """Earlier views that the first commit of the next turn changes."""
         self._on_undeliverable = on_undeliverable
+        self._on_closed = on_closed
         self._staged: tuple[TranscriptRow, ...] = ()
         self._audited = opened.row.audited
         self._noted: tuple[AuditRow, ...] = ()
@@ -247,6 +249,15 @@ class ConversationState:
         made = await self.redraw(*self.row.offered, drop_buttons)
         self.row = replace(self.row, offered=None, edited=None)
         return made
+
+    async def wait_change(self, deadline: float) -> bool:
+        """Wait until something changed; False if that takes longer than until `deadline`."""
+        try:
+            async with ambient.limit(max(0.0, deadline - ambient.monotonic())):
+                await self.changed.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def flush(self) -> None:
         """Wait until what was decided so far stands: what is read now holds it."""
@@ -441,6 +452,11 @@ class ConversationState:
         self.row = replace(self.row, quiet_until=ambient.now() + seconds, quiet_for=seconds)
         if self.ended is None:
             self.submit(Changes(row=self.row))
+
+    def note_closed(self, why: str) -> None:
+        """The agent may not write in this chat any more."""
+        if self.ended is None:
+            self._on_closed(why)
 
     def note_delivery(self) -> None:
         self.changed.set()

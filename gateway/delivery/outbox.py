@@ -27,6 +27,7 @@ from gateway.delivery.native_messages import (
 from gateway.delivery.pace import Pace, SendGate, Ticket
 from gateway.errors import (
     Ambiguous,
+    ChatClosed,
     DeliveryError,
     Fenced,
     Gone,
@@ -363,6 +364,8 @@ class Outbox:
                 await self._part(key, index, payload, version if last else row.sent)
         except Rejected as error:
             log.error("rejected", extra={"turn": key[0], "view": key[1], "why": str(error)})
+            if isinstance(error, ChatClosed):
+                self._holder.note_closed(str(error))
             self._set_aside(key, "refused", str(error))
             return
         finally:
@@ -416,7 +419,7 @@ class Outbox:
             if isinstance(error, Ambiguous) and not self._fails_again(key, MAX_EDITS):
                 raise
             if not (self.rows[key].final and self._may_send_anew(key)):
-                raise Rejected(str(error)) from error
+                raise error if isinstance(error, Rejected) else Rejected(str(error)) from error
             why = error
         else:
             self._pace.note_sent(new=False)
@@ -482,6 +485,8 @@ class Outbox:
         except (RateLimited, Unsent, StoreFailed, Fenced):
             raise
         except Exception as error:  # noqa: BLE001  # the border: the answer itself is still to come
+            if isinstance(error, ChatClosed):
+                self._holder.note_closed(str(error))
             log.warning("growth_given_up", extra={"turn": key[0], "why": str(error)})
             self._ungrowing = key
         self._grown = text

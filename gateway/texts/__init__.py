@@ -37,7 +37,7 @@ _Key = Literal[
     "whoami", "help",
     "edited", "deleted", "view_failed", "view_in_doubt", "row_failed", "unreadable",
     "unstorable", "troubled", "answer_usage", "above",
-    "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "to_decide",
+    "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "to_decide", "chat_lost",
     "always_covers", "here_covers", "both_cover", "risk_low", "risk_medium", "risk_high",
     "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_steps",
     "later_steps", "more_characters", "your_answer", "something_else", "own_words",
@@ -172,6 +172,8 @@ ENGLISH: dict[Key, str] = {
     "ask_many": "May these {n} calls run?",
     "asked_by": "Requested by {name}",
     "to_decide": "To decide:",
+    "chat_lost": "I cannot write any more in the chat where you asked: {text} – so I stopped "
+    "there.",
     "always_covers": "“Always” covers: {rule}",
     "here_covers": "“In this conversation” covers: {rule}",
     "both_cover": "“In this conversation” and “Always” cover: {rule}",
@@ -381,6 +383,8 @@ GERMAN: dict[Key, str] = {
     "ask_many": "Dürfen diese {n} Aufrufe laufen?",
     "asked_by": "Gefragt von {name}",
     "to_decide": "Es entscheidet:",
+    "chat_lost": "In den Chat, in dem Sie gefragt haben, kann ich nicht mehr schreiben: {text} – "
+    "ich habe dort aufgehört.",
     "always_covers": "„Immer“ umfasst: {rule}",
     "here_covers": "„In dieser Unterhaltung“ umfasst: {rule}",
     "both_cover": "„In dieser Unterhaltung“ und „Immer“ umfassen: {rule}",

@@ -5,24 +5,21 @@ row."""
 from msgspec.structs import replace
 
 from agent_core import ambient
+from gateway.conversation.inbox.lost_chat import find_private, stop_lost_turn
 from gateway.conversation.services import Services
 from gateway.feature import Context
 from gateway.features.jobs.reports.delivery import add_refusal
 from gateway.jobs_port import HERE, Job
 from gateway.messages import (
     ChatLost,
-    Conversation,
     GatewaySaid,
     JobReported,
     read_conversation,
 )
-from gateway.ports import Summary, person_scope
 from gateway.store.rows import Changes, InboxRow, OutboxRow
 from gateway.texts import say
 
 REPORT = "report"
-NEWEST = 5
-"""Private conversations of an account that are looked at."""
 MAX_TRIES = 3
 """Times that a run's row is written anew where others write it too."""
 
@@ -33,7 +30,8 @@ def name_report(report: JobReported) -> str:
 
 
 async def pause_jobs(context: Context, row: InboxRow, lost: ChatLost) -> None:
-    """Pause the jobs of a conversation that was lost."""
+    """Pause the jobs of a conversation that was lost, and stop what is worked at there."""
+    stop_lost_turn(context, "the platform says so")
     services, here = context.services, lost.conversation.id
     jobs = await services.jobs.store.list_jobs() if services.jobs is not None else ()
     for job in jobs:
@@ -83,24 +81,9 @@ async def _pause(services: Services, job: Job) -> None:
     again, and a word that is brought twice is known by its event."""
     if services.jobs is None or job.state != "active":
         return
-    where = await _find_private(services, job)
+    where = await find_private(services, job.owner.key, read_conversation(job.conversation))
     if where is not None and services.deliver is not None:
         text = say("jobs_lost_chat", job.owner.language, title=job.title)
         event = f"chat_gone:{job.id}:{job.version}"
         await services.deliver([GatewaySaid(conversation=where, event=event, text=text)])
     await services.jobs.book.pause(job.id, "chat_gone")
-
-
-async def _find_private(services: Services, job: Job) -> Conversation | None:
-    """The newest private conversation of the job's owner, by whichever account, but for the chat
-    that is lost."""
-    lost, found = read_conversation(job.conversation), list[Summary]()
-    for account in sorted(await services.access.accounts(job.owner.key)):
-        found += await services.store.recent(person_scope(account), NEWEST)
-    for one in sorted(found, key=lambda one: -one.at):
-        where = read_conversation(one.conversation)
-        there = (where.platform, where.account, where.channel)
-        elsewhere = there != (lost.platform, lost.account, lost.channel)
-        if elsewhere and where.platform in services.adapters:
-            return where
-    return None
