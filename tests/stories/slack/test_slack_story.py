@@ -1,8 +1,10 @@
 """Dialogues over Slack, by both transports: the real gateway, the real SDKs, the platform's fake."""
 
 import asyncio
+import contextlib
 import itertools
 import json
+import sqlite3
 
 import pytest
 
@@ -331,6 +333,32 @@ async def test_a_user_group_decides_and_its_members_at_the_press_count(rig: Slac
     await rig.shows("written", DEV)
     await rig.quiet()
     assert "by Bob" in shown(card)
+
+
+def count_rows(rig: SlackRig) -> list[int]:
+    """Rows of what is known of conversations, and of what came in."""
+    with contextlib.closing(sqlite3.connect(rig.home / "turnkeeper.db")) as store:
+        tables = ("conversations", "inbox", "lists")
+        return [store.execute(f"SELECT count(*) FROM {one}").fetchone()[0] for one in tables]
+
+
+async def test_what_strangers_change_in_a_channel_leaves_no_row(rig: SlackRig) -> None:
+    await rig.start()
+    rig.slack.mention(DEV, "hello")
+    await rig.shows("ack", DEV)
+    await rig.quiet()
+    before = count_rows(rig)
+    said = rig.slack.say(DEV, "lunch?", "U0EVE")["event"]["ts"]
+    mine = rig.slack.say(DEV, "not for the bot", "U0ANN")["event"]["ts"]
+    reply = rig.slack.say(DEV, "in a thread", "U0EVE", said)["event"]["ts"]
+    for ts in (said, mine, reply):
+        rig.slack.edit(DEV, ts, "changed")
+        rig.slack.delete(DEV, ts)
+    rig.slack.say(DM, "and now?")  # what came before it was taken in before it
+    await rig.shows("and now?")
+    await rig.quiet()
+    conversations, inbox, lists = (n - m for n, m in zip(count_rows(rig), before, strict=True))
+    assert (conversations, inbox) == (1, 1) and lists <= 3, "of the last message alone"
 
 
 async def test_who_presses_while_the_groups_are_asked_for_waits_for_them(rig: SlackRig) -> None:
