@@ -53,7 +53,7 @@ def allow_pings(people: Sequence[MentionedPerson]) -> Mapping[str, object]:
 def _read_ids(people: Sequence[MentionedPerson]) -> list[tuple[bool, str]]:
     """Ids, and whether each is a role's."""
     found = ((one.id.startswith("@"), one.id.removeprefix("@")) for one in people)
-    return [one for one in found if ID.fullmatch(one[1])]
+    return list(dict.fromkeys(one for one in found if one[1].isascii() and ID.fullmatch(one[1])))
 
 
 def message(

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from adapters.discord.components import QUIET
 from adapters.discord.markdown import native
 from adapters.discord.render import render
-from gateway.views import ApprovalCard, PlanStep, PlanView, ProposalLine
+from gateway.views import ApprovalCard, MentionedPerson, Notice, PlanStep, PlanView, ProposalLine
 from tests.fakes.discord_server import Json, text_of, walk
 from tests.fakes.web_server import approval
 
@@ -88,3 +88,11 @@ def test_how_far_it_is_rings_nowhere_and_a_plan_that_waits_does() -> None:
     assert drawn(plan)["flags"] & QUIET
     assert not drawn(replace(plan, state="open"))["flags"] & QUIET
     assert not drawn(approval())["flags"] & QUIET
+
+
+def test_only_true_ids_are_pinged_and_each_once() -> None:
+    ids = ("5", "5", "\uff15", "<@5>", "@6", "@all", "U0ANN", "")
+    people = tuple(MentionedPerson(id=one, name=f"{n}") for n, one in enumerate(ids))
+    (message,) = map(json.loads, render(Notice(text="Still waiting", mentions=people)))
+    assert message["allowed_mentions"] == {"parse": [], "users": ["5"], "roles": ["6"]}
+    assert message["components"][0]["content"] == "Still waiting\n<@5> <@&6>"
