@@ -29,8 +29,9 @@ SPECIAL = re.compile(r"([\\`*_~|<>#\[\]()])")
 LISTED = re.compile(r"^([^\S\n]*)([-+]|\d+\.)(?=\s)", re.MULTILINE)
 MARKED = re.compile(r"[\\`*_~<&\[]")
 WEB = re.compile(r"https?://[^\s()]+$")
-WIDEST, LINKS = 90, 4
-"""Columns of a table that is laid out; links in a line below it."""
+WIDEST, LINKS = 44, 4
+"""Columns of a table that is laid out, as many as a phone shows in a line of code; links in a line
+below it."""
 SIDES: dict[tuple[bool, bool], Callable[[str, int], str]] = {
     (False, False): str.ljust,
     (True, False): str.ljust,
@@ -154,7 +155,7 @@ def _render_table(lines: Sequence[str]) -> Iterator[str]:
     rows = [row + [""] * (count - len(row)) for row in rows]
     bare, links = _without_markup(rows)
     widths = [max(map(_columns, column), default=0) for column in zip(*bare, strict=True)]
-    if sum(widths) + 3 * count > WIDEST:
+    if sum(widths) + 3 * (count - 1) > WIDEST:
         yield from _render_rows(rows)
         return
     sides = [SIDES[cell[:1] == ":", cell[-1:] == ":"] for cell in _cells(lines[1])]

@@ -83,6 +83,14 @@ def test_a_wide_table_is_a_list_in_which_each_cell_says_what_it_is() -> None:
     ]
 
 
+def test_a_table_that_a_phone_would_wrap_is_a_list() -> None:
+    for wide in range(20, 60):
+        table = f"| Host | Why |\n|---|---|\n| one | {'x' * (wide - 7)} |"
+        lines = native(table).split("\n")
+        columns = max(map(len, lines[1:-1])) if lines[0] == "```" else 0
+        assert columns == (wide if wide <= 44 else 0)
+
+
 def test_how_far_it_is_rings_nowhere_and_a_plan_that_waits_does() -> None:
     plan = PlanView(title="Move", steps=(PlanStep(id="a", text="Copy"),))
     assert drawn(plan)["flags"] & QUIET
