@@ -189,7 +189,7 @@ def _plan_blocks(view: PlanView) -> tuple[Block, ...]:
 
 
 def _item(number: int, step: PlanStep, language: str) -> ListItem:
-    """A box that is ticked when the step is done; what a box cannot say stands beside it. The
+    """A box that is ticked when the step is done; what a box cannot say stands in its place. The
     number is what its buttons and /todo call it."""
     words: RichText = inline(clip(" ".join(step.text.split()), STEP, language)) or step.id
     match step.state:
@@ -203,7 +203,8 @@ def _item(number: int, step: PlanStep, language: str) -> ListItem:
             words = (f"{number}. ", words)
     note = clip(" ".join(step.note.split()), NOTE, language)
     text = (words, " ", Span(type="italic", text=f"({note})")) if note else words
-    return ListItem(blocks=(paragraph(text),), has_checkbox=True, is_checked=step.state == "done")
+    done, boxed = step.state == "done", step.state not in ("running", "failed", "skipped")
+    return ListItem(blocks=(paragraph(text),), has_checkbox=boxed, is_checked=done)
 
 
 def _title(view: PlanView) -> str:
