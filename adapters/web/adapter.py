@@ -29,7 +29,11 @@ CONTACT = 30.0
 
 SWEEP = 3600.0
 """Seconds between two looks for uploads that are kept no longer."""
-ASSETS = tuple(sorted(path.name for path in STATIC.glob("*.[cj]s*") if path.suffix != ".json"))
+ASSETS = tuple(
+    path.relative_to(STATIC).as_posix()
+    for pattern in ("*.js", "*.css", "highlight/*.js")
+    for path in sorted(STATIC.glob(pattern))
+)
 
 
 class WebAdapter:

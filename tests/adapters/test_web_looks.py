@@ -234,3 +234,34 @@ async def test_on_a_phone_what_one_said_has_room_around_it_while_it_is_worked_at
             "(document.querySelector('#log .said'))"
         )
         assert isinstance(below, float | int) and below > 8
+
+
+CODE = """```py
+@cached
+def look(name: str) -> int:  # who <b>knows</b>
+    return f"<script>{name}</script>" and 42
+```
+
+```sql
+SELECT name FROM people WHERE age > 30 -- all
+```
+
+```klingon
+nuqneH
+```"""
+
+
+@pytest.mark.pick("code")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_code_has_colours_that_all_can_read(tmp_path: Path, scheme: str, axe: str) -> None:
+    async with opened(tmp_path, look=(*WIDE, scheme)) as room:
+        room.server.desk.show(room.where, ReplyView(text=CODE), "reply")
+        await room.page.until("document.querySelectorAll('.hl-keyword').length >= 4")
+        shown = await room.page.js(
+            "[...document.querySelectorAll('pre')].map((one) => one.textContent.trim())"
+        )
+        blocks = [one.split("\n", 1)[1].rstrip("\n`") for one in CODE.split("```")[1::2]]
+        assert shown == blocks, "the words stay as they are"
+        assert await room.page.js("document.querySelectorAll('pre b, pre script').length") == 0
+        assert await faults(room, axe) == []
+        await room.shoot(f"page-code-{scheme}")

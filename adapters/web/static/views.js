@@ -1,6 +1,7 @@
 // One function for each kind of view: a value in, a node out.
 
 import { here, post } from "./api.js";
+import { colour } from "./colour.js";
 import { enterSends, inOwnTime, make, safe, say, size, toast } from "./dom.js";
 
 const MARKS = { waiting: "☐", running: "◐", done: "☑", failed: "✕", denied: "✕", stopped: "✕", unknown: "?", pending: "☐", skipped: "–" };
@@ -92,6 +93,7 @@ function code(node) { // a button that copies each block
       } catch { getSelection().selectAllChildren(block); }
     });
     const frame = make("div", { class: "code" });
+    colour(block);
     block.replaceWith(frame);
     frame.append(block, button);
   }
