@@ -6,7 +6,7 @@ asked. Every error is `{"error": "<what happened, what to do>"}`.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
@@ -15,6 +15,7 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
+from adapters.web.excerpts import find_excerpt
 from adapters.web.gate import HEADERS, UPLOAD_BYTES, RequestGate, RequestRefused, Visitor
 from adapters.web.outputs import Outputs, make_file_response
 from adapters.web.render import draw
@@ -26,6 +27,7 @@ from adapters.web.wire import (
     CommandList,
     ConversationList,
     ConversationPage,
+    Excerpt,
     Keyed,
     MessageEdit,
     NewAnswer,
@@ -66,6 +68,8 @@ COMMAND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 VIEWS, MAX_VIEWS = 100, 2000
 LIST = 100
 MAX_SOUGHT = 200
+EXCERPTS = 12
+"""Conversations of a search of which a line is shown."""
 MAX_REV = 2**53 - 1
 """What a client in JavaScript can count to."""
 CARDS = 200
@@ -184,7 +188,16 @@ class Api:
             raise RequestRefused(400, f"Search for at most {MAX_SOUGHT} characters.")
         found = await self._desk.recent(person_scope(sender.key), LIST, words)
         own = tuple(msgspec.structs.replace(one, conversation=_chat(one)) for one in found)
-        return answer(ConversationList(person=sender.id, conversations=own))
+        excerpts = await self._find_excerpts(found, words) if words.strip() else ()
+        return answer(ConversationList(person=sender.id, conversations=own, found=excerpts))
+
+    async def _find_excerpts(self, found: Sequence[Summary], words: str) -> tuple[Excerpt, ...]:
+        """Of the first conversations: who looks for more adds a word."""
+        excerpts: list[Excerpt | None] = []
+        for one in found[:EXCERPTS]:
+            shown = await self._desk.latest(one.conversation, MAX_VIEWS)
+            excerpts.append(await asyncio.to_thread(find_excerpt, _chat(one), shown, words))
+        return tuple(one for one in excerpts if one is not None)
 
     async def _list_waiting(self, request: web.Request) -> web.StreamResponse:
         sender = await self._enter(request)

@@ -58,11 +58,22 @@ class AcceptedAnswer(Struct, frozen=True, kw_only=True):
     key: str
 
 
+class Excerpt(Struct, frozen=True, kw_only=True):
+    """What a search found in a conversation: a line of one of its views."""
+
+    conversation: str
+    turn: str
+    name: str
+    text: str
+
+
 class ConversationList(Struct, frozen=True, kw_only=True):
-    """The conversations of `person`, newest first."""
+    """The conversations of `person`, newest first. `found`: what a search found in the first of
+    them."""
 
     person: str
     conversations: tuple[Summary, ...]
+    found: tuple[Excerpt, ...] = ()
 
 
 class CommandList(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Using the page: by keyboard, by files, in German, over reloads; and what hostile views do."""
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
@@ -25,7 +26,7 @@ from gateway.views import (
     SaidView,
     ToolLine,
 )
-from tests.adapters.web_rig import media, plan, press, value
+from tests.adapters.web_rig import fits, media, plan, press, value
 from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_server import LIVE, Room, approval, opened
 
@@ -156,6 +157,32 @@ async def test_search_finds_by_words_and_keyboard(tmp_path: Path) -> None:
         await room.shows("#none", "Nothing found")
         await press(room, "Escape")
         await page.until("document.querySelectorAll('#list a').length === 2")
+
+
+async def test_search_shows_the_line_and_leads_to_it(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page, there = room.server.desk, room.page, room.server.address("c2")
+        desk.show(there, SaidView(name="o", text="A parcel"), "said")
+        line = f"{'far ' * 40}it waits in **Cologne** <b>and</b> in (Bonn), Cologne again. {'so ' * 60}"
+        desk.show(there, ReplyView(text=f"First line\n\n{line}"), "reply")
+        for n in range(150):
+            desk.show(there, ReplyView(text=f"{n}\n\nsomething else"), f"reply{n}")
+        desk.show(room.where, SaidView(name="o", text="The weather"), "said")
+        await page.click("#search")
+        await page.type("cologne (bonn")
+        await page.until("document.querySelectorAll('#list a').length === 1")
+        await room.shows(
+            "#list small", "it waits in **Cologne** <b>and</b> in (Bonn), Cologne again"
+        )
+        marks = "[...document.querySelectorAll('#list mark')].map((one) => one.textContent)"
+        assert await page.js(marks) == ["Cologne", "(Bonn", "Cologne"]
+        assert await page.js("document.querySelector('#list small').textContent.length") <= 142
+        await fits(room)
+        await room.shoot("page-search")
+        await press(room, "ArrowDown", "Enter")
+        await room.shows(".found", "it waits in Cologne")
+        top = "document.querySelector('.found').getBoundingClientRect().top"
+        assert 0 < cast(float, await page.js(top)) < 860
 
 
 async def test_a_waiting_message_is_edited_and_withdrawn(tmp_path: Path) -> None:

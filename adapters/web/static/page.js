@@ -2,20 +2,24 @@
 
 import { at, post } from "./api.js";
 import { $, keep, kept, newKey, say, toast } from "./dom.js";
-import { close, connected, earlier, load, onStanding, open, toEnd } from "./talk.js";
+import { close, connected, earlier, jump, load, onStanding, open, toEnd } from "./talk.js";
 import { begin, give, restore, send } from "./compose.js";
 import { standing } from "./manage.js";
 import { menu, menuOpen, refresh } from "./side.js";
 import "./keys.js";
 
-const named = (hash) => /^#c=([\w-]{1,64})$/.exec(hash)?.[1];
+const named = (hash) => /^#c=([\w-]{1,64})(?:&v=([^&]{1,300}))?$/.exec(hash) ?? [];
+
+function read(place) { // of an address that somebody wrote perhaps
+  try { return place && decodeURIComponent(place); } catch { return ""; }
+}
 
 function follow() {
-  const id = named(location.hash);
+  const [, id, place] = named(location.hash), view = read(place);
   if (!id) return location.replace("#c=" + (kept("last") || newKey()));
-  if (id === at.chat) return;
+  if (id === at.chat) return view && jump(view);
   keep("last", id);
-  open(id);
+  open(id).then(() => view && jump(view));
   restore();
   refresh();
   menu(false);

@@ -52,6 +52,17 @@ export async function earlier() {
   scroll.scrollTop = scroll.scrollHeight - height;
 }
 
+export async function jump(key) { // to a view that a search found
+  const asked = at.chat;
+  for (let before = -1; !items.has(key) && items.size > before && asked === at.chat; ) { before = items.size; await earlier(); }
+  const node = asked === at.chat && items.get(key)?.node;
+  if (!node) return;
+  node.closest("details")?.setAttribute("open", "");
+  node.scrollIntoView({ block: "center" });
+  node.classList.add("found");
+  node.addEventListener("animationend", () => node.classList.remove("found"), { once: true });
+}
+
 export const connected = () => source !== null;
 
 export function close() {

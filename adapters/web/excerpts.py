@@ -1,0 +1,68 @@
+"""The line of a conversation that a search found, and the view that it stands in. Pure."""
+
+import re
+from collections.abc import Sequence
+
+from adapters.web.wire import Excerpt
+from gateway.command_texts import drop_marks
+from gateway.moment_texts import drop_moments
+from gateway.ports import Shown
+from gateway.views import (
+    Activity,
+    ChoiceCard,
+    FormCard,
+    Media,
+    Notice,
+    PlanView,
+    ReplyView,
+    ReportView,
+    SaidView,
+    View,
+)
+
+BEFORE, LENGTH = 30, 140
+"""Characters of the line in front of the first word that was found, and of all that is shown."""
+MAX_WORDS = 8
+
+
+def find_excerpt(conversation: str, shown: Sequence[Shown], words: str) -> Excerpt | None:
+    """The line with most of the `words`, the newest of those with as many; None if none has any."""
+    sought = frozenset(words.casefold().split()[:MAX_WORDS])
+    best: tuple[int, Shown, str] | None = None
+    for one in reversed(shown):
+        for line in _list_lines(one.view):
+            folded = line.casefold()
+            count = sum(word in folded for word in sought)
+            if count > (best[0] if best else 0):
+                best = count, one, line
+        if best is not None and best[0] == len(sought):
+            break
+    if best is None:
+        return None
+    text = _cut(best[2], sought)
+    return Excerpt(conversation=conversation, turn=best[1].turn, name=best[1].name, text=text)
+
+
+def _list_lines(view: View) -> Sequence[str]:
+    match view:
+        case ReplyView() | SaidView() | Notice() | ChoiceCard() | FormCard():
+            text = view.text
+        case ReportView():
+            text = f"{view.title}\n{view.text}"
+        case Media():
+            text = view.caption
+        case Activity():
+            text = "\n".join((view.words, *(f"{one.summary}\n{one.output}" for one in view.lines)))
+        case PlanView():
+            text = "\n".join((view.title, *(one.text for one in view.steps)))
+        case _:
+            return ()
+    return drop_moments(drop_marks(text)).splitlines()
+
+
+def _cut(line: str, sought: frozenset[str]) -> str:
+    """The part of the line around the first word."""
+    found = re.search("|".join(map(re.escape, sought)), line, re.IGNORECASE)
+    start = max(0, (found.start() if found else 0) - BEFORE)
+    end = start + LENGTH
+    return f"{'…' if start else ''}{line[start:end].strip()}{'…' if end < len(line) else ''}"
