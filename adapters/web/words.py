@@ -312,8 +312,10 @@ WORDS: Texts[str] = Texts({"en": ENGLISH, "de": GERMAN}, Path(__file__).parent /
 NOTE = """<!doctype html><html lang="{language}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">{head}<title>Turnkeeper</title>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="/page.css"></head>
-<body class="note"><main><h1>{title}</h1>
-<p>{text}</p>{form}<p><a href="/">{open}</a></p></main></body></html>"""
+<body class="note"><main>
+<p class="brand"><span class="mark" aria-hidden="true">T</span>Turnkeeper</p>
+<h1>{title}</h1><p>{text}</p>{form}{open}</main></body></html>"""
+OPEN = '<p><a href="/">{}</a></p>'
 SIGN_IN = '<form method="post"><button class="good">{button}</button></form>'
 """Sent to the address where the page stands."""
 
@@ -345,7 +347,7 @@ def note(name: str, language: str, head: str, form: str = "", **fields: str) -> 
         title=WORDS.say(f"{name}_title", language, **fields),
         text=WORDS.say(name, language, **fields),
         form=form,
-        open=WORDS.say("open_chat", language),
+        open="" if name == "sign_in" else OPEN.format(WORDS.say("open_chat", language)),
     )
 
 

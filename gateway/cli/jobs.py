@@ -31,7 +31,8 @@ ABOUT_FIELDS = {
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The words of `turnkeeper jobs`."""
     jobs = commands.add_parser("jobs", help="what is done again and again, and when it is due")
-    action = jobs.add_subparsers(dest="action", required=True)
+    action = jobs.add_subparsers(dest="action", title="without one: list")
+    jobs.set_defaults(action="list", json=False)
     due = action.add_parser("next", help="the next due times of a schedule")
     which = due.add_mutually_exclusive_group(required=True)
     which.add_argument("--cron", help="5 fields, 6 with seconds first, or a macro like @daily")

@@ -24,6 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     collect_seldom()
     os.umask(0o077)  # the data folder may have been there before, open to all
     given = sys.argv[1:] if argv is None else list(argv)
+    if not given:
+        _parser().print_help()
+        return MISUSED
     words = argparse.Namespace(command="run") if given == ["run"] else _parser().parse_args(given)
     try:
         if words.command == "version":

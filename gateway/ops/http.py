@@ -112,8 +112,12 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=256)
     except (OSError, OverflowError) as error:
-        where, why = f"{host}:{port}", getattr(error, "strerror", "") or str(error)
-        mend = f"cannot listen there ({why}); stop what does, or choose another port (0: any)."
+        number = getattr(error, "errno", None)
+        where, why = f"{host}:{port}", os.strerror(number) if number else str(error)
+        mend = (
+            f"cannot listen there ({why}); stop the program that does, or choose another port "
+            "(0: any)."
+        )
         raise PORT.error(where, mend) from None
 
 

@@ -118,7 +118,7 @@ class RedisStore(RedisReads):
                 await check_server(client, without_log=without_log)
                 await load(client)
         except (RedisError, OSError) as error:
-            raise StoreFailed(f"cannot open the store: {error}") from error
+            raise StoreFailed(f"cannot open the store at REDIS_URL: {error}") from error
         store = cls(url, journals)
         try:
             (known,) = await store.call(("EXISTS", FILLED, SEQ, KNOWN, DIRECTORY))

@@ -330,7 +330,9 @@ async def test_nobody_is_the_owner_by_coming_from_this_machine(
         async with aiohttp.ClientSession(server.url, headers=headers) as http:
             async with http.get("/") as answer:
                 assert answer.status == 200 and "Set-Cookie" not in answer.headers
-                assert "turnkeeper link" in await answer.text()
+                page = await answer.text()
+                assert "turnkeeper link" in page and "brand" in page
+                assert 'href="/"' not in page, "it would lead to where one is"
             async with http.get("/api/conversations") as answer:
                 assert answer.status == 401
 

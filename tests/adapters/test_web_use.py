@@ -98,6 +98,11 @@ async def test_commands_are_chosen_by_keyboard_alone(tmp_path: Path) -> None:
         await press(room, "Escape")
         await page.until("document.querySelector('#palette').hidden")
         assert await value(room) == "/st"
+        await page.type("OP")
+        await room.shows("#palette", "/stop")
+        await press(room, "Enter")  # it is whole: nothing is left to complete
+        stop = await room.next()
+        assert isinstance(stop, CommandGiven) and stop.name.lower() == "stop"
 
 
 async def test_the_conversation_and_the_draft_outlive_a_reload(tmp_path: Path) -> None:

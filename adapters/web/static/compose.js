@@ -149,7 +149,7 @@ function paletteKey(event) { // whether the palette took the key
     chosen = (chosen + steps[event.key] + offered.length) % offered.length;
     drawPalette();
   } else if (event.key === "Tab" && !event.shiftKey) take(offered[chosen]);
-  else if (event.key === "Enter" && text.value !== `/${offered[chosen].name}`) take(offered[chosen]);
+  else if (event.key === "Enter" && text.value.toLowerCase() !== `/${offered[chosen].name}`) take(offered[chosen]);
   else if (event.key === "Escape") { closePalette(); event.stopPropagation(); }
   else return false;
   event.preventDefault();
