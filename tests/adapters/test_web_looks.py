@@ -236,6 +236,32 @@ async def test_on_a_phone_what_one_said_has_room_around_it_while_it_is_worked_at
         assert isinstance(below, float | int) and below > 8
 
 
+JOB = """**New job: Open incidents**
+At 09:00, Monday through Friday (Europe/Berlin)
+**Next**: Mon 3 March, 09:00
+**Report**: in this chat
+**Task**: List the *open* incidents, and **never**: the closed ones."""
+
+
+async def test_the_facts_of_a_job_stand_in_two_columns(tmp_path: Path) -> None:
+    async with opened(tmp_path, look=(*WIDE, "light")) as room:
+        buttons = (Button(label="Confirm", token="q:c:1", style="good"),)
+        room.server.desk.show(room.where, ChoiceCard(question="c", text=JOB, buttons=buttons), "c")
+        await room.shows(".card .facts", "in this chat")
+        assert await room.texts(".card dt") == ["Next", "Report", "Task"]
+        assert (await room.texts(".card dd"))[
+            2
+        ] == "List the open incidents, and never: the closed ones."
+        (heading,) = await room.texts(".card .html > p")
+        assert heading.split("\n") == JOB.replace("**", "").split("\n")[:2]
+        left = "[...document.querySelectorAll('.card dd')].map((one) => one.offsetLeft)"
+        assert len(set(cast(list[int], await room.page.js(left)))) == 1, "one below another"
+        await fits(room)
+        await room.shoot("page-job")
+        await room.page.look(320, 700)
+        await fits(room)
+
+
 CODE = """```py
 @cached
 def look(name: str) -> int:  # who <b>knows</b>

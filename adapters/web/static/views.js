@@ -25,7 +25,7 @@ const DRAW = {
     : card(view, "approval", say(view.proposals.length === 1 ? "ask_one" : "ask_many", { n: view.proposals.length }),
       view.asker && make("p", { class: "faint" }, say("asked_by", { name: view.asker })), ...view.proposals.map((one, index) => proposal(one, index, calls[index])),
       scope(view) && make("p", { class: "faint rule" }, scope(view)), ...buttons(view, true)),
-  choice: (view, html) => card(view, "choice", "", safe(html), ...buttons(view, false), view.state === "open" && view.token ? fold("own", say("something_else"), form(view)) : null),
+  choice: (view, html) => card(view, "choice", "", facts(safe(html)), ...buttons(view, false), view.state === "open" && view.token ? fold("own", say("something_else"), form(view)) : null),
   form: (view, html) => card(view, "form", "", safe(html), view.state === "open" ? form(view) : null),
   plan,
   media: (view, html) => make("figure", { class: "media" }, ...view.files.map(file), html && make("figcaption", {}, safe(html))),
@@ -81,6 +81,28 @@ function settled(view, calls, { what, outcome }) { // one line; what it was abou
     make("details", { "data-keep": "decided" }, make("summary", {}, make("b", {}, what), " ", make("span", { class: "outcome" }, outcome)),
       view.asker && make("p", { class: "faint" }, say("asked_by", { name: view.asker })),
       ...view.proposals.map((one, index) => proposal(one, index, calls[index]))));
+}
+
+const named = ([name, value]) => name?.nodeName === "STRONG" && /^\s?[:：]/.test(value?.data ?? "");
+
+function facts(node) { // lines that begin with a bold name and a colon, in two columns
+  for (const block of node.querySelectorAll(":scope > p")) {
+    const lines = [[]], parts = [];
+    for (const one of [...block.childNodes])
+      if (one.nodeName === "BR") lines.push([]);
+      else if (lines.at(-1).length || one.nodeType !== Node.TEXT_NODE || one.data.trim()) lines.at(-1).push(one);
+    if (!lines.some(named)) continue;
+    for (const line of lines) {
+      const kind = named(line) ? "dl" : "p", last = parts.at(-1)?.matches(kind);
+      if (!last) parts.push(make(kind, kind === "dl" ? { class: "facts", dir: "auto" } : { dir: "auto" }));
+      const into = parts.at(-1), [name, ...value] = line;
+      if (kind === "p") { into.append(...(last ? [make("br")] : []), ...line); continue; }
+      value[0].data = value[0].data.replace(/^\s?[:：]\s*/, "");
+      into.append(make("dt", {}, ...name.childNodes), make("dd", {}, ...value));
+    }
+    block.replaceWith(...parts);
+  }
+  return node;
 }
 
 function code(node) { // a button that copies each block
