@@ -66,6 +66,8 @@ NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 NO_COMMANDS: Mapping[str, str] = {}
 
+LISTED = 0x80848E
+"""The edge of a card that offers something and asks nothing."""
 COLOURS: dict[CardState, int] = {
     "open": 0x5865F2,
     "approved": 0x248046,
@@ -214,7 +216,8 @@ def _card(view: ChoiceCard | FormCard, asking: tuple[Component, ...]) -> tuple[b
     if len(shown) > 1 and utf16("".join(shown[-2:])) < LIMIT:
         shown[-2:] = ["\n\n".join(shown[-2:])]
     last = asking if view.state == "open" else ()
-    return messages(shown, last, accent=COLOURS[view.state])
+    listed = view.state == "open" and not view.question  # it tells, and waits for nobody
+    return messages(shown, last, accent=LISTED if listed else COLOURS[view.state])
 
 
 def _bold(words: str) -> str:

@@ -8,6 +8,7 @@ PlanKey = Literal[
     "plan_not_over", "plan_circle", "plan_too_many", "plan_over", "plan_again", "plan_again_on",
     "plan_again_before", "plan_again_waits", "plan_try", "plan_retried", "plan_anew",
     "plan_undone", "plan_on", "plan_off", "plan_usage", "plan_expired", "plan_wish", "todo_usage",
+    "todo_no_step",
     "command_todo", "command_plan", "step_of", "mode_is", "mode_ends", "mode_back", "mode_free",
     "mode_no_skill",
 ]  # fmt: skip
@@ -44,6 +45,7 @@ ENGLISH: dict[PlanKey, str] = {
     "plan_expired": "The plan expired without approval, so nothing was run. Ask again to continue.",
     "plan_wish": "Write what to change, as a plain message; in a group reply to the plan with it. "
     "The plan is then made again.",
+    "todo_no_step": "There is no step {step}; the last one is {last}.",
     "todo_usage": "Change it with {/todo …} and: skip 2, retry 2, drop 2, add a new step, insert "
     "2 a step before it, move 3 1.",
     "command_todo": "Show or change the steps of the running plan",
@@ -90,6 +92,7 @@ GERMAN: dict[PlanKey, str] = {
     "plan_expired": "Niemand hat den Plan rechtzeitig erlaubt; nichts lief. Fragen Sie neu.",
     "plan_wish": "Schreiben Sie einfach, was anders sein soll; in einer Gruppe als Antwort auf den "
     "Plan. Dann wird er neu gemacht.",
+    "todo_no_step": "Einen Schritt {step} gibt es nicht; der letzte ist {last}.",
     "todo_usage": "Ändern mit {/todo …} und: skip 2, retry 2, drop 2, add was zu tun ist, "
     "insert 2 was davor zu tun ist, move 3 1.",
     "command_todo": "Die Schritte des laufenden Plans, und Änderungen daran",

@@ -125,7 +125,7 @@ function code(node) { // a button that copies each block
 function card(view, kind, title, ...content) {
   const ended = { approved: "approved", denied: "denied", answered: "answered", expired: "expired", cancelled: "cancelled" }[view.state];
   const outcome = view.outcome || (ended && view.question ? say(ended) : ""); // a list of jobs asks nothing
-  return make("section", { class: `card ${kind} ${view.state}`, "aria-label": title || say("question") },
+  return make("section", { class: `card ${kind} ${view.state}${view.question === "" ? " listed" : ""}`, "aria-label": title || say("question") },
     title && make("h2", {}, make("span", { class: "mark-of", "aria-hidden": "true" }, CARDS[view.state] ?? "☐"), " ", title),
     ...content, outcome && make("p", { class: "outcome" }, outcome));
 }

@@ -40,13 +40,20 @@ async def todo(call: Call) -> str:
         rest(context, open_turn)
         return say("not_yours", call.language)
     edit = read(words, course.plan.steps)
-    why = (
-        "todo_usage"
-        if edit is None
-        else amend(context, open_turn, edit, call.command.sender, call.seq)
-    )
+    if edit is None:
+        rest(context, open_turn)
+        return _explain(words, len(course.plan.steps), call.language)
+    why = amend(context, open_turn, edit, call.command.sender, call.seq)
     rest(context, open_turn)
     return say(why, call.language) if why else ""
+
+
+def _explain(words: list[str], most: int, language: str) -> str:
+    """Why what was written is no edit of a plan of `most` steps, and what would be one."""
+    named = words[1] if len(words) > 1 and words[0].lower() in _ACTIONS else ""
+    missing = named.isdecimal() and words[0].lower() != "add" and not 1 <= int(named) <= most
+    no_step = say("todo_no_step", language, step=named[:6], last=most) if missing else ""
+    return f"{no_step} {say('todo_usage', language)}".strip()
 
 
 def read(words: list[str], steps: tuple[Step, ...]) -> PlanEdit | None:

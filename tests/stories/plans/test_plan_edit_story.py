@@ -101,7 +101,7 @@ async def test_what_cannot_be_changed_is_said(rig: Rig) -> None:
     for words, said in (
         ("drop 1", "has already started or ended"),
         ("retry 1", "Only a failed or skipped step"),
-        ("skip 9", "Change it with /todo"),
+        ("skip 9", "There is no step 9; the last one is 3. Change it with /todo"),
         ("move 3 2", "one of the steps depends on the other"),
         ("sing", "Change it with /todo"),
     ):
