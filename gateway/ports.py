@@ -287,10 +287,11 @@ class Changed(Struct, frozen=True, kw_only=True):
 
 
 class Offered(Struct, frozen=True, kw_only=True):
-    """A command that its person may give."""
+    """A command that its person may give. `values`: the first words that it knows."""
 
     name: str
     help: str
+    values: tuple[str, ...] = ()
 
 
 class OverviewEntry(Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from gateway.features.approvals.waiting import list_waiting
 from gateway.messages import Inbound, MessageDeleted, MessageEdited, MessageReceived, Sender
 from gateway.ports import ListScope, Live, Offered, Shown, Standing, Summary, Waiting, WaitingCard
 from gateway.store.rows import ConversationSettings, InboxRow
+from gateway.wiring.choices import WORDS
 
 RANKS: tuple[Role, ...] = ("viewer", "user", "admin")
 
@@ -98,7 +99,11 @@ class GatewayDesk:
         role = self._host.services.access.role(sender)
         allowed = RANKS[: RANKS.index(role) + 1] if role else ()
         return tuple(
-            Offered(name=command.name, help=drop_marks(command.help(sender.language)))
+            Offered(
+                name=command.name,
+                help=drop_marks(command.help(sender.language)),
+                values=WORDS.get(command.name, ()),
+            )
             for command in self._host.features.commands.values()
             if command.least in allowed and command.name != "start"
         )

@@ -87,8 +87,14 @@ async def test_commands_are_chosen_by_keyboard_alone(tmp_path: Path) -> None:
         assert await page.js(active) == await page.js(f"{selected}.id") == "command-model"
         await press(room, "ArrowDown", "Enter")
         assert await value(room) == "/mode "
+        await room.shows("#palette", "/mode queue")
+        assert await page.js(f"{selected} === null"), "Enter gives the command as it is"
+        await page.type("s")
+        await page.until("document.querySelectorAll('#palette [role=option]').length === 1")
+        assert await page.js(active) == "command-mode-steer"
+        await press(room, "Enter")
+        assert await value(room) == "/mode steer "
         await page.until("document.querySelector('#palette').hidden")
-        await page.type("steer")
         await press(room, "Enter")
         given = await room.next()
         assert isinstance(given, CommandGiven)

@@ -37,6 +37,7 @@ from gateway.views import SaidView, View
 
 Role = Literal["admin", "user", "viewer"]
 State = Literal["idle", "running", "waiting"]
+VALUES = {"mode": ("ask", "auto", "queue", "steer")}
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -68,7 +69,7 @@ class FakeDesk:
         self.roles: dict[str, Role] = {"web:owner": "admin", "web:ann": "user", "web:vic": "viewer"}
         self.on_accept: Callable[[Inbound], None] = lambda inbound: None
         self.offered = tuple(
-            Offered(name=name, help=text)
+            Offered(name=name, help=text, values=VALUES.get(name, ()))
             for name, text in (
                 ("help", "Show commands"),
                 ("mode", "ask or auto; queue, steer or interrupt"),

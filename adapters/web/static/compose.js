@@ -106,7 +106,7 @@ function drawPart(one) {
 // ---- the palette
 
 async function offer() {
-  const word = /^\/([\w-]*)$/.exec(text.value)?.[1].toLowerCase();
+  const [, word, value] = /^\/([\w-]*)(?: +([\w-]*))?$/.exec(text.value.toLowerCase()) ?? [];
   if (word === undefined) return closePalette();
   if (!commands) {
     const found = await call("/commands").catch(() => null);
@@ -115,19 +115,22 @@ async function offer() {
     return;
   }
   const near = (one) => (one.name.startsWith(word) ? 0 : one.name.includes(word) || one.help.toLowerCase().includes(word) ? 1 : 2);
-  offered = commands.filter((one) => near(one) < 2).sort((a, b) => near(a) - near(b));
-  chosen = 0;
+  if (value === undefined) offered = commands.filter((one) => near(one) < 2).sort((a, b) => near(a) - near(b));
+  else offered = (commands.find((one) => one.name === word)?.values ?? []).filter((one) => one.startsWith(value)).map((one) => ({ name: `${word} ${one}`, help: "" }));
+  chosen = value === "" ? -1 : 0; // Enter sends a command without a value as well
   if (offered.length) drawPalette();
   else closePalette();
 }
 
 function drawPalette() {
-  const option = (one, index) => make("div", { role: "option", id: `command-${one.name}`, "aria-selected": String(index === chosen), onmousedown: (event) => { event.preventDefault(); take(one); } },
+  const named = (one) => `command-${one.name.replace(" ", "-")}`;
+  const option = (one, index) => make("div", { role: "option", id: named(one), "aria-selected": String(index === chosen), onmousedown: (event) => { event.preventDefault(); take(one); } },
     make("b", {}, `/${one.name}`), make("span", {}, one.help));
   palette.replaceChildren(...offered.map(option));
   palette.hidden = false;
   text.setAttribute("aria-expanded", "true");
-  text.setAttribute("aria-activedescendant", `command-${offered[chosen].name}`);
+  if (chosen < 0) return text.removeAttribute("aria-activedescendant");
+  text.setAttribute("aria-activedescendant", named(offered[chosen]));
   palette.children[chosen].scrollIntoView({ block: "nearest" });
 }
 
@@ -146,10 +149,10 @@ function paletteKey(event) { // whether the palette took the key
   if (palette.hidden || event.isComposing) return false;
   const steps = { ArrowDown: 1, ArrowUp: -1 };
   if (steps[event.key]) {
-    chosen = (chosen + steps[event.key] + offered.length) % offered.length;
+    chosen = (Math.max(chosen, event.key === "ArrowUp" ? 0 : -1) + steps[event.key] + offered.length) % offered.length;
     drawPalette();
-  } else if (event.key === "Tab" && !event.shiftKey) take(offered[chosen]);
-  else if (event.key === "Enter" && text.value.toLowerCase() !== `/${offered[chosen].name}`) take(offered[chosen]);
+  } else if (event.key === "Tab" && !event.shiftKey) take(offered[Math.max(chosen, 0)]);
+  else if (event.key === "Enter" && chosen >= 0 && text.value.toLowerCase() !== `/${offered[chosen].name}`) take(offered[chosen]);
   else if (event.key === "Escape") { closePalette(); event.stopPropagation(); }
   else return false;
   event.preventDefault();
