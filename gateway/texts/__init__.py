@@ -172,7 +172,7 @@ ENGLISH: dict[Key, str] = {
     "ask_many": "May these {n} calls run?",
     "asked_by": "Requested by {name}",
     "to_decide": "To decide:",
-    "chat_lost": "I cannot write any more in the chat where you asked: {text} – so I stopped "
+    "chat_lost": "I cannot write any more in a chat where you asked me something, so I stopped "
     "there.",
     "always_covers": "“Always” covers: {rule}",
     "here_covers": "“In this conversation” covers: {rule}",
@@ -383,8 +383,8 @@ GERMAN: dict[Key, str] = {
     "ask_many": "Dürfen diese {n} Aufrufe laufen?",
     "asked_by": "Gefragt von {name}",
     "to_decide": "Es entscheidet:",
-    "chat_lost": "In den Chat, in dem Sie gefragt haben, kann ich nicht mehr schreiben: {text} – "
-    "ich habe dort aufgehört.",
+    "chat_lost": "In einen Chat, in dem Sie mich gefragt haben, kann ich nicht mehr schreiben; ich "
+    "habe dort aufgehört.",
     "always_covers": "„Immer“ umfasst: {rule}",
     "here_covers": "„In dieser Unterhaltung“ umfasst: {rule}",
     "both_cover": "„In dieser Unterhaltung“ und „Immer“ umfassen: {rule}",

@@ -15,7 +15,7 @@ from tests.stories.discord_rig import PERSON as DISCORDER
 from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention
 from tests.stories.slack_rig import DEV, DM, SlackRig, living
 
-LOST = "I cannot write any more in the chat where you asked:"
+LOST = "I cannot write any more in a chat where you asked me something"
 
 
 @pytest.fixture

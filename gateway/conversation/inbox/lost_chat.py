@@ -29,7 +29,7 @@ def stop_lost_turn(context: Context, why: str) -> None:
     log.warning("chat_lost", extra={"conversation": where.id, "turn": row.id, "why": why})
     context.services.count("chats_lost")
     state.note_audit(row.sender, "chat_lost", f"{row.id} {why}")
-    text = say("chat_lost", row.language, text=row.text)
+    text = say("chat_lost", row.language)  # nothing of what was said in the one chat
     context.turns.close(open_turn, Stopped(key="stopped", reason="stop", text=text))
     context.services.spawn(partial(_tell, context.services, where, row, text), "lost chat")
 
