@@ -53,6 +53,8 @@ IDLE = 1_800.0
 """Seconds after the last command until a sandbox is ended."""
 MAX_OPEN = 64
 """Sandboxes at once; the one that was idle longest makes room."""
+SECONDS_TO_KEEP = 10.0
+"""For all that is kept when the gateway ends; what is left then is as it was kept before."""
 REMEMBERED = 256
 """Workspaces of which it is known why their last sandbox ended."""
 _LOST = "broke down"
@@ -91,6 +93,8 @@ class _Place:
         self.hidden = NO_SECRETS
         self.timer: asyncio.TimerHandle | None = None
         self.quiet: asyncio.TimerHandle | None = None
+        self.unkept = False
+        """A command began since the keeper had it."""
         self.folder: tuple[int, int] | None = None
         """What the workspace's folder was when the sandbox was made."""
 
@@ -340,7 +344,8 @@ class SandboxPool:
                 place.sandbox.link.halt()
 
     async def close(self) -> None:
-        """End all sandboxes, and see them gone."""
+        """Keep what is in sandboxes, end them all, and see them gone."""
+        await self._keep_all()
         for key in list(self._places):
             self._retire(key)
         while self._ending:
@@ -379,6 +384,7 @@ class SandboxPool:
                 if starts and place.sandbox.carrier is not None:
                     await self._carry(key, place, found)
                 link = place.sandbox.link
+            place.unkept = place.unkept or starts
             yield key, link
             if starts and self._tier.masks:
                 over = await ambient.part_file_times()  # what a person brings now is new
@@ -437,7 +443,22 @@ class SandboxPool:
     def _keep(self, key: _Key) -> None:
         """Keep what is in the sandbox: nothing was asked of it for a while."""
         if (place := self._places.get(key)) is not None and place.sandbox is not None:
+            place.unkept = False
             self._spawn(self._save(key.path, place.sandbox))
+
+    async def _keep_all(self) -> None:
+        """Keep what commands were in since it was kept, the newest first."""
+        if self._keeper is None:
+            return
+        newest = sorted(self._places.items(), key=lambda one: -one[1].used)
+        try:
+            async with ambient.limit(SECONDS_TO_KEEP):
+                for key, place in newest:
+                    if place.unkept and place.sandbox is not None:
+                        place.unkept = False
+                        await self._save(key.path, place.sandbox)
+        except TimeoutError:
+            log.warning("not_all_kept", extra={"seconds": SECONDS_TO_KEEP})
 
     async def _save(self, workspace: Path, sandbox: OpenSandbox) -> None:
         await sandbox.save()

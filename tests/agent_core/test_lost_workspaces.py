@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.messages import ToolCall
+from agent_core.sandboxes import pool as pools
 from agent_core.sandboxes.buckets.bucket import make_bucket
 from agent_core.sandboxes.buckets.folder_store import FolderStore
 from agent_core.sandboxes.buckets.settings import BucketAccess, parse_bucket
@@ -364,9 +365,36 @@ async def test_one_that_is_used_again_is_not_kept_before_it_is_idle(
         assert first is not None and 59 < first.when() - asyncio.get_running_loop().time() < 61
         await pool.run("true", place, 20, lambda _: None)
         assert first.cancelled() and known.quiet is not first
+        assert store.list_names("ws") == []
     finally:
         await pool.close()
-    assert known.quiet.cancelled() and store.list_names("ws") == []
+    assert known.quiet.cancelled()
+
+
+async def test_what_was_not_idle_yet_is_kept_when_the_gateway_ends(
+    tmp_path: Path, store: FolderStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once: what was kept since is not kept again, and what hangs holds nothing up for long."""
+    places = [tmp_path / "spaces" / name for name in ("one", "two")]
+    keeper = Snapshots(bucket=store)
+    pool = SandboxPool(UnsafeTier(), keeper=keeper)
+    for place in places:
+        place.mkdir(parents=True)
+        home = place / STATE / "home"
+        command = f"mkdir -p {home} && echo kept > {home}/note"
+        await pool.run(command, place, 20, lambda _: None)
+    await pool.close()
+    for place in places:
+        shutil.rmtree(place)
+        assert keeper.revive(place) is not None
+        assert (place / STATE / "home/note").read_text() == "kept\n"
+    before = store.list_names("one")
+    await pool.close()
+    assert store.list_names("one") == before, "nothing ran since"
+    monkeypatch.setattr(pools, "SECONDS_TO_KEEP", 0.0)
+    await pool.run("echo more > more", places[0], 20, lambda _: None)
+    await pool.close()
+    assert store.list_names("one") == before
 
 
 def test_a_workspace_that_is_too_large_is_logged(
