@@ -6,8 +6,9 @@ their kind, families of sockets other than Unix, IP and netlink, and another cho
 the kernel's tables (`asm/unistd.h`); a machine of another kind than these gets no filter.
 
 Where no namespaces keep a command apart (`build_guarded_filter`), more is refused, and what depends
-on more than numbers is asked of the supervisor: which address a socket binds or connects to, and
-whose mode or times are changed. Standard library only: the supervisor imports this.
+on more than numbers is asked of the supervisor: which address a socket binds or connects to, whose
+mode or times are changed, and how many processes there are. Standard library only: the supervisor
+imports this.
 """
 
 import errno
@@ -43,7 +44,8 @@ _ARM = {
 }  # fmt: skip
 _MORE_X86 = {
     "connect": 42, "sendto": 44, "sendmsg": 46, "bind": 49, "listen": 50, "socketpair": 53,
-    "kill": 62, "fcntl": 72, "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65,
+    "fork": 57, "vfork": 58, "kill": 62, "fcntl": 72,
+    "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65,
     "semctl": 66, "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "chmod": 90,
     "fchmod": 91, "chown": 92, "lchown": 94, "rt_sigqueueinfo": 129, "utime": 132,
     "setpriority": 141, "sched_setparam": 142, "sched_setscheduler": 144, "setxattr": 188,
@@ -113,6 +115,8 @@ ASKED = (
     "futimesat", "utimensat",
 )  # fmt: skip
 """What the supervisor does in the caller's place, if it may; `socket` too, for TCP."""
+FORKS = ("clone", "fork", "vfork")
+"""What it lets pass while the sandbox may have more processes and threads."""
 SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 """What it lets pass or not, where the kernel keeps no signals in."""
 _OF_ONESELF = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setattr")
@@ -164,7 +168,7 @@ def build_filter(machine: str = "", families: tuple[int, ...] = _FAMILIES) -> by
 def name_calls(machine: str = "") -> dict[int, str]:
     """The names of the calls that the supervisor is asked, by their numbers."""
     numbers = _number_calls(machine)
-    return {numbers[one]: one for one in ("socket", *ASKED, *SIGNALS) if one in numbers}
+    return {numbers[one]: one for one in ("socket", *ASKED, *FORKS, *SIGNALS) if one in numbers}
 
 
 def build_guarded_filter(keeper: int, *, scoped: bool, machine: str = "") -> bytes:
@@ -188,6 +192,9 @@ def build_guarded_filter(keeper: int, *, scoped: bool, machine: str = "") -> byt
         on(name, [_answer(errno.EOPNOTSUPP)])
     for name in ASKED:
         on(name, [ask])
+    for name in FORKS:
+        flags = ((_LOAD, 0, 0, _FIRST), (_ANY_BIT, 0, 1, _NAMESPACES), refuse)
+        on(name, [*(flags if name == "clone" else ()), ask])
     on("socket", _judge_socket())
     stream = ((_LOAD, 0, 0, _argument(1)), (_AND, 0, 0, _TYPE))
     kinds = ((_EQUAL, 2, 0, _STREAM), (_EQUAL, 1, 0, _SEQPACKET), refuse, allow)

@@ -591,6 +591,12 @@ def list_alive(root: int) -> list[int]:
     return [pid for pid in _list_tree(root) if (stat := _read_stat(pid)) and stat[0] != "Z"]
 
 
+def count_tasks(root: int) -> int:
+    """The processes and threads below a process, with those that are dead and not waited for."""
+    threads = (_read_stat(pid)[17:18] for pid in _list_tree(root)[1:])
+    return sum(int(one) or 1 for found in threads for one in found)
+
+
 def _measure_memory(pid: int) -> int:
     """Bytes that are this process's alone."""
     with suppress(OSError), open(f"/proc/{pid}/statm") as file:

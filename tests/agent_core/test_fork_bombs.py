@@ -32,11 +32,57 @@ def test_the_kernels_limit_leaves_room_for_the_sandboxs_own(kind: type[Tier]) ->
     assert kind().max_processes >= 8 * SandboxLimits().processes
 
 
+THREADS = """python3 - <<'X'
+import threading, time
+begun = []
+try:
+    for n in range(1000):
+        one = threading.Thread(target=time.sleep, args=(0.5,))
+        one.start()
+        begun.append(one)
+except RuntimeError as error:
+    print(error)
+print(len(begun))
+for one in begun: one.join()
+again = threading.Thread(target=print, args=("again",))
+again.start()
+again.join()
+X"""
+FORKS = """python3 - <<'X'
+import os, time
+for n in range(2000):
+    try:
+        if not os.fork():
+            time.sleep(60)
+            os._exit(0)
+    except OSError as error:
+        print(error.strerror)
+        break
+    print(n + 1, flush=True)
+X"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", [LANDLOCK], indirect=True)
+async def test_a_sandbox_has_so_many_processes_and_threads_and_no_more(
+    tier: Tier, tmp_path: Path
+) -> None:
+    """The kernel counts a user's; the supervisor is asked before each one of the sandbox's."""
+    tmp_path.chmod(0o755)
+    most = 2 * SMALL.processes + 64
+    pool = make_sandboxes(tier, SMALL)
+    done = await pool.run(THREADS, tmp_path, LONG, lambda _: None)
+    refused, count, again = done.output.splitlines()
+    assert refused == "can't start new thread" and again == "again"
+    assert most - 10 < int(count) < most
+    done = await pool.run(FORKS, tmp_path, LONG, lambda _: None)
+    counts = [int(one) for one in done.output.split() if one.isdecimal()]
+    assert SMALL.processes // 2 < max(counts) < most, done.output[-200:]
+
+
 @pytest.mark.slow  # how soon the watch sees it depends on the machine
-@pytest.mark.parametrize("tier", [BWRAP], indirect=True)
+@pytest.mark.parametrize("tier", [BWRAP, LANDLOCK], indirect=True)
 async def test_a_bomb_is_ended_while_others_go_on(tier: Tier, tmp_path: Path) -> None:
-    """By Landlock the kernel counts the processes of all sandboxes as one user's: where the
-    watch is starved, a bomb can keep another sandbox's command from starting."""
     tmp_path.chmod(0o755)
     places = [tmp_path / name for name in "ab"]
     for place in places:

@@ -7,6 +7,7 @@ calls reads numbers and no addresses. So the supervisor does these calls in the 
   until it is connected or listens. It is bound and connected by that one, to the sandbox's own
   address (127.x.y.z) alone, whatever loopback address the caller names. What listens at that very
   address was put there by a command of this sandbox; what listens at all addresses was not.
+- A process or thread begins while the sandbox may have more (task_budget.py).
 - Modes and times of a file are changed by a descriptor that holds the file, after looking where
   it is. Nothing depends on what the caller's memory says afterwards.
 
@@ -24,6 +25,7 @@ from collections.abc import Callable
 
 from agent_core.sandboxes import seccomp, supervisor
 from agent_core.sandboxes.landlock.calls import read_memory, set_times
+from agent_core.sandboxes.landlock.task_budget import TaskBudget
 
 MAX_WAITING = 64
 """Connections that are being made at once."""
@@ -96,11 +98,13 @@ class AskedCall:
 
 class SyscallGuard:
     """The calls of one sandbox. `address`: its own; `folders`: where modes and times may be
-    changed, but not in `barred`; `own`: a process that commands must not signal."""
+    changed, but not in `barred`; `own`: a process that commands must not signal, and that starts
+    them; `most`: processes and threads at once."""
 
-    def __init__(
-        self, listener: int, address: str, folders: list[str], barred: str, own: int
+    def __init__(  # noqa: PLR0913
+        self, listener: int, address: str, folders: list[str], barred: str, own: int, most: int
     ) -> None:
+        self._budget = TaskBudget(most)
         self._listener, self.address, self._own = listener, address, own
         self._folders, self._barred = [os.path.realpath(one) for one in folders], barred
         self._sockets: dict[int, socket.socket] = {}
@@ -116,6 +120,7 @@ class SyscallGuard:
             "futimesat": self._set_utimes_at, "utimensat": self._set_times_at,
         }  # fmt: skip
         self._acts |= dict.fromkeys(seccomp.SIGNALS, self._judge_signal)
+        self._acts |= dict.fromkeys(seccomp.FORKS, self._judge_fork)
 
     def serve(self, mask: int) -> None:
         """Answer a call."""
@@ -355,6 +360,15 @@ class SyscallGuard:
         best = max(inside, key=len, default="")
         barred = real == self._barred or real.startswith(f"{self._barred}/")
         return bool(best) and (not barred or best.startswith(f"{self._barred}/"))
+
+    # ---- processes ---------------------------------------------------------------------------
+
+    def _judge_fork(self, call: AskedCall) -> None:
+        """Let a process or a thread begin. The gateway's own command does whatever runs already:
+        what is too much is ended soon."""
+        if call.pid != self._own and not self._budget.spend():
+            raise OSError(errno.EAGAIN, "too many processes")
+        call.let_pass()
 
     # ---- signals -----------------------------------------------------------------------------
 

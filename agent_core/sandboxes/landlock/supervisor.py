@@ -14,6 +14,7 @@ import array
 import errno
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -39,6 +40,9 @@ class LandlockGround(supervisor.Ground):
         self.own = frozenset({keeper})
         self.sources = ((listener, guard.serve),)
         self._channel, self._guard = channel, guard
+        self._waits = select.poll()
+        for one in (channel.fileno(), listener):
+            self._waits.register(one, select.POLLIN)
 
     def spawn(self, spec: dict, files: tuple[int, int, int, int]) -> int:  # type: ignore[type-arg]
         given = [one >= 0 for one in files]
@@ -47,12 +51,18 @@ class LandlockGround(supervisor.Ground):
             sent = [one for one in files if one >= 0]
             socket.send_fds(self._channel, [_LENGTH.pack(len(words))], sent)
             self._channel.sendall(words)
+            self._await_keeper()
             pid, number = struct.unpack(">iI", _receive(self._channel, 8))
         except (BrokenPipeError, ConnectionResetError):
             raise EOFError from None  # the keeper is gone
         if pid < 0:
             raise OSError(number, os.strerror(number))
         return int(pid)
+
+    def _await_keeper(self) -> None:
+        """Wait for its answer. It forks, and is asked about that like any other."""
+        while self._channel.fileno() not in {one for one, _ in self._waits.poll()}:
+            self._guard.serve(0)
 
     def listen(self, port: int) -> socket.socket:
         server = socket.create_server((self._guard.address, 0), backlog=128)
@@ -160,7 +170,8 @@ def main() -> None:
     if not files:
         sys.exit(1)
     change = spec["paths"]["change"]
-    guard = SyscallGuard(files[0], spec["address"], change, spec["barred"], keeper)
+    most = 2 * spec["limits"]["processes"] + 64  # threads are counted
+    guard = SyscallGuard(files[0], spec["address"], change, spec["barred"], keeper, most)
     ground = LandlockGround(keeper, near, guard, files[0])
     supervisor.Supervisor(reads, writes, spec, ground).run()
 

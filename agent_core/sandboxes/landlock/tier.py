@@ -117,7 +117,8 @@ class LandlockTier:
     )
     cannot: frozenset[Leak] = frozenset({"processes", "copies"})
     missing = ""
-    max_processes = 4096
+    max_processes = 16_384
+    """Of all sandboxes together, of which each one's are counted by its supervisor."""
     masks = False
 
     def __init__(self, abi: int = NEWEST) -> None:
