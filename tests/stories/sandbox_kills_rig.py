@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -14,10 +15,12 @@ from agent_core.models.port import ModelReply, ModelRequest, OnDelta, TextDelta
 from agent_core.policy import Mode
 from agent_core.sandboxes.buckets.bucket import make_bucket
 from agent_core.sandboxes.bwrap import BwrapTier
+from agent_core.sandboxes.link import SandboxLimits
 from agent_core.sandboxes.network import SandboxNetwork
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.port import NO_PERMITS, Permits, ProcessResult
 from agent_core.sandboxes.snapshots import Snapshots
+from agent_core.sandboxes.tier import Tier
 from agent_core.settings import ModelSettings
 from agent_core.tools import paths
 from agent_core.tools.send import FileStore
@@ -123,15 +126,20 @@ def contain(
     calls: Calls,
     allowed: frozenset[str] = frozenset(),
     quiet: float = Snapshots.quiet,
+    tier: Tier | None = None,
+    limits: SandboxLimits | None = None,
     **env: str,
 ) -> None:
     """The life has the product's agent, which may reach the hosts `allowed` once they are opened.
-    `quiet`: seconds after which its sandbox is idle."""
+    `quiet`: seconds after which its sandbox is idle; `tier`: bubblewrap, if it is not given."""
+    pool = partial(PointedPool, tier or BwrapTier(), limits, network=SandboxNetwork(allowed))
     open_store: Callable[[Path], Awaitable[Store]] = life.open_store
 
     async def open_both(folder: Path) -> Store:
         store, stack = await open_store(folder), AsyncExitStack()
-        agent = _make_agent(life, store, allowed, quiet, env)
+        agent = _make_agent(
+            life, store, quiet, pool, {"WEB_ALLOWED_HOSTS": ",".join(allowed), **env}
+        )
         agent.points, agent.calls = life.points, calls
         stack.push_async_callback(agent._sandbox.close)
         life.agent = agent  # type: ignore[assignment]
@@ -144,7 +152,7 @@ def contain(
 
 
 def _make_agent(
-    life: Life, store: Store, allowed: frozenset[str], quiet: float, env: dict[str, str]
+    life: Life, store: Store, quiet: float, make: Callable[..., PointedPool], env: dict[str, str]
 ) -> ContainedAgent:
     folder = life.folder
     people = AllowLists(allowed=frozenset({"ann", "bob"}), admins=frozenset())
@@ -161,7 +169,7 @@ def _make_agent(
         fits=lambda *_: None,
     )
     jobs = JobWork(make_job_ports(make_jobs(store), JobSettings(), deps), deps, access, folder)
-    models = ModelSettings.read({"WEB_ALLOWED_HOSTS": ",".join(allowed), **env})
+    models = ModelSettings.read(env)
     vault = Vault(folder)
     snapshots = Snapshots(bucket=make_bucket(models.tools.bucket))
     snapshots.quiet = quiet
@@ -176,7 +184,7 @@ def _make_agent(
         past=_Past(store=store, access=access),
         snapshots=snapshots,
     )
-    pool = PointedPool(BwrapTier(), network=SandboxNetwork(allowed), keeper=snapshots)
+    pool = make(keeper=snapshots)
     pool.life = life
     pool.contains = True  # its self-test is a test of its own
     return ContainedAgent(folder / "work", models, pool, FileStore(folder / "out"), equipment)

@@ -2,6 +2,7 @@
 every point, also between two files. Nothing runs twice by itself, what was granted is granted or
 asked for again, files are those of before or of after, and what was opened is open or told."""
 
+import asyncio
 import shutil
 import subprocess
 import sys
@@ -11,11 +12,15 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from agent_core.sandboxes.detect import MissingTier
+from agent_core.sandboxes.link import SandboxLimits
 from agent_core.sandboxes.previews.server import COOKIE
+from agent_core.sandboxes.snapshots import Snapshots
 from gateway.messages import turn_token
 from tests.fakes.lives import Prepare, Story, count_points, killed_everywhere
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_CURL
 from tests.fakes.ports import free_port
+from tests.fakes.processes import a_mark, gone
 from tests.fakes.world import ROOM, Ledger, Life
 from tests.sampling import some_and_every
 from tests.stories.kills_rig import assert_clean, on_sqlite
@@ -219,46 +224,50 @@ KEPT = "echo one > a.txt && mkdir -p sub ~/own && echo s > sub/s && echo h > ~/o
 SEEN = "cat a.txt sub/s ~/own/h && echo two >> a.txt"
 
 
-async def tell_of_a_loss(life: Life) -> None:
-    """A turn works and its sandbox is idle; then the workspace is gone, and the next turn goes on
-    with it."""
-    states = life.folder / "states"
-    await life.say("m1", "begin")
-    await life.until(lambda: find_final(life, "begin"))
-    await life.quiet()
-    unsure = "Outcome unknown" in find_final(life, "begin")
-    if not unsure:
-        if not list(states.glob("*/lists/*.idle")) and not (life.folder / "lost").exists():
-            await life.agent._sandbox.run("true", workspace(life), 20, lambda _: None)
-        await life.until(lambda: list(states.glob("*/lists/*.idle")))
-    if not (life.folder / "lost").exists() and not unsure:
-        shutil.rmtree(workspace(life))
-        (life.folder / "lost").touch()
-    await life.say("m2", "look")
-    await life.until(lambda: find_final(life, "look"))
-    await life.quiet()
-    await assert_clean(life, 2)
+def tell_of_a_loss(how: str) -> Story:
+    """A turn works and its sandbox is kept, idle or at the gateway's end; then the workspace is
+    gone, and the next turn goes on with it."""
+
+    async def story(life: Life) -> None:
+        states, lost = life.folder / "states", life.folder / "lost"
+        await life.say("m1", "begin")
+        await life.until(lambda: find_final(life, "begin"))
+        await life.quiet()
+        if "Outcome unknown" not in find_final(life, "begin") and not lost.exists():
+            if not list(states.glob("*/lists/*.idle")):
+                await life.agent._sandbox.run("true", workspace(life), 20, lambda _: None)
+            if how == "end":
+                await life.agent._sandbox.close()
+            await life.until(lambda: list(states.glob("*/lists/*.idle")))
+            shutil.rmtree(workspace(life))
+            lost.touch()
+        await life.say("m2", "look")
+        await life.until(lambda: find_final(life, "look"))
+        await life.quiet()
+        await assert_clean(life, 2)
+
+    return story
 
 
 @NEEDS_BWRAP
 @pytest.mark.timeout(900)
 @some_and_every(SOME, "kills of sandboxes", 4)
 @ON_BOTH_STORES
-def test_a_workspace_that_is_lost_comes_back_and_goes_on(prepare_store: Prepare, some: int) -> None:
+@pytest.mark.parametrize("how", ["idle", "end"])
+def test_a_workspace_that_is_lost_comes_back_and_goes_on(
+    how: str, prepare_store: Prepare, some: int
+) -> None:
     def prepare(life: Life) -> None:
         prepare_store(life)
         calls = {
             word: [call("run_command", command=line)]
             for word, line in (("begin", KEPT), ("look", SEEN))
         }
-        contain(life, calls, quiet=0.0, SNAPSHOT_STORE=str(life.folder / "states"))
+        quiet = 0.0 if how == "idle" else Snapshots.quiet
+        contain(life, calls, quiet=quiet, SNAPSHOT_STORE=str(life.folder / "states"))
 
     def check(folder: Path, label: str) -> None:
-        ledger = Ledger(folder / "ledger.jsonl")
-        shown = {line["id"]: line["view"] for line in ledger.all() if "view" in line}
-        said = [str(view.get("text")) for view in shown.values()]
-        (begun,) = {text for text in said if text.startswith("done begin:")}
-        (final,) = {text for text in said if text.startswith("done look:")}
+        begun, final = find_said(folder, "begin"), find_said(folder, "look")
         if "Outcome unknown" in begun:
             return
         (work,) = (folder / "work").iterdir()
@@ -269,9 +278,106 @@ def test_a_workspace_that_is_lost_comes_back_and_goes_on(prepare_store: Prepare,
             assert "one\ns\nh\n" in final and lines == ["one", "two"], f"{label}: {final}"
             assert "The workspace was lost" in final, f"{label}: {final}"
 
-    points = count_points(tell_of_a_loss, prepare)
+    story = tell_of_a_loss(how)
+    points = count_points(story, prepare)
     assert points["count"] > 60, points
-    killed_everywhere(points, tell_of_a_loss, check, prepare, some=some)
+    killed_everywhere(points, story, check, prepare, some=some)
+
+
+def find_said(folder: Path, word: str) -> str:
+    """What the answer to `word` says in the end: there is one."""
+    ledger = Ledger(folder / "ledger.jsonl")
+    shown = {line["id"]: line["view"] for line in ledger.all() if "view" in line}
+    said = [str(view.get("text")) for view in shown.values()]
+    (final,) = {text for text in said if text.startswith(f"done {word}:")}
+    return final
+
+
+# ---- limits, and no sandbox ------------------------------------------------------------------
+
+LIMITS = SandboxLimits(memory=96 << 20)
+TOO_MUCH = """for n in 1 2 3 4; do
+python3 -c "import time; x = 'a' * 60_000_000; time.sleep(600)" {mark} &
+done; wait"""
+LESS = "echo enough >> made.txt && cat made.txt"
+
+
+def tell_of_two(first: str, second: str) -> Story:
+    """Two turns, one after the other."""
+
+    async def story(life: Life) -> None:
+        for event, word in (("m1", first), ("m2", second)):
+            await life.say(event, word)
+            await life.until(lambda word=word: find_final(life, word))
+            await life.quiet()
+        await assert_clean(life, 2)
+
+    return story
+
+
+@NEEDS_BWRAP
+@pytest.mark.timeout(900)
+@some_and_every(SOME, "kills of sandboxes", 4)
+@ON_BOTH_STORES
+def test_a_limit_that_is_met_is_told_once_and_the_next_turn_goes_on(
+    prepare_store: Prepare, some: int
+) -> None:
+    mark = a_mark()
+
+    def prepare(life: Life) -> None:
+        prepare_store(life)
+        calls = {
+            word: [call("run_command", command=line)]
+            for word, line in (("much", TOO_MUCH.format(mark=mark)), ("less", LESS))
+        }
+        contain(life, calls, limits=LIMITS)
+
+    def check(folder: Path, label: str) -> None:
+        asyncio.run(gone(mark))
+        ran = [one["command"] for one in Ledger(folder / "ledger.jsonl").all("ran")]
+        assert len(ran) == len(set(ran)), f"{label}: {ran}"
+        much, less = find_said(folder, "much"), find_said(folder, "less")
+        assert "over 96 MB of memory" in much or "Outcome unknown" in much, f"{label}: {much}"
+        (work,) = (folder / "work").iterdir()
+        made = (work / "made.txt").read_text() if (work / "made.txt").exists() else ""
+        if "Outcome unknown" in less:
+            assert made in ("", "enough\n"), f"{label}: {made}"
+        else:
+            assert made == "enough\n" and "enough\n[exit code 0]" in less, f"{label}: {less}"
+
+    story = tell_of_two("much", "less")
+    points = count_points(story, prepare)
+    assert points["count"] > 40, points
+    killed_everywhere(points, story, check, prepare, some=some)
+
+
+@pytest.mark.timeout(900)
+@some_and_every(SOME, "kills of sandboxes", 4)
+@ON_BOTH_STORES
+def test_where_no_sandbox_works_nothing_runs_and_files_are_written(
+    prepare_store: Prepare, some: int
+) -> None:
+    def prepare(life: Life) -> None:
+        prepare_store(life)
+        calls = {
+            "build": [call("run_command", command="touch made.txt")],
+            "write": [call("write_file", path="note.txt", content="by hand")],
+        }
+        contain(life, calls, tier=MissingTier({"bwrap": "bwrap is not installed"}))
+
+    def check(folder: Path, label: str) -> None:
+        build, wrote = find_said(folder, "build"), find_said(folder, "write")
+        told = "Install bubblewrap" in build and "bwrap is not installed" in build
+        assert told or "Outcome unknown" in build, f"{label}: {build}"
+        (work,) = (folder / "work").iterdir()
+        assert not (work / "made.txt").exists(), label
+        if "Outcome unknown" not in wrote:
+            assert (work / "note.txt").read_text() == "by hand", f"{label}: {wrote}"
+
+    story = tell_of_two("build", "write")
+    points = count_points(story, prepare)
+    assert points["count"] > 30, points
+    killed_everywhere(points, story, check, prepare, some=some)
 
 
 # ---- previews --------------------------------------------------------------------------------
