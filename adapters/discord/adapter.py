@@ -12,7 +12,13 @@ from urllib.parse import urlsplit
 import msgspec
 from discord.http import Route
 
-from adapters.discord.components import EPHEMERAL, NO_PINGS, QUIET, DiscordUpload
+from adapters.discord.components import (
+    EPHEMERAL,
+    NO_PINGS,
+    QUIET,
+    SUPPRESS_EMBEDS,
+    DiscordUpload,
+)
 from adapters.discord.markdown import write_command
 from adapters.discord.memory import DiscordMemory
 from adapters.discord.menu import DiscordCommands
@@ -189,7 +195,8 @@ class DiscordAdapter:
         text = write_commands(text, partial(write_command, ids=ids), moments=True)
         text = write_moments(text, write_moment)
         shown = text if len(text) <= MAX_TOLD else f"{text[: MAX_TOLD - 1]}…"
-        data = {"content": shown, "flags": EPHEMERAL, "allowed_mentions": NO_PINGS}
+        flags = EPHEMERAL | SUPPRESS_EMBEDS
+        data = {"content": shown, "flags": flags, "allowed_mentions": NO_PINGS}
         path = "/webhooks/{webhook_id}/{webhook_token}"
         try:
             route = Route("POST", path, webhook_id=application, webhook_token=token)

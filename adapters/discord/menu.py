@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from adapters.discord import parse
-from adapters.discord.components import EPHEMERAL, NO_PINGS, WRITES, modal
+from adapters.discord.components import EPHEMERAL, NO_PINGS, SUPPRESS_EMBEDS, WRITES, modal
 from adapters.discord.markdown import code
 from gateway.messages import Conversation, Sender
 from gateway.texts import CATALOGUE, say
@@ -101,7 +101,8 @@ def answer(event: parse.Json) -> dict[str, object] | None:
     match event.get("type"):
         case parse.COMMAND_GIVEN:
             given = f"/{parse.command_of(event)} {parse.read_typed(event)}"
-            shown = {"content": code(given[:MAX_SHOWN]), "flags": EPHEMERAL}
+            flags = EPHEMERAL | SUPPRESS_EMBEDS
+            shown = {"content": code(given[:MAX_SHOWN]), "flags": flags}
             return {"type": MESSAGE, "data": shown | {"allowed_mentions": NO_PINGS}}
         case parse.PRESSED if token.startswith(WRITES):
             token = token.removeprefix(WRITES)

@@ -7,7 +7,15 @@ import msgspec
 from msgspec import Struct
 
 from adapters.slack.live.chunks import StreamChunks
-from adapters.slack.markup import bare, clip, escape_markup, harmless, mark_hidden, write_mrkdwn
+from adapters.slack.markup import (
+    bare,
+    clip,
+    escape_markup,
+    harmless,
+    hush_pictures,
+    mark_hidden,
+    write_mrkdwn,
+)
 from adapters.slack.parse import MODAL, STOP, WRITES, ModalOrigin
 from adapters.text import split
 from gateway.messages import QuestionPress, read_press
@@ -246,10 +254,10 @@ def _option(token: str) -> str:
     return press.option if isinstance(press, QuestionPress) else ""
 
 
-def texts(text: str) -> list[str]:
-    """`text`, harmless, in parts of a message each."""
-    parts = split(harmless(text.strip()), ROOM)
-    return [part for part in parts if part.strip()]
+def texts(text: str, most: int = ROOM) -> list[str]:
+    """`text`, harmless, in parts of a message each, or of at most so many characters."""
+    parts = split(harmless(text.strip()), most)
+    return [hush_pictures(part) for part in parts if part.strip()]
 
 
 def _button(name: str, label: str, token: str, url: str = "") -> Block:

@@ -18,7 +18,9 @@ CODE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 PING = re.compile(r"<(?=[!@#]|[a-z]+:[^<>\n]*\|)")
-PICTURE = re.compile(r"(?<!\\)!\[(\]?)")
+PICTURE = re.compile(r"(?<![\\!])(\\*)(!+)\[(\]?)")
+WIDE_MARK = "\uff01"
+"""Stands for an exclamation mark that would make a picture where none is to be."""
 JOINER = "\u2060"
 STRONG = "\ufdd2"
 """Stands for `*` until what markdown means by it is written."""
@@ -110,8 +112,32 @@ def _parts(markdown: str) -> Iterator[str]:
 
 
 def _prose(text: str) -> str:
-    text = PING.sub("&lt;", text)
-    return PICTURE.sub(lambda found: "[picture]" if found[1] else "[", text)
+    return PICTURE.sub(_name_picture, PING.sub("&lt;", text))
+
+
+def _name_picture(found: re.Match[str]) -> str:
+    """A link in the place of a picture. An odd backslash makes the mark behind it a plain one."""
+    slashes, marks, empty = found.groups()
+    escaped = len(slashes) % 2 == 1
+    if escaped and marks == "!":
+        return found[0]
+    return f"{slashes}{'!' if escaped else ''}[{'picture]' if empty else ''}"
+
+
+def hush_pictures(markdown: str) -> str:
+    """A part of a `harmless` text without the pictures that Slack would load all the same: what is
+    code to us may be none to a whole reader of markdown."""
+    if "![" not in markdown or not _has_picture(markdown):
+        return markdown
+    return markdown.replace("![", f"{WIDE_MARK}[")
+
+
+def _has_picture(markdown: str) -> bool:
+    from markdown_it import MarkdownIt
+
+    tokens = MarkdownIt("commonmark").parse(markdown)
+    waiting = [child for token in tokens for child in token.children or ()]
+    return any(token.type == "image" for token in waiting)
 
 
 def _render_link(target: str, label: str, me: str) -> str:

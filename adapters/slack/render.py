@@ -36,10 +36,9 @@ from adapters.slack.blocks import (
 )
 from adapters.slack.live.chunks import StreamChunks, make_text_chunk
 from adapters.slack.live.sessions import Status
-from adapters.slack.markup import bare, clip, harmless, write_command
+from adapters.slack.markup import bare, clip, write_command
 from adapters.slack.moments import write_in_payload
 from adapters.slack.progress import activity, plan
-from adapters.text import split
 from adapters.words import RISKS
 from gateway.command_texts import write_in_view
 from gateway.texts import say
@@ -313,7 +312,7 @@ def _proposal(line: ProposalLine, call: CallDescription, language: str) -> Itera
 
 
 def _card(view: ChoiceCard | FormCard, asking: tuple[Block, ...]) -> tuple[bytes, ...]:
-    blocks = [markdown(part) for part in split(harmless(view.text.strip()), TEXT) if part.strip()]
+    blocks = [markdown(part) for part in texts(view.text, TEXT)]
     decided = _slices(
         f"{CARD_MARKS[view.state]} {view.outcome.strip()}" if view.outcome.strip() else ""
     )

@@ -82,7 +82,7 @@ NEW: dict[str, Check] = MESSAGE | {
 THREAD: dict[str, Check] = {"name!": _text(1, 100)}
 WHISPER: dict[str, Check] = {
     "content!": _text(1, 2_000),
-    "flags!": lambda value: value == EPHEMERAL,
+    "flags!": lambda value: value == EPHEMERAL | SUPPRESS_EMBEDS,
     "allowed_mentions!": lambda value: value == {"parse": []},
 }
 LOCALES = frozenset(
