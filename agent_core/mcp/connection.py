@@ -39,6 +39,10 @@ STEADY = 5.0
 FRESH, LOOK = 30.0, 5.0
 """Seconds for which a list of tools is good for a call, and that asking for it may take."""
 PAGES = 50
+UNREADABLE = (
+    "{name}: its answer is not as the protocol has it, and cannot be read. The call may have taken "
+    "effect. Check before you repeat it."
+)
 UNSURE = (
     "{why} It was lost while the call ran: the call may or may not have taken effect. Check "
     "before you repeat it."
@@ -197,6 +201,7 @@ class Connection:
         """The call's result. Raises ToolFailed: it may have taken effect."""
         from mcp.shared.exceptions import MCPError
         from mcp_types import URL_ELICITATION_REQUIRED
+        from pydantic import ValidationError
 
         try:
             try:
@@ -208,6 +213,8 @@ class Connection:
                 return await send(call)
         except ToolFailed:
             raise
+        except ValidationError as error:  # of this one answer: the connection is good
+            raise ToolFailed(UNREADABLE.format(name=self.server.name)) from error
         except Exception as error:
             if self.signed_out:
                 self._end()

@@ -58,6 +58,7 @@ async def child(server: McpServer, complaints: Complaints) -> "AsyncIterator[Tra
         args=["-c", _WATCHED, server.command, *server.args],
         env=server.env,
         cwd=server.cwd or None,
+        encoding_error_handler="replace",  # else one wrong byte ends the reader, and nobody is told
     )
     async with AsyncExitStack() as stack:
         stack.callback(transport.close)

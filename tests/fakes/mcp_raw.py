@@ -1,0 +1,48 @@
+"""An MCP server that answers calls with lines of a file, as they stand there, whatever they are.
+
+    python mcp_raw.py FILE
+
+Each line is JSON: the texts to write for call number N, `@ID` in them the call's id. Bytes beyond
+ASCII are written as Latin-1 has them, which is no UTF-8.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+SHAPE = {"type": "object", "properties": {"n": {"type": "integer"}}}
+TOOLS = [{"name": "say", "description": "Says something.", "inputSchema": SHAPE}]
+BEGIN = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "raw", "version": "1"},
+}
+
+
+def write(line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def main() -> None:
+    texts = [json.loads(line) for line in Path(sys.argv[1]).read_text().splitlines()]
+    for raw in sys.stdin.buffer:
+        asked = json.loads(raw)
+        if "id" not in asked or "method" not in asked:
+            continue
+        answer: dict[str, object] = {"jsonrpc": "2.0", "id": asked["id"]}
+        match asked["method"]:
+            case "initialize":
+                write(json.dumps(answer | {"result": BEGIN}).encode())
+            case "tools/list":
+                write(json.dumps(answer | {"result": {"tools": TOOLS}}).encode())
+            case "tools/call":
+                for text in texts[asked["params"]["arguments"]["n"]]:
+                    write(text.replace("@ID", str(asked["id"])).encode("latin-1"))
+            case _:
+                unknown = {"code": -32601, "message": "unknown"}
+                write(json.dumps(answer | {"error": unknown}).encode())
+
+
+if __name__ == "__main__":
+    main()
