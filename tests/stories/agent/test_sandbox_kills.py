@@ -229,16 +229,16 @@ def tell_of_a_loss(how: str) -> Story:
     gone, and the next turn goes on with it."""
 
     async def story(life: Life) -> None:
-        states, lost = life.folder / "states", life.folder / "lost"
+        lost = life.folder / "lost"
         await life.say("m1", "begin")
         await life.until(lambda: find_final(life, "begin"))
         await life.quiet()
         if "Outcome unknown" not in find_final(life, "begin") and not lost.exists():
-            if not list(states.glob("*/lists/*.idle")):
+            if not list_kept(life):
                 await life.agent._sandbox.run("true", workspace(life), 20, lambda _: None)
             if how == "end":
                 await life.agent._sandbox.close()
-            await life.until(lambda: list(states.glob("*/lists/*.idle")))
+            await life.until(lambda: list_kept(life))
             shutil.rmtree(workspace(life))
             lost.touch()
         await life.say("m2", "look")
@@ -247,6 +247,12 @@ def tell_of_a_loss(how: str) -> Story:
         await assert_clean(life, 2)
 
     return story
+
+
+def list_kept(life: Life) -> list[Path]:
+    """What was kept of an idle sandbox. The workspace's own list is written last: of a workspace
+    that goes before, nothing stays."""
+    return list(workspace(life).glob(".turnkeeper/snapshots/*.idle"))
 
 
 @NEEDS_BWRAP
