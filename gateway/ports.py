@@ -192,6 +192,10 @@ class JobDesk(Protocol):
         """Run, pause, resume or delete one of them; False if that changes nothing, None if there
         is no such job. The same `key` makes one run."""
 
+    async def edit(self, sender: Sender, name: str, fields: Mapping[str, str]) -> str | None:
+        """Change fields of one of them; why that cannot be, "" if it was done, None if there is
+        no such job."""
+
 
 class Shown(Struct, frozen=True, kw_only=True):
     """A view as the store holds it. `rev` grows with each change within the conversation;

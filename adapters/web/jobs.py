@@ -1,4 +1,4 @@
-"""Jobs and runs in the HTTP API: to read, to run, pause, resume and delete."""
+"""Jobs and runs in the HTTP API: to read, to run, pause, resume, edit and delete."""
 
 from aiohttp import web
 from msgspec import Struct
@@ -31,6 +31,19 @@ class DoneAnswer(Struct, frozen=True, kw_only=True):
 
     done: bool
     key: str
+
+
+class JobEdit(Keyed, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to be other about a job; what is left out stays. A `model`, `profile` or `tools` that
+    is "" is the conversation's again."""
+
+    title: str | None = None
+    schedule: str | None = None
+    zone: str | None = None
+    model: str | None = None
+    profile: str | None = None
+    tools: str | None = None
+    prompt: str | None = None
 
 
 def job_routes(desk: JobDesk, gate: RequestGate) -> list[web.AbstractRouteDef]:
@@ -66,9 +79,22 @@ def job_routes(desk: JobDesk, gate: RequestGate) -> list[web.AbstractRouteDef]:
             )
         return answer(DoneAnswer(done=True, key=key))
 
+    async def edit(request: web.Request) -> web.StreamResponse:
+        sender = await enter(request)
+        body, key = await body_of(request, JobEdit)
+        given = {name: getattr(body, name) for name in JobEdit.__struct_fields__ if name != "key"}
+        fields = {name: value for name, value in given.items() if value is not None}
+        why = await desk.edit(sender, request.match_info["id"], fields)
+        if why is None:
+            raise RequestRefused(404, NONE)
+        if why:
+            raise RequestRefused(400, why)
+        return answer(DoneAnswer(done=True, key=key))
+
     handlers: tuple[tuple[str, str, Handler], ...] = (
         ("GET", "/api/jobs", list_jobs),
         ("GET", "/api/jobs/{id}/runs", ran),
+        ("POST", "/api/jobs/{id}/edit", edit),
         ("POST", "/api/jobs/{id}/{action:run|pause|resume|delete}", act),
     )
     return [web.route(way, path, guard(gate, call)) for way, path, call in handlers]

@@ -28,6 +28,9 @@ ABOUT_FIELDS = {
 }
 
 
+EDITED = ("title", "schedule", "zone", "model", "profile", "tools", "prompt")
+
+
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The words of `turnkeeper jobs`."""
     jobs = commands.add_parser("jobs", help="what is done again and again, and when it is due")
@@ -55,6 +58,10 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     made.add_argument("--where", required=True, help="the address that /jobs here shows in a chat")
     for field, text in ABOUT_FIELDS.items():
         made.add_argument(f"--{field}", default="", help=text)
+    edited = action.add_parser("edit", help="change a job that was made in a chat")
+    edited.add_argument("id", help="as `turnkeeper jobs list` shows it")
+    for field in EDITED:
+        edited.add_argument(f"--{field}", help=ABOUT_FIELDS.get(field, "what to do each time"))
     secret = action.add_parser("secret", help="a new secret for a hook; the old one ends at once")
     secret.add_argument("hook", help="as in POST /hooks/<hook>")
     secret.add_argument("--given", action="store_true", help="read it from standard input")
@@ -102,10 +109,14 @@ def _make_secret(standard: bool) -> str:
 
 def parse_request(words: argparse.Namespace) -> tuple[str, ...]:
     """What the gateway or the store is asked: the action, the job, the form; of a job to be added
-    its fields as JSON."""
+    or edited its fields as JSON."""
     if words.action == "add":
         fields = {name: getattr(words, name) for name in ("where", *ABOUT_FIELDS, "prompt")}
         return words.action, words.id, json.dumps(fields)
+    if words.action == "edit":
+        given = {name: getattr(words, name) for name in EDITED}
+        said = {name: value for name, value in given.items() if value is not None}
+        return words.action, words.id, json.dumps(said)
     form = "json" if getattr(words, "json", False) else ""
     return words.action, getattr(words, "id", ""), form
 

@@ -11,7 +11,8 @@ JobKey = Literal[
     "jobs_never", "jobs_pause", "jobs_resume", "jobs_run", "jobs_history", "jobs_edit",
     "jobs_delete", "jobs_retry", "jobs_sure", "jobs_remove", "jobs_keep", "jobs_gone",
     "jobs_is_paused", "jobs_is_resumed", "jobs_is_running", "jobs_is_deleted", "jobs_is_retried",
-    "jobs_edit_how", "jobs_not_so", "jobs_failed", "jobs_failed_paused", "jobs_due",
+    "jobs_edit_how", "jobs_edit_usage", "jobs_edit_long", "jobs_edit_empty", "jobs_is_changed",
+    "jobs_not_so", "jobs_failed", "jobs_failed_paused", "jobs_due",
     "jobs_run_line", "jobs_why_missed", "jobs_why_paused", "jobs_why_overlap", "jobs_why_deleted",
     "jobs_why_no_rights", "jobs_why_chat_gone", "jobs_lost_chat", "jobs_why_not_begun",
     "jobs_why_model",
@@ -81,6 +82,12 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_is_retried": "{title} is retried.",
     "jobs_edit_how": "Write what to change about the job {title}, as a plain message, for "
     "example: 'send {title} at 8 instead'. It takes effect when you confirm it.",
+    "jobs_edit_usage": "Write {/jobs edit …}, the job's number and what to change, for example "
+    "'2 model=pro profile=swe'. There are title=, schedule=, zone=, model=, profile=, tools= and, "
+    "last, prompt=. A '-' takes away a model, profile or tools of its own.",
+    "jobs_edit_long": "{field} may have at most {n} characters.",
+    "jobs_edit_empty": "A job cannot be without {field}.",
+    "jobs_is_changed": "The job {title} was changed.",
     "jobs_not_so": "Nothing was changed: the job {title} is already in that state, or cannot get "
     "there.",
     "jobs_failed": "The job {title}, due {when}, failed. {why} {paused}",
@@ -207,6 +214,13 @@ GERMAN: dict[JobKey, str] = {
     "jobs_is_retried": "{title} wird noch einmal versucht.",
     "jobs_edit_how": "Schreiben Sie einfach, was am Auftrag {title} anders sein soll, zum "
     "Beispiel: 'schicke {title} lieber um 8'. Sie bestätigen es, bevor es gilt.",
+    "jobs_edit_usage": "Schreiben Sie {/jobs edit …}, die Nummer des Auftrags und was anders sein "
+    "soll, zum Beispiel '2 model=pro profile=swe'. Es gibt title=, schedule=, zone=, model=, "
+    "profile=, tools= und, am Ende, prompt=. Ein '-' nimmt ein eigenes Modell, Profil oder eigene "
+    "Werkzeuge weg.",
+    "jobs_edit_long": "{field} darf höchstens {n} Zeichen haben.",
+    "jobs_edit_empty": "Ein Auftrag kann nicht ohne {field} sein.",
+    "jobs_is_changed": "Der Auftrag {title} ist geändert.",
     "jobs_not_so": "Das ändert nichts: Der Auftrag {title} ist nicht in diesem Zustand.",
     "jobs_failed": "Der Auftrag {title}, fällig {when}, misslang. {why} {paused}",
     "jobs_failed_paused": "Er wurde wiederholt und ist jetzt pausiert.",

@@ -188,7 +188,7 @@ class Parts:
         return control.Operations(
             store=self.services.store,
             pairing=self.services.pairing,
-            jobs=self.agent.jobs.console,
+            jobs=self.agent.jobs.make_console(self.agent.check_model),
             live=live,
             upkeep=StoreUpkeep(self.settings, self.services.store, self.trail, self.host),
             trail=self.trail,

@@ -5,27 +5,34 @@ Nothing of the clock is imported before the gateway runs.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from msgspec.structs import replace
+
+from agent_core.config.declaration import SettingsError
 from agent_core.tools.contract import Tool
 from gateway.access.access import Access
 from gateway.conversation.agent import PolicyContext
 from gateway.features.jobs.asker import identify_asker
 from gateway.features.jobs.deps import JobDeps
+from gateway.features.jobs.lines.editing import CheckModel
 from gateway.features.jobs.operator.apply import JobFile
 from gateway.features.jobs.operator.console import Console
 from gateway.features.jobs.run_ends import RunSettler
 from gateway.features.jobs.zones import Zones
 from gateway.jobs_port import Asker, JobPorts, JobSettings, JobStore
 from gateway.messages import Inbound
+from gateway.model_settings import read_models
 from gateway.services.workspaces import WORKSPACES
 from gateway.settings import Settings
 from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Store
 from gateway.texts import say
 from gateway.texts.money import dollars
+from gateway.wiring.job_means import find_missing_means
 
 if TYPE_CHECKING:
     from cron.scheduler import Scheduler
@@ -37,7 +44,6 @@ class JobWork:
     def __init__(self, ports: JobPorts, deps: JobDeps, access: Access, home: Path) -> None:
         self.ports = ports
         self.file = JobFile(home, ports, deps.platforms)
-        self.console = Console(ports, self.file, live=True)
         self._deps = deps
         self._access = access
         self._turns: WeakValueDictionary[str, PolicyContext] = WeakValueDictionary()
@@ -45,6 +51,10 @@ class JobWork:
     def enter(self, circumstances: PolicyContext) -> None:
         """A turn runs; as long as it does it is found by its id."""
         self._turns[circumstances.payer().turn] = circumstances
+
+    def make_console(self, check: CheckModel) -> Console:
+        """What the command line asks of the running gateway."""
+        return Console(self.ports, self.file, live=True, check=check)
 
     def tool(self) -> Tool:
         """schedule_job."""
@@ -129,5 +139,7 @@ def console_alone(settings: Settings, store: Store) -> Console:
     deps = JobDeps(
         store=store, accept=accept, folder=settings.home / WORKSPACES, platforms=platforms
     )
+    with suppress(SettingsError):  # models that are not set up keep nobody from his jobs
+        deps = replace(deps, fits=find_missing_means(read_models(settings)))
     ports = make_job_ports(make_jobs(store), settings.jobs, deps)
     return Console(ports, JobFile(settings.home, ports, platforms), live=False)

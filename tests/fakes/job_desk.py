@@ -1,5 +1,6 @@
 """What the HTTP API asks about jobs, in memory. Who asks may do everything."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec.structs import replace
@@ -46,6 +47,16 @@ class FakeJobDesk:
                     return False
                 self.kept[name] = replace(job, state=wanted)
         return True
+
+    async def edit(self, sender: Sender, name: str, fields: Mapping[str, str]) -> str | None:
+        """Any but the model `nope`."""
+        if name not in self.kept:
+            return None
+        if fields.get("model") == "nope":
+            return "nope: no such provider; use one of pro, max."
+        self.acts.append((name, f"edit {sorted(fields)}"))
+        self.kept[name] = replace(self.kept[name], **fields)
+        return ""
 
 
 def job(name: str, title: str, **more: object) -> ShownJob:

@@ -1,12 +1,13 @@
 """What the HTTP API may do about jobs: the same as its person in any chat."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from gateway.access.access import Role
 from gateway.conversation.services import Services
 from gateway.features.jobs.api_values import present_job, present_run
 from gateway.features.jobs.asker import identify_asker
-from gateway.jobs_port import MAX_RUNS, Job, JobPorts
+from gateway.features.jobs.lines.editing import edit_job
+from gateway.jobs_port import MAX_RUNS, Job, JobPorts, JobRefused
 from gateway.messages import Conversation, Sender
 from gateway.roles import at_least
 from gateway.shown_jobs import ShownJob, ShownRun
@@ -54,6 +55,19 @@ class BookDesk:
             "delete": lambda: self._jobs.book.remove(job.id),
         }
         return bool(await actions[action]())
+
+    async def edit(self, sender: Sender, name: str, fields: Mapping[str, str]) -> str | None:
+        """Change fields of one of them; why that cannot be, "" if it was done, None if there is
+        no such job."""
+        job = await self._one(sender, name)
+        if job is None or not at_least(await self.role(sender), "user"):
+            return None
+        asker = await identify_asker(self._services.access, PLACE, sender)
+        try:
+            await edit_job(self._jobs, job, fields, asker, self._services.agent.check_model)
+        except JobRefused as error:
+            return str(error)
+        return ""
 
     async def _mine(self, sender: Sender) -> tuple[Job, ...]:
         return await self._jobs.book.list_visible(

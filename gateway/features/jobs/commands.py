@@ -1,13 +1,22 @@
 """/jobs: what is done again and again, and what a person does about it."""
 
 from gateway.feature import Call, Context
-from gateway.features.jobs.adding import add_job
 from gateway.features.jobs.cards import CardPlace, ask_sure, card, redraw_cards
+from gateway.features.jobs.lines.adding import add_job
+from gateway.features.jobs.lines.editing import edit_job, read_fields
 from gateway.features.jobs.runs import asker
-from gateway.jobs_port import Job, JobPorts
+from gateway.jobs_port import Job, JobPorts, JobRefused
+from gateway.roles import at_least
 from gateway.store.rows import Changes
 from gateway.texts import say
-from gateway.texts.runs import describe_delivery, describe_tries, ran, show_moment, show_moments
+from gateway.texts.runs import (
+    describe_delivery,
+    describe_tries,
+    ran,
+    show_moment,
+    show_moments,
+    works_with,
+)
 
 MAX_SHOWN = 10
 ACTIONS = ("run", "pause", "resume", "edit", "history", "delete")
@@ -33,10 +42,13 @@ async def jobs(call: Call) -> str:
     action = words[0].lower()
     if action not in ACTIONS:
         return say("jobs_usage", call.language)
-    n = int(words[1]) if len(words) > 1 and words[1].isdecimal() else 0 if words[1:] else 1
-    if not 1 <= n <= len(known) or (not words[1:] and len(known) > 1):
+    numbered, fields = find_fields(call) if action == "edit" else (words[1:], "")
+    n = int(numbered[0]) if numbered and numbered[0].isdecimal() else 0 if numbered else 1
+    if not 1 <= n <= len(known) or (not numbered and len(known) > 1):
         return say("jobs_no_such", call.language)
     job = known[n - 1]
+    if fields and not job.of_file:
+        return await _edit(call, job, fields)
     if action == "delete" and not job.of_file:
         await _ask(call, job, n)
         return ""
@@ -44,6 +56,29 @@ async def jobs(call: Call) -> str:
     if views := await redraw_cards(context, job.id):
         context.state.show(Changes(views=views, row=context.state.row))
     return text
+
+
+def find_fields(call: Call) -> tuple[list[str], str]:
+    """The number after `edit`, if there is one, and what follows it."""
+    rest = call.command.arguments.strip()[len("edit") :].strip()
+    number, _, fields = rest.partition(" ")
+    return ([], rest) if "=" in number else ([number] if number else [], fields.strip())
+
+
+async def _edit(call: Call, job: Job, line: str) -> str:
+    """Change the job as the line says; its cards here change along."""
+    context, language, jobs = call.context, call.language, call.context.services.jobs
+    if jobs is None or not at_least(call.role, "user"):
+        return say("not_allowed", language)
+    who = await asker(context, call.command.sender)
+    try:
+        check = context.services.agent.check_model
+        after = await edit_job(jobs, job, read_fields(line), who, check)
+    except JobRefused as error:
+        return str(error)
+    if views := await redraw_cards(context, job.id):
+        context.state.show(Changes(views=views, row=context.state.row))
+    return describe_change(jobs, after, language)
 
 
 async def _ask(call: Call, job: Job, n: int) -> None:
@@ -97,6 +132,14 @@ async def act(context: Context, job: Job, action: str, key: str, language: str) 
         case _:
             return say("unknown_button", language)
     return told
+
+
+def describe_change(jobs: JobPorts, job: Job, language: str) -> str:
+    """What a changed job is now."""
+    times = show_moments(jobs.times, jobs.book.next_times(job), job.zone)
+    following = say("jobs_next", language, times=times) if times else ""
+    told = say("jobs_is_changed", language, title=job.title)
+    return "\n".join(filter(None, (told, works_with(job, language), following)))
 
 
 async def _history(jobs: JobPorts, job: Job, language: str) -> str:

@@ -134,6 +134,7 @@ ADMINS = {"TELEGRAM_ADMIN_USERS": f"{ADMIN},{PERSON}"}
 
 
 async def test_a_job_has_a_model_a_profile_and_tools_of_its_own(rig: Rig, clock: Shifted) -> None:
+    rig.model.models.append("fake-large")
     await rig.start(**ADMINS)
     rig.telegram.say(
         PERSON, "/jobs add model=openai/fake-large profile=swe tools=files 0 9 * * *: Count."

@@ -73,7 +73,8 @@ async def test_the_description_is_accurate(rig: Rig) -> None:
         described = await answer.json()
     paths = {path: set(item) - {"parameters"} for path, item in described["paths"].items()}
     assert {path: ways for path, ways in paths.items() if path.startswith("/api/jobs")} == {
-        "/api/jobs": {"get"}, "/api/jobs/{id}/runs": {"get"}, "/api/jobs/{id}/{action}": {"post"},
+        "/api/jobs": {"get"}, "/api/jobs/{id}/runs": {"get"}, "/api/jobs/{id}/edit": {"post"},
+        "/api/jobs/{id}/{action}": {"post"},
     }  # fmt: skip
     (job,), (run,) = (
         (await ask(rig, "GET", ""))[1]["jobs"],

@@ -1,5 +1,5 @@
-"""`turnkeeper jobs list | show | history | add | run | pause | resume | delete | apply`: what
-whoever may use the gateway's files does about jobs, with or without a running gateway."""
+"""`turnkeeper jobs …`: what whoever may use the gateway's files does about jobs, with or without a
+running gateway."""
 
 from collections.abc import Awaitable, Callable
 
@@ -7,14 +7,18 @@ from msgspec import Struct, json
 
 from agent_core import ambient
 from gateway.features.jobs.api_values import present_job, present_run
+from gateway.features.jobs.lines.editing import CheckModel, accept_model, edit_job
 from gateway.features.jobs.operator.apply import JobFile
 from gateway.features.jobs.operator.jobfile import Faulty
-from gateway.jobs_port import MAX_RUNS, Job, JobPorts
-from gateway.texts.runs import describe_delivery, describe_tries, due, ran
+from gateway.jobs_port import MAX_RUNS, OPERATOR, Asker, Job, JobPorts, JobRefused
+from gateway.messages import read_conversation
+from gateway.texts.runs import describe_delivery, describe_tries, due, ran, works_with
 
 SHORT = 8
 """Characters of an id by which a job may be named, at least."""
-USAGE = "Write: turnkeeper jobs list, show, history, add, run, pause, resume, delete or apply."
+USAGE = (
+    "Write: turnkeeper jobs list, show, history, add, edit, run, pause, resume, delete or apply."
+)
 NO_FILE = "There is no jobs.toml in the data folder, so nothing was changed."
 
 
@@ -26,16 +30,19 @@ class ConsoleAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Console:
-    """Carries the commands out. `live`: a gateway runs, so what is begun here is done at once."""
+    """Carries the commands out. `live`: a gateway runs, so what is begun here is done at once;
+    `check` asks for its models."""
 
-    def __init__(self, jobs: JobPorts, file: JobFile, *, live: bool) -> None:
-        self._jobs = jobs
+    def __init__(
+        self, jobs: JobPorts, file: JobFile, *, live: bool, check: CheckModel = accept_model
+    ) -> None:
+        self._jobs, self._check = jobs, check
         self._file = file
         self._live = live
 
     async def answer(self, words: tuple[str, ...]) -> ConsoleAnswer:
         """`words`: the action, the job's id, and `json` for that form; of a job that is added its
-        fields as JSON."""
+        fields as JSON, as of one that is edited."""
         action, name, form = (*words, "", "", "")[:3]
         if action == "list":
             return await self._list(as_json=form == "json")
@@ -51,12 +58,26 @@ class Console:
             "resume": self._resume,
             "delete": self._delete,
         }
-        if action not in actions:
+        if action not in actions and action != "edit":
             return ConsoleAnswer(text=USAGE, ok=False)
         found = await self._find(name)
         if isinstance(found, str):
             return ConsoleAnswer(text=found, ok=False)
+        if action == "edit":
+            return await self._edit(found, form)
         return await actions[action](found, form == "json")
+
+    async def _edit(self, job: Job, given: str) -> ConsoleAnswer:
+        """Whoever may use the gateway's files may do what an admin may."""
+        where = read_conversation(job.conversation)
+        asker = Asker(conversation=where, sender=OPERATOR, role="admin")
+        fields = json.decode(given, type=dict[str, str])
+        try:
+            after = await edit_job(self._jobs, job, fields, asker, self._check)
+        except JobRefused as error:
+            return ConsoleAnswer(text=f"{error}\nNothing was changed.", ok=False)
+        means = works_with(after, "")
+        return ConsoleAnswer(text=f"{after.title}: {self._when(after)}{means and f'. {means}'}")
 
     async def _find(self, name: str) -> Job | str:
         """The job of that id, or of the only one that begins so; else why there is none."""

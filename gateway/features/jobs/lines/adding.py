@@ -4,6 +4,7 @@ import re
 
 from gateway.feature import Call
 from gateway.features.jobs.cards import CardPlace, card
+from gateway.features.jobs.lines.editing import check_models
 from gateway.features.jobs.runs import asker
 from gateway.jobs_port import Job, JobPorts, JobRefused, JobRequest
 from gateway.messages import digest
@@ -38,7 +39,9 @@ async def add_job(call: Call, jobs: JobPorts) -> str:
             tools=means.get("tools", ""),
         )
         try:
-            job = await jobs.drafts.make(await jobs.drafts.draft(wish, who), name)
+            draft = await jobs.drafts.draft(wish, who)
+            await check_models(wish.model, language, call.context.services.agent.check_model)
+            job = await jobs.drafts.make(draft, name)
         except JobRefused as error:
             return f"{error} {say('jobs_add_usage', language)}"
     await _show(call, jobs, job, guessed=not await jobs.drafts.has_zone(who))
