@@ -85,6 +85,27 @@ async def test_read_run_paused_edited_and_deleted(tmp_path: Path) -> None:
             ("j1", "pause"), ("j1", "resume"), ("j3", "run"), ("j3", "run"), ("j3", "delete"),
         ]  # fmt: skip
         await page.click(button("j1", "edit"))
+        await page.until("document.activeElement.name === 'title'")
+        await page.js("document.querySelector('form [name=model]').value = 'nope'")
+        await page.js("document.querySelector('form [name=tools]').value = ''")
+        await page.click(".job form button[type=submit]")
+        await room.shows("#agenda-told", "nope: no such provider")
+        page.errors.clear()  # the browser notes the 400
+        await page.js("document.querySelector('form [name=model]').value = 'max'")
+        await room.shoot("page-jobs-edit")
+        await page.click(".job form button[type=submit]")
+        await room.shows("#agenda-told", "Open incidents was changed.")
+        await room.shows(".job .means", "With: model max, profile research")
+        assert desk.acts[-1] == ("j1", "edit ['model', 'tools']")
+        await focused(room, "j1", "edit")
+        await press(room, "Enter")
+        await page.until("document.activeElement.name === 'title'")
+        await press(room, "Escape")
+        await focused(room, "j1", "edit")
+        assert await page.js("document.querySelector('#agenda').open"), "it leaves the form alone"
+        await page.click(button("j1", "edit"))
+        await page.until("document.activeElement.name === 'title'")
+        await page.click(".job form .buttons button:nth-child(2)")
         await page.until("!document.querySelector('#agenda').open")
         assert await value(room) == "Change the job Open incidents: "
         assert await page.js("document.activeElement.id") == "text"
@@ -114,6 +135,12 @@ async def test_on_a_phone_in_german_and_without_jobs(tmp_path: Path) -> None:
         assert await page.js(SMALL) == [] and await page.js(OVER) == []
         await room.shows(".job.paused .risk", "pausiert")
         await room.shoot("page-jobs-phone")
+        await page.click(button("j1", "edit"))
+        await room.shows(".job form label", "Titel")
+        await room.shows(".job form .buttons", "Speichern")
+        assert await page.js(SMALL) == [] and await page.js(OVER) == []
+        await press(room, "Escape")
+        await focused(room, "j1", "edit")
         await press(room, "Escape")
         await page.until("!document.querySelector('#agenda').open")
         assert not await page.js("document.body.classList.contains('menu')")
@@ -131,4 +158,6 @@ async def test_axe_finds_nothing_serious_in_jobs(axe: str, scheme: str, tmp_path
         await agenda(room)
         await room.page.click(button("j2", "history"))
         await room.shows(".runs small", "openai refused the key (401).")
+        await room.page.click(button("j1", "edit"))
+        await room.shows(".job form label", "Title")
         assert await faults(room, axe) == []

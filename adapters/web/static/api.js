@@ -29,7 +29,7 @@ async function twice(path, options) { // the same key: sending it again is harml
 export const post = (what, body) => twice(here() + what, { method: "POST", body: { key: newKey(), ...body } });
 export const edit = (message, text) => twice(`${here()}/messages/${encodeURIComponent(message)}`, { method: "PUT", body: { key: newKey(), text } });
 export const withdraw = (message) => twice(`${here()}/messages/${encodeURIComponent(message)}`, { method: "DELETE" });
-export const act = (job, action) => twice(`/jobs/${encodeURIComponent(job)}/${action}`, { method: "POST", body: { key: newKey() } });
+export const act = (job, action, more = {}) => twice(`/jobs/${encodeURIComponent(job)}/${action}`, { method: "POST", body: { key: newKey(), ...more } });
 
 export function upload(blob, progress) { // fetch tells no progress
   const request = new XMLHttpRequest();

@@ -6,7 +6,8 @@ import { write } from "./compose.js";
 
 const box = $("agenda"), list = $("agenda-list"), AGAIN = 5000;
 const DONE = { run: "job_run", pause: "job_pause", resume: "job_resume", delete: "job_delete" };
-let asked = 0, drawn = "", pressed = false, sure = "", opened = new Map(); // job -> its runs
+const FIELDS = ["title", "schedule", "zone", "model", "profile", "tools", "prompt"];
+let asked = 0, drawn = "", pressed = false, sure = "", edited = "", opened = new Map(); // job -> its runs
 
 export async function show() {
   if (!box.open) box.showModal();
@@ -26,14 +27,14 @@ async function load() {
       if (!jobs.some((one) => one.id === id)) opened.delete(id);
       else opened.set(id, (await call(path(id))).runs);
     }
-    if (mine === asked && !pressed) draw(jobs); // a newer look is under way; or a button would go away under the finger
+    if (mine === asked && !pressed && !list.querySelector("form")) draw(jobs); // what is being written stays; a newer look is under way; or a button would go away under the finger
   } catch (error) {
     if (mine === asked) tell(error.message);
   }
 }
 
 function draw(jobs) {
-  const now = JSON.stringify([jobs, [...opened], sure]);
+  const now = JSON.stringify([jobs, [...opened], sure, edited]);
   if (now === drawn) return;
   drawn = now;
   const within = list.contains(document.activeElement), focus = document.activeElement.dataset.keep, at = new Map();
@@ -58,7 +59,38 @@ function entry(job) {
     means(job) && make("p", { class: "faint means" }, say("jobs_with", { means: means(job) })),
     next && make("p", {}, say("jobs_next", { times: next })),
     make("p", { class: job.last?.state === "failed" ? "bad" : "" }, last ? say("jobs_last", last) : say("jobs_never")),
-    buttons(job), opened.has(job.id) && history(job));
+    edited === job.id ? form(job) : buttons(job), opened.has(job.id) && history(job));
+}
+
+function form(job) {
+  const fields = FIELDS.map((name) => {
+    const long = name === "prompt", more = { class: "field", name, "data-keep": `${job.id} ${name}`, ...(long ? { rows: "3" } : { type: "text" }) };
+    const field = make(long ? "textarea" : "input", more);
+    field.value = job[name];
+    return make("label", {}, say(`job_${name}`), field);
+  });
+  const back = () => leave(job, "edit");
+  return make("form", { "aria-label": `${say("jobs_edit")}: ${job.title}`, onsubmit: (event) => { event.preventDefault(); save(job, event.target); }, onkeydown: (event) => { if (event.key === "Escape") { event.preventDefault(); back(); } } },
+    ...fields, make("div", { class: "buttons" }, make("button", { type: "submit", class: "good" }, say("save")),
+      make("button", { type: "button", onclick: () => inWords(job) }, say("job_words")), make("button", { type: "button", onclick: back }, say("cancel"))));
+}
+
+async function leave(job, name) { // back to the buttons, with the focus on one of them
+  edited = "";
+  list.querySelector("form")?.remove();
+  await load();
+  [...list.querySelectorAll("[data-keep]")].find((one) => one.dataset.keep === `${job.id} ${name}`)?.focus();
+}
+
+async function save(job, form) {
+  const said = Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value.trim()]).filter(([name, value]) => value !== job[name].trim()));
+  try {
+    if (Object.keys(said).length) await act(job.id, "edit", said);
+    tell(say("job_changed", { title: said.title ?? job.title }));
+    await leave(job, "edit");
+  } catch (error) {
+    tell(error.message);
+  }
 }
 
 const MEANS = ["model", "profile", "tools"];
@@ -111,7 +143,14 @@ async function fold(job) {
   await load();
 }
 
-function edit(job) { // in words, as everywhere
+async function edit(job) {
+  list.querySelector("form")?.remove();
+  edited = job.id;
+  await load();
+  list.querySelector("form .field")?.focus();
+}
+
+function inWords(job) { // as everywhere
   box.close();
   write(say("job_edit", { title: job.title }));
   $("text").focus();
@@ -119,7 +158,7 @@ function edit(job) { // in words, as everywhere
 
 $("agenda-close").addEventListener("click", () => box.close());
 box.addEventListener("click", (event) => { if (event.target === box) box.close(); }); // beside it
-box.addEventListener("close", () => { sure = ""; opened.clear(); });
+box.addEventListener("close", () => { sure = edited = ""; opened.clear(); list.querySelector("form")?.remove(); });
 box.addEventListener("focusout", (event) => { if (sure && event.relatedTarget && event.relatedTarget.dataset.keep !== `${sure} delete`) { sure = ""; load(); } });
 box.addEventListener("pointerdown", () => (pressed = true));
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(() => (pressed = false)));
