@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 CONFTEST = """
 from tests import time_limit
@@ -74,18 +76,21 @@ def run(folder: Path, tests: str, grace: float) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.pick("a test that hangs")
 def test_each_test_that_hangs_fails_and_the_next_one_runs(tmp_path: Path) -> None:
     code, said = run(tmp_path, HANGING, grace=30.0)
     assert code == 1 and "5 failed, 1 passed" in said and "2 errors" in said, said
     assert said.count("took more than 0.3 s") >= 6, said
 
 
+@pytest.mark.pick("a test that hangs")
 def test_a_test_that_does_not_let_go_ends_its_process(tmp_path: Path) -> None:
     code, said = run(tmp_path, DEAF, grace=0.3)
     assert code == 1 and "passed" not in said and "failed" not in said
     assert "in test_does_not_let_go" in said, said
 
 
+@pytest.mark.pick("a test that hangs")
 def test_one_that_hears_no_signal_ends_its_process_too(tmp_path: Path) -> None:
     code, said = run(tmp_path, MUTE, grace=0.3)
     assert code == 1 and "passed" not in said and "failed" not in said
