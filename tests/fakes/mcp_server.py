@@ -10,8 +10,6 @@ import asyncio
 import base64
 import os
 import signal
-import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -189,24 +187,19 @@ class Http:
         from tests.fakes.ports import free_port  # the program itself stands alone
 
         self.port = free_port()
-        self._arguments = [*arguments(note, "--http", str(self.port), *more)]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._arguments = [*arguments(note, "--http", str(self.port), *more)[1:]]
+        self._process: Any = None
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/mcp"
 
     def start(self) -> "Http":
-        self._process = subprocess.Popen(
-            [sys.executable, *self._arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        deadline = time.monotonic() + 15
-        while time.monotonic() < deadline:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return self
-            time.sleep(0.02)
-        raise AssertionError("the server does not listen")
+        from tests.fakes.forked import Forked
+
+        self._process = Forked(serve, self._arguments)
+        self._process.start(self.port)
+        return self
 
     def describe(self, publishes: str) -> None:
         """From the next start on, its tool `publish` says this of itself."""
@@ -214,8 +207,7 @@ class Http:
 
     def stop(self) -> None:
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+            self._process.stop()
             self._process = None
 
 
@@ -223,7 +215,8 @@ def arguments(note: Path, *more: str) -> list[str]:
     return [str(Path(__file__)), "--note", str(note), *more]
 
 
-def main() -> None:
+def serve(arguments: list[str]) -> None:
+    """Run the server that the arguments say, until it is ended."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--http", type=int, default=0)
     parser.add_argument("--sse", action="store_true")
@@ -234,7 +227,7 @@ def main() -> None:
     parser.add_argument("--publishes", default=PUBLISH)
     parser.add_argument("--books", action="store_true")
     parser.add_argument("--shadows", action="store_true")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     if given.dead and Path(given.dead).exists():
         sys.exit("out of order with TOKEN-SECRET")
     server = build(Path(given.note), given.tools, given.publishes)
@@ -253,4 +246,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(sys.argv[1:])

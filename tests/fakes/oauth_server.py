@@ -8,7 +8,6 @@ no refresh; `NOTE.down`: no tokens for now; `NOTE.wider`: sign-ins need one scop
 """
 
 import secrets
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -186,7 +185,7 @@ class SignedServer:
 
         self.note, self.port, self.authority_port = note, free_port(), free_port()
         self.gateway_port = free_port()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Any = None
 
     @property
     def url(self) -> str:
@@ -208,35 +207,21 @@ class SignedServer:
         return self.note.read_text().splitlines() if self.note.exists() else []
 
     def start(self) -> "SignedServer":
-        given = [str(self.port), str(self.authority_port), str(self.note)]
-        self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__)), *given],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline() == b"ready\n"
+        from tests.fakes.forked import Forked
+
+        self._process = Forked(run, self.port, self.authority_port, self.note)
+        self._process.start(self.port, self.authority_port)
         return self
 
     def stop(self) -> None:
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            assert self._process.stdout is not None
-            self._process.stdout.close()
+            self._process.stop()
             self._process = None
 
 
-class Announced(uvicorn.Server):
-    """Says when all of them listen."""
-
-    left = 2
-
-    async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets)
-        Announced.left -= 1
-        if not Announced.left:
-            print("ready", flush=True)
+def run(port: int, authority_port: int, note: Path) -> None:
+    """Serve both until the process is ended."""
+    anyio.run(serve, port, authority_port, note)
 
 
 async def serve(port: int, authority_port: int, note: Path) -> None:
@@ -258,8 +243,8 @@ async def serve(port: int, authority_port: int, note: Path) -> None:
         for app, at, name in apps:
             noted = Noted(app, note, name, authority.lacks_scope if name == "server" else None)
             config = uvicorn.Config(noted, host="127.0.0.1", port=at, log_level="error")
-            group.start_soon(Announced(config).serve)
+            group.start_soon(uvicorn.Server(config).serve)
 
 
 if __name__ == "__main__":
-    anyio.run(serve, int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
+    run(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
