@@ -27,11 +27,11 @@ _OPENINGS = (
     "能不能|帮我|然后|还有|それと|あと"
 )
 _UNFINISHED = re.compile(
-    rf"(?:{_GREETINGS})[!,.…]*|(?:.*\s)?(?:{_OPENINGS})[,…]*|.*[,、，]", re.IGNORECASE
+    rf"\A(?:(?:{_GREETINGS})[!,.…]*|(?:.*\s)?(?:{_OPENINGS})[,…]*|.*[,、，])\Z", re.IGNORECASE
 )
 
 
 def is_unfinished(text: str) -> bool:
     """`text` is the beginning of what its person is about to say, and no request yet."""
     said = " ".join(text.split())
-    return 0 < len(said) <= MAX_LENGTH and _UNFINISHED.fullmatch(said) is not None
+    return 0 < len(said) <= MAX_LENGTH and _UNFINISHED.match(said) is not None
