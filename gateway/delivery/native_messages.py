@@ -16,10 +16,8 @@ from gateway.ports import Adapter, Recalling
 from gateway.store.rows import OutboxRow
 from gateway.views import Activity, Card, Media, ReplyView, View
 
-SEND_LIMIT = 15.0
-"""Seconds that one call to a platform may take; less than what is left of a lease."""
 UPLOAD_RATE = 100_000
-"""Bytes a second that an upload makes at least; each adds to the limit of its call."""
+"""Bytes a second that an upload makes at least."""
 
 log = logging.getLogger("turnkeeper.outbox")
 
@@ -82,10 +80,9 @@ def spend(rows: Mapping[Key, OutboxRow], key: Key) -> OutboxRow | None:
     return replace(row, natives=(), given=row.given + 1, spent=(*row.spent, *gone))
 
 
-def find_time_limit(view: View) -> float:
-    """Seconds for a call that brings `view`: what it uploads takes its time."""
-    size = sum(file.size for file in view.files) if isinstance(view, Media) else 0
-    return SEND_LIMIT + size / UPLOAD_RATE
+def find_upload_time(view: View) -> float:
+    """Seconds that the files of `view` may take."""
+    return sum(file.size for file in view.files) / UPLOAD_RATE if isinstance(view, Media) else 0.0
 
 
 class FirstSends:

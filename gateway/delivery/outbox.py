@@ -16,9 +16,8 @@ from msgspec.structs import replace
 from agent_core import ambient
 from gateway.delivery.holder import Cause, Holder, Key
 from gateway.delivery.native_messages import (
-    SEND_LIMIT,
     FirstSends,
-    find_time_limit,
+    find_upload_time,
     hand_over,
     keep_marks,
     place,
@@ -46,6 +45,8 @@ from gateway.views import Activity, Media, Notice, ReplyView, ReportView, SaidVi
 log = logging.getLogger("turnkeeper.outbox")
 
 T = TypeVar("T")
+SEND_LIMIT = 15.0
+"""Seconds that one call to a platform may take; less than what is left of a lease."""
 MAX_BACKOFF = 30.0
 MAX_COPIES = 2
 """Copies of a message that may stand in a chat without a crash; each crash may add one."""
@@ -394,7 +395,7 @@ class Outbox:
         row = self.rows[key]
         send = partial(self._first.send, row, index, payload)
         try:
-            made = await self._call(send, find_time_limit(row.view))
+            made = await self._call(send, SEND_LIMIT + find_upload_time(row.view))
         except (RateLimited, Unsent, Rejected):
             self._update(key, sending=-1)
             raise

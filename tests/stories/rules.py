@@ -31,6 +31,7 @@ from agent_core.models.port import ModelReply, ModelRequest, OnDelta, TextDelta
 from agent_core.orchestration.brief import Brief
 from agent_core.questions import Answer
 from agent_core.scope import Scope, Turn
+from gateway.conversation.decisions import Decisions
 from gateway.delivery import outbox as outbox_module
 from gateway.delivery.fold import ViewFold
 from gateway.errors import Fenced, StoreFailed
@@ -179,7 +180,8 @@ def test_R02_an_answer_in_the_moment_of_parking_is_not_overwritten(tmp_path: Pat
                 session = next(iter(one.host.sessions.values()))
                 question = next(iter(session.state.questions.values()))
                 said = Answer(choice="once", by=ANN.key, name="Ann")
-                one.host.spawn(partial(session.decisions.decide, question, said, 999), "press")
+                decide = Decisions(session.context).decide
+                one.host.spawn(partial(decide, question, said, 999), "press")
 
         Turn.suspend = at_park
         try:

@@ -177,7 +177,7 @@ def _make_agent(
         vault=vault,
         sign_ins=SignIns(store, vault, "http://127.0.0.1", public=False),
         jobs=jobs,
-        memory=None,
+        memory=lambda _: None,
         ledger=None,
         job_ledger=Spending(store, models.agent.limits),
         operator=OperatorRules(folder),
