@@ -345,7 +345,7 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
     ),
     (
         "R19 a changed view is a new message",
-        code("want", "natives=old.natives,", "natives=(),"),
+        code("want", "keep_marks(row, old)", "replace(keep_marks(row, old), natives=())"),
         rules.test_R19_an_overtaken_edit_is_merged,
         (),
     ),
@@ -382,7 +382,7 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
         "R22 the session waits for a tool that eats its cancel",
         code(
             "_run_turn",
-            "if not await self._wait_until(patience):",
+            "if not await self.state.wait_change(patience):",
             "await self.state.changed.wait()\n            if False:",
         ),
         rules.test_R22_a_tool_that_eats_its_cancel_is_abandoned,
