@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core.context.room import ContextLimits
-from agent_core.context.shortening import shorten, shorten_message
+from agent_core.context.shortening import keeps, shorten, shorten_message, squeeze
 from agent_core.context.transcript import ASIDE
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.events import Compressed
@@ -77,11 +77,15 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
 class Window:
     """What is seen of a list of messages that only grows. `fixed`: bytes of every request
     besides, for its instructions and tools. `request`: what is being worked on, which is seen
-    word for word also when its message is compressed."""
+    word for word also when its message is compressed; `said`: what it begins with that a person
+    said."""
 
-    def __init__(self, room: ContextLimits, fixed: int = 0, request: str = "") -> None:
+    def __init__(
+        self, room: ContextLimits, fixed: int = 0, request: str = "", said: str = ""
+    ) -> None:
         self._room = room
         self._request = request
+        self._said = said if request.startswith(said) else ""
         self._fixed = fixed
         self._head: tuple[Message, ...] = ()
         self._cut = 0
@@ -150,6 +154,8 @@ class Window:
                 self._shorten(messages)
         elif (wanted or forced) and cut > self._cut and self._weigh(messages[:cut]) >= least:
             await self._compress(scope, messages, cut, asking if wanted else None)
+        if room.most and not due and self.tokens(messages) > room.most:
+            self._squeeze(messages)
         return self.see(messages)
 
     async def _compress(
@@ -164,7 +170,7 @@ class Window:
         left_out = LEFT_OUT.format(count=cut)
         text = SUMMARY.format(text=summary) if summary else left_out
         if 0 <= self._find_request(messages) < cut:
-            text += ASKED.format(text=_short(self._request))
+            text += ASKED.format(text=self._keep_request())
         parent = lineage(self.see(messages))
         head = Message(role="user", parts=(Text(text=text, condensed=True),))
         self._head, self._cut, self._counted = (head,), cut, (0, 0)
@@ -186,6 +192,35 @@ class Window:
     def _shorten(self, messages: tuple[Message, ...]) -> None:
         """See what is long in the messages that stay by its ends alone."""
         self._head = tuple(map(shorten_message, self.see(messages)))
+        self._cut, self._counted = len(messages), (0, 0)
+
+    def _keep_request(self) -> str:
+        """The request, its long ends alone where it is long; what a person said stays whole."""
+        said = self._said if self._is_kept(self._said) else ""
+        return f"{said}{_short(self._request[len(said) :])}"
+
+    def _is_kept(self, words: str) -> bool:
+        """`words` of a person may take a third of what a request may have."""
+        most = self._room.most * BYTES // 3 or MAX_EACH
+        return bool(words) and len(words.encode()) <= most
+
+    def _squeeze(self, messages: tuple[Message, ...]) -> None:
+        """See as little of the messages as it takes: they fit whole in no request any more. What
+        the person asked for and what was said last stay whole."""
+        newest = next((one for one in reversed(messages) if one.role == "user"), None)
+        said = (self._said, text_of(newest) if newest is not None else "")
+        spared = tuple(filter(self._is_kept, said))
+        most, fixed = self._room.most, self._fixed // BYTES
+
+        def takes(seen: tuple[Message, ...], most: int) -> bool:
+            return fixed + estimate(seen) <= most
+
+        enough = partial(takes, most=(most - fixed) * 2 // 3 + fixed)
+        fits = partial(takes, most=most)
+        shorter = squeeze(self.see(messages), spared, enough, fits)
+        if not fits(shorter):
+            shorter = squeeze(leave_middle_out(self.see(messages), spared), spared, enough, fits)
+        self._head = shorter
         self._cut, self._counted = len(messages), (0, 0)
 
     def _find_request(self, messages: tuple[Message, ...]) -> int:
@@ -219,6 +254,19 @@ def border(messages: tuple[Message, ...], wanted: int) -> int:
     while at > 0 and messages[at].role == "tool":
         at -= 1
     return at
+
+
+def leave_middle_out(seen: tuple[Message, ...], spared: tuple[str, ...]) -> tuple[Message, ...]:
+    """The first of the messages and the last ones; what is `spared` of those between stands with
+    the first."""
+    at = border(seen, len(seen) - MIN_KEPT)
+    if at < 2 or seen[0].role != "user":
+        return seen
+    rest = seen[at:]
+    lost = [words for words in spared if not any(keeps(one, words) for one in (seen[0], *rest))]
+    said = (LEFT_OUT.format(count=at - 1), *lost)
+    parts = tuple(Text(text=text, condensed=True) for text in said)
+    return join_head((Message(role="user", parts=(*seen[0].parts, *parts)),), rest)
 
 
 def turn_border(messages: tuple[Message, ...], cut: int, least: int) -> int:

@@ -21,7 +21,8 @@ Ask: TypeAlias = Callable[[Scope, tuple[Message, ...]], Awaitable[T]]
 def make_window(brief: Brief, hands: Hands) -> Window:
     """What a model sees in the turn of `brief`: everything, at first."""
     tools = hands.toolbox.weight(brief.tools) if brief.room.limit else 0
-    return Window(brief.room, len(brief.system) + tools, brief.text)
+    fixed = len(brief.system.encode("utf-8", "surrogatepass")) + tools
+    return Window(brief.room, fixed, brief.text, brief.request_text())
 
 
 def make_summary_request(brief: Brief, hands: Hands) -> SummaryRequest:

@@ -1,8 +1,5 @@
 """What a model sees of a long conversation: cut where a provider accepts it, and only added to."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,10 +17,11 @@ from agent_core.context.room import ContextLimits
 from agent_core.context.settings import ContextSettings
 from agent_core.errors import ModelFailed
 from agent_core.events import Compressed
-from agent_core.journal import Emitted, Journal, Record
+from agent_core.journal import Emitted
 from agent_core.messages import Message, Text, ToolCall, ToolResult, text_of, user
-from agent_core.models.port import ModelReply, ModelRequest, OnDelta, Usage
-from agent_core.scope import Scope, Turn
+from agent_core.models.port import ModelReply, Usage
+from agent_core.scope import Scope
+from tests.agent_core.compression_rig import CompressionRig
 from tests.fakes.world import check_order
 
 LONG = "w" * 400
@@ -37,52 +35,6 @@ def round_(n: int) -> tuple[Message, Message]:
     call = ToolCall(id=f"c{n}", name="look", arguments="{}")
     result = ToolResult(call_id=f"c{n}", name="look", content=f"{n} {LONG}")
     return Message(role="assistant", parts=(call,)), Message(role="tool", parts=(result,))
-
-
-class Company:
-    def live(self, event: object) -> None:
-        raise AssertionError("a summary is not shown while it comes")
-
-    def take_steers(self) -> tuple[tuple[int, str], ...]:
-        return ()
-
-    def __getattr__(self, name: str) -> object:
-        return lambda *_: ()
-
-
-class CompressionRig:
-    """A model that summarises, and a journal that is kept from one life to the next."""
-
-    def __init__(self, *answers: str | ModelFailed) -> None:
-        self.answers = list(answers)
-        self.asked: list[str] = []
-        self.records: list[Record] = []
-
-    async def complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
-        self.asked.append(text_of(request.messages[0]))
-        answer = self.answers.pop(0)
-        if isinstance(answer, ModelFailed):
-            raise answer
-        return ModelReply(parts=(Text(text=answer),), model=name, provider="p")
-
-    def live(self, code: Callable[[Scope], Awaitable[None]]) -> None:
-        """Run `code` over what the journal holds."""
-
-        async def main() -> None:
-            async def write(batch: tuple[Record, ...]) -> None:
-                self.records += batch
-
-            journal = Journal(self.records, write)
-            turn = Turn("t", journal, Company())
-            turn.tasks.add(asyncio.current_task())
-            await code(Scope(turn))
-            await journal.barrier()
-
-        asyncio.run(main())
-
-    @property
-    def asking(self) -> SummaryRequest:
-        return SummaryRequest(complete=self.complete, limit=5.0)
 
 
 def growing(
