@@ -81,9 +81,9 @@ async def test_a_named_tool_is_called_without_a_search(rig: Rig) -> None:
 
 async def test_find_tools_says_what_there_is(rig: Rig) -> None:
     await rig.start()
-    rig.model.script(Call("find_tools"), Say("done"))
+    rig.model.script(Call("find_tools"), Say("Those are all."))
     rig.telegram.say(PERSON, "hello")
-    await rig.shows("done")
+    await rig.shows("Those are all.")  # the list of tools is shown before
     (told,) = rig.seen(role="tool")
     assert told.startswith("Other tools:") and "bash: Run a command in a shell that stays" in told
     known = set(re.findall(r"^(\w+):", told, re.MULTILINE))
