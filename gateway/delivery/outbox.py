@@ -243,9 +243,7 @@ class Outbox:
         for key, row in self.rows.items():
             if row.spent and self._pace.edit_due() < best[0]:
                 best = (self._pace.edit_due(), partial(self._attempt, self._remove_spent, key))
-        # nor above a new message whose commit does not stand yet
-        above = any(row.sent < row.version and not row.natives for row in self.rows.values())
-        if self._grows() and self._growing is not None and not above:
+        if self._growing is not None and self._grows():
             key, _, since = self._growing
             due = max(self._pace.edit_due(), since + self._adapter.abilities.edit_interval)
             if due < best[0]:
@@ -253,9 +251,12 @@ class Outbox:
         return best
 
     def _grows(self) -> bool:
-        """There is live text that people do not see yet, and may be shown."""
+        """There is live text that people do not see yet, and may be shown: not above a new message
+        that is wanted, also one whose commit does not stand yet."""
         growing = self._growing
-        return growing is not None and growing[1] != self._grown and growing[0] != self._ungrowing
+        if growing is None or growing[1] == self._grown or growing[0] == self._ungrowing:
+            return False
+        return all(row.natives or row.sent >= row.version for row in self.rows.values())
 
     def holds(self, turn: str) -> bool:
         """There are views of the turn."""

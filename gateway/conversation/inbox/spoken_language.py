@@ -81,6 +81,7 @@ _RUSSIAN = (
     "был была были быть надо нужно сегодня вчера завтра весь мой твой файл файлы объясни напиши "
     "найди посмотри после эта этот этого здесь снова удали запусти бы же так как из от"
 )
+_RUSSIAN_WORDS = frozenset(_RUSSIAN.split())
 _ONLY_RUSSIAN = frozenset("ыэё")
 """Letters that Bulgarian, Serbian, Macedonian and Ukrainian do not write."""
 _NOT_RUSSIAN = frozenset("іїєґўђјљњћџѓќѕқғңөұүһә")
@@ -137,7 +138,7 @@ def guess_language(text: str) -> str:
 
 
 def _is_russian(words: list[str], letters: frozenset[str]) -> bool:
-    found = len(frozenset(_RUSSIAN.split()).intersection(words)) + bool(_ONLY_RUSSIAN & letters)
+    found = len(_RUSSIAN_WORDS.intersection(words)) + bool(_ONLY_RUSSIAN & letters)
     return found >= MIN_WORDS and not _NOT_RUSSIAN & letters
 
 
