@@ -264,6 +264,15 @@ def person_scope(sender_key: str) -> ListScope:
     return ListScope(kind="person", name=sender_key)
 
 
+MAX_WORDS = 8
+"""Words of a search that count."""
+
+
+def parse_words(words: str) -> frozenset[str]:
+    """What to look for, folded."""
+    return frozenset(words.casefold().split()[:MAX_WORDS])
+
+
 class Standing(Struct, frozen=True, kw_only=True):
     """What goes on in a conversation besides its views. `model`: which one answers, and those that
     answer where it fails."""

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from adapters.web.wire import Excerpt
 from gateway.command_texts import drop_marks
-from gateway.moment_texts import drop_moments
-from gateway.ports import Shown
+from gateway.ports import Shown, parse_words
 from gateway.views import (
     Activity,
     ChoiceCard,
@@ -22,12 +21,11 @@ from gateway.views import (
 
 BEFORE, LENGTH = 30, 140
 """Characters of the line in front of the first word that was found, and of all that is shown."""
-MAX_WORDS = 8
 
 
 def find_excerpt(conversation: str, shown: Sequence[Shown], words: str) -> Excerpt | None:
     """The line with most of the `words`, the newest of those with as many; None if none has any."""
-    sought = frozenset(words.casefold().split()[:MAX_WORDS])
+    sought = parse_words(words)
     best: tuple[int, Shown, str] | None = None
     for one in reversed(shown):
         for line in _list_lines(one.view):
@@ -57,7 +55,7 @@ def _list_lines(view: View) -> Sequence[str]:
             text = "\n".join((view.title, *(one.text for one in view.steps)))
         case _:
             return ()
-    return drop_moments(drop_marks(text)).splitlines()
+    return drop_marks(text).splitlines()
 
 
 def _cut(line: str, sought: frozenset[str]) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from agent_core import ambient
 from agent_core.journal import Record
 from gateway.messages import Inbound
-from gateway.ports import ListScope, Shown, Summary
+from gateway.ports import ListScope, Shown, Summary, parse_words
 from gateway.store import search
 from gateway.store.dead_letters import encode_letter, read_each, read_letter
 from gateway.store.reading import read_record, read_row, readable
@@ -186,7 +186,7 @@ class RedisReads:
         return [_summary(name, row, live) for name, row, live in rows if row[0]]
 
     async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
-        wanted = search.parse_words(words)
+        wanted = parse_words(words)
         most = search.MAX_SEARCHED if wanted else limit
         listed = await self._list("ZRANGE", list_key(scope.key), 0, most - 1, "REV")
         names = [name.decode() for name in listed]

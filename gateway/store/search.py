@@ -21,15 +21,9 @@ from gateway.views import (
 
 MAX_SEARCHED = 500
 """How many of a person's newest conversations are looked through."""
-MAX_WORDS = 8
 PIECE = 256
 """Rows that are looked at together."""
 ESCAPED = re.compile(r'[\x00-\x1f"\\\x7f]')
-
-
-def parse_words(words: str) -> frozenset[str]:
-    """What to look for."""
-    return frozenset(words.casefold().split()[:MAX_WORDS])
 
 
 def miss(

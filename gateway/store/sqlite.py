@@ -14,8 +14,8 @@ from agent_core import ambient
 from agent_core.journal import Record
 from gateway.errors import StoreFailed, Unstorable
 from gateway.messages import Inbound
-from gateway.ports import ListScope, Shown, Summary
-from gateway.store import search, sqlite_lists, statements
+from gateway.ports import ListScope, Shown, Summary, parse_words
+from gateway.store import sqlite_lists, statements
 from gateway.store.dead_letters import (
     adopt_dead_rows,
     drop_letter,
@@ -380,7 +380,7 @@ class SqliteStore:
         return await self._read(lambda c: sqlite_lists.read_summary(c, conversation))
 
     async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
-        wanted = search.parse_words(words)
+        wanted = parse_words(words)
         look = self._search if wanted else self._read
         return await look(lambda c: sqlite_lists.read_recent(c, scope, limit, wanted))
 

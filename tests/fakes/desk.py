@@ -31,8 +31,9 @@ from gateway.ports import (
     Summary,
     Waiting,
     WaitingCard,
+    parse_words,
 )
-from gateway.store.search import parse_words, visible_text
+from gateway.store.search import visible_text
 from gateway.views import SaidView, View
 
 Role = Literal["admin", "user", "viewer"]

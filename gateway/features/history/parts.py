@@ -9,8 +9,8 @@ from msgspec import Struct
 from agent_core.context.surroundings import strip_surroundings
 from agent_core.memory.recall import without
 from agent_core.messages import text_of
+from gateway.ports import parse_words
 from gateway.store.rows import Spans, TranscriptRow
-from gateway.store.search import parse_words
 from gateway.store.spans import append_row
 
 TITLE = 60

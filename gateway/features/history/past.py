@@ -3,7 +3,7 @@
 from agent_core.memory.past import PastTalk
 from gateway.features.history.resume import PastDeps, look_for
 from gateway.messages import Conversation, Sender
-from gateway.store.search import parse_words
+from gateway.ports import parse_words
 
 AROUND = 1_500
 """Characters that are shown on each side of a place that holds a word."""

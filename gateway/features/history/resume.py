@@ -13,10 +13,9 @@ from gateway.conversation.services import Services
 from gateway.feature import Context
 from gateway.features.history.parts import Found, ThreadPart, parts_of, search
 from gateway.messages import Conversation, Sender, read_conversation
-from gateway.ports import channel_scope, person_scope
+from gateway.ports import channel_scope, parse_words, person_scope
 from gateway.store.port import Store
 from gateway.store.rows import HistoryPart, TranscriptRow
-from gateway.store.search import parse_words
 
 MAX_ROWS = 2_000
 """The newest transcript rows of a conversation that are looked through."""
