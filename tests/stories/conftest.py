@@ -1,6 +1,7 @@
 """The rigs of stories: a clock that can be set, and stores for lives that are killed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 
 import pytest
 import redis
@@ -9,8 +10,11 @@ from agent_core import ambient
 from agent_core.ambient import SystemClock
 from gateway.store.redis import RedisStore
 from tests.contracts.redis_server import redis_server
+from tests.fakes.discord_server import DiscordServer
 from tests.fakes.world import Life
+from tests.stories.discord_rig import DiscordRig, opened
 from tests.stories.jobs_rig import Shifted
+from tests.stories.slack_rig import SlackRig, living
 
 
 @pytest.fixture
@@ -20,6 +24,20 @@ def clock() -> Iterator[Shifted]:
     ambient.use(shifted)
     yield shifted
     ambient.use(SystemClock())
+
+
+@pytest.fixture
+async def slack(tmp_path: Path) -> AsyncIterator[SlackRig]:
+    """A gateway beside a Slack; it has not started."""
+    async with living(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def discord(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordRig]:
+    """A gateway beside a Discord; it has not started."""
+    async with opened(DiscordServer(), tmp_path, monkeypatch) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -74,6 +74,18 @@ class PointedDirectory:
         return await self._life.store.keys(prefix)
 
 
+async def keep_and_forget(life: Life) -> None:
+    """Two are kept; the agent drops one of them, its person the other."""
+    life.equip(memory=life.agent.memories)
+    await life.say("m1", "keep name")
+    await finals(life, "keep name: ok")
+    await life.say("m2", "drop")
+    await finals(life, "drop: ok")
+    await life.quiet()
+    await life.command("f1", "memory forget 1")
+    await life.quiet()
+
+
 async def finals(life: Life, text: str) -> None:
     def there() -> bool:
         views = life.screen().values()
@@ -105,4 +117,4 @@ class Refusing:
         self.holds = [one for one in self.holds if one != text]
 
     async def clear(self, space: str) -> None:
-        raise NotImplementedError
+        raise AssertionError("it says that it cannot")

@@ -2,34 +2,15 @@
 has it, and who asked hears of it in private."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
-import pytest
-
-from tests.fakes.discord_server import DiscordServer
 from tests.fakes.model_server import Call, ModelServer, Say
-from tests.stories.discord_rig import CHANNEL, DiscordRig, opened
+from tests.stories.discord_rig import CHANNEL, DiscordRig
 from tests.stories.discord_rig import DM as DISCORD_DM
 from tests.stories.discord_rig import PERSON as DISCORDER
 from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention
-from tests.stories.slack_rig import DEV, DM, SlackRig, living
+from tests.stories.slack_rig import DEV, DM, SlackRig
 
 LOST = "I cannot write any more in a chat where you asked me something"
-
-
-@pytest.fixture
-async def slack(tmp_path: Path) -> AsyncIterator[SlackRig]:
-    """A gateway beside a Slack; it has not started."""
-    async with living(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-async def discord(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordRig]:
-    """A gateway beside a Discord; it has not started."""
-    async with opened(DiscordServer(), tmp_path, monkeypatch) as made:
-        yield made
 
 
 def hold(model: ModelServer) -> asyncio.Event:

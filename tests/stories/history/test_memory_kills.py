@@ -31,7 +31,7 @@ from tests.stories.memory_lives_rig import (
     PointedDirectory,
     RememberingAgent,
     alone,
-    finals,
+    keep_and_forget,
 )
 
 
@@ -41,14 +41,7 @@ def remembering(life: Life) -> None:
 
 
 async def story(life: Life) -> None:
-    life.equip(memory=life.agent.memories)
-    await life.say("m1", "keep name")
-    await finals(life, "keep name: ok")
-    await life.say("m2", "drop")
-    await finals(life, "drop: ok")
-    await life.quiet()
-    await life.command("f1", "memory forget 1")
-    await life.quiet()
+    await keep_and_forget(life)
     await assert_clean(life, 2)
     shelf = life.agent.memories.at(ROOM, ANN.key, lambda: False)
     assert await shelf.read() == MemoryDocuments()

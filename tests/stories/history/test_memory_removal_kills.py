@@ -24,6 +24,7 @@ from tests.stories.memory_lives_rig import (
     RememberingAgent,
     alone,
     finals,
+    keep_and_forget,
 )
 
 
@@ -76,14 +77,7 @@ def remembering(life: Life) -> None:
 async def story(life: Life) -> None:
     """Two are kept, one is dropped by the agent, the other by hand; then all are cleared."""
     memories = life.agent.memories
-    life.equip(memory=memories)
-    await life.say("m1", "keep name")
-    await finals(life, "keep name: ok")
-    await life.say("m2", "drop")
-    await finals(life, "drop: ok")
-    await life.quiet()
-    await life.command("f1", "memory forget 1")
-    await life.quiet()
+    await keep_and_forget(life)
     await life.say("m3", "keep")
     await finals(life, "keep: ok")
     await life.quiet()

@@ -1,37 +1,18 @@
 """Chats that put the agent out: their jobs pause, their owners hear of it in private, and what a
 chat refused stands in the history."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
 from msgspec.structs import replace
 
 from agent_core import ambient
-from tests.fakes.discord_server import DiscordServer
 from tests.fakes.model_server import Say
-from tests.stories.discord_rig import CHANNEL, DiscordRig, opened
+from tests.stories.discord_rig import CHANNEL, DiscordRig
 from tests.stories.discord_rig import DM as DISCORD_DM
 from tests.stories.discord_rig import PERSON as DISCORDER
 from tests.stories.jobs_rig import TITLE, Shifted, fire, jobs_of, make, only, schedule, settled
 from tests.stories.rig import FRIEND, GROUP, PATIENCE, PERSON, Rig
-from tests.stories.slack_rig import DEV, DM, SlackRig, living
+from tests.stories.slack_rig import DEV, DM, SlackRig
 
 LOST = "I cannot write in the chat of the job Open incidents any more"
-
-
-@pytest.fixture
-async def slack(tmp_path: Path) -> AsyncIterator[SlackRig]:
-    """A gateway beside a Slack; it has not started."""
-    async with living(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-async def discord(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordRig]:
-    """A gateway beside a Discord; it has not started."""
-    async with opened(DiscordServer(), tmp_path, monkeypatch) as made:
-        yield made
 
 
 async def paused(rig: Rig) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from tests.fakes.model_server import Call, Calls, Halted, Say, Slow
@@ -30,11 +31,6 @@ NOT_APPLICABLE = {
 def run(note: str = "once", then: str = "") -> Call:
     """An effect that leaves a line each time it runs."""
     return Call("run_command", json.dumps({"command": f"echo {note} >> effects.txt{then}"}))
-
-
-def run_args(note: str) -> tuple[str, str]:
-    call = run(note)
-    return call.name, call.arguments
 
 
 def ask(question: str, *options: str) -> Call:
@@ -178,7 +174,7 @@ async def words_before_tools(s: Surface) -> None:
 async def words_before_an_approval(s: Surface) -> None:
     """Words that have grown before a later call go when it comes, and the answer stands below all
     that was asked."""
-    risky = Call(*run_args("once"), text="Now I run the script that was asked for.")
+    risky = replace(run(), text="Now I run the script that was asked for.")
     s.answers(
         script=[
             write("a.txt", "hello", text="I write it first."),
