@@ -9,8 +9,10 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes import pool as pools
@@ -391,6 +393,21 @@ async def test_what_leaks_is_found(loose: Tier, leaks: set[str]) -> None:
     pool = make_sandboxes(loose)
     await pool.check()
     assert set(pool.leaks) == leaks and pool.contains is not bool(leaks)
+
+
+class FullPool(SandboxPool):
+    """Whose commands meet a limit, which is said below what they print."""
+
+    async def run(self, *given: Any, **named: Any) -> ProcessResult:
+        done = await super().run(*given, **named)
+        return replace(done, output=f"{done.output}\n\n[Stopped: over 5 GB of disk in all.]")
+
+
+@NEEDS_BWRAP
+async def test_what_leaks_is_read_also_where_a_limit_is_met() -> None:
+    loose = LooseTier("--unshare-net") if os.geteuid() == 0 else BwrapTier()
+    plain = await find_leaks(make_sandboxes(loose, PROBE_LIMITS), loose)
+    assert await find_leaks(FullPool(loose, PROBE_LIMITS), loose) == plain != ("start",)
 
 
 async def test_one_that_claims_nothing_is_not_tried() -> None:
