@@ -70,7 +70,6 @@ async def _over(wanted: Todo, scope: Scope, brief: Brief, hands: Hands) -> str:
     scope.emit(TodoChanged(text=told))
     put = partial(asyncio.to_thread, write, Path(brief.workspace), scope.turn_id, plan)
     await scope.once("copy", put, kind=bool)
-    await scope.show()
     return told
 
 

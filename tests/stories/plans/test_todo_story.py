@@ -26,8 +26,11 @@ async def test_the_list_ticks_in_one_message_and_takes_no_edits(rig: Rig) -> Non
     rig.model.script(todo("~ look", "write"), todo("x look", "~ write"), Call("todo", "{}"))
     rig.model.gate = asyncio.Event()
     rig.telegram.say(ADMIN, "tidy up")
-    await rig.model.wait_inflight(1)
-    for marks in (("◐ 1. look", "☐ 2. write"), ("☑ 1. look", "◐ 2. write")):
+    marked = (("◐ 1. look", "☐ 2. write"), ("☑ 1. look", "◐ 2. write"))
+    for asked, marks in enumerate(marked, 1):
+        # it is shown before the model is asked again
+        await rig.until(lambda asked=asked: len(rig.model.requests) == asked)  # type: ignore[misc]
+        await rig.model.wait_inflight(1)
         old, rig.model.gate = rig.model.gate, asyncio.Event()
         assert old is not None
         old.set()
