@@ -391,7 +391,12 @@ async def test_what_was_not_idle_yet_is_kept_when_the_gateway_ends(
     before = store.list_names("one")
     await pool.close()
     assert store.list_names("one") == before, "nothing ran since"
+
+    async def hang(*_: object) -> None:
+        await asyncio.Event().wait()
+
     monkeypatch.setattr(pools, "SECONDS_TO_KEEP", 0.0)
+    monkeypatch.setattr(SandboxPool, "_save", hang)
     await pool.run("echo more > more", places[0], 20, lambda _: None)
     await pool.close()
     assert store.list_names("one") == before
