@@ -6,7 +6,7 @@ import { write } from "./compose.js";
 
 const box = $("agenda"), list = $("agenda-list"), AGAIN = 5000;
 const DONE = { run: "job_run", pause: "job_pause", resume: "job_resume", delete: "job_delete" };
-const FIELDS = ["title", "schedule", "zone", "model", "profile", "tools", "prompt"];
+const FIELDS = { title: "job_title", schedule: "job_schedule", zone: "job_zone", model: "job_model", profile: "job_profile", tools: "job_tools", prompt: "job_prompt" }; // what is said of each
 let asked = 0, drawn = "", pressed = false, sure = "", edited = "", opened = new Map(); // job -> its runs
 
 export async function show() {
@@ -63,11 +63,11 @@ function entry(job) {
 }
 
 function form(job) {
-  const fields = FIELDS.map((name) => {
+  const fields = Object.entries(FIELDS).map(([name, label]) => {
     const long = name === "prompt", more = { class: "field", name, "data-keep": `${job.id} ${name}`, ...(long ? { rows: "3" } : { type: "text" }) };
     const field = make(long ? "textarea" : "input", more);
     field.value = job[name];
-    return make("label", {}, say(`job_${name}`), field);
+    return make("label", {}, say(label), field);
   });
   const back = () => leave(job, "edit");
   return make("form", { "aria-label": `${say("jobs_edit")}: ${job.title}`, onsubmit: (event) => { event.preventDefault(); save(job, event.target); }, onkeydown: (event) => { if (event.key === "Escape") { event.preventDefault(); back(); } } },
@@ -83,7 +83,7 @@ async function leave(job, name) { // back to the buttons, with the focus on one 
 }
 
 async function save(job, form) {
-  const said = Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value.trim()]).filter(([name, value]) => value !== job[name].trim()));
+  const said = Object.fromEntries(Object.keys(FIELDS).map((name) => [name, form.elements[name].value.trim()]).filter(([name, value]) => value !== job[name].trim()));
   try {
     if (Object.keys(said).length) await act(job.id, "edit", said);
     tell(say("job_changed", { title: said.title ?? job.title }));
