@@ -15,6 +15,8 @@ from typing import cast
 from aiohttp import StreamReader, web
 from aiohttp.web_protocol import RequestHandler
 
+from agent_core import ambient
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 HEAD_SECONDS = 10.0
 """For a request's head, from the connection or from its first byte on."""
@@ -33,6 +35,10 @@ MAX_IDLE = 64 << 10
 """Bytes that are taken in while no request begins and no body grows by them. What cannot be read as
 HTTP is looked at anew with all that comes behind it, some milliseconds each time."""
 MAX_CONNECTIONS = 2_000
+REFUSALS_EACH_SECOND, REFUSAL_BURST, MAX_REFUSAL_WAIT = 250.0, 50, 8.0
+"""How many requests a second are refused beyond a burst, whoever asks; the others wait, and are
+closed where they would wait for longer. Who knocks as fast as he is turned away would have the
+processor to himself."""
 
 
 class ConnectionLimits:
@@ -45,6 +51,7 @@ class ConnectionLimits:
         self._open: dict[RequestHandler, _WatchedConnection] = {}
         """By when they last came to rest, the longest ago first."""
         self._counts: Counter[str] = Counter()
+        self._refusals = RefusalPace()
 
     def protocol(self, inner: RequestHandler) -> asyncio.Protocol:
         """The protocol for a new connection, around aiohttp's own."""
@@ -101,14 +108,43 @@ class ConnectionLimits:
         if request.can_read_body:
             body = _BodyWatch(request, connection, seconds)
         connection.begin(request.content if body is not None else None)
+        refused = False
         try:
-            return await handler(request)
+            response = await handler(request)
+            refused = response.status >= 400
+            return response
+        except Exception:
+            refused = True
+            raise
         finally:
             if body is not None:
                 body.end()
             connection.rest()
-            if _count_unread(request) > MAX_UNREAD:
+            unwanted = _count_unread(request) > MAX_UNREAD
+            if unwanted:
                 connection.refuse_rest()
+            if refused and not await self._refusals.wait():
+                connection.abort()
+            if unwanted:
+                connection.close_soon()
+
+
+class RefusalPace:
+    """When a request may be refused: they are spread over time where there are many."""
+
+    def __init__(self) -> None:
+        self._next = -math.inf
+
+    async def wait(self) -> bool:
+        """Wait until it is its turn; False, at once, if that is too long."""
+        now = ambient.monotonic()
+        begin = max(self._next, now - REFUSAL_BURST / REFUSALS_EACH_SECOND)
+        if begin - now > MAX_REFUSAL_WAIT:
+            return False
+        self._next = begin + 1 / REFUSALS_EACH_SECOND
+        if begin > now:
+            await ambient.wait(begin - now)
+        return True
 
 
 class _WatchedConnection(asyncio.Protocol):
@@ -196,9 +232,12 @@ class _WatchedConnection(asyncio.Protocol):
 
     def refuse_rest(self) -> None:
         """Read no more of a body that nobody wants: to take it in and throw it away costs as much
-        as to use it. The connection is closed soon."""
+        as to use it."""
         self._refuses = True
         self._pause()
+
+    def close_soon(self) -> None:
+        """Close it once the answer had its time to leave."""
         self.loop.call_later(LAST_SECONDS, self.abort)
 
     def _pause(self) -> None:

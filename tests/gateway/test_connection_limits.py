@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import sys
+import time
 from pathlib import Path
 
 import aiohttp
@@ -84,6 +85,40 @@ async def test_a_body_that_cannot_be_read_is_closed_although_more_of_it_comes() 
             await asyncio.sleep(0.02)
         assert b"200" not in await ended
         writer.close()
+
+
+async def test_refusals_are_spread_over_time_and_hold_up_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "REFUSAL_BURST", 4)
+    monkeypatch.setattr(module, "REFUSALS_EACH_SECOND", 20.0)
+    began = time.monotonic()
+
+    async def ask(address: tuple[str, int], path: str) -> tuple[bytes, float]:
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n" % path.encode())
+        line = await reader.readline()
+        writer.close()
+        return line[9:12], time.monotonic() - began
+
+    async with served() as address:
+        asked = [asyncio.create_task(ask(address, "/refused")) for _ in range(24)]
+        await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+        assert (await ask(address, "/"))[0] == b"200"
+        assert not all(one.done() for one in asked), "it waited for none of them"
+        said = await asyncio.gather(*asked)
+    assert {status for status, _ in said} == {b"413"}
+    for number, at in enumerate(sorted(at for _, at in said)):
+        assert at > (number - 5) / 20, "sooner than the pace allows"
+
+
+async def test_a_refusal_that_would_wait_for_too_long_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "REFUSAL_BURST", 4)
+    monkeypatch.setattr(module, "REFUSALS_EACH_SECOND", 0.001)
+    pace = module.RefusalPace()
+    assert [await pace.wait() for _ in range(7)] == [True] * 5 + [False] * 2
 
 
 async def test_of_a_body_that_nobody_wants_no_more_is_read() -> None:
