@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from redis.asyncio import Redis
+from redis.asyncio import Connection, Redis
 
 from gateway.errors import Fenced, StoreFailed
 from gateway.store import redis_wire
@@ -505,3 +505,19 @@ async def test_commits_of_many_conversations_share_round_trips(redis_world: Redi
     before = store.trips
     await asyncio.wait([store.submit(lease, NOTHING) for lease in leases])
     assert store.trips - before <= 2
+
+
+# ---- the wire ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("url", ["redis://a", "rediss://a", "unix:///a"])
+def test_hiredis_writes_commands_as_the_client_does(url: str) -> None:
+    connection = redis_wire.connect(url).connection_pool.make_connection()
+    assert type(connection).__module__ == redis_wire.__name__
+    for command in (
+        ("SCRIPT LOAD", "return 1"),
+        (b"HMGET", b"k\x00\xff", *(b"id%d" % n for n in range(5_000))),
+        ("SET", "schlüssel", b"x" * 200_000, "PX", 10, 0, -1, 1.5, 1e-7, 0.1 + 0.2, float("inf")),
+    ):
+        own = b"".join(Connection.pack_command(connection, *command))
+        assert b"".join(connection.pack_command(*command)) == own
