@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.mcp.calls import RunningCall, Send, Spawn, current_call
+from agent_core.mcp.child_process import Complaints, child
 from agent_core.mcp.elicitation import Elicitation, ServerForm, ServerLink
 from agent_core.mcp.marks import mark_untrusted
 from agent_core.mcp.oauth.account import ServerAccount
@@ -19,7 +20,7 @@ from agent_core.mcp.resources import Request, has_resources
 from agent_core.mcp.secrets import make_redactions
 from agent_core.mcp.server_facts import PromptFacts
 from agent_core.mcp.settings import McpServer
-from agent_core.mcp.transport import Complaints, Connect, address, child
+from agent_core.mcp.transport import Connect, address
 
 if TYPE_CHECKING:
     from mcp import Client, MCPError
@@ -116,6 +117,9 @@ class Connection:
                 if not self._reopens and not self.signed_out:
                     self._report_loss(error)
             self._client = None
+            if (own := asyncio.current_task()) is not None and own.cancelling():
+                # anyio takes one that comes while it ends a connection for its own
+                raise asyncio.CancelledError
             if self.signed_out:
                 self._settled.set()
                 return

@@ -1,10 +1,8 @@
-"""How a server is reached: a child process that dies with the gateway, or an address."""
+"""How a server with an address is reached."""
 
-import asyncio
-import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from agent_core.mcp.settings import McpServer
 
@@ -13,72 +11,31 @@ if TYPE_CHECKING:
     from mcp.client import Transport
     from mcp.client._transport import TransportStreams
 
+MAX_ANSWER = 16 << 20
+"""Bytes of an answer, or of one event of a stream."""
 Connect: TypeAlias = Callable[[], "AbstractAsyncContextManager[httpx2.AsyncClient]"]
 """Makes the client that reaches a server."""
-MAX_KEPT_TEXT = 2_000
-"""Bytes of a server's newest complaints."""
-_WATCHED = '{ cat; exec >&-; sleep 2; kill -KILL 0; } 2>/dev/null | { "$0" "$@"; kill -KILL 0; }'
-"""The command behind a `cat` that sees the end of our side. The gateway holds the other end of
-standard input: however it dies, the command reads an end, and its group is dead 2 s later. If the
-command ends, so does the `cat`, and with the last holder of its pipes we see that it is over."""
-
-
-class Complaints(asyncio.Protocol):
-    """A child's standard error: its end is kept; `closed` is called when nobody holds it."""
-
-    def __init__(self, closed: Callable[[], None]) -> None:
-        self._closed = closed
-        self._tail = bytearray()
-
-    def data_received(self, data: bytes) -> None:
-        self._tail += data
-        del self._tail[:-MAX_KEPT_TEXT]
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._closed()
-
-    @property
-    def last(self) -> str:
-        """Its last line."""
-        lines = self._tail.decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else ""
-
-
-@asynccontextmanager
-async def child(server: McpServer, complaints: Complaints) -> "AsyncIterator[TransportStreams]":
-    """The streams to a child process."""
-    from mcp import StdioServerParameters
-    from mcp.client.stdio import stdio_client
-
-    reading, writing = os.pipe()
-    pipe = os.fdopen(reading, "rb")
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: complaints, pipe)
-    parameters = StdioServerParameters(
-        command="/bin/sh",
-        args=["-c", _WATCHED, server.command, *server.args],
-        env=server.env,
-        cwd=server.cwd or None,
-        encoding_error_handler="replace",  # else one wrong byte ends the reader, and nobody is told
-    )
-    async with AsyncExitStack() as stack:
-        stack.callback(transport.close)
-        with os.fdopen(writing, "w") as errors:
-            streams = await stack.enter_async_context(stdio_client(parameters, errlog=errors))
-        # from here on the child alone holds that end
-        yield streams
 
 
 def address(server: McpServer, connect: "Connect | None" = None) -> "Transport":
     """The streams to an address. `connect`: makes the HTTP client, where a person signs in."""
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
     if connect is not None:
         return _http(server, connect)
     if server.transport == "sse":
         from mcp.client.sse import sse_client
 
-        return sse_client(server.url, headers=server.headers or None)
-    from mcp.shared._httpx_utils import create_mcp_http_client
+        def make(
+            headers: dict[str, str] | None = None,
+            timeout: "httpx2.Timeout | None" = None,
+            auth: "httpx2.Auth | None" = None,
+        ) -> "httpx2.AsyncClient":
+            return limit_answers(create_mcp_http_client(headers, timeout, auth))
 
-    return _http(server, lambda: create_mcp_http_client(headers=server.headers or None))
+        return sse_client(server.url, headers=server.headers or None, httpx_client_factory=make)
+    headers = server.headers or None
+    return _http(server, lambda: limit_answers(create_mcp_http_client(headers=headers)))
 
 
 @asynccontextmanager
@@ -90,3 +47,49 @@ async def _http(server: McpServer, connect: "Connect") -> "AsyncIterator[Transpo
         streamable_http_client(server.url, http_client=http) as streams,
     ):
         yield streams
+
+
+def limit_answers(http: "httpx2.AsyncClient") -> "httpx2.AsyncClient":
+    """`http`, which gives up an answer of more than MAX_ANSWER bytes, or one that is packed: some
+    kilobytes could become as much."""
+    import httpx2
+
+    class BoundedStream(httpx2.AsyncByteStream):
+        """`inner`, until it is too much. Of `events` each one counts for itself."""
+
+        def __init__(self, inner: httpx2.AsyncByteStream, events: bool) -> None:
+            self._inner, self._events = inner, events
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size, tail = 0, b""
+            async with aclosing(cast("AsyncGenerator[bytes]", aiter(self._inner))) as pieces:
+                async for piece in pieces:
+                    tail += piece
+                    ends = tail.rfind(b"\n\n"), tail.rfind(b"\r\n\r\n"), tail.rfind(b"\r\r")
+                    if self._events and max(ends) >= 0:
+                        size = 0
+                    size += len(piece)
+                    tail = tail[-3:]
+                    if size > MAX_ANSWER:
+                        raise httpx2.ReadError("more than 16 MB in one answer")
+                    yield piece
+
+        async def aclose(self) -> None:
+            await self._inner.aclose()
+
+        @property
+        def elapsed(self) -> object:
+            """As the client's own streams tell it."""
+            return getattr(self._inner, "elapsed", None)
+
+    async def limit_answer(response: httpx2.Response) -> None:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise httpx2.ReadError("packed, which was not asked for")
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        events = "text/event-stream" in response.headers.get("content-type", "")
+        response.stream = BoundedStream(response.stream, events)
+
+    http.headers["Accept-Encoding"] = "identity"
+    hooks = http.event_hooks
+    http.event_hooks = hooks | {"response": [*hooks.get("response", ()), limit_answer]}
+    return http

@@ -1,18 +1,25 @@
 """Servers that answer with what no protocol knows: one answer fails by itself, and the next is heard."""
 
+import asyncio
 import json
 import random
 import sys
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
 import pytest
+from aiohttp import web
 
 from agent_core.errors import ToolFailed
 from agent_core.mcp.servers import Servers
 from agent_core.mcp.settings import McpServer
 from agent_core.messages import ToolOutput
 from agent_core.tools.contract import ToolContext
+from tests.fakes import mcp_raw
+from tests.fakes.waiting import PATIENCE
 from tests.sampling import dice
 
 RAW = Path(__file__).parents[1] / "fakes" / "mcp_raw.py"
@@ -76,27 +83,130 @@ def make_calls(chance: random.Random, count: int) -> list[tuple[list[str], str]]
     return [*calls, ([GOOD], "heard")]
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(1_000, marks=pytest.mark.slow)])
-async def test_an_odd_answer_is_told_and_the_next_is_heard(tmp_path: Path, count: int) -> None:
-    calls = make_calls(dice("odd answers", count), count)
-    (tmp_path / "lines").write_text("\n".join(json.dumps(lines) for lines, _ in calls))
+@asynccontextmanager
+async def raw_tool(
+    folder: Path, calls: list[list[str]]
+) -> AsyncIterator[Callable[[int], Awaitable[str]]]:
+    """Makes call number N of a server that answers with these lines; what it is told."""
+    (folder / "lines").write_text("\n".join(map(json.dumps, calls)))
     at = McpServer(
-        name="raw", command=sys.executable, args=[str(RAW), str(tmp_path / "lines")], timeout=30
+        name="raw", command=sys.executable, args=[str(RAW), str(folder / "lines")], timeout=30
     )
-    context = ToolContext(workspace=tmp_path, key="k", limit=60, output=lambda _: None)
+    async with spoken_to(at, folder) as call:
+        yield call
+
+
+@asynccontextmanager
+async def spoken_to(at: McpServer, folder: Path) -> AsyncIterator[Callable[[int], Awaitable[str]]]:
+    """Calls the server's tool with a number; what it is told."""
+    context = ToolContext(workspace=folder, key="k", limit=60, output=lambda _: None)
     async with Servers([at]) as servers:
         await servers.list_known(())
         (found,) = servers.find(["raw__say"])
         tool = servers.make(found)
-        for n, (lines, kind) in enumerate(calls):
+
+        async def call(n: int) -> str:
             try:
                 got = await tool.call(tool.arguments.model_validate({"n": n}), context)
-                assert isinstance(got, ToolOutput)
-                said = got.text
             except ToolFailed as error:
-                said = str(error)
+                return str(error)
+            assert isinstance(got, ToolOutput)
+            return got.text
+
+        yield call
+
+
+ENDLESS = {"json": "application/json", "events": "text/event-stream", "packed": "application/json"}
+
+
+@asynccontextmanager
+async def endless_server(kind: str) -> AsyncIterator[str]:
+    """An address whose server answers the first call without an end, and each later one."""
+    calls = 0
+
+    async def post(request: web.Request) -> web.StreamResponse:
+        nonlocal calls
+        asked = await request.json()
+        answer = {"jsonrpc": "2.0", "id": asked.get("id")}
+        match asked["method"]:
+            case "initialize":
+                return web.json_response(answer | {"result": mcp_raw.BEGIN})
+            case "tools/list":
+                return web.json_response(answer | {"result": {"tools": mcp_raw.TOOLS}})
+            case "tools/call" if calls:
+                return web.json_response(
+                    json.loads(GOOD.replace("@ID", str(asked["id"]))),
+                )
+            case "tools/call":
+                calls += 1
+                response = web.StreamResponse(headers={"Content-Type": ENDLESS[kind]})
+                if kind == "packed":
+                    response.headers["Content-Encoding"] = "gzip"
+                await response.prepare(request)
+                pack = zlib.compressobj(wbits=31) if kind == "packed" else None
+                with suppress(OSError):
+                    while True:
+                        piece = b"data: x\n" * (1 << 14) if kind == "events" else b" " * (1 << 17)
+                        if pack is not None:
+                            piece = pack.compress(piece) + pack.flush(zlib.Z_SYNC_FLUSH)
+                        await response.write(piece)
+                        await asyncio.sleep(0)
+                return response
+            case _ if "id" not in asked:
+                return web.Response(status=202)
+        error = {"code": -32601, "message": "unknown"}
+        return web.json_response(answer | {"error": error})
+
+    app = web.Application()
+    app.add_routes([web.post("/mcp", post)])
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/mcp"
+    finally:
+        await runner.cleanup()
+
+
+@pytest.mark.parametrize(
+    "kind", ["events", *(pytest.param(one, marks=pytest.mark.slow) for one in ("json", "packed"))]
+)
+async def test_an_answer_without_an_end_is_given_up(tmp_path: Path, kind: str) -> None:
+    async with endless_server(kind) as url:
+        at = McpServer(name="raw", url=url, timeout=60)
+        async with asyncio.timeout(PATIENCE), spoken_to(at, tmp_path) as call:
+            said = await call(0)
+            assert "may or may not have taken effect" in said, said
+            while "\nheard\n" not in await call(0):
+                await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(1_000, marks=pytest.mark.slow)])
+async def test_an_odd_answer_is_told_and_the_next_is_heard(tmp_path: Path, count: int) -> None:
+    calls = make_calls(dice("odd answers", count), count)
+    async with raw_tool(tmp_path, [lines for lines, _ in calls]) as call:
+        for n, (lines, kind) in enumerate(calls):
+            said = await call(n)
             msgspec.json.encode(said)
             where = f"{n}: {[line[:80] for line in lines]}: {said[:300]}"
             assert ("\nheard\n" in said) is (kind == "heard"), where
             assert ("is not as the protocol has it" in said) is (kind == "unreadable"), where
             assert said.count("It ends at") <= 1 and "not there" not in said, where
+
+
+@pytest.mark.slow
+async def test_a_line_without_an_end_ends_the_server_and_the_next_is_heard(tmp_path: Path) -> None:
+    large = "x" * (12 << 20)
+    async with raw_tool(tmp_path, [[WORDS % large, GOOD], ["@ENDLESS"], [GOOD]]) as call:
+        assert "xxx" in await call(0)
+        async with asyncio.timeout(PATIENCE):
+            assert "no connection" in await call(1)
+            while "\nheard\n" not in await call(2):
+                await asyncio.sleep(0.05)
+
+
+@pytest.mark.slow
+async def test_who_leaves_while_a_server_ends_is_not_held(tmp_path: Path) -> None:
+    async with asyncio.timeout(PATIENCE), raw_tool(tmp_path, [["@ENDLESS"]]) as call:
+        assert "no connection" in await call(0)

@@ -3,7 +3,7 @@
     python mcp_raw.py FILE
 
 Each line is JSON: the texts to write for call number N, `@ID` in them the call's id. Bytes beyond
-ASCII are written as Latin-1 has them, which is no UTF-8.
+ASCII are written as Latin-1 has them, which is no UTF-8. `@ENDLESS` is one line that never ends.
 """
 
 import json
@@ -38,6 +38,8 @@ def main() -> None:
                 write(json.dumps(answer | {"result": {"tools": TOOLS}}).encode())
             case "tools/call":
                 for text in texts[asked["params"]["arguments"]["n"]]:
+                    while text == "@ENDLESS":
+                        sys.stdout.buffer.write(b"x" * (1 << 20))
                     write(text.replace("@ID", str(asked["id"])).encode("latin-1"))
             case _:
                 unknown = {"code": -32601, "message": "unknown"}

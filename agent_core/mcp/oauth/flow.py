@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from agent_core import ambient
 from agent_core.mcp.oauth.grants import PendingSignIn, ServerGrant, SignInFailed
 from agent_core.mcp.settings import McpServer
+from agent_core.mcp.transport import limit_answers
 from agent_core.tools.web.addresses import Target, Unreachable, read_url
 from agent_core.tools.web.proxy import GuardedProxy
 
@@ -84,7 +85,7 @@ class SignInGuard:
             transport=TwoWays(find_origin(server.url), way),
             trust_env=False,
         ) as http:
-            yield http
+            yield limit_answers(http)
 
 
 async def begin(
