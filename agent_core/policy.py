@@ -63,6 +63,8 @@ class CallFacts(Struct, frozen=True, kw_only=True):
     code: str = ""
     """Code in another one."""
     unsure: Phrase | None = None
+    runs_no_file: bool = False
+    """It is not understood for what it writes only, and runs no file of the workspace."""
     is_program: bool = False
     dangerous: bool = False
     background: bool = False
@@ -229,7 +231,8 @@ def find_bond(call: CallFacts, situation: Situation) -> Bond:
     network = bool(call.hosts or situation.open_hosts)
     if call.isolated and situation.contained and not (secrets or network):
         return Bond(kind="words")
-    runs_files = call.unsure is not None or call.runs_git  # its config and hooks are files too
+    unsure = call.unsure is not None and not call.runs_no_file
+    runs_files = unsure or call.runs_git  # its config and hooks are files too
     return Bond(kind="sources" if runs_files else "named", lends=lends)
 
 

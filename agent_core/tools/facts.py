@@ -12,7 +12,7 @@ from agent_core.tools import paths, secret_files
 from agent_core.tools.code.readonly import readonly_verbs
 from agent_core.tools.contract import Tool
 from agent_core.tools.shell_reading.mentions import names_secret
-from agent_core.tools.shell_words import NotUnderstood, understand
+from agent_core.tools.shell_words import NotUnderstood, runs_no_file, understand
 from agent_core.tools.sources import SourceDigest
 from agent_core.tools.web.addresses import Unreachable, read_url, why_closed
 
@@ -65,6 +65,7 @@ def read_facts(tool: Tool, arguments: BaseModel) -> CallFacts:
         script=_shell_words(arguments) if is_shell and is_program else "",
         code=_read_code(arguments) if is_shell else "",
         unsure=unsure,
+        runs_no_file=unsure is not None and in_words and runs_no_file(command),
         is_program=is_program,
         dangerous=unsure is not None and bool(_DANGER.search(_shell_words(arguments))),
         background=is_shell and _runs_on(arguments),

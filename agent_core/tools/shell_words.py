@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from agent_core.phrases import Phrase, phrase
 from agent_core.tools import paths
+from agent_core.tools.secret_files import holds_settings
 from agent_core.tools.shell_reach import could_be_secret, is_plain_search
 from agent_core.tools.shell_reading.arguments import (
     GivenArguments,
@@ -50,6 +51,12 @@ _ON_FOUND = frozenset(
     | {"sha1sum", "sha256sum", "sha512sum", "stat", "wc"}
 )
 """Verbs that may be run on whatever files are found: they do not print what stands there."""
+_WRITERS = {
+    "tee": Verb(flags="ai", names=("--append",)),
+    "touch": Verb(flags="acm"),
+    "mkdir": Verb(flags="pv", names=("--parents", "--verbose")),
+}
+"""Verbs that change files and run none."""
 _XARGS = Verb(flags="0rt", valued="nPL")
 _NAMED_PYTHON = re.compile(r"python3\.\d{1,2}")
 _TESTS = re.compile(
@@ -75,6 +82,30 @@ def understand(command: str) -> Understood | NotUnderstood:
     except Strange as strange:
         return NotUnderstood(reason=strange.reason)
     return Understood(verbs=verbs, sets=line.sets or "export" in verbs)
+
+
+def runs_no_file(command: str) -> bool:
+    """Each command of the line is understood but for the files of the workspace that it writes, by
+    `>`, tee, touch or mkdir: none of them runs a file, or writes what programs obey."""
+    try:
+        for one in split_line(command, writes=True).commands:
+            written = one.targets
+            verb = _WRITERS.get(one.words[0].text) if one.words[0].plain else None
+            if verb is None:
+                _check_command(one)
+            else:
+                written += read_arguments(verb, one.words[1:]).operands
+            for word in written:
+                _check_written(word)
+    except Strange:
+        return False
+    return True
+
+
+def _check_written(word: Word) -> None:
+    check_text((word,))
+    if paths.why_refused(word.text, write=True) or holds_settings(word.text):
+        raise Strange(phrase("odd_place"))
 
 
 def split_plainly(command: str) -> tuple[tuple[str, ...], ...]:

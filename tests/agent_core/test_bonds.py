@@ -111,6 +111,36 @@ async def test_what_may_run_anything_is_bound_to_every_source(command: str, tmp_
                 assert again.ruling == ruling
 
 
+WRITES = (
+    "echo a >> notes.md", "echo a>>notes.md", "date 2>> notes.md; wc -l notes.md",
+    "cat main.py | tee -a notes.md", "mkdir -p a/b && touch a/b/c > notes.md",
+    "for i in 1 2; do echo $i >> notes.md; done", "cat <<E >> notes.md\na\nE",
+)  # fmt: skip
+RUNS_AND_WRITES = (
+    "sh run >> notes.md", "> notes.md sh run", "echo $(python3 main.py) >> notes.md",
+    "find . -exec sh {} \\; > notes.md", "echo a > >(sh)", "tee a | sh", "echo a | sh > notes.md",
+    "echo a >> .bashrc", "echo a > .git/hooks/pre", "touch AGENTS.md", "mkdir ../out",
+    "echo a > $F", "echo a > *.sh", "echo a >| notes.md", "tee -x a", "echo a >",
+)  # fmt: skip
+
+
+async def test_what_only_writes_is_granted_whatever_its_file_has_become(tmp_path: Path) -> None:
+    """It runs no file of the workspace: what it appended to by itself is not asked about anew."""
+    wide = replace(CONTAINED, hosts=frozenset({"a.test"}))
+    for n, command in enumerate((*WRITES, *RUNS_AND_WRITES)):
+        item, workspace = prepare(command), plant(tmp_path / str(n))
+        seen = await bind_digest(item, workspace, bond_of(item, wide))
+        offers = judge_call(item.tool, item.arguments, seen.digest, wide, seen.sources).offers
+        rules = tuple(Grant(tool=o.tool, pattern=o.pattern, person="A") for o in offers)
+        (workspace / "notes.md").write_text("more")
+        now = await bind_digest(item, workspace, bond_of(item, wide))
+        given = replace(wide, rules=rules)
+        again = judge_call(item.tool, item.arguments, now.digest, given, now.sources)
+        allowed = command in WRITES
+        assert (again.ruling == "allow", bool(offers) or not allowed) == (allowed, True), command
+        assert now.digest != seen.digest or command in RUNS_AND_WRITES, "one press is for one state"
+
+
 @pytest.mark.parametrize("command", RUNS)
 async def test_what_is_contained_is_bound_to_its_words_alone(command: str, tmp_path: Path) -> None:
     workspace = plant(tmp_path)

@@ -31,12 +31,13 @@ class Word(Struct, frozen=True, kw_only=True):
 
 
 class PlainCommand(Struct, frozen=True, kw_only=True):
-    """One program with its words. `source`: the file that it reads as its input; `fed`: a text of
-    the line is; `piped`: another command's output is; `nested`: it stands in a group, a
-    substitution, a loop or behind `!`."""
+    """One program with its words. `source`: the file that it reads as its input; `targets`: those
+    that its output goes to; `fed`: a text of the line is its input; `piped`: another command's
+    output is; `nested`: it stands in a group, a substitution, a loop or behind `!`."""
 
     words: tuple[Word, ...]
     source: Word | None = None
+    targets: tuple[Word, ...] = ()
     fed: bool = False
     piped: "PlainCommand | None" = None
     nested: bool = False
@@ -59,6 +60,7 @@ class Strange(Exception):
 
 _OPERATOR = re.compile(r"&&|\|\||\||;|\n")
 _REDIRECTION = re.compile(r"(?:[12]?>&[12]|(?:[12]?>|&>)[ ]*/dev/null)(?=$|[ \t\n;|&)])")
+_TARGET = re.compile(r"(?:[12]?>>?|&>>?)[ \t]*")
 _SOURCE = re.compile(r"<(?![<&>(])[ \t]*")
 _WORKSPACE = re.compile(r"\$\{WORKSPACE\}|\$WORKSPACE(?![A-Za-z0-9_])")
 _SHOWN = re.compile(
@@ -99,14 +101,14 @@ _ESCAPED = re.compile(r"\\[ ()!;|&*?\[\]{}$'\"#~<>,.:=+/@%^-]")
 _WIDE = re.compile(r"[\uff01-\uff5e]")
 
 
-def split_line(command: str) -> SplitLine:
-    """The commands of the line. Raises Strange."""
+def split_line(command: str, *, writes: bool = False) -> SplitLine:
+    """The commands of the line. `writes`: their output may go to files. Raises Strange."""
     if len(command) > MAX_LENGTH:
         raise Strange(phrase("odd_long"))
     for char in command:
         if unicodedata.category(char)[0] in "CZ" and char not in " \t\n":
             raise Strange(phrase("odd_lines"))
-    return _Reader(command.strip()).read()
+    return _Reader(command.strip(), writes=writes).read()
 
 
 class _State(Struct, kw_only=True):
@@ -114,6 +116,7 @@ class _State(Struct, kw_only=True):
 
     words: list[Word] = []
     source: Word | None = None
+    targets: list[Word] = []
     fed: bool = False
     grouped: bool = False
     assigned: bool = False
@@ -128,8 +131,10 @@ class _State(Struct, kw_only=True):
 
 
 class _Reader:
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, *, writes: bool) -> None:
         self._line, self._at = line, 0
+        self._stops = _STOPS + ">" if writes else _STOPS
+        self._writes = writes
         self._done: list[PlainCommand] = []
         self._state = _State()
         self._depth = self._brackets = 0
@@ -203,8 +208,8 @@ class _Reader:
                 raise Strange(phrase("odd_syntax"))
             self._here.append((found[3], bool(found[2]), bool(found[1])))
             state.fed, self._at = True, found.end()
-        elif found := _SOURCE.match(line, at):
-            self._read_source(found.end())
+        elif self._read_file():
+            pass
         elif state.is_empty and (line[at] == "(" or _KEYWORD.match(line, at)):
             self._read_compound()
         elif state.grouped or state.assigned:
@@ -236,6 +241,7 @@ class _Reader:
             made = PlainCommand(
                 words=tuple(state.words),
                 source=state.source,
+                targets=tuple(state.targets),
                 fed=state.fed,
                 piped=state.piped,
                 nested=self._depth > 1 or state.negated,
@@ -354,19 +360,32 @@ class _Reader:
                 if not quoted and set("$`\\") & set(text):
                     raise Strange(phrase("odd_substitution"))
 
-    def _read_source(self, at: int) -> None:
-        self._at = at
-        state, line = self._state, self._line
+    def _read_file(self) -> bool:
+        """The file that the command reads or writes, if one is named here."""
+        state, line, at = self._state, self._line, self._at
+        if found := _SOURCE.match(line, at):
+            if state.source is not None:
+                raise Strange(phrase("odd_syntax"))
+            state.source = self._read_place(found.end())
+        elif self._writes and (found := _TARGET.match(line, at)):
+            if not state.words:
+                raise Strange(phrase("odd_syntax"))
+            state.targets.append(self._read_place(found.end()))
+        return found is not None
+
+    def _read_place(self, at: int) -> Word:
+        """The word at `at`, which names one file."""
+        self._at, line = at, self._line
         word = self._read_word() if at < len(line) and line[at] not in "\n;|&#" else None
-        if word is None or state.source is not None or word.glob or word.expands or not word.text:
+        if word is None or word.glob or word.expands or not word.text:
             raise Strange(phrase("odd_syntax"))
-        state.source = word
+        return word
 
     def _read_word(self) -> Word | None:
         """The word that begins here, None where it expands to nothing."""
         line, start = self._line, self._at
         text, glob, quoted, expands = "", False, False, False
-        stops = _STOPS + ")" if self._brackets else _STOPS
+        stops = self._stops + ")" if self._brackets else self._stops
         while self._at < len(line) and line[self._at] not in stops:
             at = self._at
             char = line[at]
