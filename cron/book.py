@@ -94,12 +94,22 @@ class JobBook:
     async def change(self, draft: Draft, *, moved: bool = False) -> bool:
         now = await self._deps.now()
 
+        def is_kept(job: Job) -> bool:
+            """It is due as before, so what is due already stays so."""
+            return (job.schedule, job.zone) == (draft.job.schedule, draft.job.zone)
+
         def apply(job: Job) -> Job:
             same = ["id", "owner", "made", "version"] + ([] if moved else ["conversation"])
+            same += ["next_due", "wake"] if is_kept(job) and job.state != "ended" else []
+            same += ["state", "why"] if job.state == "paused" and not moved else []
             new = replace(draft.job, **{name: getattr(job, name) for name in same})
-            return self._ahead(new, now)
+            waits = is_kept(job) and (new.state == "paused" or job.state == "active")
+            return new if waits else self._ahead(new, now)
 
-        return await self._write(draft.job.id, apply) is not None
+        before = await self._jobs.get(draft.job.id)
+        left = before is not None and (moved or not is_kept(before))
+        skipped = await self._find_skipped(before, now) if left else ()
+        return await self._write(draft.job.id, apply, skipped) is not None
 
     async def pause(self, name: str, why: Reason = "") -> bool:
         def apply(job: Job) -> Job | None:
@@ -115,25 +125,28 @@ class JobBook:
                 return None
             return self._ahead(replace(job, state="active", why=""), now)
 
-        before = await self._jobs.get(name)
-        skipped: tuple[JobRun, ...] = ()
-        if before is not None and before.state == "paused" and 0 < before.next_due <= now:
-            count = await asyncio.to_thread(
-                self._times.count, before.schedule, before.zone, before.next_due, now
-            )
-            run = JobRun(
-                job=name,
-                slot=f"paused-{before.next_due:.0f}",
-                due=before.next_due,
-                state="skipped",
-                reason="paused",
-                at=now,
-                ended=now,
-                count=count,
-                version=new_id(),
-            )
-            skipped = (run,)
+        skipped = await self._find_skipped(await self._jobs.get(name), now)
         return await self._write(name, apply, skipped)
+
+    async def _find_skipped(self, job: Job | None, now: float) -> tuple[JobRun, ...]:
+        """The run that stands for all due times which a paused job let pass until `now`."""
+        if job is None or job.state != "paused" or not 0 < job.next_due <= now:
+            return ()
+        count = await asyncio.to_thread(
+            self._times.count, job.schedule, job.zone, job.next_due, now
+        )
+        run = JobRun(
+            job=job.id,
+            slot=f"paused-{job.next_due:.0f}",
+            due=job.next_due,
+            state="skipped",
+            reason="paused",
+            at=now,
+            ended=now,
+            count=count,
+            version=new_id(),
+        )
+        return (run,)
 
     async def remove(self, name: str) -> bool:
         for _ in range(MAX_TRIES):

@@ -72,6 +72,36 @@ async def test_a_pause_leaves_a_row_and_no_backlog(world: BookRig) -> None:
     assert (run.state, run.reason, run.count) == ("skipped", "paused", 4)
 
 
+@pytest.mark.parametrize(
+    "fields", [{"title": "Other"}, {"schedule": "0 18 * * *"}, {"zone": "Europe/Berlin"}]
+)
+async def test_a_change_keeps_the_pause_and_what_it_skipped(
+    world: BookRig, fields: dict[str, str]
+) -> None:
+    """Whatever is changed, the due times that the pause let pass are on record in the end."""
+    job = await world.make()
+    await world.book.pause("j1")
+    world.clock.time = job.next_due + 3 * DAY
+    changed = replace(WISH, **{"zone": "UTC", **fields})
+    draft = await world.drafts.draft(changed, ADA, job)
+    assert await world.drafts.change(draft)
+    paused = await world.jobs.get("j1")
+    assert paused is not None and paused.state == "paused"
+    resumed = await world.book.resume("j1")
+    assert resumed is not None and resumed.next_due > world.clock.time
+    runs = await world.jobs.runs("j1", 9)
+    assert [(run.state, run.reason, run.count) for run in runs] == [("skipped", "paused", 4)]
+
+
+async def test_a_change_of_other_fields_keeps_what_is_due(world: BookRig) -> None:
+    job = await world.make()
+    world.clock.time = job.next_due + 1
+    draft = await world.drafts.draft(replace(WISH, title="Other"), ADA, job)
+    assert await world.drafts.change(draft)
+    due = await world.jobs.due(world.clock.time, 9)
+    assert [(one.title, one.next_due) for one in due.jobs] == [("Other", job.next_due)]
+
+
 async def test_confirmed_late_begins_with_the_next_time(world: BookRig) -> None:
     draft = await world.drafts.draft(WISH, ADA)
     world.clock.time += 10 * DAY
