@@ -24,6 +24,7 @@ from gateway.texts import Key, say
 from gateway.texts.runs import does, due
 
 T = TypeVar("T")
+CheckModels = Callable[[str, str], Awaitable[None]]
 NAME = "schedule_job"
 Action = Literal["create", "change", "list", "pause", "resume", "run", "delete"]
 DESCRIPTION = (
@@ -113,10 +114,11 @@ def schedule_tool(
     jobs: JobPorts,
     asking: Callable[[str], Awaitable[Asker | None]],
     spend: Callable[[str], str],
+    check: CheckModels,
 ) -> Tool:
     """The tool. `asking`: for whom a turn works; `spend`: what a job may spend a day, in words of
-    a language."""
-    return make_schedule_tool(_Desk(jobs, asking, spend).over)
+    a language; `check` raises JobRefused for models that are not there, in a language."""
+    return make_schedule_tool(_Desk(jobs, asking, spend, check).over)
 
 
 def make_schedule_tool(over: Callable[..., Awaitable[str]]) -> Tool:
@@ -139,8 +141,10 @@ class _Desk:
         jobs: JobPorts,
         asking: Callable[[str], Awaitable[Asker | None]],
         spend: Callable[[str], str],
+        check: CheckModels,
     ) -> None:
         self._jobs = jobs
+        self._check = check
         self._asking = asking
         self._spend = spend
 
@@ -203,6 +207,8 @@ class _Desk:
         try:
             wish = _wish(wanted, old, known)
             draft = await self._jobs.drafts.draft(wish, asker, old)
+            if draft.job.model != (old.model if old is not None else ""):
+                await self._check(draft.job.model, language)
         except JobRefused as error:
             return Proposed(why=str(error))
         name = old.id if old is not None else new_id()
@@ -245,9 +251,11 @@ class _Desk:
                 done = await self._jobs.book.remove(name)
             case _:
                 return "Nothing was changed."
-        return (
-            "Done." if done else "That changed nothing: the job is gone or in that state already."
-        )
+        if not done:
+            return "That changed nothing: the job is gone or in that state already."
+        now = await self._jobs.store.get(name) if action == "change" else None
+        paused = now is not None and now.state == "paused"
+        return "Done. It stays paused." if paused else "Done."
 
     def _next(self, job: Job) -> str:
         return self._jobs.times.when(job.next_due, job.zone) if job.next_due else "never"

@@ -153,7 +153,7 @@ class TurnkeeperAgent:
             kept=kept,
             vault=self.vault,
             means=self._means,
-            job=self.jobs.tool(),
+            job=self.jobs.tool(self.check_model),
             skills=self._skills,
             browser=self._browser,
             scripts=self._scripts,

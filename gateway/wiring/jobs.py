@@ -18,7 +18,7 @@ from gateway.access.access import Access
 from gateway.conversation.agent import PolicyContext
 from gateway.features.jobs.asker import identify_asker
 from gateway.features.jobs.deps import JobDeps
-from gateway.features.jobs.lines.editing import CheckModel
+from gateway.features.jobs.lines.editing import CheckModel, check_models
 from gateway.features.jobs.operator.apply import JobFile
 from gateway.features.jobs.operator.console import Console
 from gateway.features.jobs.run_ends import RunSettler
@@ -56,11 +56,14 @@ class JobWork:
         """What the command line asks of the running gateway."""
         return Console(self.ports, self.file, live=True, check=check)
 
-    def tool(self) -> Tool:
+    def tool(self, check: CheckModel) -> Tool:
         """schedule_job."""
         from cron.tool import schedule_tool
 
-        return schedule_tool(self.ports, self._find_asker, self._spend)
+        async def check_all(models: str, language: str) -> None:
+            await check_models(models, language, check)
+
+        return schedule_tool(self.ports, self._find_asker, self._spend, check_all)
 
     async def _find_asker(self, turn: str) -> Asker | None:
         known = self._turns.get(turn)

@@ -10,8 +10,8 @@ import pytest
 from gateway.cli.main import main
 from gateway.features.jobs.lines.editing import FIELDS, read_fields
 from gateway.jobs_port import Job
-from tests.fakes.model_server import Json
-from tests.stories.jobs_rig import jobs_of, make, only, own
+from tests.fakes.model_server import Call, Json, Say
+from tests.stories.jobs_rig import jobs_of, make, only, own, schedule
 from tests.stories.rig import ADMIN, PERSON, Rig
 
 BEARER = "a-token-of-the-page-0123456789"
@@ -88,6 +88,30 @@ async def test_an_admin_names_models_that_are_there(rig: Rig) -> None:
     rig.telegram.say(ADMIN, "/jobs edit model=pro")
     await rig.shows("With: model pro", ADMIN)
     assert_same(job, await only(rig), "model")
+
+
+async def test_the_agent_names_models_that_are_there_and_ends_no_pause(rig: Rig) -> None:
+    await rig.start(**MORE)
+    wrong = schedule(model="openai/fake-modl")
+    rig.model.script(wrong, schedule(model="nowhere/gpt"), schedule(model="openai/fake-model"))
+    rig.model.script(Say("It stands."))
+    rig.telegram.say(ADMIN, "Every day at nine, by fake-modl")
+    rig.press(await rig.card(ADMIN), "Confirm", ADMIN)
+    await rig.shows("It stands.", ADMIN)
+    refused = [rig.model.requests[n].body["messages"][-1]["content"] for n in (1, 2)]
+    assert "fake-model" in refused[0] and "There is no model nowhere/gpt" in refused[1]
+    assert (await only(rig)).model == "openai/fake-model"
+    await jobs_of(rig).book.pause((await only(rig)).id)
+    change = {"action": "change", "title": "Else", "model": "openai/fake-modl"}
+    for wanted in (change, change | {"model": ""}):
+        rig.model.script(Call("schedule_job", json.dumps(wanted)))
+    rig.model.script(Say("Changed."))
+    rig.telegram.say(ADMIN, "Call it otherwise")
+    rig.press(await rig.card(ADMIN), "Confirm", ADMIN)
+    await rig.shows("Changed.", ADMIN)
+    job = await only(rig)
+    assert (job.title, job.model, job.state) == ("Else", "", "paused")
+    assert rig.model.requests[-1].body["messages"][-1]["content"] == "Done. It stays paused."
 
 
 Cli = Callable[..., Awaitable[tuple[int, str]]]
