@@ -27,6 +27,12 @@ from gateway.features.jobs.operator.console import Console
 from gateway.ops.audit_report import AuditQuery, describe_report, list_lines
 from gateway.ops.backup import BackupError
 from gateway.services.audit_trail import AuditTrail
+from gateway.services.memory_removals import (
+    GivenUpRemoval,
+    drop_given_up,
+    list_given_up,
+    try_again,
+)
 from gateway.store.port import Store
 from gateway.store.rows import JOBS, Letter
 from gateway.texts import say
@@ -167,10 +173,16 @@ class Operations:
 
     async def _dead(self, words: tuple[str, ...]) -> ControlAnswer:
         letters = await self.store.letters(LISTED)
-        return ControlAnswer(text="\n".join(map(_letter_line, letters)) or "No dead letters.")
+        removals = await list_given_up(self.store)
+        lines = (*map(_letter_line, letters), *map(_removal_line, removals))
+        return ControlAnswer(text="\n".join(lines) or "No dead letters.")
 
     async def _resubmit(self, words: tuple[str, ...]) -> ControlAnswer:
         name = words[0] if words else ""
+        if await try_again(self.store, name):
+            return ControlAnswer(
+                text=f"{name} is asked for again, within a minute where a gateway runs."
+            )
         conversation = await self.store.resubmit(name) if name else None
         if conversation is None:
             text = f"There is no dead letter {name!r} that can be resubmitted. {LIST_THEM}"
@@ -183,6 +195,8 @@ class Operations:
 
     async def _drop(self, words: tuple[str, ...]) -> ControlAnswer:
         name = words[0] if words else ""
+        if await drop_given_up(self.store, name):
+            return ControlAnswer(text=f"{name} is dropped. The other memory keeps what it has.")
         if not name or not await self.store.drop(name):
             return ControlAnswer(text=f"There is no dead letter {name!r}. {LIST_THEM}", ok=False)
         return ControlAnswer(text=f"{name} is dropped.")
@@ -270,6 +284,14 @@ def _letter_line(letter: Letter) -> str:
     payload = letter.payload.decode(errors="backslashreplace")
     what = f"{letter.kind}{of} ({letter.why})" if letter.why else f"{letter.kind}{of}"
     return f"{letter.id}  {when}  {letter.conversation}  {what}  {payload}"
+
+
+def _removal_line(removal: GivenUpRemoval) -> str:
+    """Name, when, and how much; not what."""
+    when = ambient.utc(removal.at).isoformat(timespec="seconds")
+    many = f"{removal.entries} entries" if removal.entries else "a whole space"
+    what = f"memory removal (the memory of MEMORY_PROVIDER did not make it: {many})"
+    return f"{removal.name}  {when}  {what}"
 
 
 @contextlib.asynccontextmanager

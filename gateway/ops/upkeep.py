@@ -39,8 +39,8 @@ background: copy {file} on its machine when `redis-cli lastsave` has changed \
 FORGOTTEN = "\nThe memory {name} has forgotten them."
 FORGETS_LATER = "\nThe memory {name} is asked to forget them when the gateway runs again."
 FORGETS_STILL = """
-The memory {name} has not forgotten them yet. It is asked again for about 20 hours; the log says
-memory_removal_given_up if it never does."""
+The memory {name} has not forgotten them yet. It is asked again for about 20 hours; if it never
+does, `turnkeeper dead` lists it."""
 CANNOT_FORGET = """
 The memory {name} may still hold what it was told of them: MEMORY_PROVIDER sets neither `remove` nor
 `clear`."""

@@ -197,6 +197,41 @@ async def _read_all(directory: Directory) -> AsyncIterator[tuple[str, MemoryRemo
                 yield name, _decode(body)
 
 
+class GivenUpRemoval(Struct, frozen=True, kw_only=True):
+    """A removal that is tried no more until an operator or a restart asks for it. `name`: its
+    document's; `entries`: how many; `at`: when it was asked for."""
+
+    name: str
+    entries: int
+    at: float
+
+
+async def list_given_up(directory: Directory) -> tuple[GivenUpRemoval, ...]:
+    """What another memory has not removed, the newest first; says nothing of what it is."""
+    found = [
+        GivenUpRemoval(name=name, entries=len(one.entries), at=one.at)
+        async for name, one in _read_all(directory)
+        if one.tries >= MAX_TRIES
+    ]
+    return tuple(sorted(found, key=lambda one: -one.at))
+
+
+async def try_again(directory: Directory, name: str) -> bool:
+    """Have a removal that was given up tried anew, as often as at first; False if there is none."""
+    body = await directory.get(name) if name.startswith(PREFIX) else None
+    if body is None or (removal := _decode(body)).tries < MAX_TRIES:
+        return False
+    return await directory.put(name, _encode(replace(removal, tries=0, due=0.0)), body)
+
+
+async def drop_given_up(directory: Directory, name: str) -> bool:
+    """Forget a removal that was given up; the other memory keeps what it has."""
+    body = await directory.get(name) if name.startswith(PREFIX) else None
+    if body is None or _decode(body).tries < MAX_TRIES:
+        return False
+    return await directory.put(name, None, body)
+
+
 async def note_removal(directory: Directory, leaving: Leaving) -> None:
     """Keep what is leaving; with what was noted under its key before. StoreFailed."""
     name = f"{PREFIX}{digest(f'{leaving.place} {leaving.key}'.encode())}"

@@ -10,11 +10,12 @@ from agent_core import ambient
 from agent_core.memory.documents import Change
 from agent_core.memory.settings import MemorySettings
 from gateway.messages import GatewaySaid, Inbound
+from gateway.ops.control import Operations, Question
 from gateway.ops.stored_contents import make_trail
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.services import memory_removals
 from gateway.services.memory import Memories
-from gateway.services.memory_removals import MAX_TRIES, PREFIX, MemoryRemovals
+from gateway.services.memory_removals import MAX_TRIES, PREFIX, MemoryRemovals, note_erased
 from gateway.settings import Settings
 from gateway.store.sqlite import SqliteStore
 from tests.fakes.world import ANN, ROOM
@@ -119,6 +120,42 @@ async def test_it_is_given_up_and_told_once(tmp_path: Path, shifted: Shifted) ->
     await removals._take_up_again()
     await removals._work_off()
     assert beside.holds == [] and not await store.keys(PREFIX)
+    await store.close()
+
+
+@pytest.mark.parametrize("how", ["resubmit", "drop"])
+async def test_what_was_given_up_is_a_dead_letter(
+    tmp_path: Path, shifted: Shifted, how: str
+) -> None:
+    store = await SqliteStore.open(tmp_path / "store.db")
+
+    async def deliver(inbounds: Sequence[Inbound]) -> None:
+        raise AssertionError("the person is gone")
+
+    beside = Refusing([TEA], broken=True)
+    removals = MemoryRemovals(store, beside, deliver)
+    shelf = Memories(store, MemorySettings(), alone, removals).at(ROOM, ANN.key, bool, "de")
+    await shelf.apply(Change(action="add", target="user", text=TEA), "a")
+    await note_erased(store, f"memory:own:{ANN.key}")
+    commands = Operations(store=store, pairing=None)
+
+    async def give(*words: str) -> tuple[str, bool]:
+        answer = await commands.answer(Question(command=words[0], words=words[1:]))
+        return answer.text, answer.ok
+
+    for _ in range(MAX_TRIES):
+        assert await give("dead") == ("No dead letters.", True)
+        shifted.offset += memory_removals.MAX_DELAY
+        await removals._work_off()
+    said, _ = await give("dead")
+    name = said.split()[0]
+    assert "memory removal" in said and "1 entries" in said
+    assert TEA not in said and ANN.key not in said
+    assert (await give(how, name))[1] and await give("dead") == ("No dead letters.", True)
+    assert not (await give(how, name))[1]
+    beside.broken = False
+    await removals._work_off()
+    assert beside.holds == ([] if how == "resubmit" else [TEA]) and not await store.keys(PREFIX)
     await store.close()
 
 
