@@ -198,6 +198,12 @@ class ModelSettings(BaseModel):
         named = (cast(str, models.get(name, "")) for name in (tier, *TIERS))
         return next((model for model in named if model), "")
 
+    def knows(self, name: str) -> bool:
+        """`name` is a tier, or a model of a provider that there is."""
+        provider, slash, model = name.partition("/")
+        known = provider in BASE_URLS or provider in self._compatible_by_name()
+        return name in TIERS or bool(slash and model and known)
+
     def endpoint(self, provider: str, setting: str = MAX_MODEL) -> Endpoint:
         """How to reach `provider` with its first key; `setting` names it. Raises SettingsError."""
         return self.endpoints(provider, setting)[0]

@@ -6,6 +6,7 @@ gives a model what its memory allows when it loads it: `/api/ps` says so from th
 """
 
 import asyncio
+import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
@@ -89,6 +90,13 @@ def has_model(listed: Iterable[str], model: str) -> bool:
     known = set(listed)
     plain = model.partition(":")[0]
     return model in known or plain in known or f"{model}:latest" in known
+
+
+def find_nearest(name: str, known: Iterable[str]) -> str:
+    """Which of the models `known`, by tier or provider/model, `name` may mean; "" for none."""
+    named = {part: one for one in known for part in (one.partition("/")[2], one) if part}
+    close = difflib.get_close_matches(name, named, 1, 0.5)
+    return named[close[0]] if close else ""
 
 
 async def ask_window(

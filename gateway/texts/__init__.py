@@ -32,7 +32,7 @@ _Key = Literal[
     "mode_admins",
     "profile_is", "profile_needs", "approval_of", "no_approvals", "still_waiting", "lost_file",
     "send_again", "status", "model_near", "model_none", "model_choose", "model_admins",
-    "model_chosen", "model_gone", "model_usage",
+    "model_unknown", "model_chosen", "model_gone", "model_usage",
     "command_rename", "rename_usage", "renamed",
     "whoami", "help",
     "edited", "deleted", "view_failed", "view_in_doubt", "row_failed", "unreadable",
@@ -138,6 +138,7 @@ ENGLISH: dict[Key, str] = {
     "renamed": "This conversation is called '{title}' now.",
     "model_usage": "Write {/model} with the model that answers, and behind it "
     "up to five by provider/model that do where it fails.",
+    "model_unknown": "There is no model {model} here. Did you mean {near}? Nothing was changed.",
     "model_none": "{provider} has no model {model}. Nothing was changed.",
     "sandbox_contains": "Sandbox: {name}; it contains what runs in it.",
     "sandbox_leaks": "Sandbox: {name}; within reach from inside: {leaks}.",
@@ -347,6 +348,8 @@ GERMAN: dict[Key, str] = {
     "renamed": "Diese Unterhaltung heißt jetzt „{title}“.",
     "model_usage": "Schreiben Sie {/model} mit dem Modell, das antwortet, und dahinter "
     "bis zu fünf als anbieter/modell, die es tun, wenn es ausfällt.",
+    "model_unknown": "Es gibt hier kein Modell {model}. Meinten Sie {near}? Es wurde nichts "
+    "geändert.",
     "model_none": "{provider} hat kein Modell {model}. Es wurde nichts geändert.",
     "sandbox_contains": "Sandbox: {name}; sie hält fest, was in ihr läuft.",
     "sandbox_leaks": "Sandbox: {name}; von innen erreichbar: {leaks}.",

@@ -31,7 +31,7 @@ from agent_core.models.catalog import WINDOW, Price
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
 from agent_core.models.provider_settings import PRICES
 from agent_core.models.tiers import Models
-from agent_core.models.windows import ask_models, has_model, list_talking
+from agent_core.models.windows import ask_models, find_nearest, has_model, list_talking
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.given_command import run_given_command
 from agent_core.orchestration.orchestrator import work
@@ -329,6 +329,9 @@ class TurnkeeperAgent:
 
     async def check_model(self, name: str, language: str) -> str:
         """Why `name` cannot be used, "" if it can; its provider is asked for its models."""
+        known = self.models.demo or self._settings.knows(name)
+        if not known and (meant := find_nearest(name, await self.list_models())):
+            return say("model_unknown", language, model=name, near=meant)
         try:
             self.models.describe(name)
             provider, slash, model = name.partition("/")

@@ -32,6 +32,22 @@ async def test_a_model_that_its_provider_has_not_is_refused_with_the_nearest(
     await rig.quiet()
 
 
+async def test_what_names_no_provider_or_tier_is_refused_with_the_nearest(rig: Rig) -> None:
+    rig.model.models = ["fake-model", "fake-large"]
+    await rig.start()
+    for wrong, near in (
+        ("prp", "Did you mean pro?"),
+        ("fake-large", "Did you mean openai/fake-large?"),
+        ("opnai/fake-modle", "Did you mean openai/fake-model?"),
+        ("zzzz", "name a tier or provider/model."),
+    ):
+        rig.telegram.say(ADMIN, f"/model {wrong}")
+        await rig.shows(near, ADMIN)
+    rig.telegram.say(ADMIN, "hello")
+    await rig.shows("ack hello", ADMIN)
+    assert rig.model.requests[-1].body["model"] == "fake-model", "nothing was changed"
+
+
 async def test_what_can_be_chosen_is_told_to_admins(rig: Rig) -> None:
     rig.model.models = ["fake-model", "text-embedding-3", "fake-large"]
     await rig.start()
