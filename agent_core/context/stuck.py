@@ -4,6 +4,7 @@ It looks at nothing but the turn's own messages, so that a replay sees the same.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable
 from typing import Literal
 
@@ -20,6 +21,12 @@ VARY = (
     "[Going in circles]\nThat was done before and gave nothing new. Try another way, or answer "
     "with what is known and say what is missing."
 )
+
+_TESTS = re.compile(
+    r"\b(?:[efz]?grep|rg|ag|ack|diff|cmp|comm|test|which|type|command -[vV]|pgrep|pidof|kill|expr"
+    r"|jq|systemctl|dpkg|rpm|find)\b|\[ "
+)
+"""Programs that say 'no' by ending with 1."""
 
 
 class Watch:
@@ -40,7 +47,8 @@ class Watch:
         self._same = self._same + 1 if known and batch == self._batch else 1
         self._batch = batch
         gave = tuple(results)
-        failed = [result for result in gave if _has_failed(result)]
+        asked = {call.id: call.arguments for call in known}
+        failed = [one for one in gave if _has_failed(one, asked.get(one.call_id, ""))]
         if failed and len(failed) == len(gave) and not failed[-1].denied:  # denied: no failure
             self._errors.append(failed[-1].content)
         else:
@@ -57,12 +65,13 @@ class Watch:
         return f"{len(self._errors)} errors in a row, the last: {self._errors[-1][:200]}"
 
 
-def _has_failed(result: ToolResult) -> bool:
-    """A call or a command that failed; a search without a hit ends with 1, and is silent."""
+def _has_failed(result: ToolResult, arguments: str) -> bool:
+    """A call or a command that failed; a search or test that is not met ends with 1, silently."""
     command = result.command
     if result.error or command is None:
         return result.error
-    return command.failed and not (command.exit_code == 1 and not command.written)
+    unmet = command.exit_code == 1 and not command.written and _TESTS.search(arguments)
+    return command.failed and not unmet
 
 
 def _digest(calls: Iterable[ToolCall]) -> str:

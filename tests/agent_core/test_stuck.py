@@ -49,7 +49,11 @@ def test_commands_that_fail_are_failures() -> None:
     tries = [watch.note([call(n=n)], [ran(2)]) for n in range(ERRORS)]
     assert tries == [""] * (ERRORS - 1) + ["stuck"]
     watch = Watch()
-    assert {watch.note([call(n=n)], [ran(1, 0)]) for n in range(20)} == {""}, "nothing was found"
+    found = {watch.note([call(command=f"grep -q {n} a")], [ran(1, 0)]) for n in range(20)}
+    assert found == {""}, "nothing was found"
+    watch = Watch()
+    silent = [watch.note([call(command=f"make -s {n}")], [ran(1, 0)]) for n in range(ERRORS)]
+    assert silent[-1] == "stuck"
     watch = Watch()
     assert {watch.note([call(n=n)], [ran(n % 2)]) for n in range(20)} == {""}
 
