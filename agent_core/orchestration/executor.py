@@ -189,6 +189,9 @@ async def think(
     last = choice == "none"
     prefix = prefix_hash(brief.system, hands.toolbox.digest(brief.tools), messages)
 
+    def is_known(name: str) -> bool:
+        return hands.toolbox.can_call(name, brief.tools, brief.reach)
+
     async def call(on_delta: OnDelta) -> ModelReply:
         guard = hands.answer_guard
         if hands.hides is None and guard is None:
@@ -198,7 +201,7 @@ async def think(
             answer = ReplyRedactor(words, on_delta, guard)
             reply = await answer.whole(await hands.complete(brief.model, request, answer.add))
         reply = drop_cut_call(reply)
-        read = reply if last else read_written_calls(reply, brief.tools, len(messages))
+        read = reply if last else read_written_calls(reply, is_known, len(messages))
         if read is not reply:
             on_delta(Restarted())  # what was shown as words is a call
         return replace(unwrap_calls(legible(read)), prefix=prefix)

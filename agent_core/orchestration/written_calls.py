@@ -1,9 +1,9 @@
 """Calls that a model wrote as text: small models do, and some servers do not read what their models
-write. An answer that is nothing but calls of tools that it was shown is taken for these calls; they
+write. An answer that is nothing but calls of tools that it may call is taken for these calls; they
 are judged and asked about as all others."""
 
 import re
-from collections.abc import Container
+from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
@@ -24,16 +24,16 @@ class _Written(Struct, forbid_unknown_fields=True):
     parameters: dict[str, object] | None = None
 
 
-def read_written_calls(reply: ModelReply, shown: Container[str], nth: int) -> ModelReply:
-    """`reply` with the calls that its text is, if it is nothing else; `nth` tells their ids from
-    others of the turn."""
+def read_written_calls(reply: ModelReply, is_known: Callable[[str], bool], nth: int) -> ModelReply:
+    """`reply` with the calls that its text is, if it is nothing else, of tools that may be called
+    by name; `nth` tells their ids from others of the turn."""
     if reply.finish != "stop" or any(isinstance(part, ToolCall) for part in reply.parts):
         return reply
     text = "".join(part.text for part in reply.parts if isinstance(part, Text)).strip()
     if not text.startswith(("{", "[", "`", "<")) or len(text) > MAX_TEXT:
         return reply
     written = _read(text)
-    if not written or any(one.name not in shown for one in written):
+    if not written or not all(is_known(one.name) for one in written):
         return reply
     thoughts = [part for part in reply.parts if isinstance(part, Thinking)]
     calls: list[Part] = [

@@ -113,6 +113,11 @@ class Toolbox:
             digest = self._digests[names] = shown.hexdigest()
         return digest
 
+    def can_call(self, name: str, offered: Iterable[str], reach: Reach | None) -> bool:
+        """One of these tools that is `offered`, or may be called by name within `reach`."""
+        there = name in offered or (reach is not None and within(name, reach))
+        return name in self._tools and there and within(name, self.barred)
+
     async def beyond(self, reach: Reach | None) -> tuple[ToolSpec, ...]:
         """All tools within `reach`, those of servers too."""
         if reach is None:

@@ -8,7 +8,7 @@ from agent_core.messages import Text, Thinking, ToolCall
 from agent_core.models.port import ModelReply
 from agent_core.orchestration.written_calls import MAX_CALLS, read_written_calls
 
-SHOWN = ("look", "write_file")
+SHOWN = ("look", "write_file").__contains__
 CALL = {"name": "look", "arguments": {"a": 1}}
 ONE = json.dumps(CALL)
 
