@@ -252,4 +252,5 @@ def _begins(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 
 def _leads_out(word: str) -> bool:
     """What an allow does not cover: a path outside, a file for secrets; `--option=path` too."""
-    return any(part and paths.why_refused(part) is not None for part in word.split("="))
+    parts = (part for part in word.split("=") if part)
+    return any(paths.has_steps_up(part) or paths.why_refused(part) is not None for part in parts)

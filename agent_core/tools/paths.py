@@ -56,6 +56,8 @@ _SCHEME = re.compile(
     re.IGNORECASE,
 )
 """What other programs take for a way out: a URL, a drive, a variable."""
+_STEP = re.compile(r"[\w.@+-][\w .@+-]*")
+"""A folder's name that is the same to whoever reads it."""
 _UNICODE = re.compile(r"%u([0-9a-fA-F]{4})")
 _SLASHES = dict.fromkeys(map(ord, "\\\u2044\u2215\u2216\u29f5\u29f8\u29f9"), "/")
 """What some programs take for a slash, or somebody who reads it."""
@@ -85,7 +87,7 @@ def leaves(path: str) -> Phrase | None:
     for form in _read_forms(inner):
         if any(unicodedata.category(char) in _HIDDEN for char in form):
             return phrase("why_hidden")
-        if form.startswith(("/", "~")) or any(map(_climbs, form.split("/"))):
+        if _is_rooted(form.lstrip(" ")) or any(map(_climbs, form.split("/"))):
             return phrase("why_outside")
     if any(len(os.fsencode(part)) > 255 for part in inner.split("/")) or len(inner) > 1_000:
         return phrase("why_long_path")
@@ -103,6 +105,11 @@ def _read_forms(path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
+def _is_rooted(path: str) -> bool:
+    """It begins with a place of its own; an editor's `~$letter.docx` is a name."""
+    return path.startswith(("/", "~")) and not path.startswith("~$")
+
+
 def _climbs(part: str) -> bool:
     """The part leads upwards, here or on a system that drops its blanks and further dots."""
     bare = part.partition(";")[0].strip(" ")
@@ -110,10 +117,30 @@ def _climbs(part: str) -> bool:
 
 
 def inside(path: str) -> str:
-    """`path` from the workspace's folder: `/workspace/a` and `a` are the same file."""
+    """`path` from the workspace's folder: `/workspace/a`, `b/../a` and `a` are the same file."""
     if path == _ALIAS or path.startswith(f"{_ALIAS}/"):
-        return path[len(_ALIAS) :].lstrip("/") or "."
-    return path or "."
+        path = path[len(_ALIAS) :].lstrip("/")
+    return (_fold(path) if ".." in path else path) or "."
+
+
+def _fold(path: str) -> str:
+    """`path` without each name that the next part takes back; as it is where one climbs out."""
+    if path.startswith("/"):
+        return path
+    kept: list[str] = []
+    for part in path.split("/"):
+        if part == ".." and kept and _STEP.fullmatch(kept[-1]):
+            kept.pop()
+        elif _climbs(part):
+            return path
+        elif part not in ("", "."):
+            kept.append(part)
+    return "/".join(kept)
+
+
+def has_steps_up(path: str) -> bool:
+    """A part of `path` is `..`. Behind a link, a program that is given it steps up elsewhere."""
+    return ".." in path.split("/")
 
 
 def resolve(workspace: Path, path: str, write: bool = False) -> Path:

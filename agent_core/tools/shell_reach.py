@@ -27,7 +27,9 @@ _TELLING = re.compile(
 _TOLD = ("password", "passwd", "passphrase", "secret", "token", "credential", "bearer", "private")
 MIN_TOLD = 4
 """Letters of a pattern that finds one of these words by a part of it."""
-_PLAIN = re.compile(r"(?:\.[*+?]?|[\w ,:;/#@\"'<>=!%&~()-]|\\[.()bsw\[\]$^*+?|/])*")
+_PLAIN = re.compile(
+    r"(?:\.[*+?]?|[\w ,:;/#@\"'<>=!%&~()-]\+?|\\[sSwWdD][*+?]?|\\[.()bBn\[\]$^*+?|/])*"
+)
 """An expression in which each letter has to be there."""
 
 

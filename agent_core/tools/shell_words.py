@@ -25,7 +25,7 @@ from agent_core.tools.shell_reading.arguments import (
 from agent_core.tools.shell_reading.find import names_each_apart, read_find
 from agent_core.tools.shell_reading.git_verbs import GIT, SAID
 from agent_core.tools.shell_reading.line import PlainCommand, Strange, Word, split_line
-from agent_core.tools.shell_reading.programs import awk_prints, jq_filters, sed_prints
+from agent_core.tools.shell_reading.programs import awk_prints, jq_filters, sed_prints, yq_filters
 from agent_core.tools.shell_reading.verbs import TELLING, VERBS, VERSIONS, Verb
 
 
@@ -45,7 +45,7 @@ class NotUnderstood(Struct, frozen=True, kw_only=True, tag_field="kind", tag="no
 
 Check: TypeAlias = Callable[[GivenArguments], bool]
 
-_SEARCHES = frozenset({"diff", "grep", "egrep", "fgrep", "rg"})
+_SEARCHES = frozenset({"diff", "grep", "egrep", "fgrep", "rg", "ag", "zgrep"})
 _ON_FOUND = frozenset(
     {"basename", "cksum", "dirname", "du", "egrep", "fgrep", "file", "grep", "ls", "md5sum"}
     | {"sha1sum", "sha256sum", "sha512sum", "stat", "wc"}
@@ -64,7 +64,15 @@ _TESTS = re.compile(
 )
 _PROBES = frozenset({"arch", "groups", "hostname", "id", "tty", "uname", "whoami"})
 """Who asks for these inside of something else tries out what gets by."""
+_COMMIT = re.compile(r"HEAD(?:[~^]\d{0,4}){0,4}(?:\^\{(?:tree|commit)\})?(?=$|:)")
+_MERGED = frozenset({"--merged", "--no-merged"})
+"""What makes of a word behind `git branch` no new branch's name."""
 _LISTS = re.compile(r"-?(?=[vzjJ]*t)[tvzjJ]{1,5}f")
+_FILE = re.compile(
+    r"\w\.(?:c|cc|cpp|css|csv|go|h|html?|java|js|json|jsx|log|md|py|rb|rs|rst|sh|sql|toml|tsx?|txt|xml"
+    r"|ya?ml)$"
+)
+"""How names end that folders do not have."""
 _TESTED = re.compile(r"-[abcdefghkLnprsuwxzGNOS]|-nt|-ot|==?|!=?|")
 """What `[[` may be given: it reads other operands as sums, and a sum may run a command."""
 _CALM = re.compile(
@@ -124,8 +132,7 @@ def split_plainly(command: str) -> tuple[tuple[str, ...], ...]:
 
 def _check_command(command: PlainCommand) -> str:
     """The verb of a command that is understood."""
-    if command.source is not None:
-        check_place(command.source)
+    _check_places(command)
     given = _drop_before(command.words)
     verb, words = given[0], given[1:]
     if not verb.plain:
@@ -152,6 +159,19 @@ def _check_command(command: PlainCommand) -> str:
     else:
         raise Strange(phrase("odd_verb", name=name[:40]))
     return name
+
+
+def _check_places(command: PlainCommand) -> None:
+    """Refuse what leads outside by itself. A shell puts files in place of a word with a wildcard,
+    whatever program it is given to: a text that is printed, or sought for, may not stand for them
+    either."""
+    if command.source is not None:
+        check_place(command.source)
+    for word in command.words:
+        if word.glob and "$" in word.text[: max(map(word.text.rfind, "*?["))]:
+            raise Strange(phrase("odd_substitution"))
+        if word.glob:
+            check_place(word)
 
 
 def _drop_before(words: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -238,10 +258,19 @@ def _check_git(words: tuple[Word, ...]) -> None:
     given = read_arguments(verb, rest[2 if longer in GIT else 1 :])
     if name == "grep":
         _check_search("git grep", given, found=True)
-    if name == "cat-file" and not given.letters:
+    if verb is GIT["branch"] and given.operands and not _MERGED & set(given.names):
+        raise Strange(phrase("odd_use", name="git branch"))
+    if name == "cat-file" and not _names_object(given):
         raise Strange(phrase("odd_use", name="git cat-file"))
     for word in given.operands:
         _check_revision(word)
+
+
+def _names_object(given: GivenArguments) -> bool:
+    """What is asked of an object is no content, or that of a commit, a tree or a file by its name:
+    an object's own number may be a file for secrets."""
+    shown = given.operands[0].text
+    return bool(given.letters - {"p"}) or ("p" in given.letters and bool(_COMMIT.match(shown)))
 
 
 def _check_revision(word: Word) -> None:
@@ -287,7 +316,9 @@ def _check_search(name: str, given: GivenArguments, *, found: bool) -> None:
     if not sought:
         raise Strange(phrase("odd_count"))
     files = given.operands if given.scripts else given.operands[1:]
-    deep = found or name == "rg" or bool(given.letters & set("rR")) or "--recursive" in given.names
+    deep = found or bool(given.letters & set("rR")) or "--recursive" in given.names
+    if name in ("rg", "ag"):
+        deep = not files or not all(_FILE.search(word.text) for word in files)
     wide = any(word.glob and could_be_secret(word.text) for word in files)
     if not deep and not wide:
         return
@@ -324,6 +355,7 @@ _EXTRA: dict[str, Check] = {
     "awk": lambda given: awk_prints(given.operands[0].text),
     "sed": _check_sed,
     "jq": lambda given: not given.operands or jq_filters(given.operands[0].text),
+    "yq": lambda given: yq_filters(given.operands[0].text),
     "date": lambda given: all(word.text.startswith("+") for word in given.operands),
     "printf": _prints_text,
     "export": lambda given: all(_CALM.fullmatch(word.text) for word in given.operands),

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 OUTSIDE = (
     "/etc/passwd", "/", "//", "//etc/passwd", "/./etc", "/workspace/../etc/passwd", "/workspace/a/../../b",
-    "/workspaces/a", "/Workspace/a", "/workspace2", "..", "../", "../x", "./../x", "a/..", "a/../..", "a/../../b",
+    "/workspaces/a", "/Workspace/a", "/workspace2", "..", "../", "../x", "./../x", "a/../..", "a/../../b",
     "a/b/../../../c", "././../x", "..//x", ".. /x", "../.env", "....//x/../..", "a/.. /b", "..\\x", "a\\..\\..\\x",
     "\\\\server\\share", "C:\\x", "c:/x", "C:", "Z:\\", "\\etc", "%2e%2e/x", "..%2fx", "%2e%2e%2fx", "..%5cx",
     "%252e%252e%252fx", "..%252fx", "%25252e%25252e/x", "..%c0%afx", "%c0%ae%c0%ae/x", "%2fetc/passwd",
@@ -45,7 +45,7 @@ SETTINGS = (
 )  # fmt: skip
 """Files of the workspace that programs obey: a person is asked about a change of one."""
 INSIDE = (
-    "a", "a.txt", "./a", "a/b/c", "a//b", "a/./b", ".", "./", "/workspace", "/workspace/", "/workspace/a", "/workspace//a",
+    "a", "a.txt", "./a", "a/b/c", "a/..", "a//b", "a/./b", ".", "./", "/workspace", "/workspace/", "/workspace/a", "/workspace//a",
     "src/main.py", "README.md", "Makefile", "docs/read me.md", "a b/c d.txt", "\u00e4/\u00f6.md", "\u65e5\u672c.txt", "\U0001f600.png",
     ".gitignore", ".github/workflows/ci.yml", ".eslintrc.json", ".env.example", ".env.sample", ".env.template", ".env.dist",
     ".config/app.toml", "a..b", "..a", "a..", "x...y", "v1.2..3", "img@2x.png", "50%.txt", "100%/a",

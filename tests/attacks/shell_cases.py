@@ -78,7 +78,7 @@ HOSTILE: dict[str, tuple[str, ...]] = {
     "hides": (
         "ls\nrm x", "ls\rrm x", "ls\u2028rm x", "ls\u00a0-la; rm x", "l\\s", "'l's", 'l""s', "$'ls'",
         "$(ls)", "`ls`", "echo $(id)", 'echo "$(id)"', "echo `id`", "cat <(rm x)", "cat <<< $(rm x)", "cat << X\n`rm x`\nX",
-        "{ ls; rm x; }", "(ls; rm x)", "{ls,-la}", "ls {a,b}", "ls &", "ls & ls", "ls |& cat", "! rm x", "[[ -v a ]]",
+        "{ ls; rm x; }", "(ls; rm x)", "{ls,-la}", "ls &", "ls & ls", "ls |& cat", "! rm x", "[[ -v a ]]",
         "if ls; then rm x; fi", "while ls; do ls; done", "for x in a; do rm $x; done", "case x in *) ls;; esac",
         "f() { ls; }", "function f { ls; }", "x=ls; $x", "${x:-ls}", "ls ${IFS}", "ls$IFS-la", "a=1 ls",
         "ls #x\nrm y", "ls;;ls", "ls || ", "| ls", "ls ;; ", "ls >out", "ls 2>out", "ls >>out", "ls &>out",

@@ -143,10 +143,12 @@ LINE = ("cat a", "echo", "printf", "touch x", " ", " ", " ", "\n", ";", "&&", "|
         "{ ", "; }", "if ", "; then ", "; else ", "; fi", "for f in ", "a b", "; do ", "; done", "$f",
         '"$f"', "while read f", "$(", "<(", "<<X\n", "\nX\n", "<<'X'\n", "<<<", "< a", "x=touch", "$x",
         "y=1", "$((y+1))", "'", '"', "\\\n", "#", "`", "[ -f a ]", "[[", "]]", "-v", "time ", ">x", "*",
-        "[a-b]", "read f", "$", "export LANG=C", "2>/dev/null", "& ", "a[$(touch x)]", "eval ")  # fmt: skip
+        "[a-b]", "read f", "$", "export LANG=C", "2>/dev/null", "& ", "a[$(touch x)]", "eval ", "{a,b}",
+        "{touch,x}", "a{,b}", "{1..2}", "`echo a`", "`", "{", ",", "}")  # fmt: skip
 FRAMES = ("{0}", "for f in {1}; do {0}; done", "if {0}; then {1}; fi", "({0}) | {1}", "{{ {0}; }}; {1}",
           "echo \"$({0})\"; {1}", "cat <({0}); {1}", "cat <<X\n{0}\nX\n{1}", "y=$({0}); {1}", "x={0}; {1}",
-          "{1} | while read f; do {0}; done", "cat <<< {0}; {1}")  # fmt: skip
+          "{1} | while read f; do {0}; done", "cat <<< {0}; {1}", "echo `{0}`; {1}",
+          "cat {{a,{1}}}; {0}", "for f in {{a,b}}; do {0}; done; {1}", "echo \"`{0}`\" {1}")  # fmt: skip
 ACTS = ("cat a", 'echo "$f"', "echo $x", "wc -l a", "a b", "touch x", "$x x", "$f x", "> x", "`touch x`",
         "$(touch x)", "a; touch x", "touch", "printf -v 'a[$(touch x)]' b", "test -v 'a[$(touch x)]'",
         "[[ 'a[$(touch x)]' -eq 1 ]]", "$((x))", "'a[$(touch x)]'", "X\ntouch x", "cat a # touch x")  # fmt: skip

@@ -63,7 +63,7 @@ def check_place(word: Word) -> None:
     text = word.text
     if text in ("-", "/dev/null"):
         return
-    if paths.why_refused(text):
+    if paths.has_steps_up(text) or paths.why_refused(text):
         raise Strange(phrase("odd_place"))
     if word.glob and any(
         part[:1] == "." and part not in (".", "..") and set("*?[") & set(part)
@@ -84,6 +84,8 @@ def check_text(words: Iterable[Word]) -> None:
 def _check_operand(verb: Verb, word: Word, early: bool, *, free: bool) -> None:
     if word.glob and word.text[:1] in ("*", "?") and early and not verb.wild:
         raise Strange(phrase("odd_glob_option"))
+    if free and word.glob and not verb.prints and could_be_secret(word.text):
+        raise Strange(phrase("odd_glob_secret"))
     if word.feeds and free:
         raise Strange(phrase("odd_syntax"))
     if free and verb.is_program and word.glob:  # a file's name would be the program

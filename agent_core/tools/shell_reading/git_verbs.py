@@ -11,7 +11,18 @@ _LOG = Verb(
         *("--pretty=", "--no-merges", "--merges", "--max-count=", "--name-status", "--reverse"),
         *("--date=", "--follow", "--numstat", "--shortstat", "--abbrev-commit", "--first-parent"),
         *("--color", "--color=", "--decorate=", "--branches", "--tags", "--remotes", "--no-patch"),
-        *("--abbrev=", "--topo-order", "--date-order", "--left-right", "--summary"),
+        *("--abbrev=", "--topo-order", "--date-order", "--left-right", "--summary", "--skip="),
+        *(
+            "--diff-filter=",
+            "--find-renames",
+            "--no-renames",
+            "--regexp-ignore-case",
+            "--no-decorate",
+        ),
+        *("--committer=", "--cherry-pick", "--cherry-mark", "--right-only", "--left-only"),
+        *("--all-match", "--invert-grep", "--source", "--no-abbrev-commit", "--ancestry-path"),
+        *("--dirstat", "--compact-summary", "--stat=", "--merge", "--simplify-by-decoration"),
+        *("--branches=", "--tags=", "--remotes=", "--relative-date", "--extended-regexp"),
     ),
 )
 _DIFF = Verb(
@@ -23,9 +34,18 @@ _DIFF = Verb(
         *("--color-words", "--no-color", "--ignore-all-space", "--ignore-space-change"),
         *("--unified=", "--summary", "--minimal", "--patience", "--histogram", "--exit-code"),
         *("--quiet", "--diff-filter=", "--find-renames", "--stat=", "--merge-base"),
+        *("--ignore-blank-lines", "--function-context", "--no-renames", "--dirstat", "--raw"),
+        *("--compact-summary", "--find-copies", "--ignore-space-at-eol", "--no-prefix", "--patch"),
+        *("--inter-hunk-context=", "--no-patch", "--relative", "--pickaxe-regex", "--text"),
+        *("--diff-algorithm=", "--ignore-submodules", "--color-moved", "--patch-with-stat"),
     ),
 )
-_REFS = Verb(names=("--format=", "--sort=", "--count=", "--contains=", "--merged=", "--points-at="))
+_REFS = Verb(
+    names=(
+        *("--format=", "--sort=", "--count=", "--contains=", "--merged=", "--points-at="),
+        *("--merged", "--no-merged", "--no-merged=", "--contains", "--ignore-case"),
+    )
+)
 
 GIT: dict[str, Verb] = {
     "status": Verb(
@@ -39,6 +59,9 @@ GIT: dict[str, Verb] = {
         names=(
             *("--stat", "--oneline", "--name-only", "--name-status", "--format=", "--pretty="),
             *("--no-patch", "--numstat", "--shortstat", "--color", "--no-color", "--summary"),
+            *("--abbrev-commit", "--date=", "--unified=", "--word-diff", "--word-diff=", "--raw"),
+            *("--diff-filter=", "--ignore-all-space", "--no-renames", "--decorate", "--dirstat"),
+            *("--quiet", "--patch", "--compact-summary", "--stat=", "--color=", "--first-parent"),
         ),
     ),
     "blame": Verb(flags="wbsleC", valued="L", names=("--date=", "--porcelain"), most=2),
@@ -56,11 +79,11 @@ GIT: dict[str, Verb] = {
             ),
             *("--contains=", "--remotes", "--verbose"),
         ),
-        takes=(("--contains", 1), ("--points-at", 1)),
-        most=0,
+        takes=(*(("--contains", 1), ("--points-at", 1), ("--sort", 1)),),
+        most=1,
     ),
     "branch --list": Verb(flags="avr", names=("--sort=", "--format="), free=10, most=10),
-    "cat-file": Verb(flags="tse", least=1, most=1),
+    "cat-file": Verb(flags="tsep", least=1, most=1),
     "check-ignore": Verb(flags="vn", shows=False),
     "cherry": Verb(flags="v"),
     "config --get": Verb(free=1, least=1, most=1),
@@ -106,6 +129,8 @@ GIT: dict[str, Verb] = {
     ),
     "shortlog": Verb(flags="sne", names=("--all", "--since=", "--until=", "--no-merges")),
     "show-ref": Verb(flags="sd", names=("--heads", "--tags", "--head")),
+    "submodule status": Verb(names=("--cached",)),
+    "symbolic-ref": Verb(flags="q", names=("--short", "--quiet"), least=1, most=1),
     "stash list": Verb(names=("--oneline", "--stat"), most=0),
     "stash show": Verb(names=("--stat", "--name-only", "--name-status"), most=1),
     "tag": Verb(flags="ln", names=("--list", "--sort=", "--merged", "--contains="), most=0),

@@ -9,6 +9,7 @@ whether they would be run or not; the body of a `for` counts once for each of it
 
 import re
 import unicodedata
+from typing import NoReturn
 
 from msgspec import Struct
 
@@ -58,6 +59,14 @@ class Strange(Exception):
         self.reason = reason
 
 
+class _Rewritten(Exception):
+    """The line says the same as `line`, which is plainer: it is read anew."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(line)
+        self.line = line
+
+
 _OPERATOR = re.compile(r"&&|\|\||\||;|\n")
 _REDIRECTION = re.compile(r"(?:[12]?>&[12]|(?:[12]?>|&>)[ ]*/dev/null)(?=$|[ \t\n;|&)])")
 _TARGET = re.compile(r"(?:[12]?>>?|&>>?)[ \t]*")
@@ -92,13 +101,23 @@ _STOPS = " \t\n;|&"
 """Signs that end a word."""
 _THEN = ("then",)
 MAX_DEPTH, MAX_COMMANDS = 8, 200
+MAX_REWRITTEN = MAX_COUNTED = 40
+MAX_REWRITTEN_LENGTH = 2 * MAX_LENGTH
+_BRACES = re.compile(
+    r"([\w./*?:=%@+,-]{0,80})\{(?:([\w.*-]{0,40}(?:,[\w.*-]{0,40}){1,20})|(\d{1,4})\.\.(\d{1,4}))\}"
+    r"([\w./*?:=%@+,{}-]{0,80}(?=[\s;|&)]|$))"
+)
+"""A word of plain signs with a list in braces. A shell without them takes it as it stands."""
 _LITERAL_DOLLAR = re.compile(r"\$(?=$|[\s|;&])")
 _LITERAL_DOLLAR_QUOTED = re.compile(r"\$(?![A-Za-z0-9_{(\[*@#?!$'-])")
 _REFLOG = re.compile(r"@\{(?:\d{1,6}|u|upstream|push)\}")
 _BARE = re.compile(r"(?:\{\}|\[\[?|\]\]?)(?=$|[\s;|&)])")
 _CLASS = re.compile(r"\[(?:[A-Za-z0-9](?:-[A-Za-z0-9])?){1,20}\]")
 _ESCAPED = re.compile(r"\\[ ()!;|&*?\[\]{}$'\"#~<>,.:=+/@%^-]")
+_BACKTICKS = re.compile(r"`([\w./ :=,+%@|&;'-]{1,80})`")
+"""The older way to write `$(…)`, where nothing in it means something else there."""
 _WIDE = re.compile(r"[\uff01-\uff5e]")
+_SIGNS = frozenset(";|&<>`$(){}[]\\'\"#~!")
 
 
 def split_line(command: str, *, writes: bool = False) -> SplitLine:
@@ -108,7 +127,13 @@ def split_line(command: str, *, writes: bool = False) -> SplitLine:
     for char in command:
         if unicodedata.category(char)[0] in "CZ" and char not in " \t\n":
             raise Strange(phrase("odd_lines"))
-    return _Reader(command.strip(), writes=writes).read()
+    line = command.strip()
+    for _ in range(MAX_REWRITTEN):
+        try:
+            return _Reader(line, writes=writes).read()
+        except _Rewritten as plainer:
+            line = plainer.line
+    raise Strange(phrase("odd_long"))
 
 
 class _State(Struct, kw_only=True):
@@ -221,8 +246,11 @@ class _Reader:
             state.words.append(Word(text="-", plain=False, feeds=True))
         elif state.is_empty and (found := _ASSIGNED.match(line, at)):
             self._assign(found[1], found.end())
-        elif (word := self._read_word()) is not None:
-            state.words.append(word)
+        else:
+            if state.words:
+                self._expand_braces()
+            if (word := self._read_word()) is not None:
+                state.words.append(word)
 
     def _read_text(self, at: int) -> None:
         """The word behind `<<<`."""
@@ -311,6 +339,7 @@ class _Reader:
             if self._line[self._at : self._at + 1] in (" ", "\t"):
                 self._at += 1
                 continue
+            self._expand_braces()
             word = None if self._at >= len(self._line) else self._read_value()
             if word is None:
                 raise Strange(phrase("odd_syntax"))
@@ -322,6 +351,19 @@ class _Reader:
             self._at = done.end()
             self._read_list(("done",))
         self._set_name(name, None)
+
+    def _expand_braces(self) -> None:
+        """Have the words of a list in braces stand where it does, as bash does before all else."""
+        if found := _BRACES.match(self._line, self._at):
+            before, listed, first, last, behind = found.groups()
+            words = listed.split(",") if listed else _count(int(first), int(last))
+            self._rewrite(found.end(), " ".join(f"{before}{word}{behind}" for word in words))
+
+    def _rewrite(self, end: int, text: str) -> NoReturn:
+        line = self._line[: self._at] + text + self._line[end:]
+        if len(line) > MAX_REWRITTEN_LENGTH:
+            raise Strange(phrase("odd_long"))
+        raise _Rewritten(line)
 
     def _read_value(self) -> Word | None:
         return None if self._line[self._at] in "\n;|&<>" else self._read_word()
@@ -417,7 +459,7 @@ class _Reader:
         at = self._at
         if char == "$":
             raise Strange(phrase("odd_substitution"))
-        if char in "\\`<>(){}[]" or _WIDE.match(char):
+        if char in "\\`<>(){}[]" or _WIDE.match(char) or _SIGNS & set(_normalize(char)):
             raise Strange(phrase("odd_syntax"))
         if char in "~#" and (at == start or self._line[at - 1] in "=:"):
             raise Strange(phrase("odd_syntax"))
@@ -425,6 +467,8 @@ class _Reader:
     def _read_expansion(self) -> Word | None:
         """What a dollar that stands here becomes; None if none does, or nothing is known of it."""
         line, at = self._line, self._at
+        if found := _BACKTICKS.match(line, at):
+            self._rewrite(found.end(), f"$({found[1]})")
         if line[at] != "$":
             return None
         if found := _WORKSPACE.match(line, at):
@@ -478,3 +522,16 @@ class _Reader:
             raise Strange(phrase("odd_quote"))
         self._at += 1
         return Word(text=text, glob=glob, expands=expands)
+
+
+def _normalize(char: str) -> str:
+    """What some reader may take a sign for that looks like another one."""
+    return "" if char.isascii() else unicodedata.normalize("NFKC", char)
+
+
+def _count(first: int, last: int) -> list[str]:
+    step = 1 if first <= last else -1
+    numbers = range(first, last + step, step)
+    if len(numbers) > MAX_COUNTED:
+        raise Strange(phrase("odd_long"))
+    return list(map(str, numbers))

@@ -23,6 +23,7 @@ _JQ_ACTS = re.compile(
     r"\$ENV|\$__prog|(?<![.\w$])env\b"
     r"|\b(include|import|input_filename|debug|stderr|halt\w*|modulemeta|get_search_list)\b"
 )
+_YQ_ACTS = re.compile(r"load|env|eval|file|split_doc|from_|to_|@|system|exec")
 
 
 def awk_prints(text: str) -> bool:
@@ -109,3 +110,9 @@ def _end_of_part(text: str, at: int, sign: str, has_brackets: bool) -> int:
 def jq_filters(text: str) -> bool:
     """A filter without the environment, modules and names of files."""
     return not _JQ_ACTS.search(text)
+
+
+def yq_filters(text: str) -> bool:
+    """A filter of both programs of this name: it begins as one does, not with another command, and
+    loads, decodes and asks of nothing beside the file."""
+    return text[:1] in (".", "[", "{") and jq_filters(text) and not _YQ_ACTS.search(text)

@@ -59,7 +59,11 @@ _NUMBER = re.compile(r"(0[xo])?[0-9a-f]*")
 _ALIKE = frozenset("асԁеһіјӏорԛѕԝхуъьҽпгѵѡ")  # noqa: RUF001
 """Cyrillic letters that look like Latin ones."""
 _LOOKALIKE_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"})
-_ODD = re.compile(r"[\x00-\x20\x7f\\<>^`{|}\"]")
+_ODD = re.compile(r"[\x00-\x20\x7f\\<>`\"]")
+_ODD_PLACE = re.compile(r"[{|}^]")
+"""Signs that pages have in their queries, but no host has."""
+_OUTERMOST = re.compile(r"[a-z]+|xn--[a-z0-9-]+")
+"""The last part of a public name has no digits, unless it stands for another alphabet's letters."""
 
 
 class Unreachable(ValueError):
@@ -135,6 +139,8 @@ def read_url(text: str) -> Target:
         port = parts.port if parts.port is not None else 443 if parts.scheme == "https" else 80
     except ValueError:
         raise Unreachable("The URL cannot be read.") from None
+    if _ODD_PLACE.search(parts.netloc):
+        raise Unreachable("The URL is too long or has characters that no URL has.")
     if "@" in text.split("/")[2] or "%" in parts.netloc:  # also behind `#` and `?`
         raise Unreachable("A URL with a user name, a password or an encoded host is not read.")
     if not port or parts.netloc.endswith(":"):
@@ -166,6 +172,12 @@ def _host(host: str, netloc: str) -> str:
         last = plain.rpartition(".")[2]
         if last.isdigit() or last.startswith(("0x", "0o")):
             raise Unreachable("The URL's host is a number; write the address plainly.")
+    if (
+        "." in plain
+        and not _is_dotted(plain)
+        and not _OUTERMOST.fullmatch(plain.rpartition(".")[2])
+    ):
+        raise Unreachable("The URL's host is no name.")
     return plain
 
 
