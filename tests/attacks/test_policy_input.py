@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent_core.settings import ModelSettings
 from agent_core.tools.shell_reading.mentions import names_secret
-from agent_core.tools.shell_words import split_plainly, understand
+from agent_core.tools.shell_words import Understood, split_plainly, understand
 from gateway.wiring.policy_check import PolicyChecker
 from tests.sampling import SEED, examples
 
@@ -64,6 +64,12 @@ def test_any_command_is_read(command: str) -> None:
     understand(command)
     split_plainly(command)
     names_secret(command)
+
+
+def test_a_bracket_that_closes_nothing_ends_the_reading() -> None:
+    for closed in ("( {} )", "ls $( {} )", "<({}); ls", "( {} ); ls", "ls `{}`"):
+        for begun in ("{", "if", "if ls; then", "while read x; do", "!", "(", "&&"):
+            assert not isinstance(understand(closed.replace("{}", begun)), Understood)
 
 
 def test_no_command_takes_long() -> None:

@@ -178,11 +178,13 @@ class _Reader:
         if self._depth > MAX_DEPTH or self._here:
             raise Strange(phrase("odd_syntax"))
         while self._at < len(self._line) and not end:
-            end = self._find_end(ends)
+            at, end = self._at, self._find_end(ends)
             if end:
                 self._at += len(end)
             elif not self._read_space():
                 self._read_part()
+                if self._at == at:  # a bracket that closes nothing here
+                    raise Strange(phrase("odd_syntax"))
         if not ends or end == ")":
             self._end_command("\n")
         state = self._state
