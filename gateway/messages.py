@@ -325,10 +325,11 @@ class JobReported(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job_
 class ChatLost(Struct, frozen=True, kw_only=True, tag_field="kind", tag="chat_lost"):
     """The platform let the agent know that it may write in `conversation` no longer: it was put
     out, or the chat is gone. Without a thread all threads are meant, without a channel all of the
-    workspace."""
+    workspace. `why`: what it refused, "" if it told by itself."""
 
     conversation: Conversation
     event: str
+    why: str = ""
 
     def covers(self, where: Conversation) -> bool:
         """It is about `where` too."""

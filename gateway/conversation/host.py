@@ -16,6 +16,7 @@ from agent_core.errors import Drained, LeaseLost
 from agent_core.text import clean
 from gateway.conversation.inbox.answers import mark_answer
 from gateway.conversation.inbox.cleaning import clean_inbound
+from gateway.conversation.inbox.lost_chat import spread_loss
 from gateway.conversation.inbox.spoken_language import SpokenLanguages
 from gateway.conversation.inbox.talks import find_talk
 from gateway.conversation.services import HostPorts, Services
@@ -214,17 +215,12 @@ class Host:
         return kept
 
     async def _spread(self, inbound: Inbound) -> Sequence[Inbound]:
-        """The loss of a chat is told to each conversation there that has jobs or is worked in, and
-        to no other: anybody may put the bot out of a group of which nothing is known."""
+        """The loss of a chat is told to each conversation there that has jobs or work."""
         if not isinstance(inbound, ChatLost):
             return (inbound,)
         jobs, names = self.services.jobs, set(self.sessions)
         names |= {one.conversation for one in await jobs.store.list_jobs()} if jobs else set()
-        return [
-            replace(inbound, conversation=read_conversation(name), event=f"{inbound.event} {name}")
-            for name in sorted(names)
-            if inbound.covers(read_conversation(name))
-        ]
+        return await spread_loss(self.services, inbound, names)
 
     async def _take_in(
         self, kept: Sequence[Inbound], free: frozenset[str]

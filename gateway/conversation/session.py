@@ -29,7 +29,7 @@ from gateway.conversation.dead_letters import (
     take_row,
 )
 from gateway.conversation.inbox.intake import Intake
-from gateway.conversation.inbox.lost_chat import stop_lost_turn
+from gateway.conversation.inbox.lost_chat import report_lost_chat
 from gateway.conversation.inbox.reading import TurnInput
 from gateway.conversation.inbox.signs import show_work
 from gateway.conversation.question_rows import reopen_questions
@@ -159,8 +159,8 @@ class Session:
         if self._features.fired is not None:
             self._features.fired.give_up_report(self.context, row, why)
 
-    def _note_closed(self, why: str) -> None:
-        stop_lost_turn(self.context, why)
+    async def _note_closed(self, why: str) -> None:
+        await report_lost_chat(self.context, why)
 
     def _wants_turn(self) -> bool:
         """A turn is to be run or begun."""

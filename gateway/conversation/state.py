@@ -75,7 +75,7 @@ class ConversationState:
         conversation: Conversation,
         opened: AcquiredConversation,
         on_undeliverable: Callable[[OutboxRow, str], None],
-        on_closed: Callable[[str], None],
+        on_closed: Callable[[str], Awaitable[None]],
     ) -> None:
         self.services = services
         self.conversation = conversation
@@ -453,10 +453,10 @@ class ConversationState:
         if self.ended is None:
             self.submit(Changes(row=self.row))
 
-    def note_closed(self, why: str) -> None:
-        """The agent may not write in this chat any more."""
+    async def note_closed(self, why: str) -> None:
+        """The agent may not write in this chat any more. StoreFailed."""
         if self.ended is None:
-            self._on_closed(why)
+            await self._on_closed(why)
 
     def note_delivery(self) -> None:
         self.changed.set()

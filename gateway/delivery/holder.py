@@ -37,8 +37,8 @@ class Holder(Protocol):
     def note_limit(self, seconds: float) -> None:
         """The platform wants to hear nothing for that long: known after a restart too."""
 
-    def note_closed(self, why: str) -> None:
-        """The platform lets us write in the chat no more."""
+    async def note_closed(self, why: str) -> None:
+        """The platform lets us write in the chat no more. StoreFailed."""
 
     def note_delivery(self) -> None:
         """Something was delivered: look whether all is done."""

@@ -367,7 +367,7 @@ class Outbox:
         except Rejected as error:
             log.error("rejected", extra={"turn": key[0], "view": key[1], "why": str(error)})
             if isinstance(error, ChatClosed):
-                self._holder.note_closed(str(error))
+                await self._holder.note_closed(str(error))
             self._set_aside(key, "refused", str(error))
             return
         finally:
@@ -488,7 +488,7 @@ class Outbox:
             raise
         except Exception as error:  # noqa: BLE001  # the border: the answer itself is still to come
             if isinstance(error, ChatClosed):
-                self._holder.note_closed(str(error))
+                await self._holder.note_closed(str(error))
             log.warning("growth_given_up", extra={"turn": key[0], "why": str(error)})
             self._ungrowing = key
         self._grown = text

