@@ -372,8 +372,9 @@ class WebBackend(Protocol):
         views together hold each of them."""
 
     def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[Live]]:
-        """What changes from now on. Growing text and output may be skipped over, views never
-        are: a reader that falls behind gets an end of the iterator and asks `views` again."""
+        """What changes from now on, behind what has grown of an answer until now. Growing text
+        and output may be skipped over, views never are: a reader that falls behind gets an end
+        of the iterator and asks `views` again."""
 
     def commands(self, sender: Sender) -> tuple[Offered, ...]:
         """The commands that the sender's role may give."""

@@ -17,6 +17,7 @@ from adapters.web.blocks import count_units, find_finished
 from adapters.web.render import draw, draw_answer
 from gateway import clock
 from gateway.ports import Changed, Growing, Live, Printed, Shown, Standing, WebBackend
+from gateway.views import ReplyView
 
 PAGE = 100
 HEARTBEAT = 15.0
@@ -93,6 +94,8 @@ class EventStream:
         self._wrote = clock.monotonic()
         self._standing: Standing | None = None
         self._grown = Growing(turn="", text="")
+        self._answered = ""
+        """The turn whose answer its reader has: what grew of it comes too late."""
         self._drawn = 0
         """Characters of what grew that its reader has as HTML."""
 
@@ -131,7 +134,7 @@ class EventStream:
             match item:
                 case Shown() if item.rev > self._last:
                     await self._show(item)
-                case Growing():
+                case Growing() if item.turn != self._answered:
                     await self._grow(item)
                 case Printed():
                     await self._event("terminal_output", item)
@@ -163,6 +166,8 @@ class EventStream:
     async def _show(self, shown: Shown) -> None:
         await self._event("view", await asyncio.to_thread(draw, shown), shown.rev)
         self._last = shown.rev
+        if isinstance(shown.view, ReplyView) and shown.view.state != "streaming":
+            self._answered = shown.turn
 
     async def _grow(self, growing: Growing) -> None:
         """Only what is new, where the text goes on from what this reader has."""

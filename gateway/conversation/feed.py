@@ -29,9 +29,13 @@ class Feed:
                 queue.put_nowait(None)
 
     @asynccontextmanager
-    async def watch(self, conversation: str) -> AsyncIterator[AsyncIterator[Live]]:
-        """What changes from now on."""
+    async def watch(
+        self, conversation: str, first: Live | None = None
+    ) -> AsyncIterator[AsyncIterator[Live]]:
+        """What changes from now on. `first`: what was told before and still holds."""
         queue: asyncio.Queue[Live | None] = asyncio.Queue()
+        if first is not None:
+            queue.put_nowait(first)
         self._watchers.setdefault(conversation, set()).add(queue)
         try:
             yield _drain(queue)

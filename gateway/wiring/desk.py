@@ -12,7 +12,17 @@ from gateway.conversation.host import Host
 from gateway.declaration import SettingsError
 from gateway.features.approvals.waiting import list_waiting
 from gateway.messages import Inbound, MessageDeleted, MessageEdited, MessageReceived, Sender
-from gateway.ports import ListScope, Live, Offered, Shown, Standing, Summary, Waiting, WaitingCard
+from gateway.ports import (
+    Growing,
+    ListScope,
+    Live,
+    Offered,
+    Shown,
+    Standing,
+    Summary,
+    Waiting,
+    WaitingCard,
+)
 from gateway.store.rows import ConversationSettings, InboxRow
 from gateway.wiring.choices import WORDS
 
@@ -87,8 +97,16 @@ class GatewayDesk:
         return await self._host.services.store.recent(scope, limit, words)
 
     def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[Live]]:
-        """What changes from now on, in this process."""
-        return self._host.services.feed.watch(conversation)
+        """What changes from now on, in this process, behind what has grown of an answer."""
+        return self._host.services.feed.watch(conversation, self._find_grown(conversation))
+
+    def _find_grown(self, conversation: str) -> Growing | None:
+        session = self._host.sessions.get(conversation)
+        active = session.state.active if session is not None else None
+        if session is None or active is None or active.closed or not active.words:
+            return None
+        shown = session.state.adapter.abilities.reads_views
+        return Growing(turn=active.id, text=active.words) if shown else None
 
     async def find_role(self, sender: Sender) -> Role | None:
         """By the access lists and the directory."""

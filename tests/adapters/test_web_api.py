@@ -417,3 +417,16 @@ async def test_a_conversation_is_deleted_unless_something_runs_there(tmp_path: P
             assert answer.status == 200
         async with server.http.get(C1) as answer:
             assert (await answer.json())["views"] == []
+
+
+async def test_what_grew_of_an_answer_that_stands_is_not_told(tmp_path: Path) -> None:
+    """It was read a moment before the answer was."""
+    async with serve(tmp_path) as server:
+        where = server.address("c1")
+        server.desk.show(where, ReplyView(text="Hello"), "reply")
+        async with server.http.get(f"{C1}/events") as answer:
+            stream = events(answer)
+            assert [(await anext(stream))[0] for _ in range(2)] == ["view", "standing"]
+            server.desk.grow(where, "Hel")
+            server.desk.grow(where, "Other", turn="t2")
+            assert (await anext(stream))[2]["text"] == "Other"

@@ -12,7 +12,7 @@ from aiohttp import ClientSession
 
 from adapters.web.stream import HEARTBEAT
 from tests.fakes.browser import Page, browse
-from tests.fakes.model_server import Call, Calls, Fail, Say, Slow
+from tests.fakes.model_server import Call, Calls, Fail, Halted, Say, Slow
 from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.pictures import PNG
 from tests.fakes.ports import free_port
@@ -138,9 +138,17 @@ async def test_a_day_at_the_page(tmp_path: Path) -> None:
         assert await tab.texts(".growing") == []
         # tools
         rig.model.script(
-            Calls([write("a.txt", "hello", text="I write it."), Call("list_files")]), Say("Written")
+            Halted(write("a.txt", "hello", text="I write the file now and look at it.")),
+            Call("list_files"),
+            Say("Written"),
         )
         await tab.write("Write a file")
+        await tab.shows(".growing", "I write the file")
+        await page.js("window.old = true")
+        await page.call("Page.reload")
+        await page.until("!window.old")
+        await tab.shows(".growing", "I write the file")  # though no further word came
+        rig.model.midway.set()
         await tab.shows("#log article.reply", "Written")
         assert await tab.texts(".line b") == ["Write a file:", "List files"]
         assert await tab.texts(".line .mark-of") == ["☑", "☑"]
