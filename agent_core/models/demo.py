@@ -23,7 +23,8 @@ Try a message with one of these words:
 - **plan**: a plan as a checklist that is worked off
 - **list**: the files in the workspace (a tool call)
 - **write**: a note in the workspace
-- **run**: a command in the sandbox (asks for your approval)
+- **run**: a command in the sandbox; in mode ask, or where the sandbox does not contain it, you \
+are asked first
 - **choose**: a question with options
 - **every**: a job that reports each working day at nine; the command `jobs` runs it at once
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.needs import NEEDS_BWRAP
 from tests.stories.rig import living, quick
 from tests.stories.surfaces import Slack, Surface, Web
 
@@ -54,5 +55,35 @@ async def test_the_demo_schedules_a_job_that_reports(
             assert any(
                 "The files, every working day" in one and "gave" in one for one in page.screen()
             )
+        finally:
+            await page.close()
+
+
+@pytest.mark.parametrize(
+    ("tier", "mode", "asked"),
+    [
+        ("unsafe-subprocess", "/mode auto", True),
+        pytest.param("bwrap", "/mode auto", False, marks=NEEDS_BWRAP),
+        pytest.param("bwrap", "/mode ask", True, marks=NEEDS_BWRAP),
+    ],
+)
+@pytest.mark.slow
+async def test_the_demo_says_when_a_command_is_asked_about(
+    tier: str, mode: str, asked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    async with living(tmp_path) as rig:
+        page = Web(rig)
+        await page.open(OPENAI_API_KEY="", PRO_MODEL="", SANDBOX_PROVIDER=tier)
+        try:
+            await page.say("What can you do?")
+            await page.shows("in mode ask, or where the sandbox does not contain it, you are asked")
+            await page.command(mode)
+            await page.settle()
+            await page.say("Now run it")
+            if asked:
+                await page.card("Run a command")
+                await page.press("Approve once")
+            await page.shows("hello from the sandbox")
         finally:
             await page.close()
