@@ -222,14 +222,17 @@ REASONS: dict[ReasonKey, str] = {
     "why_lent": "The command receives a secret: {names}.",
     "why_hosts": "It wants to reach {hosts}, which the sandbox keeps closed.",
     "why_unsaved": "What it changes could not be undone: {why}",
+    # stored with approvals that earlier versions asked for:
     "data_leaves": "Data can leave to {hosts}.",
     "changed_since": "What it may run changed after it was approved: this is how it is now.",
     "covers_hosts": "commands reach {hosts}",
     "why_looks": "It only reads.",
-    "why_unisolated": "Nothing isolates this command from the machine that the gateway runs on.",
+    "why_unisolated": "Nothing isolates this command: it can reach the gateway's machine and "
+    "files, and the network.",
     "why_unsure": "Could not be checked: {why}.",
     "isolated": "Isolation: only the workspace, no network.",
     "isolated_not": "Isolation: none.",
+    # stored with approvals that earlier versions asked for:
     "reaches": "It can reach the network and the gateway's files.",
     "runs_on": "It keeps running in the background.",
     "without_value": "Its output is shown without the secret's value.",

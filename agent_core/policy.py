@@ -287,7 +287,7 @@ def _make_ruled(call: CallFacts, situation: Situation) -> RuledCall:
 def _ask_for_hosts(line: _Line, closed: tuple[str, ...], digest: str, *, bound: bool) -> Verdict:
     """The line 'a host is opened: ask'. A grant opens the hosts, and allows no call by itself."""
     named = ", ".join(closed)
-    why, notes = phrase("why_hosts", hosts=named), (phrase("data_leaves", hosts=named), *line.notes)
+    why, notes = phrase("why_hosts", hosts=named), line.notes
     return Verdict(
         ruling="ask",
         rule=HOSTS,
@@ -381,7 +381,7 @@ def _shell(call: CallFacts, situation: Situation) -> _Line:
             rule="shell-unisolated",
             why=phrase("why_unisolated"),
             risk="high" if call.unsure is not None else "medium",
-            notes=(phrase("isolated_not"), phrase("reaches"), *behind),
+            notes=behind,
             grants=False,
         )
     if call.names_secret:

@@ -58,7 +58,8 @@ GERMAN: dict[ReasonKey, str] = {
     "data_leaves": "Daten können zu {hosts} gelangen.",
     "covers_hosts": "Befehle erreichen {hosts}",
     "why_looks": "Es sieht nur nach.",
-    "why_unisolated": "Nichts trennt diesen Befehl von dem Rechner, auf dem das Gateway läuft.",
+    "why_unisolated": "Nichts schottet diesen Befehl ab: Er kann den Rechner und die Dateien des "
+    "Gateways und das Netz erreichen.",
     "why_unsure": "Nicht sicher, was es tut: {why}.",
     "isolated": "Abschottung: nur der Arbeitsordner, kein Netz.",
     "isolated_not": "Abschottung: keine.",

@@ -159,7 +159,7 @@ def test_no_isolation_is_said_and_no_grant_helps() -> None:
     )
     verdict = judge(OPEN, RunCommandArguments(command="ls"), "auto", *rules)
     assert verdict.ruling == "ask" and verdict.always == ""
-    assert "othing isolates" in verdict.reason and "none" in verdict.detail
+    assert "Nothing isolates" in verdict.reason and not verdict.detail
 
 
 def test_always_covers_that_command_only() -> None:
@@ -359,7 +359,7 @@ def test_a_host_is_asked_about_and_what_is_granted_is_hosts(mode: Mode) -> None:
     verdict = judge(SHELL, wanted, mode)
     assert (verdict.ruling, verdict.rule, verdict.risk) == ("ask", "hosts", "medium")
     assert verdict.always == "host:a.test host:b.test"
-    assert "Data can leave to a.test, b.test." in verdict.detail
+    assert "a.test, b.test" in verdict.reason and not verdict.detail.count("a.test")
     half = judge(SHELL, wanted, mode, *opened("a.test"))
     assert half.rule == "hosts" and half.always == "host:b.test"
     whole = judge(SHELL, wanted, mode, *opened("a.test", "b.test"))
