@@ -44,12 +44,7 @@ OWN: tuple[Feature, ...] = (
 )
 OURS = frozenset(setting.name for table in TABLES.values() for setting in table)
 """The names of all settings of the gateway's own."""
-MENU = (
-    *("start", "help", "new", "stop", "undo", "retry", "resume", "memory", "jobs", "timezone"),
-    *("mode", "plan", "todo", "approvals", "approve", "deny", "usage", "status", "model"),
-    *("permissions", "instructions", "mcp", "prompt", "rename", "pair", "unpair", "link"),
-    *("secret", "whoami"),
-)
+MENU = ("start", *(name for _, names in general.GROUPS for name in names))
 """The order of our commands for people."""
 
 

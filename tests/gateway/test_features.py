@@ -57,6 +57,13 @@ async def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
         yield made
 
 
+GROUPED = (
+    *("Conversation\n", "/new", "Plans and approvals\n", "/todo", "Scheduled jobs\n", "/jobs"),
+    *("How I work\n", "/mode", "Status and people\n", "/whoami", "More\n", "/ping"),
+)
+"""Of what /help says, in this order."""
+
+
 def test_the_menu_names_all_commands_of_our_own() -> None:
     assert tuple(our_commands()) == MENU
 
@@ -164,6 +171,9 @@ async def test_a_feature_from_outside_on_each_surface(
         assert "Here 1." not in str(person.screen())
         await person.command("/help")
         await person.shows("ask whether anybody is there")
+        (shown,) = [one for one in person.screen() if "Show commands" in one]
+        words = [shown.index(one) for one in GROUPED]
+        assert words == sorted(words)
     finally:
         await person.close()
 

@@ -17,15 +17,34 @@ MAX_TITLE = 80
 ARRIVALS = ("queue", "steer", "interrupt")
 """What a message does that comes during a turn."""
 
+GROUPS: tuple[tuple[Key, tuple[str, ...]], ...] = (
+    (
+        "help_talk",
+        ("help", "new", "stop", "undo", "retry", "resume", "rename", "memory", "instructions"),
+    ),
+    ("help_plans", ("plan", "todo", "approvals", "approve", "deny", "permissions")),
+    ("help_jobs", ("jobs", "timezone")),
+    ("help_ways", ("mode", "model", "mcp", "prompt", "secret")),
+    ("help_people", ("status", "usage", "whoami", "link", "pair", "unpair")),
+)
+"""Our commands in their order for people, in groups with a heading."""
+
 
 async def _help(call: Call) -> str:
-    context = call.context
-    lines = "\n".join(
-        f"{name_command(command.name, whole=False)} — {command.help(call.language)}"
-        for command in call.commands.values()
-        if is_allowed(context.services.access, call.role, command) and command.name != "start"
-    )
-    return say("help", call.language, commands=OwnText(lines))
+    known = frozenset(name for _, names in GROUPS for name in (*names, "start"))
+    others = tuple(name for name in call.commands if name not in known)
+    groups = (_describe_group(call, *group) for group in (*GROUPS, ("help_more", others)))
+    return say("help", call.language, commands=OwnText("\n\n".join(filter(None, groups))))
+
+
+def _describe_group(call: Call, heading: Key, names: tuple[str, ...]) -> str:
+    """What the role may give of these commands, below their heading; "" if none."""
+    access, lines = call.context.services.access, list[str]()
+    for name in names:
+        command = call.commands.get(name)
+        if command is not None and is_allowed(access, call.role, command):
+            lines.append(f"{name_command(name, whole=False)} — {command.help(call.language)}")
+    return "\n".join((say(heading, call.language), *lines)) if lines else ""
 
 
 async def _new(call: Call) -> str:
