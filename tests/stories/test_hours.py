@@ -32,8 +32,8 @@ def test_an_hour_of_people(deeds: list[Deed]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-@pytest.mark.parametrize("_part", range(5))
-@settings(CHECKS, max_examples=1_000)
+@pytest.mark.parametrize("_part", range(15))
+@settings(CHECKS, max_examples=334)
 @given(deeds=hours)
 def test_many_hours_of_people(deeds: list[Deed], _part: int) -> None:
     live_somewhere(deeds)
