@@ -7,6 +7,7 @@ from itertools import islice
 import msgspec
 
 from cron.job import ScheduleError
+from cron.recurring import read_recurring
 from cron.relative import read_relative
 from cron.schedule import read_schedule, zone_of
 from cron.trigger import times
@@ -19,7 +20,7 @@ def print_next(
     """Tell the next `count` due times of `schedule` after `start` (ISO 8601, "" for now).
     ScheduleError says what cannot be."""
     where, begin = zone_of(zone), _moment(start, zone)
-    schedule = read_relative(schedule, zone, begin) or schedule
+    schedule = read_recurring(schedule) or read_relative(schedule, zone, begin) or schedule
     found = [
         (datetime.fromtimestamp(time, UTC), datetime.fromtimestamp(time, where))
         for time in islice(times(read_schedule(schedule, zone), zone, begin), count)

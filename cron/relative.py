@@ -109,7 +109,7 @@ def _read_span(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
         raise ScheduleError("That is more than ten years away.")
     day = (local + timedelta(days=days)).replace(tzinfo=None)
     if rest:
-        clock = _read_clock(rest) if days and not seconds else None
+        clock = read_clock(rest) if days and not seconds else None
         return None if clock is None else real(datetime.combine(day, clock), zone)
     begin = real(day, zone) if days else local
     return begin.astimezone(UTC) + timedelta(seconds=seconds)
@@ -134,7 +134,7 @@ def _read_day(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
         part = "night"
     if match is None and not re.match(r"(?:at|um|gegen)\b|\d{1,2}:\d\d\b", words):
         return None
-    clock = _read_clock(f"{rest} {part}".strip())
+    clock = read_clock(f"{rest} {part}".strip())
     if clock is None:
         if match is not None and not _FILLER.sub("", rest).strip():
             raise ScheduleError(f"Name a time of day too, like {words!r} at nine.")
@@ -158,8 +158,8 @@ def _find_day(match: re.Match[str], local: datetime, clock: time) -> date:
     return local.date() + timedelta(days=7 if ahead == 0 and over else ahead)
 
 
-def _read_clock(text: str) -> time | None:
-    """A time of day with nothing beside it; None if it is none."""
+def read_clock(text: str) -> time | None:
+    """A time of day with nothing beside it; None if it is none. ScheduleError."""
     words = " ".join(_FILLER.sub(" ", text).split())
     match = _CLOCK.fullmatch(words)
     if match is None:

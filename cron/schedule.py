@@ -62,7 +62,7 @@ def _every(text: str) -> Every:
     rest = _EVERY.sub("", text).replace("and", "").replace(",", "").strip()
     parts = _EVERY.findall(text)
     if rest or not parts:
-        raise ScheduleError("Write an interval like 'every 90m', 'every 2h' or 'every 1d 12h'.")
+        raise ScheduleError("Write 'every 90m', 'every 1d 12h' or 'every weekday at 9'.")
     seconds = sum(int(count) * _UNITS[unit] for count, unit in parts)
     if not 0 < seconds <= 366 * 86_400:
         raise ScheduleError("An interval is more than nothing, and a year at most.")

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from cron.job import Cron, Every, Once, ScheduleError
+from cron.recurring import read_recurring
 from cron.relative import read_relative
 from cron.schedule import read_schedule, zone_of
 from cron.schedule_words import WORDS, describe_span, describe_usual, name_in_english
@@ -46,7 +47,7 @@ class Times:
 
     def resolve(self, schedule: str, zone: str, now: float) -> str:
         try:
-            return read_relative(schedule, zone, now) or schedule
+            return read_recurring(schedule) or read_relative(schedule, zone, now) or schedule
         except ScheduleError as error:
             raise JobRefused(str(error), "schedule") from None
 

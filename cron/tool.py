@@ -29,12 +29,13 @@ NAME = "schedule_job"
 Action = Literal["create", "change", "list", "pause", "resume", "run", "delete"]
 DESCRIPTION = (
     "Work done again and again, or once later. `schedule`: cron of 5 fields (30 9 * * 1-5), "
-    "6 with seconds first; @daily; 'every 2h'; 'at 2026-12-01 09:00'; 'in 20 minutes'; "
-    "'tomorrow at nine'. `prompt`: what to do, complete in itself. `zone`: like Europe/Berlin. "
-    "`job`: number or title. Where asked for: `script`: a command whose output is the report, or "
-    'comes with the `prompt` unless its last line is {"wakeAgent": false}; `context_from`: '
-    "the job whose last report comes along; `hook`: POST /hooks/<name> begins it; `deliver`: "
-    "`here`, addresses of chats, `file:x.md`; `spend`: dollars a run. A person confirms it."
+    "6 with seconds first; @daily; 'every 2h'; 'every weekday at 9'; 'at 2026-12-01 09:00'; "
+    "'in 20 minutes'; 'tomorrow at nine'. `prompt`: what to do, complete in itself. `zone`: like "
+    "Europe/Berlin. `job`: number or title. Where asked for: `script`: a command whose output is "
+    'the report, or comes with the `prompt` unless its last line is {"wakeAgent": false}; '
+    "`context_from`: the job whose last report comes along; `hook`: POST /hooks/<name> begins it; "
+    "`deliver`: `here`, addresses of chats, `file:x.md`; `spend`: dollars a run. A person confirms "
+    "it."
 )
 _SAME = {
     "title",

@@ -1,0 +1,72 @@
+"""Reads times that come again as people say them: 'every weekday at 9', 'montags um halb zehn'.
+
+English and German, as in `relative.py`. Never guesses: days without a time of day are refused.
+"""
+
+import re
+
+from cron.job import ScheduleError
+from cron.relative import WEEKDAYS, read_clock
+
+_EVERY = r"every|each|jede[nrms]?"
+_SINGLE = {
+    "day": "*", "tag": "*",
+    "weekday": "1-5", "workday": "1-5", "working day": "1-5", "business day": "1-5",
+    "werktag": "1-5", "arbeitstag": "1-5", "wochentag": "1-5",
+    "weekend": "0,6", "wochenende": "0,6",
+    "morning": "*", "afternoon": "*", "evening": "*", "night": "*",
+    "morgen": "*", "vormittag": "*", "nachmittag": "*", "abend": "*",
+}  # fmt: skip
+"""Behind 'every'."""
+_PLURAL = {
+    "daily": "*", "täglich": "*", "taeglich": "*",
+    "weekdays": "1-5", "workdays": "1-5", "werktags": "1-5", "wochentags": "1-5",
+    "weekends": "0,6",
+}  # fmt: skip
+"""By themselves."""
+_PARTS = ("morning", "afternoon", "evening", "night", "vormittag", "nachmittag", "abend")
+
+
+def _any(words: "tuple[str, ...] | dict[str, str] | dict[str, int]") -> str:
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+_DAY = rf"(?:{_any(WEEKDAYS)})s?"
+_LIST = rf"{_DAY}(?:(?:\s*,\s*(?:(?:and|und)\s+)?|\s+(?:and|und)\s+){_DAY})*"
+_DAYS = re.compile(
+    rf"\b(?:(?P<every>{_EVERY})\s+(?:(?P<single>{_any(_SINGLE)})|(?P<named>{_LIST}))"
+    rf"|(?:on\s+)?(?P<plural>{_any(_PLURAL)})|(?:on\s+)?(?P<plurals>{_LIST}))\b"
+    rf"(?:\s+(?P<part>{_any(_PARTS)}))?"
+)
+
+
+def read_recurring(text: str) -> str | None:
+    """The times that `text` says, as cron's fields; None if it says none. ScheduleError where
+    the time of day is missing."""
+    words = " ".join(text.lower().split()).rstrip(".!")
+    found = _DAYS.search(words)
+    days = _read_days(found) if found is not None else ""
+    if found is None or not days:
+        return None
+    rest = f"{words[: found.start()]} {words[found.end() :]}".strip()
+    if not rest:
+        raise ScheduleError(f"Name a time of day too, like {words!r} at nine.")
+    part = found["part"] or (found["single"] if found["single"] in _PARTS else "") or ""
+    clock = read_clock(f"{rest} {part}")
+    if clock is None:
+        return None
+    second = f"{clock.second} " if clock.second else ""
+    return f"{second}{clock.minute} {clock.hour} * * {days}"
+
+
+def _read_days(found: re.Match[str]) -> str:
+    """The days as cron writes them; "" where they do not come again."""
+    if found["single"]:
+        return _SINGLE[found["single"]]
+    if found["plural"]:
+        return _PLURAL[found["plural"]]
+    names = re.findall(rf"\b({_any(WEEKDAYS)})(s?)\b", found["named"] or found["plurals"])
+    if not found["every"] and not all(plural for _, plural in names):
+        return ""
+    numbers = {(WEEKDAYS[name] + 1) % 7 for name, _ in names}
+    return ",".join(map(str, sorted(numbers)))
