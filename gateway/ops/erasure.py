@@ -17,6 +17,7 @@ from agent_core.journal import encode as encode_record
 from agent_core.messages import text_of
 from gateway.access.pairing import MACHINE
 from gateway.messages import Inbound, read_conversation, sender_of
+from gateway.ops.erasure_notes import ErasureNotes
 from gateway.ports import person_scope
 from gateway.services.audit_trail import AuditTrail
 from gateway.services.memory_removals import note_erased
@@ -81,15 +82,13 @@ class _Person(Struct):
 
 @dataclass(slots=True, kw_only=True)
 class Erased:
-    """What was done. `busy`: conversations that another process holds: they are as they were.
-    `refs`: copies of files that were given to the person."""
+    """What was done. `busy`: conversations that another process holds: they are as they were."""
 
     conversations: int = 0
     rows: int = 0
     documents: int = 0
     removed: list[str] = field(default_factory=list)
     busy: list[str] = field(default_factory=list)
-    refs: set[str] = field(default_factory=set)
 
 
 class Erasure:
@@ -112,13 +111,13 @@ class Erasure:
         self._finish = finish
         self._trail = trail
 
-    async def erase(self, accounts: frozenset[str], tell: Tell, *, beside: bool = False) -> Erased:
-        """Erase the person with these accounts, but for jobs and files. `beside`: it is noted that
+    async def erase(self, notes: ErasureNotes, tell: Tell, *, beside: bool = False) -> Erased:
+        """Erase the person of whom `notes` are, but for jobs and files. `beside`: it is noted that
         another memory has to forget them too."""
-        done = Erased()
-        await self._erase_private(accounts, done, tell)
-        phrases = await self._erase_shared(accounts, done, tell)
-        removed = frozenset(done.removed)
+        done, accounts = Erased(), notes.note.accounts
+        await self._erase_private(notes, done, tell)
+        await self._erase_shared(notes, done, tell)
+        removed, phrases = notes.note.removed - frozenset(done.busy), notes.note.phrases
         done.rows += await self._contents.edit_messages(
             removed, lambda body: _blank_message(body, accounts, phrases)
         )
@@ -158,23 +157,24 @@ class Erasure:
 
     # ---- conversations -------------------------------------------------------------------
 
-    async def _erase_private(self, accounts: frozenset[str], done: Erased, tell: Tell) -> None:
-        for account in sorted(accounts):
+    async def _erase_private(self, notes: ErasureNotes, done: Erased, tell: Tell) -> None:
+        for account in sorted(notes.note.accounts):
             tried: set[str] = set()
             while page := await self._find_private(account, tried):
                 for name in page:
                     tried.add(name)
-                    await self._remove(name, done)
+                    await self._remove(name, notes, done)
                     tell(f"private conversations: {done.conversations}")
 
     async def _find_private(self, account: str, tried: set[str]) -> list[str]:
         found = await self._store.recent(person_scope(account), PAGE + len(tried))
         return [one.conversation for one in found if one.conversation not in tried]
 
-    async def _remove(self, conversation: str, done: Erased) -> None:
+    async def _remove(self, conversation: str, notes: ErasureNotes, done: Erased) -> None:
         async with self._closed(conversation):
-            async for row in self._contents.read_all(conversation):
-                done.refs.update(ref.decode() for ref in REF.findall(row.body))
+            rows = self._contents.read_all(conversation)
+            refs = [ref.decode() async for row in rows for ref in REF.findall(row.body)]
+            await notes.add(removed=frozenset({conversation}), refs=frozenset(refs))
             if not await self._removal.begin(conversation, None):
                 done.busy.append(conversation)
                 return
@@ -182,32 +182,28 @@ class Erasure:
         done.conversations += 1
         done.removed.append(conversation)
 
-    async def _erase_shared(
-        self, accounts: frozenset[str], done: Erased, tell: Tell
-    ) -> frozenset[bytes]:
-        """Blank the person's turns in all that is not theirs alone; what they said there."""
-        phrases: set[bytes] = set()
+    async def _erase_shared(self, notes: ErasureNotes, done: Erased, tell: Tell) -> None:
+        """Blank the person's turns in all that is not theirs alone."""
         after, seen = Position(), 0
         while page := await self._removal.find_idle(float("inf"), PAGE, after):
             after = page[-1]
             for place in page:
                 if not read_conversation(place.conversation).private:
-                    phrases |= await self._blank(place.conversation, accounts, done)
+                    await self._blank(place.conversation, notes, done)
             seen += len(page)
             tell(f"looked through: {seen}")
-        return frozenset(phrases)
 
-    async def _blank(
-        self, conversation: str, accounts: frozenset[str], done: Erased
-    ) -> frozenset[bytes]:
-        theirs, phrases = await self._find_turns(conversation, accounts, done)
+    async def _blank(self, conversation: str, notes: ErasureNotes, done: Erased) -> None:
+        accounts = notes.note.accounts
+        theirs, phrases = await self._find_turns(conversation, notes)
         if not theirs:
-            return frozenset()
+            return
         async with self._closed(conversation):
             opened = await self._store.acquire(conversation, OWNER, TTL)
             if opened is None:
                 done.busy.append(conversation)
-                return frozenset()
+                return
+            await notes.add(phrases=phrases)
             try:
                 turns = tuple(
                     replace(turn, status="cancelled") for turn in opened.turns if turn.id in theirs
@@ -219,19 +215,19 @@ class Erasure:
                 )
                 await self._store.submit(opened.lease, Changes(turns=turns, questions=questions))
                 rows = [row async for row in self._contents.read_all(conversation)]
-                edited = [_blank_row(row, theirs, accounts, phrases) for row in rows]
+                words = notes.note.phrases
+                edited = [_blank_row(row, theirs, accounts, words) for row in rows]
                 new = [one for one, row in zip(edited, rows, strict=True) if one.body != row.body]
                 await self._contents.write_all(conversation, new)
                 done.rows += len(new)
             finally:
                 await self._store.give_back(opened.lease)
-        return phrases
 
     async def _find_turns(
-        self, conversation: str, accounts: frozenset[str], done: Erased
+        self, conversation: str, notes: ErasureNotes
     ) -> tuple[frozenset[str], frozenset[bytes]]:
         """Turns of the person, and their words as they stand in JSON."""
-        theirs: set[str] = set()
+        accounts, theirs, refs = notes.note.accounts, set[str](), set[str]()
         phrases: set[bytes] = set()
         async for row in self._contents.read_all(conversation):
             if row.kind == "turn":
@@ -247,7 +243,8 @@ class Erasure:
             elif (
                 row.kind == "view" and (view := _read(row.body, OutboxRow)) and view.turn in theirs
             ):
-                done.refs.update(ref.decode() for ref in REF.findall(row.body))
+                refs.update(ref.decode() for ref in REF.findall(row.body))
+        await notes.add(refs=frozenset(refs))
         return frozenset(theirs), frozenset(phrases)
 
     # ---- documents -----------------------------------------------------------------------

@@ -15,7 +15,8 @@ from gateway.access.access import Access
 from gateway.conversation.host import Host
 from gateway.ops.backup import BackupError, BackupManifest, write_backup
 from gateway.ops.control import Tell
-from gateway.ops.erasure import OWN_MEMORY, Erased, Erasure
+from gateway.ops.erasure import OWN_MEMORY, Erasure
+from gateway.ops.erasure_notes import ErasureNote, ErasureNotes
 from gateway.ops.stored_contents import (
     make_contents,
     make_removal,
@@ -94,7 +95,9 @@ class StoreUpkeep:
     async def erase(self, person: str, tell: Tell) -> str:
         """Erase the person with the account `person`; what was done. StoreFailed."""
         store = self._store
-        accounts = await Access({}, {}, None, store.get).accounts(person)
+        known = await Access({}, {}, None, store.get).accounts(person)
+        notes = await ErasureNotes.open(store, known)
+        accounts = notes.note.accounts
         await self._end_jobs(accounts)
         workspaces = make_workspaces(self._settings)
         removal = make_removal(store)
@@ -109,9 +112,11 @@ class StoreUpkeep:
         erasure = Erasure(store, removal, make_contents(store), closed, finish, self._trail)
         memory = MemorySettings.read(self._settings.env).provider
         forgets = memory is not None and (memory.remove or memory.clear) is not None
-        done = await erasure.erase(accounts, tell, beside=forgets)
-        await asyncio.to_thread(self._remove_files, accounts, done)
+        done = await erasure.erase(notes, tell, beside=forgets)
+        await asyncio.to_thread(self._remove_files, notes.note)
         beside = await self._settle_memory(accounts, memory)
+        if not done.busy:  # else what is left may be given again by any of the accounts
+            await notes.drop()
         tell("overwriting what is left in the files")
         created = await store.get(CREATED) is not None
         whole = self._host is None and not created
@@ -158,17 +163,17 @@ class StoreUpkeep:
                     await jobs.advance(run, ended)
                 await jobs.commit(job, None, ())
 
-    def _remove_files(self, accounts: frozenset[str], done: Erased) -> None:
+    def _remove_files(self, note: ErasureNote) -> None:
         """Uploads, copies of given files, and secrets of conversations that are gone. Blocks."""
-        for account in accounts:
+        for account in note.accounts:
             platform, _, name = account.partition(":")
             if platform == "web" and name not in ("", ".", "..") and "/" not in name:
                 shutil.rmtree(self._settings.home / "uploads" / name, ignore_errors=True)
-        for ref in done.refs:
+        for ref in note.refs:
             (self._settings.outputs / ref).unlink(missing_ok=True)
         vault = Vault(self._settings.home)
-        forget_sign_ins(vault, accounts)
-        for conversation in done.removed:
+        forget_sign_ins(vault, note.accounts)
+        for conversation in note.removed:
             for name in vault.names(conversation):
                 vault.drop(conversation, name)
 

@@ -94,7 +94,7 @@ def look(folder: Path, label: str) -> None:
 
 
 @pytest.mark.timeout(240)
-@some_and_every()
+@some_and_every(group="removals are killed")
 def test_killed_at_every_point_nothing_stays_beside(some: int) -> None:
     points = count_points(story, remembering)
     assert points["names"].count("provider") == 6, points
