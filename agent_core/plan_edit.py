@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Action = Literal["skip", "retry", "drop", "add", "move"]
+Action = Literal["done", "skip", "retry", "drop", "add", "move"]
 
 
 class PlanEdit(Struct, frozen=True, kw_only=True):

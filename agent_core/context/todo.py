@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 from agent_core.errors import ToolFailed
+from agent_core.orchestration.edits import TICKED
 from agent_core.orchestration.plan import Plan, checklist, set_step_state
 from agent_core.tools import backups, paths
 
 PLACE = f"{paths.OWN}/todo.md"
 MAX_BYTES = 100_000
 """Bytes of the file that are read."""
-TICKED = "ticked in the list"
 _TICK = re.compile(r"^[ \t]*[-*] \[[xX]\] ([\w-]{1,40}):", re.MULTILINE)
 
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from agent_core.orchestration.plan import MAX_STEPS, Plan, Step, problem, set_step_state
 from agent_core.plan_edit import PlanEdit
 
+TICKED = "ticked in the list"
 Why = Literal["no_step", "begun", "not_over", "circle", "too_many"]
 """Why an edit cannot be made: there is no such step; it has begun; it has not ended; steps would
 wait for each other; the plan is long enough."""
@@ -22,6 +23,9 @@ def apply_edit(plan: Plan, edit: PlanEdit) -> Plan | Why:
     if step is None or (edit.before and edit.before not in known):
         return "no_step"
     match edit.action:
+        case "done":
+            ticked = set_step_state(plan, step.id, "done", TICKED)
+            return "begun" if step.state == "done" else ticked
         case "skip":
             return "begun" if step.state in _OVER else set_step_state(plan, step.id, "skipped")
         case "retry":

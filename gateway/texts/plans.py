@@ -46,8 +46,8 @@ ENGLISH: dict[PlanKey, str] = {
     "plan_wish": "Write what to change, as a plain message; in a group reply to the plan with it. "
     "The plan is then made again.",
     "todo_no_step": "There is no step {step}; the last one is {last}.",
-    "todo_usage": "Change it with {/todo …} and: skip 2, retry 2, drop 2, add a new step, insert "
-    "2 a step before it, move 3 1.",
+    "todo_usage": "Change it with {/todo …} and: done 2, skip 2, retry 2, drop 2, add a new step, "
+    "insert 2 a step before it, move 3 1.",
     "command_todo": "Show or change the steps of the running plan",
     "command_plan": "Review plans before they run: on or off",
     "mode_is": "Mode: {mode}.",
@@ -93,7 +93,8 @@ GERMAN: dict[PlanKey, str] = {
     "plan_wish": "Schreiben Sie einfach, was anders sein soll; in einer Gruppe als Antwort auf den "
     "Plan. Dann wird er neu gemacht.",
     "todo_no_step": "Einen Schritt {step} gibt es nicht; der letzte ist {last}.",
-    "todo_usage": "Ändern mit {/todo …} und: skip 2, retry 2, drop 2, add was zu tun ist, "
+    "todo_usage": "Ändern mit {/todo …} und: done 2, skip 2, retry 2, drop 2, add was zu tun "
+    "ist, "
     "insert 2 was davor zu tun ist, move 3 1.",
     "command_todo": "Die Schritte des laufenden Plans, und Änderungen daran",
     "command_plan": "Ob Pläne gezeigt werden, bevor sie laufen: on oder off",

@@ -17,7 +17,7 @@ from gateway.messages import Conversation, Sender
 Choice = tuple[str, str]
 """What is shown, and the words that it stands for."""
 
-EDITS = ("skip", "retry", "drop", "move")
+EDITS = ("done", "skip", "retry", "drop", "move")
 """What is done to a step of a plan, by its number."""
 WORDS: dict[str, tuple[str, ...]] = {
     "mode": (

@@ -28,6 +28,13 @@ def test_a_skipped_step_lets_the_next_ones_begin() -> None:
     assert apply_edit(one, PlanEdit(action="skip", step="z")) == "no_step"
 
 
+def test_what_a_person_did_is_done_whatever_became_of_it() -> None:
+    for state in ("pending", "running", "skipped", "failed"):
+        one = after(set_step_state(plan("a", "b a"), "a", state), action="done", step="a")  # type: ignore[arg-type]
+        assert states(one)["a"] == "done" and ids(one.ready) == "b", state
+    assert apply_edit(one, PlanEdit(action="done", step="a")) == "begun"
+
+
 def test_what_failed_or_was_skipped_is_tried_again_in_a_branch_of_its_own() -> None:
     one = set_step_state(plan("a", "b a"), "a", "failed", "broken")
     again = after(one, action="retry", step="a")
@@ -68,7 +75,7 @@ def test_a_moved_step_comes_first_or_cannot_be_moved() -> None:
 steps = st.sampled_from(["a", "b", "c", "d", "own1", "own2", "z"])
 edits = st.builds(
     PlanEdit,
-    action=st.sampled_from(["skip", "retry", "drop", "add", "move"]),
+    action=st.sampled_from(["done", "skip", "retry", "drop", "add", "move"]),
     step=steps,
     text=st.just("more"),
     before=st.one_of(st.just(""), steps),

@@ -82,9 +82,10 @@ def amend(
 
 
 def _cut(course: Course, edit: PlanEdit) -> str:
-    """The branch that a skip ends."""
+    """The branch that is ended: of a step that is skipped, or that a person did."""
     running = (step for step in course.plan.of("running") if step.id == edit.step)
-    return next((step.branch for step in running), "") if edit.action == "skip" else ""
+    ends = edit.action in ("skip", "done")
+    return next((step.branch for step in running), "") if ends else ""
 
 
 def _withdraw_questions(open_turn: OpenTurn, cut: str, by: Sender) -> tuple[Answered, ...]:

@@ -12,7 +12,9 @@ from gateway.features.plans.amend import amend, find_planned_turn, list_steps, r
 from gateway.roles import at_least
 from gateway.texts import say
 
-_ACTIONS: dict[str, Literal["skip", "retry", "drop", "add", "move"]] = {
+_ACTIONS: dict[str, Literal["done", "skip", "retry", "drop", "add", "move"]] = {
+    "done": "done",
+    "tick": "done",
     "skip": "skip",
     "retry": "retry",
     "drop": "drop",
@@ -57,7 +59,7 @@ def _explain(words: list[str], most: int, language: str) -> str:
 
 
 def read(words: list[str], steps: tuple[Step, ...]) -> PlanEdit | None:
-    """The edit that was written, None if it is none: `skip 2`, `add what to do`, `insert 2 what
+    """The edit that was written, None if it is none: `done 2`, `add what to do`, `insert 2 what
     to do first`, `move 3 1`."""
     action, rest_ = _ACTIONS.get(words[0].lower()), words[1:]
     if action is None or not rest_:

@@ -5,7 +5,7 @@ import asyncio
 import json
 
 from tests.fakes.model_server import Call, Say
-from tests.stories.plan_rig import ASK, plan, step_of
+from tests.stories.plan_rig import ASK, asked, hold, pass_on, plan, step_of
 from tests.stories.rig import ADMIN, PERSON, Rig, labels
 
 
@@ -27,9 +27,9 @@ async def test_the_list_ticks_in_one_message_and_takes_no_edits(rig: Rig) -> Non
     rig.model.gate = asyncio.Event()
     rig.telegram.say(ADMIN, "tidy up")
     marked = (("◐ 1. look", "☐ 2. write"), ("☑ 1. look", "◐ 2. write"))
-    for asked, marks in enumerate(marked, 1):
+    for count, marks in enumerate(marked, 1):
         # it is shown before the model is asked again
-        await rig.until(lambda asked=asked: len(rig.model.requests) == asked)  # type: ignore[misc]
+        await rig.until(lambda count=count: len(rig.model.requests) == count)  # type: ignore[misc]
         await rig.model.wait_inflight(1)
         old, rig.model.gate = rig.model.gate, asyncio.Event()
         assert old is not None
@@ -65,6 +65,31 @@ async def test_a_stop_ends_the_list(rig: Rig) -> None:
     await rig.shows("– 1. look")
     assert "reply_markup" not in rig.telegram.chats[PERSON][0]
     await rig.quiet()
+
+
+async def test_people_tick_steps_that_have_not_begun_and_the_one_that_runs(rig: Rig) -> None:
+    await rig.start()
+    steps = plan("a: Look at A", "b < a: Look at B", "c < b: Look at C", "d < c: Look at D")
+    rig.model.script(steps)
+    await hold(rig, ASK)
+    pass_on(rig)
+    await rig.shows("◐ 1. Look at A")
+    for said, shown in (("done 2", "☑ 2. Look at B"), ("done 1", "☑ 1. Look at A")):
+        rig.telegram.say(PERSON, f"/todo {said}")
+        await rig.shows(shown)
+    good = Say('{"ok": true}')
+    rig.model.script(Say("c is seen"), good, Say("d is seen"), good, Say("All."))
+    assert rig.model.gate is not None
+    gate, rig.model.gate = rig.model.gate, None
+    gate.set()
+    await rig.shows("All.")
+    await rig.quiet()
+    done = [name for name in asked(rig) if name in ("a", "b", "c", "d")]
+    assert done == ["a", "c", "d"], "what was ticked is not begun"
+    told = rig.model.requests[-1].body["messages"][-1]["content"]
+    assert "- [x] a: Look at A (ticked in the list)\n- [x] b: Look at B (ticked" in told
+    rig.telegram.say(PERSON, "/todo done 1")
+    await rig.shows("No plan is running.")
 
 
 async def test_in_a_step_the_plan_is_the_list(rig: Rig) -> None:
