@@ -11,6 +11,7 @@ from agent_core.skills.tools import INVOKE
 
 SKILLS: dict[str, tuple[str, str]] = {
     "app": ("app_builder", "description"),
+    "code": ("code_generation", "task"),
     "image": ("image_generation", "prompt"),
     "slide": ("slide_generation", "topic"),
 }

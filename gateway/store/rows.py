@@ -240,7 +240,7 @@ class ConversationSettings(Struct, frozen=True, kw_only=True):
     permission: Literal["", "ask", "auto"] = ""
     modes: tuple[PersonMode, ...] = ()
     arrival: Literal["", "queue", "steer", "interrupt"] = ""
-    mode: Literal["", "research", "data", "app", "image", "slide"] = ""
+    mode: Literal["", "research", "data", "app", "code", "image", "slide"] = ""
     """Which agent requests go to."""
     plans: Literal["", "on", "off"] = ""
     """`on`: a plan is shown before it runs."""

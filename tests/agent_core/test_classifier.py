@@ -125,7 +125,9 @@ def test_sixty_are_labelled_in_each_language_we_have_patterns_for() -> None:
 def test_modes_come_before_words() -> None:
     several = COMPLEX["en"][0]
     assert classify("hi", "research") == "research"
-    assert {classify(several, mode) for mode in ("app", "image", "slide", "data")} == {"simple"}
+    assert {classify(several, mode) for mode in ("app", "code", "image", "slide", "data")} == {
+        "simple"
+    }
 
 
 def test_what_is_short_can_be_set() -> None:

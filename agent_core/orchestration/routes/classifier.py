@@ -1,8 +1,8 @@
 """Which way a request takes, decided by rules alone: no model is called.
 
-The rules in their order: research mode; a mode of its own (app, image, slide, data) is simple;
-one short sentence is simple; a sequence of steps or several kinds of work together are complex;
-all else is simple. What steps and work look like is data (`patterns`).
+The rules in their order: research mode; a mode of its own (app, code, image, slide, data) is
+simple; one short sentence is simple; a sequence of steps or several kinds of work together are
+complex; all else is simple. What steps and work look like is data (`patterns`).
 """
 
 import re
@@ -12,15 +12,14 @@ from typing import Literal
 from agent_core.orchestration.routes.patterns import LANGUAGES, Patterns
 
 Route = Literal["simple", "complex", "research"]
-Mode = Literal["task", "research", "data", "app", "image", "slide"]
+Mode = Literal["task", "research", "data", "app", "code", "image", "slide"]
 
 MODES: dict[str, Mode] = {
-    **{name: name for name in ("task", "research", "data", "app", "image", "slide")},
+    **{name: name for name in ("task", "research", "data", "app", "code", "image", "slide")},
     "writing": "task",
-    "code": "task",
 }
 """What people may write, with the older names of agents, and what it means."""
-DIRECT: tuple[Mode, ...] = ("app", "image", "slide")
+DIRECT: tuple[Mode, ...] = ("app", "code", "image", "slide")
 """Modes whose first round is the call of a skill."""
 SHORT_WORDS = 12
 MANY_WORKS = 3

@@ -253,6 +253,16 @@ async def test_a_page_without_packages_is_started_and_looked_at(rig: Rig) -> Non
     assert told["installed"] == "It needs no packages." and "Denied by" in told["started"]
 
 
+async def test_code_is_written_first_and_then_worked_with(rig: Rig) -> None:
+    await in_mode(rig, "code", **MODELS)
+    rig.model.script(Say("```python\nprint(1)\n```\nRun it."), Say("There it is."))
+    rig.telegram.say(PERSON, "print one")
+    await rig.shows("There it is.")
+    await rig.quiet()
+    assert "Write code for this task:\nprint one" in rig.seen(0)[-1]
+    assert json.loads(result(rig)) == {"code": "print(1)\n", "explanation": "Run it."}
+
+
 # ---- the others ------------------------------------------------------------------------------
 
 
