@@ -15,7 +15,8 @@ SIGNS = (
     *("curl", "rpcclient", "openssl", "zip", "7z", "sudo", "htpasswd", "chpasswd", "snmp"),
     *("ipmitool", "bcp ", "freerdp", "net use", "wpa_passphrase", "nmcli", "-pass"),
     *("-storepass", "-keypass", "-token", "-secret", "Private-Lines", " password="),
-    *("secret_access_key ", "-password"),
+    *("secret_access_key ", "-password", "http -a", "https -a", "PASSWORD FOR"),
+    *("--token-stdin", "configure set"),
 )  # fmt: skip
 """One of them stands in each text that has such a secret."""
 _BARE = r"[^\s'\"`$;|&<>()\\]"
@@ -57,7 +58,12 @@ _ONE = re.compile(
     "|".join(
         (
             rf"\becho[ \t]['\"]?(?:\w{{1,32}}:)?(?P<piped>{_PLAIN})['\"]?[ \t]{{0,4}}\|[ \t]{{0,4}}"
-            r"(?:sudo[ \t](?:-\w+[ \t]){0,3}-\w*S|(?:sudo[ \t])?chpasswd\b)",
+            r"(?:sudo[ \t](?:-\w+[ \t]){0,3}-\w*S|(?:sudo[ \t])?chpasswd\b"
+            r"|[^\n|;&]{1,120}--(?:pass(?:word|phrase)?|token)-(?:stdin|fd)\b)",
+            rf"\bPASSWORD FOR[ \t][^\n=]{{1,80}}=[ \t]{{0,4}}['\"](?P<sql>{_PLAIN})['\"]",
+            rf"\bhttps?[ \t](?:-\w+[ \t]){{0,3}}-a[ \t]['\"]?[\w.@-]{{1,64}}:(?P<pie>{_PLAIN})",
+            r"\bconfigure set[ \t]\w{0,40}?(?:secret|token)\w{0,40}[ \t]"
+            rf"(?P<set>{_BARE}{{16,{_LONGEST}}})",
             rf"\bchpasswd[ \t]{{0,4}}<<<[ \t]{{0,4}}['\"]?\w{{1,32}}:(?P<given>{_PLAIN})",
             r"\bhtpasswd[ \t](?:-\w+[ \t]){0,3}-\w*b\w*[ \t](?:[^\s-]\S{0,80}[ \t]){1,2}"
             rf"(?P<web>{_PLAIN})",
@@ -81,7 +87,8 @@ _WORDS = (
     *("curl", "openssl"),
     *("zip", "7z", "echo", "htpasswd", "chpasswd", "snmp", "ipmitool", "freerdp", "net ", "nmcli"),
     *("wpa_passphrase", "host=", "user=", "dbname=", "-pass", "-storepass", "-keypass", "-token"),
-    *("-secret", "secret_access_key", "-user ", "-passwd"),
+    *("-secret", "secret_access_key", "-user ", "-passwd", "http ", "https ", "PASSWORD"),
+    "configure",
 )  # fmt: skip
 """From one of them on, the rest of a line may have a secret."""
 OPENINGS = (*_WORDS, "machine", "default", "Private-Lines:")

@@ -33,32 +33,42 @@ MAX_KEY = 16_000
 _LOOKS_BACK = 64
 _RUN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+=:~@%?&#!*^,$")
 _BEGIN = "-----BEGIN"
+_QUOTE = r"(?:\\{0,2}[\"'])"
+_QUOTE_BEGUN = r"\\{0,2}[\"']?"
+_TYPED = r"(?:[ \t]?:[ \t]?(?:str|string|String)[ \t]?)"
+_SPOKEN = r"(?:is|was|ist|lautet|es|est)"
 _CONTEXT = (
-    r"(?:(?:Bearer|Basic|token"
+    r"(?:(?:authorization[\"']?(?:[ \t]{0,2}[:=][ \t]{0,2}[\"']?(?:[A-Za-z-]{1,20}[ \t])?)?"
+    r"|identified(?: by)?|api|(?:app|encryption|signing)[_-]?key"
+    r"|(?:set-)?cookie:|auth(?=\")|(?<!\w)[dk](?=\")"
+    r"|Bearer|Basic|token"
     r"|(?:client[_-]?|aws[_-]?)?(?:secret|passw(?:or)?d)(?:[_-]?access)?(?:[_-]?key(?:_base)?)?"
-    r"|api[_-]?(?:key|secret)|passphrase|pwd|psk|-u|_(?:pass|auth)|[_-](?:key|pat)"
+    r"|api[_ -]?(?:key|secret)|passphrase|pwd|psk|-u|_(?:pass|auth)|[_-](?:key|pat)"
     r"|(?:access|auth|session|security|refresh|shared|private|vault)[_-]?(?:key|token)"
     r"|private[_-]?key(?:_id)?)"
-    r"[\"']?(?:[ \t]{1,4}value)?[ \t]{0,4}[=:>]?[ \t]{0,4}[\"']?)"
+    rf"{_QUOTE_BEGUN}\]?(?:[ \t]{{1,4}}value)?{_TYPED}?[ \t]{{0,4}}"
+    rf"(?:=>|:=|[=:>,]|{_SPOKEN}:?(?=[ \t]))?[ \t]{{0,4}}{_QUOTE_BEGUN})"
 )
 _GAP = r"(?:\s|\\[nr]){0,4}"
 _HEADER = rf"{_GAP}(?:Proc-Type|DEK-Info|Version|Comment): [\w., :-]{{1,80}}(?:\s|\\[nr])"
 _KEY = (
     # nothing but a key is hidden between the lines: a card must show the rest of a command
-    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    r"-----BEGIN (?:[A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----"
     rf"(?:{_HEADER}){{0,4}}+(?:{_GAP}[A-Za-z0-9+/=]{{20,12000}}){{0,400}}+"
     rf"(?:{_GAP}=?[A-Za-z0-9+/=]{{1,76}}(?={_GAP}(?:-----END|=)))?"
-    rf"(?:{_GAP}=[A-Za-z0-9+/]{{4}})?(?:{_GAP}-----END [A-Z ]{{0,40}}-----)?"
+    rf"(?:{_GAP}=[A-Za-z0-9+/]{{4}})?(?:{_GAP}-----END [\w ]{{0,40}}-----)?"
 )
-_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]{0,40}-{0,5}")
-_KEY_ENDS = re.compile(r"-----END [A-Z ]{0,40}-----\Z")
+_PREFIX = r"[a-z][a-z0-9]{1,11}(?:[_-][a-z]{2,8}){0,2}[_-]"
+"""How tokens begin at most providers."""
+_KEY_BEGINS = re.compile(r"-----BEGIN [\w ]{0,40}-{0,5}")
+_KEY_ENDS = re.compile(r"-----END [\w ]{0,40}-----\Z")
 _KEY_GOES_ON = re.compile(r"[A-Za-z0-9+/=\s\\:,. -]{0,120}")
 _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("-----BEGIN ",), _KEY),
     ((":",), r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,60}(?!\w)"),
     (
         ("sk-", "sk_", "pk-", "pk_", "rk-", "rk_"),
-        r"\b[spr]k-(?:proj|ant|or|svcacct|admin|live|test|v1)[A-Za-z0-9_-]{12,}"
+        r"\b[spr]k-(?:proj|ant|or|svcacct|admin|live|test|v1|lf)[A-Za-z0-9_-]{12,}"
         r"|\b(?:[spr]k-|[sr]k_)[A-Za-z0-9]{20,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{8,}"
         r"|\bpk_\d{4,12}_[A-Z0-9]{32}\b",
     ),
@@ -66,7 +76,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "gl"),
         r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}"
-        r"|\bgl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt)-[\w-]{16,}",
+        r"|\bgl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt|oas)-[\w-]{16,}",
     ),
     (("AIza", "ya29.", "GOCSPX-"), r"\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}"),
     (("AKIA", "ASIA", "ABIA", "ACCA"), r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
@@ -78,9 +88,20 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         (
             *("e2b_", "hf_", "gsk_", "r8_", "npm_", "rubygems_", "figd_", "ntn_", "whsec_"),
-            *("lin_api_", "dop_v1_", "doo_v1_", "dor_v1_", "shpat_", "shpca_", "shppa_", "shpss_"),
+            *(
+                "lin_api_",
+                "lin_oauth_",
+                "dop_v1_",
+                "doo_v1_",
+                "dor_v1_",
+                "shpat_",
+                "shpca_",
+                "shppa_",
+                "shpss_",
+            ),
         ),
-        r"\b(?:e2b|hf|gsk|r8|npm|rubygems|figd|ntn|whsec|lin_api|do[opr]_v1|shp(?:at|ca|pa|ss))"
+        r"\b(?:e2b|hf|gsk|r8|npm|rubygems|figd|ntn|whsec|lin_(?:api|oauth)|do[opr]_v1"
+        r"|shp(?:at|ca|pa|ss))"
         r"_[\w+/-]{20,}={0,2}",
     ),
     (
@@ -156,7 +177,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("TOKEN=", "SECRET=", "PASSWORD=", "PASSWD=", "PWD=", "PASSPHRASE=", "_KEY=", "_PAT="),
         r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|PASSPHRASE|_KEY|_PAT)=[\"']?"
-        r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{10,}(?![\w(])",
+        r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{8,}(?![\w(])",
     ),
     (
         ("p8e-", "LTAI", "AKCp", "cmVmd", "4b1d", "duffel_", "dt0", "FLWSECK", "fio-u-"),
@@ -170,6 +191,36 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"\bGR1348941[\w-]{20}|\bEZ[AT]K[A-Za-z0-9]{50,}|\bdG9rO[\w+/]{40,}={0,2}"
         r"|\bapi_org_(?=\w{0,40}\d)\w{30,}|\bico-[A-Za-z0-9]{32}\b|\bNRI[IQ]-[\w-]{32}"
         r"|\bNRJS-[0-9a-f]{19}\b|\bsha256~[\w-]{43}",
+    ),
+    (
+        ("csk-", "access-", "oauth:", "s.", "nsec1", "AKID", ".local."),
+        r"\bcsk-[a-z0-9]{40,}"
+        r"|\baccess-(?:production|development|sandbox)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+        r"|\boauth:[a-z0-9]{30}\b|\bnsec1[a-z0-9]{50,}|\bv[1-4]\.local\.[\w-]{60,}"
+        r"|\bs\.(?=\w{0,24}\d)(?=\w{0,24}[A-Z])[A-Za-z0-9]{24}\b"
+        r"|\bAKID(?=\w{0,32}\d)[A-Za-z0-9]{32}\b",
+    ),
+    (
+        ("_", "-"),
+        rf"(?<![\w/+.-])(?!pk_|phc_|pub|sha\d){_PREFIX}(?=\w{{0,80}}\d)(?=\w{{0,80}}[a-z])"
+        r"(?=\w{0,80}[A-Z])[A-Za-z0-9]{32,}(?:[_-]\w{4,})?(?![\w(])"
+        r"|\bsyt_\w{4,40}_\w{20}_\w{6}\b",
+    ),
+    (
+        ('auth":', 'd":', 'k":'),
+        r"(?:(?<=auth\": \")|(?<=auth\":\"))[\w+/]{16,}={0,2}(?=\")"
+        r"|(?:(?<=\b[dk]\": \")|(?<=\b[dk]\":\"))(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Z])"
+        r"[\w-]{43,}(?=\")",
+    ),
+    (
+        ("uthorization", "UTHORIZATION"),
+        r"(?i:authorization)[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?[A-Za-z-]{1,20}[ \t]"
+        r"(?=\S{0,80}[\d=])[\w.~+/=:-]{16,}",
+    ),
+    (
+        ("ookie:",),
+        r"(?<=ookie: )[\w.-]{1,40}=(?=[\w%.+/=-]{0,80}\d)(?=[\w%.+/=-]{0,80}[A-Za-z])"
+        r"[\w%.+/=-]{24,}",
     ),
     (("live_",), r"\blive_(?=[\w-]{0,80}\d)[\w-]{35,}"),
     (("_mmk",), r"\b[A-Za-z0-9]{6}_\w{29}_mmk\b"),
@@ -202,11 +253,12 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"|(?<=\.webhook\.office\.com/)[\w/@.-]{8,}"
         r"|(?<=outlook\.office\.com/webhook/)[\w/@.-]{8,}",
     ),
-    (("@",), r"(?<=://)[\w.~%+-]{0,64}:[\w.~!*+%=,^-]{3,256}(?=@)"),
+    (("@",), r"(?<=://)[\w.~%+=,-]{0,64}:[\w.~!*+%=,^-]{3,256}(?=@)"),
     (
         ("?", "&"),
-        r"(?<=[?&])(?:access_|auth_|api_?|X-Amz-)?"
-        r"(?:token|key|secret|sig|signature|password|credential|Signature|Credential)"
+        r"(?<=[?&])(?:(?:access|auth|id|refresh|session|security|reset|invite|client|bot)[_-]|api_?"
+        r"|X-(?:Amz|Goog)-(?:Security-)?)?"
+        r"(?:token|key|secret|sig|signature|password|credential|Token|Signature|Credential)"
         r"=[\w.~%+/=:,-]{8,}",
     ),
     (
@@ -223,13 +275,28 @@ _NAMES = (
     *("passwd", "passphrase", "private_key", "private-key", "privatekey", "private_key_id"),
     *("secretaccesskey", "session_token", "authtoken", "security_token", "refresh_token"),
     *("sharedkey", "accesskey", "secret_key_base", "vault-token", "private-token", "auth-key"),
-    *("psk", "_pass", "_auth", "apisecret", "api_secret"),
+    *("psk", "_pass", "_auth", "apisecret", "api_secret", "api key", "identified by", "app_key"),
+    *("encryption_key", "encryptionkey", "signing_key", "signingkey", "security-token"),
 )
 _VALUE = (
-    r"(?:[\"'][ \t]{1,4}value|[\"'])?[ \t]{0,4}[=:>][ \t]{0,4}[\"']?"
-    r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])"
+    rf"(?:{_QUOTE}?\]?(?:[ \t]{{1,4}}value)?{_TYPED}?[ \t]{{0,4}}(?:=>|:=|[=:>])|{_QUOTE},"
+    rf"|[ \t]{{1,4}}(?=[\"']))[ \t]{{0,4}}{_QUOTE}?"
 )
-_SHORT_NAMES = ("passwd", "password", "passphrase", "psk", "_pass")
+_MIXED = r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])"
+_NUMBERED = (
+    r"(?=(?:[A-Za-z_+/=-]{0,80}\d){2})(?=[\w+/=-]{0,80}[A-Za-z])"
+    r"(?=(?:[A-Za-z_+/=-]{0,80}\d){3}|[A-Z\d_+/=-]{0,80}[a-z][\w+/=-]{0,80}[A-Z]|[A-Z])"
+)
+_SAID = (
+    rf"[ \t]{{1,4}}(?:{_SPOKEN}:?[ \t]{{1,4}})?{_QUOTE}?"
+    r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[a-z])(?=[\w+/=-]{0,80}[A-Z])"
+)
+_CHOSEN = r"(?=[^\s\"'\\]{0,80}\d)(?=[^\s\"'\\]{0,80}[A-Za-z])[\w+/=.!@#%^*~?:,-]{8,200}"
+"""What people choose: also signs, where quotes say how far it goes."""
+_BROAD_NAMES = ("token", "secret")
+"""What else is called so is a word with a digit, as often as not: three digits are one's."""
+_NO_BROAD = r"(?<![Pp]age)(?<![Pp]age_)(?<![Nn]ext)(?<![Nn]ext_)(?<![Ss]ync)(?<![Ss]ync_)"
+_SHORT_NAMES = ("identified by", "passwd", "password", "passphrase", "psk", "_pass")
 """What is given to them counts from ten characters on, else from sixteen."""
 
 
@@ -239,10 +306,9 @@ def find_patterns(text: str) -> tuple[re.Pattern[str], ...]:
     found = []
     if there := {n for n, sign in _SIGNS if sign in text}:
         found.append(_compile(tuple(sorted(there))))
-    if "=" in text or ":" in text or ">" in text:
-        small = text.lower()
-        if names := tuple(name for name in _NAMES if name in small):
-            found.append(_compile_names(names))
+    small = text.lower()
+    if names := tuple(name for name in (*_NAMES, *_BROAD_NAMES) if name in small):
+        found.append(_compile_names(names))
     return tuple(found)
 
 
@@ -253,9 +319,19 @@ def _compile(shapes: tuple[int, ...]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=256)
 def _compile_names(names: tuple[str, ...]) -> re.Pattern[str]:
-    found = [rf"(?i:{'|'.join(names)}){_VALUE}[\w+/=-]{{16,}}"]
+    found = []
+    if sure := [name for name in names if name not in _BROAD_NAMES]:
+        found.append(rf"(?i:{'|'.join(sure)})(?:{_VALUE}{_MIXED}|{_SAID})[\w+/=-]{{16,}}")
     if short := [name for name in names if name in _SHORT_NAMES]:
-        found.append(rf"(?i:{'|'.join(short)}){_VALUE}[\w+/=-]{{10,}}(?![\w(.\[])")
+        found.append(
+            rf"(?i:{'|'.join(short)})(?:(?:{_VALUE}{_MIXED}|{_SAID})[\w+/=-]{{10,}}(?![\w(.\[])"
+            rf"|{_VALUE}(?<=[\"']){_CHOSEN}(?={_QUOTE}))"
+        )
+    if broad := [name for name in names if name in _BROAD_NAMES]:
+        found.append(
+            rf"{_NO_BROAD}(?i:{'|'.join(broad)}){_VALUE}(?:{_NUMBERED}[\w+/=-]{{20,}}(?![\w(.\[])"
+            rf"|(?<=[\"']){_MIXED}[A-Za-z0-9]{{20,}}(?={_QUOTE}))"
+        )
     return re.compile("|".join(found))
 
 
