@@ -31,10 +31,9 @@ ENGLISH: dict[HistoryKey, str] = {
     "turn_again": "Answer again",
     "edited_after": "You edited your message after I answered it.",
     "turn_over": "This was done already, or something newer has begun.",
-    "resume_list": "Found in earlier conversations:\n{found}\n\nWrite {/resume …} and a number to "
-    "continue from there.",
-    "resume_recent": "Your latest conversations:\n{found}\n\nWrite {/resume …} and a number to "
-    "continue from there, or {/resume …} and words to search for.",
+    "resume_list": "Found in earlier conversations:\n{found}\n\nPress one to continue from there.",
+    "resume_recent": "Your latest conversations:\n{found}\n\nPress one to continue from there, or "
+    "write {/resume …} and words to search for.",
     "resume_none": "No earlier conversation that can be shown here matches.",
     "resume_gone": "The last list has no such number. Write {/resume …} and words to search for.",
     "resumed": "Continuing from '{title}': I see its messages.",
@@ -65,10 +64,10 @@ GERMAN: dict[HistoryKey, str] = {
     "turn_again": "Neu antworten",
     "edited_after": "Sie haben Ihre Nachricht geändert, nachdem ich geantwortet hatte.",
     "turn_over": "Das ist schon geschehen, oder etwas Neueres hat begonnen.",
-    "resume_list": "In früheren Unterhaltungen gefunden:\n{found}\n\nSchreiben Sie {/resume …} und "
-    "eine Nummer, um dort weiterzumachen.",
-    "resume_recent": "Ihre letzten Unterhaltungen:\n{found}\n\nSchreiben Sie {/resume …} und eine "
-    "Nummer, um dort weiterzumachen, oder {/resume …} und Wörter, nach denen ich suchen soll.",
+    "resume_list": "In früheren Unterhaltungen gefunden:\n{found}\n\nDrücken Sie eine, um dort "
+    "weiterzumachen.",
+    "resume_recent": "Ihre letzten Unterhaltungen:\n{found}\n\nDrücken Sie eine, um dort "
+    "weiterzumachen, oder schreiben Sie {/resume …} und Wörter, nach denen ich suchen soll.",
     "resume_none": "In den früheren Unterhaltungen, die hier gezeigt werden dürfen, steht das "
     "nicht.",
     "resume_gone": "Diese Nummer gibt es in der letzten Liste nicht. Schreiben Sie {/resume …} und "

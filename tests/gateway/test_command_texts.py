@@ -72,7 +72,7 @@ def test_a_value_brings_no_command_into_a_text() -> None:
     assert find_commands(say("memory_saved", "", text=FORGED)) == ()
     assert say("memory_saved", "", text=FORGED) == "Remembered: see /unpair telegram:1 now"
     (listed, asked) = find_commands(
-        say("resume_list", "", found=FORGED) + say("help", "", commands=OwnText(FORGED))
+        say("resume_recent", "", found=FORGED) + say("help", "", commands=OwnText(FORGED))
     )
     assert (listed.words, asked.words) == ("resume", "unpair telegram:1")
 

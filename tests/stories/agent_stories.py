@@ -326,7 +326,7 @@ async def taken_back(s: Surface) -> None:
     await s.shows("The chain is loose.")
     await s.command("/resume pond")
     await s.shows("1. Plan the garden")
-    await s.command("/resume 1")
+    await s.press("1. Plan the garden")
     await s.shows("Continuing from")
     await s.rest("resumed")
     await s.say("And the fish?")

@@ -9,8 +9,8 @@ from agent_core.sandboxes.snapshots import join_names
 from gateway.command_texts import OwnText, drop_marks
 from gateway.conversation.quotas import refuse_turn
 from gateway.delivery.retire import fold_said, retire_plan
-from gateway.feature import Call, Context
-from gateway.features.history.resume import bring_back, find
+from gateway.feature import Call, Context, Pressed
+from gateway.features.history.resume import bring_back, find, name_part
 from gateway.features.history.undo import (
     Past,
     busy,
@@ -19,11 +19,16 @@ from gateway.features.history.undo import (
     restore,
     take_back,
 )
-from gateway.messages import turn_token
+from gateway.messages import PluginPress, Sender, plugin_token, turn_token
 from gateway.moment_texts import mark_moment
-from gateway.store.rows import Changes, InboxRow
+from gateway.store.rows import Changes, HistoryPart, InboxRow
 from gateway.texts import Key, say
-from gateway.views import Button, Notice
+from gateway.views import Button, ChoiceCard, Notice
+
+RESUME = "resume"
+"""The action of the buttons of a list of earlier conversations."""
+FOUND = "found"
+MAX_LABEL = 40
 
 
 async def undo(call: Call) -> str:
@@ -96,31 +101,68 @@ async def retry(call: Call) -> str:
 
 async def resume(call: Call) -> str:
     """Look for an earlier conversation, or go on from one of the last list."""
-    context = call.context
+    context, language = call.context, call.language
     sender = call.command.sender
     if call.words and call.words[0].isdecimal() and len(call.words) == 1:
         return await _go_on(call, int(call.words[0]))
     found = await find(context, sender, call.command.arguments)
     if not found:
-        return say("resume_none", call.language)
-    lines = []
+        return say("resume_none", language)
+    lines, buttons = list[str](), list[Button]()
     for n, one in enumerate(found, 1):
         day = mark_moment(one.part.at, f"{ambient.utc(one.part.at):%Y-%m-%d}")
         when = f", {day}" if one.part.at else ""
         excerpt = f"\n   {drop_marks(one.excerpt)}" if one.excerpt else ""
-        lines.append(f"{n}. {drop_marks(one.part.title)}{when}{excerpt}")
-    key = "resume_list" if call.words else "resume_recent"
-    return say(key, call.language, found=OwnText("\n".join(lines)))  # type: ignore[arg-type]  # both are keys
+        title = drop_marks(one.part.title)
+        lines.append(f"{n}. {title}{when}{excerpt}")
+        part = name_part(context.state.row.found[n - 1])
+        token = plugin_token("history", RESUME, f"{call.seq}.{part}")
+        buttons.append(Button(label=_cut(f"{n}. {title}"), token=token))
+    key: Key = "resume_list" if call.words else "resume_recent"
+    text = say(key, language, found=OwnText("\n".join(lines)))
+    card = ChoiceCard(question="", text=text, buttons=tuple(buttons), language=language)
+    context.finish(call.seq, context.draw(call.seq, FOUND, card))
+    return ""
+
+
+def _cut(label: str) -> str:
+    return label if len(label) <= MAX_LABEL else f"{label[: MAX_LABEL - 1]}…"
 
 
 async def _go_on(call: Call, number: int) -> str:
-    context = call.context
+    context, found = call.context, call.context.state.row.found
+    place = found[number - 1] if 1 <= number <= len(found) else None
+    if refused := await _continue_from(context, place, call.command.sender):
+        return refused
+    title = place.title if place is not None else ""
+    context.state.notice(call.seq, say("resumed", call.language, title=title))
+    return ""
+
+
+async def press_found(
+    context: Context, row: InboxRow, pressed: Pressed, asked: PluginPress
+) -> None:
+    """Go on from what a button of the last list names; the list becomes the word that says so."""
+    listed, _, name = asked.argument.partition(".")
+    sender, parts = pressed.sender, context.state.row.found if asked.action == RESUME else ()
+    place = next((one for one in parts if name_part(one) == name), None)
+    refused = await _continue_from(context, place, sender)
+    if place is None or refused:
+        return context.state.acknowledge(row.seq, pressed.press, refused)
+    text = say("resumed", sender.language, title=place.title)
+    card = ChoiceCard(question="", text=text, language=sender.language)
+    shown = await context.redraw(int(listed), FOUND, card) if listed.isdecimal() else ()
+    if shown:
+        context.finish(row.seq, *shown)
+    else:
+        context.state.notice(row.seq, text)
+    return context.state.tell(pressed.press, "")
+
+
+async def _continue_from(context: Context, place: HistoryPart | None, sender: Sender) -> str:
+    """Go on from `place`; why not, "" if the next commit does it."""
     if busy(context):
-        return say("stop_first", call.language)
-    if not 1 <= number <= len(context.state.row.found):
-        return say("resume_gone", call.language)
-    place = context.state.row.found[number - 1]
-    if not await bring_back(context, call.command.sender, place):
-        return say("resume_gone", call.language)
-    context.state.notice(call.seq, say("resumed", call.language, title=place.title))
+        return say("stop_first", sender.language)
+    if place is None or not await bring_back(context, sender, place):
+        return say("resume_gone", sender.language)
     return ""

@@ -2,11 +2,11 @@
 
 from agent_core.events import FilesChanged
 from gateway.feature import Feature, on_event, on_inbound, on_press, on_queued, own_command
-from gateway.features.history.commands import resume, retry, undo
+from gateway.features.history.commands import press_found, resume, retry, undo
 from gateway.features.history.edits import offer_again
 from gateway.features.history.presses import press
 from gateway.features.history.undo import begin_again
-from gateway.messages import CommandGiven, MessageEdited, TurnPress, turn_token
+from gateway.messages import CommandGiven, MessageEdited, PluginPress, TurnPress, turn_token
 from gateway.texts import say
 from gateway.views import ActivityNote, Button
 
@@ -26,7 +26,7 @@ FEATURE = Feature(
         own_command("retry", retry),
         own_command("resume", resume),
     ),
-    presses=(on_press(TurnPress, press),),
+    presses=(on_press(TurnPress, press), on_press(PluginPress, press_found)),
     inbounds=(on_inbound(MessageEdited, offer_again),),
     begins=(on_queued(CommandGiven, begin_again),),
     events=(on_event(FilesChanged, make_note),),

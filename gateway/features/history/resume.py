@@ -12,7 +12,7 @@ from gateway.access.access import Access
 from gateway.conversation.services import Services
 from gateway.feature import Context
 from gateway.features.history.parts import Found, ThreadPart, parts_of, search
-from gateway.messages import Conversation, Sender, read_conversation
+from gateway.messages import Conversation, Sender, digest, read_conversation
 from gateway.ports import channel_scope, parse_words, person_scope
 from gateway.store.port import Store
 from gateway.store.rows import HistoryPart, TranscriptRow
@@ -27,6 +27,12 @@ LAST = 20
 NEWEST = 20
 """The newest conversations of which the last parts are listed where no words are given."""
 LISTED = 5
+
+
+def name_part(part: HistoryPart) -> str:
+    """What a button carries for it: short, and the same as long as it is the same."""
+    spans = ",".join(f"{start}-{end}" for start, end in part.shows)
+    return digest(f"{part.conversation} {spans}".encode())
 
 
 class PastDeps(Protocol):

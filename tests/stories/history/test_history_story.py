@@ -265,10 +265,34 @@ async def test_resume_finds_an_earlier_part_and_goes_on_from_it(rig: Rig) -> Non
     assert users(rig) == ["plan the garden", "how deep", "and the fish"]
     rig.telegram.say(PERSON, "/resume")
     told = (await rig.shows("Your latest"))["text"]
-    assert "\n\nWrite /resume" in told, "below the list, not in its last item"
+    assert "\n\nPress one" in told, "below the list, not in its last item"
     titles = re.findall(r"^\d+\. (.*), ", told, re.M)
     assert titles[:2] == ["what now", "fix the bike"]
     await rig.quiet()
+
+
+async def test_a_button_of_the_list_goes_on_from_there(rig: Rig) -> None:
+    await rig.start()
+    await ask(rig, "plan the garden", "tulips and a pond")
+    rig.telegram.say(PERSON, "/new")
+    await rig.shows("New conversation")
+    await ask(rig, "fix the bike", "the chain is loose")
+    rig.telegram.say(PERSON, "/resume pond")
+    first = await rig.shows("Found in earlier")
+    rig.telegram.say(PERSON, "/new")
+    await rig.telegram.wait(lambda: sum("New conv" in one for one in rig.said()) == 2)
+    rig.telegram.say(PERSON, "/resume chain")
+    await rig.telegram.wait(lambda: sum("Found in earlier" in one for one in rig.said()) == 2)
+    await rig.quiet()
+    assert "no such number" in await rig.told(rig.press(first, "1. plan the garden"))
+    rig.telegram.say(PERSON, "/resume pond")
+    await rig.telegram.wait(lambda: sum("Found in earlier" in one for one in rig.said()) == 3)
+    assert "you may not do this" in await rig.told(rig.press(first, "1. plan the garden", user=99))
+    assert await rig.told(rig.press(first, "1. plan the garden")) == ""
+    await rig.shows("Continuing from 'plan the garden'")
+    await rig.quiet()
+    await ask(rig, "and the fish", "three")
+    assert users(rig) == ["plan the garden", "and the fish"]
 
 
 async def test_a_person_resumes_only_what_they_may_see(rig: Rig) -> None:
