@@ -21,6 +21,8 @@ SENTENCE = re.compile(r"[.!?…。！？][\"')\]»”’]*\s+|[。！？]")
 SPACE = re.compile(r"\s+")
 
 PARAGRAPH, LINE, WITHIN = 3, 2, 1
+MAX_BEGINNING = 1_500
+"""Characters shown of an answer whose whole comes as a file: less than a phone shows at once."""
 
 
 class Piece(Struct, frozen=True, kw_only=True):
@@ -52,6 +54,12 @@ def utf16(text: str) -> int:
 def split(markdown: str, limit: int, measure: Measure = len) -> list[str]:
     """`markdown` in parts of at most `limit` by `measure`; no part for an empty text."""
     return [piece.text for piece in pieces(markdown, limit, measure)]
+
+
+def cut_beginning(markdown: str) -> str:
+    """What is shown of a text that comes as a file, with a sign that it goes on."""
+    first = next(pieces(markdown.strip(), MAX_BEGINNING), None)
+    return f"{first.text.rstrip()}\n\n…" if first is not None else ""
 
 
 def pieces(markdown: str, limit: int, measure: Measure = len) -> Iterator[Piece]:

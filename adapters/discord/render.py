@@ -28,7 +28,7 @@ from adapters.discord.components import (
 from adapters.discord.markdown import LIMIT, code, fence, is_visible, parts, plain, write_command
 from adapters.discord.moments import write_in_payload
 from adapters.discord.progress import activity, plan
-from adapters.text import split, utf16
+from adapters.text import cut_beginning, split, utf16
 from adapters.words import RISKS
 from gateway.command_texts import write_in_view
 from gateway.moment_texts import map_words
@@ -55,8 +55,9 @@ from gateway.views import (
 )
 
 MAX_MESSAGES = 5
-BEGINNING = 2
-"""An answer of more than MAX_MESSAGES comes as this many and a file."""
+BEGINNING = 1
+"""Messages that an answer grows in; one of more than MAX_MESSAGES comes as its beginning in that
+many, and a file."""
 MAX_NOTE = 1_500
 """Characters of the note below an answer."""
 MAX_FILE = 10 << 20
@@ -139,7 +140,8 @@ def _answer(whole: str, note: str, name: str, language: str) -> tuple[bytes, ...
         attached = DiscordUpload(name=name, mime="text/markdown", text=whole)
         said = text(say("whole_in_file", language))
         document = message((*said, file(name)), (attached,))
-        return (*messages(shown[:BEGINNING]), document, *messages(below))
+        begun = parts(cut_beginning(whole))[:BEGINNING]
+        return (*messages(begun), document, *messages(below))
     if below and shown and utf16(shown[-1]) + utf16(below[0]) < LIMIT:
         shown, below = [*shown[:-1], f"{shown[-1]}\n{below[0]}"], []
     return messages([*shown, *below])

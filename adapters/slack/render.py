@@ -39,6 +39,7 @@ from adapters.slack.live.sessions import Status
 from adapters.slack.markup import bare, clip, write_command
 from adapters.slack.moments import write_in_payload
 from adapters.slack.progress import activity, plan
+from adapters.text import cut_beginning
 from adapters.words import RISKS
 from gateway.command_texts import write_in_view
 from gateway.texts import say
@@ -63,7 +64,7 @@ from gateway.views import (
 )
 
 MAX_MESSAGES, BEGINNING = 2, 1
-"""An answer of more than this many messages comes as that many and a file."""
+"""An answer of more than this many messages comes as its beginning in that many, and a file."""
 MAX_FILE = 1_000 << 20
 FILES = 10
 CAPTION = 3_000
@@ -169,7 +170,8 @@ def _whole(
     if len(parts) > MAX_MESSAGES:
         said = say("whole_in_file", language)
         document = upload([SlackUpload(name=name, mime="text/markdown", text=text)], said)
-        shown = tuple(message([markdown(part)], part) for part in parts[:BEGINNING])
+        begun = texts(cut_beginning(text))[:BEGINNING]
+        shown = tuple(message([markdown(part)], part) for part in begun)
         return (*shown, document, *((message(note, note_text(note)),) if note else ()))
     if not parts:
         return (message(note, note_text(note)),) if note else ()

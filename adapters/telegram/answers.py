@@ -30,12 +30,14 @@ from adapters.telegram.payloads import (
     rich_message,
     upload,
 )
+from adapters.text import cut_beginning
 from gateway.texts import say
 from gateway.views import Media, MediaFile, ReplyView, ReportView
 
 MAX_MESSAGES = 5
-BEGINNING = 2
-"""An answer of more than MAX_MESSAGES comes as this many and a file."""
+BEGINNING = 1
+"""Messages that an answer grows in; one of more than MAX_MESSAGES comes as its beginning in that
+many, and a file."""
 
 CAPTION = 1024
 MAX_FILE = 50 << 20
@@ -50,13 +52,11 @@ def reply(view: ReplyView, *, rich: bool) -> tuple[bytes, ...]:
     if len(text) <= LIMIT // 2 and not view.note and not MARKED.search(text):
         return messages([Marked(text.strip())])  # most answers
     shown = list(_parts(text, rich=rich))
-    if len(shown) > MAX_MESSAGES:
-        document = (
-            () if view.state == "streaming" else (_document(text, "answer.md", view.language),)
-        )
-        return (*_encode_payloads(shown[:BEGINNING]), *document, *messages(_note(view.note)))
     if view.state == "streaming":
         shown = shown[:BEGINNING]
+    elif len(shown) > MAX_MESSAGES:
+        begun = _encode_payloads(_begin(text, rich=rich))
+        return (*begun, _document(text, "answer.md", view.language), *messages(_note(view.note)))
     return _encode_payloads(_with_note(shown, view.note))
 
 
@@ -75,7 +75,7 @@ def report(view: ReportView, *, rich: bool) -> tuple[bytes, ...]:
     head = cut(style_text(title, "bold"))
     whole = shown
     if len(shown) > MAX_MESSAGES:
-        shown = shown[:BEGINNING]
+        shown = _begin(view.text, rich=False)
     first = shown[0] if shown and isinstance(shown[0], Marked) else Marked("")
     opened = join_texts([*head[-1:], first], "\n\n")
     shown = [opened, *shown[1:]] if opened.size <= LIMIT else [*head, *shown]
@@ -117,6 +117,10 @@ def _parts(text: str, *, rich: bool) -> Iterator[Marked | tuple[Block, ...]]:
         yield from texts
     if not found:
         yield from cut(Marked(text.strip()))  # markup that shows nothing is shown raw
+
+
+def _begin(text: str, *, rich: bool) -> list[Marked | tuple[Block, ...]]:
+    return list(_parts(cut_beginning(text), rich=rich))[:BEGINNING]
 
 
 def _with_note(

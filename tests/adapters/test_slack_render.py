@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from adapters.slack.markup import harmless, readable
 from adapters.slack.render import render
+from adapters.text import MAX_BEGINNING
 from gateway.views import (
     Activity,
     ApprovalCard,
@@ -202,6 +203,7 @@ def test_long_answers_come_in_parts_or_as_a_file() -> None:
         assert text.startswith("```py\n") and text.rstrip().endswith("```")
     assert parts[-1]["blocks"][1]["type"] == "context"
     first, document = payloads(ReportView(title="", text="word " * 20_000))
+    assert len(first["blocks"][0]["text"]) <= MAX_BEGINNING + 3
     assert "blocks" in first and document["files"][0]["text"] == "word " * 20_000
     assert len(payloads(ReplyView(text="word " * 20_000, state="streaming"))) == 1
     assert payloads(ReplyView(text="  ")) == []

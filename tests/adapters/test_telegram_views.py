@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from adapters.telegram import answers
 from adapters.telegram.render import render
+from adapters.text import MAX_BEGINNING
 from gateway.views import (
     Activity,
     ApprovalCard,
@@ -228,15 +229,15 @@ def test_names_in_plain_messages_ping_nobody() -> None:
 
 def test_a_very_long_answer_is_a_beginning_and_a_file() -> None:
     text = "".join(f"Paragraph {n} has some words in it.\n\n" for n in range(900))
-    first, second, document = payloads(ReplyView(text=text))
-    assert first["text"].startswith("Paragraph 0 ")
-    assert second["method"] == "sendMessage"
+    first, document = payloads(ReplyView(text=text))
+    assert first["text"].startswith("Paragraph 0 ") and first["text"].endswith(".\n\n…")
+    assert 1_000 < len(first["text"]) <= MAX_BEGINNING + 3, "no wall above the file"
     assert document["method"] == "sendDocument"
     assert document["files"]["document"]["text"] == text
     assert "all of it" in document["caption"]
     noted = payloads(ReplyView(text=text, note="Possibly sent twice (restart)."))
-    assert noted[:3] == [first, second, document]
-    assert noted[3]["text"] == "Possibly sent twice (restart)."
+    assert noted[:2] == [first, document]
+    assert noted[2]["text"] == "Possibly sent twice (restart)."
 
 
 def test_what_is_shown_of_a_growing_answer_stays_a_message() -> None:
@@ -263,7 +264,7 @@ def test_a_report() -> None:
     long = ReportView(title="Disk", text="A paragraph of a report.\n\n" * 2000, language="de")
     for form in (True, False):
         *texts, document = payloads(long, rich=form)
-        assert [p["method"] for p in texts] == ["sendMessage"] * 2
+        assert [p["method"] for p in texts] == ["sendMessage"]
         assert document["caption"].startswith("Die Antwort ist lang")
         assert document["files"]["document"]["name"] == "report.md"
 

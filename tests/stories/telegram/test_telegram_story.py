@@ -121,7 +121,7 @@ async def test_a_very_long_answer_is_a_beginning_and_a_file(rig: Rig, chat: int)
     await rig.shows("this file holds all of it", chat)
     await rig.quiet()
     *beginning, document = rig.telegram.chats[chat]
-    assert len(beginning) == 2
+    assert len(beginning) == 1
     assert beginning[0]["text"].startswith("Line 0: ")
     file = rig.telegram.file_of(document)
     assert file is not None
