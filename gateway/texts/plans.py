@@ -8,7 +8,7 @@ PlanKey = Literal[
     "plan_not_over", "plan_circle", "plan_too_many", "plan_over", "plan_again", "plan_again_on",
     "plan_again_before", "plan_again_waits", "plan_try", "plan_retried", "plan_anew",
     "plan_undone", "plan_on", "plan_off", "plan_usage", "plan_expired", "plan_wish", "todo_usage",
-    "todo_no_step",
+    "todo_no_step", "todo_skipped", "todo_retried", "todo_dropped", "todo_added", "todo_moved",
     "command_todo", "command_plan", "step_of", "mode_is", "mode_ends", "mode_back", "mode_free",
     "mode_no_skill",
 ]  # fmt: skip
@@ -46,6 +46,12 @@ ENGLISH: dict[PlanKey, str] = {
     "plan_wish": "Write what to change, as a plain message; in a group reply to the plan with it. "
     "The plan is then made again.",
     "todo_no_step": "There is no step {step}; the last one is {last}.",
+    "todo_ticked": "Step {n} is done: {step}",
+    "todo_skipped": "Step {n} is skipped: {step}",
+    "todo_retried": "Step {n} is retried: {step}",
+    "todo_dropped": "Step {n} is removed: {step}",
+    "todo_added": "Added as step {n}: {step}",
+    "todo_moved": "Now step {n}: {step}",
     "todo_usage": "Change it with {/todo …} and: done 2, skip 2, retry 2, drop 2, add a new step, "
     "insert 2 a step before it, move 3 1.",
     "command_todo": "Show or change the steps of the running plan",
@@ -93,9 +99,14 @@ GERMAN: dict[PlanKey, str] = {
     "plan_wish": "Schreiben Sie einfach, was anders sein soll; in einer Gruppe als Antwort auf den "
     "Plan. Dann wird er neu gemacht.",
     "todo_no_step": "Einen Schritt {step} gibt es nicht; der letzte ist {last}.",
+    "todo_ticked": "Schritt {n} ist erledigt: {step}",
+    "todo_skipped": "Schritt {n} wird ausgelassen: {step}",
+    "todo_retried": "Schritt {n} wird noch einmal versucht: {step}",
+    "todo_dropped": "Schritt {n} ist entfernt: {step}",
+    "todo_added": "Als Schritt {n} hinzugefügt: {step}",
+    "todo_moved": "Jetzt Schritt {n}: {step}",
     "todo_usage": "Ändern mit {/todo …} und: done 2, skip 2, retry 2, drop 2, add was zu tun "
-    "ist, "
-    "insert 2 was davor zu tun ist, move 3 1.",
+    "ist, insert 2 was davor zu tun ist, move 3 1.",
     "command_todo": "Die Schritte des laufenden Plans, und Änderungen daran",
     "command_plan": "Ob Pläne gezeigt werden, bevor sie laufen: on oder off",
     "mode_is": "Anfragen gehen an: {mode}.",

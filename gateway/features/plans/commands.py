@@ -5,12 +5,13 @@ from typing import Literal, cast
 
 from msgspec.structs import replace
 
-from agent_core.orchestration.plan import Step
+from agent_core.orchestration.edits import apply_edit
+from agent_core.orchestration.plan import Plan, Step
 from agent_core.plan_edit import PlanEdit
 from gateway.feature import Call
 from gateway.features.plans.amend import amend, find_planned_turn, list_steps, rest
 from gateway.roles import at_least
-from gateway.texts import say
+from gateway.texts import Key, say
 
 _ACTIONS: dict[str, Literal["done", "skip", "retry", "drop", "add", "move"]] = {
     "done": "done",
@@ -22,6 +23,15 @@ _ACTIONS: dict[str, Literal["done", "skip", "retry", "drop", "add", "move"]] = {
     "add": "add",
     "insert": "add",
     "move": "move",
+}
+
+_DONE: dict[Literal["done", "skip", "retry", "drop", "add", "move"], Key] = {
+    "done": "todo_ticked",
+    "skip": "todo_skipped",
+    "retry": "todo_retried",
+    "drop": "todo_dropped",
+    "add": "todo_added",
+    "move": "todo_moved",
 }
 
 
@@ -47,7 +57,19 @@ async def todo(call: Call) -> str:
         return _explain(words, len(course.plan.steps), call.language)
     why = amend(context, open_turn, edit, call.command.sender, call.seq)
     rest(context, open_turn)
-    return say(why, call.language) if why else ""
+    return say(why, call.language) if why else _describe(edit, course.plan, call.language)
+
+
+def _describe(edit: PlanEdit, before: Plan, language: str) -> str:
+    """What was changed: the card that shows it may be far above."""
+    after = apply_edit(before, edit)
+    old = {step.id: n for n, step in enumerate(before.steps, 1)}
+    steps = after.steps if isinstance(after, Plan) else ()
+    new = {step.id: n for n, step in enumerate(steps, 1)}
+    name = edit.step or next((one for one in new if one not in old), "")
+    words = {step.id: step.description for step in (*before.steps, *steps)}
+    n = old.get(name, 0) if edit.action == "drop" else new.get(name, 0)
+    return say(_DONE[edit.action], language, n=n, step=words.get(name, ""))
 
 
 def _explain(words: list[str], most: int, language: str) -> str:

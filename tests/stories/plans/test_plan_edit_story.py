@@ -75,14 +75,17 @@ async def test_the_plan_is_added_to_reordered_and_dropped_from(rig: Rig) -> None
     await hold(rig, ASK)
     pass_on(rig)
     await rig.shows("◐ 1. Find")
-    for words, shown in (
-        ("add tell Bob", "Look at D ☐ 5. tell Bob"),
-        ("move 4 3", "Look at B ☐ 3. Look at D ☐ 4. Look at C"),
-        ("insert 3 measure it", "Look at B ☐ 3. measure it ☐ 4. Look at D"),
-        ("drop 2", "Find ☐ 2. measure it"),
+    for words, shown, told in (
+        ("add tell Bob", "Look at D ☐ 5. tell Bob", "Added as step 5: tell Bob"),
+        ("move 4 3", "Look at B ☐ 3. Look at D ☐ 4. Look at C", "Now step 3: Look at D"),
+        ("insert 3 measure it", "Look at B ☐ 3. measure it ☐ 4. Look at D", "Added as step 3: m"),
+        ("drop 2", "Find ☐ 2. measure it", "Step 2 is removed: Look at B"),
+        ("skip 3", "– 3. Look at D", "Step 3 is skipped: Look at D"),
+        ("retry 3", "☐ 3. Look at D", "Step 3 is retried: Look at D"),
     ):
         rig.telegram.say(PERSON, f"/todo {words}")
         await rig.until(lambda text=shown: text in rig.said()[0].replace("\n", " "), words)
+        await rig.shows(told)
     rig.telegram.say(PERSON, "/todo")
     listed = await rig.shows("1. ◐ Find")
     assert "5. ☐ tell Bob" in listed["text"] and "Look at B" not in listed["text"]
