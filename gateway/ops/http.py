@@ -1,6 +1,7 @@
 """The HTTP server: alive, ready, metrics, and the routes that adapters bring."""
 
 import asyncio
+import errno
 import importlib
 import logging
 import os
@@ -114,11 +115,10 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         number = getattr(error, "errno", None)
         where, why = f"{host}:{port}", os.strerror(number) if number else str(error)
-        mend = (
-            f"cannot listen there ({why}); stop the program that does, or choose another port "
-            "(0: any)."
-        )
-        raise PORT.error(where, mend) from None
+        mend = f"cannot listen on {where} ({why})"
+        if number == errno.EADDRINUSE:
+            mend += "; stop the program that does, or choose another port (0: any)"
+        raise PORT.error("", f"{mend}.") from None
 
 
 @asynccontextmanager

@@ -289,5 +289,7 @@ async def test_code_has_colours_that_all_can_read(tmp_path: Path, scheme: str, a
         blocks = [one.split("\n", 1)[1].rstrip("\n`") for one in CODE.split("```")[1::2]]
         assert shown == blocks, "the words stay as they are"
         assert await room.page.js("document.querySelectorAll('pre b, pre script').length") == 0
+        seen = "[...document.querySelectorAll('.copy')].map((one) => getComputedStyle(one).opacity)"
+        assert await room.page.js(seen) == ["1"] * len(blocks), "also where nothing points at it"
         assert await faults(room, axe) == []
         await room.shoot(f"page-code-{scheme}")
