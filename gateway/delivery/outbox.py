@@ -429,9 +429,9 @@ class Outbox:
             return False
         log.info("edit_given_up", extra={"turn": key[0], "view": key[1], "why": str(why)})
         anew = self._may_send_anew(key)
-        if anew:
-            self.rows[key] = replace(self.rows[key], anew=self.rows[key].anew + 1)
         grows = not self.rows[key].final and isinstance(self.rows[key].view, ReplyView)
+        if anew or grows:  # by another name: the platform may still know the send that is gone
+            self.rows[key] = replace(self.rows[key], anew=self.rows[key].anew + 1)
         # what only told how far the work is, and was removed by somebody, stays away
         self._set_native(key, index, Native(id=NO_NATIVE, digest="" if anew or grows else mark))
         if grows:

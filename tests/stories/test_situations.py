@@ -1,0 +1,255 @@
+"""Situations of groups and chats that no other story shows, as the people in them see them."""
+
+import asyncio
+import contextlib
+import sqlite3
+
+import pytest
+
+from tests.fakes.model_server import Call, Say, Slow
+from tests.stories.discord_rig import ADMIN as DISCORD_ADMIN
+from tests.stories.discord_rig import CHANNEL, DiscordRig
+from tests.stories.discord_rig import DM as DISCORD_DM
+from tests.stories.discord_rig import FRIEND as DISCORD_FRIEND
+from tests.stories.discord_rig import PERSON as DISCORDER
+from tests.stories.discord_rig import STRANGER as DISCORD_STRANGER
+from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, mention
+from tests.stories.slack_rig import DEV, DM, SlackRig
+
+pytestmark = pytest.mark.pick("situations", 4)
+
+MINUTE = ("what is one", "what is two", "what is three")
+BURST = ("hey", "can you", "look at the log")
+
+
+# ---- three people ask within a minute: it is seen whose question an answer answers -------------
+
+
+async def test_on_telegram_each_answer_replies_to_its_question(rig: Rig) -> None:
+    await rig.start()
+    asked = {}
+    for person, text in zip((PERSON, FRIEND, ADMIN), MINUTE, strict=True):
+        said = rig.telegram.say(GROUP, f"@test_bot {text}", user=person, **mention("@test_bot"))
+        asked[text] = said["message"]["message_id"]
+    for text in MINUTE:
+        answer = await rig.shows(text, GROUP)
+        assert rig.telegram.replies[answer["message_id"]] == asked[text]
+
+
+async def test_on_discord_each_answer_stands_in_the_thread_of_its_question(
+    discord: DiscordRig,
+) -> None:
+    await discord.start()
+    people = (DISCORDER, DISCORD_FRIEND, DISCORD_ADMIN)
+    said = [
+        await discord.discord.say(CHANNEL, f"@bot {text}", person)
+        for person, text in zip(people, MINUTE, strict=True)
+    ]
+    for message, text in zip(said, MINUTE, strict=True):
+        await discord.discord.shows(message["id"], text)
+    await discord.quiet()
+    assert not discord.discord.chats[CHANNEL], "and nowhere else"
+
+
+async def test_on_slack_each_answer_stands_in_the_thread_of_its_question(slack: SlackRig) -> None:
+    await slack.start()
+    asked = {}
+    for person, text in zip(("U0ANN", "U0BOB", "U0ADM"), MINUTE, strict=True):
+        said, _ = slack.slack.mention(DEV, text, person)
+        asked[text] = said["event"]["ts"]
+    for text in MINUTE:
+        answer = await slack.shows(text, DEV)
+        assert answer["thread_ts"] == asked[text]
+
+
+# ---- a request in pieces ------------------------------------------------------------------------
+
+
+async def test_on_discord_a_burst_is_one_request(discord: DiscordRig) -> None:
+    await discord.start(MESSAGE_BURST="60")
+    gate = discord.model.gate = asyncio.Event()
+    for n, text in enumerate(BURST, 1):
+        await discord.discord.say(DISCORD_DM, text, DISCORDER)
+        await _is_asked(discord, n)
+    gate.set()
+    await discord.discord.shows(DISCORD_DM, "look at the log")
+    await discord.quiet()
+    assert len(discord.discord.chats[DISCORD_DM]) == 1
+
+
+async def test_on_slack_a_burst_is_one_request(slack: SlackRig) -> None:
+    await slack.start(MESSAGE_BURST="60")
+    gate = slack.model.gate = asyncio.Event()
+    for n, text in enumerate(BURST, 1):
+        slack.slack.say(DM, text)
+        await _is_asked(slack, n)
+    gate.set()
+    await slack.shows("look at the log")
+    await slack.quiet()
+    assert len(slack.slack.channels[DM]) == 1
+
+
+async def _is_asked(rig: Rig, messages: int) -> None:
+    """The model is being asked about all of the burst until now, and nothing else."""
+    words = "\n".join(BURST[:messages])
+
+    def asked() -> bool:
+        return rig.model.inflight == 1 and rig.seen(role="user")[-1:] == [words]
+
+    await rig.model.wait(lambda: bool(rig.model.requests) and asked())
+
+
+# ---- what is no text ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        ({"location": {"latitude": 52.52, "longitude": 13.405}}, "[location: 52.52, 13.405]"),
+        ({"contact": {"first_name": "Ann", "phone_number": "+491"}}, "[contact: Ann, +491]"),
+        ({"poll": {"question": "Tea?", "options": [{"text": "yes"}]}}, "[poll: Tea?]"),
+    ],
+)
+async def test_a_place_a_contact_a_poll_are_answered(
+    rig: Rig, sent: dict[str, object], read: str
+) -> None:
+    await rig.start()
+    rig.telegram.say(PERSON, "", **sent)
+    await rig.shows(f"ack {read}")
+
+
+async def test_a_message_shared_into_the_apps_chat_is_a_quote(slack: SlackRig) -> None:
+    await slack.start()
+    shared = {"is_share": True, "author_name": "Bob", "text": "I pay tomorrow"}
+    slack.slack.say(DM, "", attachments=[shared])
+    await slack.shows("I pay tomorrow")
+    slack.slack.say(DM, "is that so?", attachments=[shared])
+    await slack.shows("is that so?")
+    assert "Bob" in slack.seen(role="user")[0]
+    assert slack.seen(role="user")[1].endswith("I pay tomorrow\nis that so?")
+
+
+# ---- commands and rights ------------------------------------------------------------------------
+
+
+async def test_commands_for_another_bot_of_the_group_are_left_alone(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(GROUP, "/weather berlin", PERSON, True)
+    rig.telegram.say(GROUP, "/weather@other_bot berlin", PERSON, True)
+    rig.telegram.say(GROUP, "@test_bot hello", user=PERSON, **mention("@test_bot"))
+    await rig.shows("hello", GROUP)
+    await rig.quiet()
+    assert len(rig.said(GROUP)) == 1
+
+
+async def test_a_reason_may_begin_with_words_and_have_numbers(rig: Rig) -> None:
+    rig.model.script(Call("run_command", '{"command": "make serve"}'), Say("Not run."))
+    await rig.start()
+    rig.telegram.say(PERSON, "serve it")
+    await rig.card()
+    rig.telegram.say(PERSON, "/deny port 8080 is taken")
+    await rig.shows("Not run.")
+    assert "port 8080 is taken" in rig.seen(role="tool")[-1]
+
+
+async def test_who_may_not_choose_the_model_hears_so(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(PERSON, "/model anthropic/claude")
+    await rig.shows("Only an admin chooses the model here. It is openai/fake-model.")
+
+
+async def test_a_french_person_gets_french_cards_and_words(rig: Rig) -> None:
+    rig.model.script(Call("run_command", '{"command": "make"}'), Say("Non."))
+    await rig.start()
+    french = {"id": PERSON, "is_bot": False, "first_name": "Anne", "language_code": "fr"}
+    rig.telegram.say(PERSON, "lance-le", **{"from": french})
+    card = await rig.card()
+    assert "Rien n’isole cette commande" in card["text"]
+    rig.press(card, "Refuser")
+    await rig.shows("Refusé par")
+    rig.telegram.say(PERSON, "/mode nope", **{"from": french})
+    await rig.until(lambda: any("Utilisez" in text or "Écrivez" in text for text in rig.said()))
+
+
+# ---- what a platform does not let it do ----------------------------------------------------------
+
+
+async def test_where_reactions_are_forbidden_a_waiting_message_is_seen_by_typing(
+    rig: Rig,
+) -> None:
+    await rig.start()
+    gate = rig.model.gate = asyncio.Event()
+    rig.telegram.say(GROUP, "@test_bot one", user=PERSON, **mention("@test_bot"))
+    await rig.model.wait_inflight(1)
+    rig.telegram.fail("setMessageReaction", 400, description="Bad Request: REACTION_INVALID")
+    before = len(rig.telegram.working)
+    rig.telegram.say(GROUP, "@test_bot two", user=FRIEND, **mention("@test_bot"))
+    await rig.telegram.wait(lambda: GROUP in rig.telegram.working[before:])
+    gate.set()
+    await rig.shows("two", GROUP)
+
+
+async def test_a_growing_answer_that_a_moderator_deletes_comes_anew_on_telegram(rig: Rig) -> None:
+    rig.model.script(Slow(0.02, "word " * 40 + "the end"))
+    await rig.start()
+    rig.telegram.say(GROUP, "@test_bot count", user=PERSON, **mention("@test_bot"))
+    await rig.shows("word word", GROUP)
+    gone = "Bad Request: message to edit not found"
+    rig.telegram.fail("editMessageText", 400, description=gone)
+    await rig.shows("the end", GROUP)
+
+
+async def test_a_growing_answer_that_a_moderator_deletes_comes_anew_on_discord(
+    discord: DiscordRig,
+) -> None:
+    discord.model.script(Slow(0.02, "word " * 40 + "the end"))
+    await discord.start()
+    said = await discord.discord.say(CHANNEL, "@bot count", DISCORDER)
+    await discord.discord.shows(said["id"], "word word")
+    discord.discord.fail("edit", 404, code=10008)
+    await discord.discord.shows(said["id"], "the end")
+
+
+async def test_a_growing_answer_that_a_moderator_deletes_comes_anew_on_slack(
+    slack: SlackRig,
+) -> None:
+    slack.model.script(Slow(0.02, "word " * 60 + "the end"))
+    await slack.start()
+    slack.slack.mention(DEV, "count")
+    await slack.shows("word word", DEV)
+    slack.slack.fail("chat.update", error="message_not_found")
+    await slack.shows("the end", DEV)
+
+
+async def test_what_strangers_change_in_a_server_leaves_no_row(discord: DiscordRig) -> None:
+    def count() -> list[int]:
+        with contextlib.closing(sqlite3.connect(discord.home / "turnkeeper.db")) as store:
+            tables = ("conversations", "inbox")
+            return [store.execute(f"SELECT count(*) FROM {one}").fetchone()[0] for one in tables]
+
+    await discord.start()
+    await discord.discord.say(DISCORD_DM, "hello", DISCORDER)
+    await discord.discord.shows(DISCORD_DM, "hello")
+    await discord.quiet()
+    before = count()
+    for person in (DISCORD_STRANGER, DISCORDER):
+        said = await discord.discord.say(CHANNEL, "lunch?", person)
+        await discord.discord.change(said, "lunch at one?")
+        await discord.discord.delete(said)
+    await discord.discord.say(DISCORD_DM, "and now?", DISCORDER)
+    await discord.discord.shows(DISCORD_DM, "and now?")
+    await discord.quiet()
+    assert [n - m for n, m in zip(count(), before, strict=True)] == [0, 1], "the last message alone"
+
+
+async def test_by_default_a_thread_is_not_listened_to_without_a_mention(
+    discord: DiscordRig,
+) -> None:
+    await discord.start()
+    task = await discord.discord.say(CHANNEL, "@bot and in Europe?", DISCORDER)
+    await discord.discord.shows(task["id"], "in Europe?")
+    await discord.discord.say(task["id"], "and in Asia?", DISCORDER)
+    await discord.discord.say(task["id"], "@bot and in Africa?", DISCORDER)
+    await discord.discord.shows(task["id"], "in Africa?")
+    await discord.quiet()
+    assert "Asia" not in str(discord.seen())
