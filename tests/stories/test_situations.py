@@ -15,6 +15,7 @@ from tests.stories.discord_rig import PERSON as DISCORDER
 from tests.stories.discord_rig import STRANGER as DISCORD_STRANGER
 from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, mention
 from tests.stories.slack_rig import DEV, DM, SlackRig
+from tests.stories.surfaces import Discord, Held, Slack, Surface, Telegram, Web
 
 pytestmark = pytest.mark.pick("situations", 4)
 
@@ -118,6 +119,13 @@ async def test_a_place_a_contact_a_poll_are_answered(
     await rig.shows(f"ack {read}")
 
 
+async def test_on_discord_a_poll_is_answered(discord: DiscordRig) -> None:
+    await discord.start()
+    poll = {"question": {"text": "Tea?"}, "answers": [{"poll_media": {"text": "yes"}}]}
+    await discord.discord.say(DISCORD_DM, "", DISCORDER, poll=poll)
+    await discord.discord.shows(DISCORD_DM, "[poll: Tea?]")
+
+
 async def test_a_message_shared_into_the_apps_chat_is_a_quote(slack: SlackRig) -> None:
     await slack.start()
     shared = {"is_share": True, "author_name": "Bob", "text": "I pay tomorrow"}
@@ -127,6 +135,48 @@ async def test_a_message_shared_into_the_apps_chat_is_a_quote(slack: SlackRig) -
     await slack.shows("is that so?")
     assert "Bob" in slack.seen(role="user")[0]
     assert slack.seen(role="user")[1].endswith("I pay tomorrow\nis that so?")
+
+
+# ---- files instead of words ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("surface", [Telegram, Web, Discord, Slack])
+async def test_a_question_is_answered_by_a_file(surface: type[Surface], rig: Rig) -> None:
+    person = surface(rig)
+    await person.open()
+    try:
+        person.answers(Sort=[Call("ask_user", '{"question": "Which list?"}'), Say("Sorted.")])
+        await person.say("Sort it")
+        await person.card("Which list?")
+        await person.say("this one", [("list.txt", b"b a")])
+        await person.shows("Sorted.")
+        (answer,) = rig.seen(role="tool")
+        assert "this one" in answer and "list.txt" in answer
+    finally:
+        await person.close()
+
+
+@pytest.mark.parametrize("surface", [Telegram, Web, Discord, Slack])
+async def test_what_comes_with_a_file_while_it_steers_is_read(
+    surface: type[Surface], rig: Rig
+) -> None:
+    person = surface(rig)
+    await person.open()
+    try:
+        pack = [Held(Call("list_files")), Say("Pack light.")]
+        person.answers(pack=pack, cold=[Say("Take a coat.")])
+        await person.command("/mode steer")
+        await person.shows("into account")
+        await person.say("What do I pack?")
+        await person.thinks()
+        await person.waits(await person.say("It is cold there", [("forecast.txt", b"-20")]))
+        person.mind.let_go()
+        await person.shows("Take a coat.")
+        assert "forecast.txt" in rig.seen(role="user")[-1]
+        (kept,) = rig.home.glob("workspaces/*/incoming/*forecast.txt")
+        assert kept.read_bytes() == b"-20"
+    finally:
+        await person.close()
 
 
 # ---- commands and rights ------------------------------------------------------------------------
@@ -187,6 +237,19 @@ async def test_where_reactions_are_forbidden_a_waiting_message_is_seen_by_typing
     await rig.telegram.wait(lambda: GROUP in rig.telegram.working[before:])
     gate.set()
     await rig.shows("two", GROUP)
+
+
+async def test_on_discord_it_is_seen_by_typing_too(discord: DiscordRig) -> None:
+    await discord.start()
+    gate = discord.model.gate = asyncio.Event()
+    await discord.discord.say(DISCORD_DM, "one", DISCORDER)
+    await discord.model.wait_inflight(1)
+    discord.discord.fail("react", 403, code=50013)
+    before = len(discord.discord.typing)
+    await discord.discord.say(DISCORD_DM, "two", DISCORDER)
+    await discord.discord.wait(lambda: DISCORD_DM in discord.discord.typing[before:])
+    gate.set()
+    await discord.discord.shows(DISCORD_DM, "two")
 
 
 async def test_a_growing_answer_that_a_moderator_deletes_comes_anew_on_telegram(rig: Rig) -> None:
