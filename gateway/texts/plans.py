@@ -8,7 +8,8 @@ PlanKey = Literal[
     "plan_not_over", "plan_circle", "plan_too_many", "plan_over", "plan_again", "plan_again_on",
     "plan_again_before", "plan_again_waits", "plan_try", "plan_retried", "plan_anew",
     "plan_undone", "plan_on", "plan_off", "plan_usage", "plan_expired", "plan_wish", "todo_usage",
-    "todo_no_step", "todo_skipped", "todo_retried", "todo_dropped", "todo_added", "todo_moved",
+    "todo_no_step", "todo_ticked", "todo_skipped", "todo_retried", "todo_dropped", "todo_added",
+    "todo_moved",
     "command_todo", "command_plan", "step_of", "mode_is", "mode_ends", "mode_back", "mode_free",
     "mode_no_skill",
 ]  # fmt: skip
