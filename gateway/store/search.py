@@ -65,7 +65,14 @@ def _possible(words: frozenset[str], bodies: Sequence[bytes]) -> frozenset[str]:
     """Those of the words that occur in the rows as they are stored. JSON keeps a text as it is but
     for signs that are escaped: of these words only what stands before and after them is sought."""
     stored = b"\n".join(bodies)
-    folded = stored.lower().decode() if stored.isascii() else stored.decode().casefold()
+    if stored.isascii():  # most of what is stored: no copy of it as text is made
+        lower = stored.lower()
+        return frozenset(
+            word
+            for word in words
+            if all(part.encode(errors="replace") in lower for part in _plain(word))
+        )
+    folded = stored.decode().casefold()
     return frozenset(word for word in words if all(part in folded for part in _plain(word)))
 
 
