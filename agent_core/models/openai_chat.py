@@ -18,6 +18,7 @@ from agent_core.errors import ModelFailed
 from agent_core.messages import (
     Message,
     Picture,
+    Text,
     Thinking,
     ToolCall,
     ToolResult,
@@ -288,8 +289,11 @@ def render_messages(request: ModelRequest, provider: str) -> list[dict[str, obje
                     seen += pictures
                     out.append(_result(part.call_id, content))
             continue
-        out.extend(_behind(waiting, seen))
-        if message.role == "user":
+        if waiting or seen:
+            out.extend(_behind(waiting, seen))
+        if len(message.parts) == 1 and type(message.parts[0]) is Text:  # nearly all of a history
+            out.append({"role": message.role, "content": message.parts[0].text})
+        elif message.role == "user":
             out.append(
                 {
                     "role": "user",
@@ -305,8 +309,6 @@ def render_messages(request: ModelRequest, provider: str) -> list[dict[str, obje
 def _behind(waiting: dict[str, None], seen: list[tuple[Picture, str]]) -> list[dict[str, object]]:
     """What stands behind the results of an answer: results for the calls that got none, and the
     pictures of the others; empties both."""
-    if not waiting and not seen:
-        return []
     out = [_result(call_id, UNANSWERED) for call_id in waiting]
     if seen:
         words = _words(SEEN.format(paths=", ".join(one.path for one, _ in seen)))

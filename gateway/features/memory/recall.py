@@ -1,6 +1,7 @@
 """A turn begins with what is remembered where it runs, in its recorded brief."""
 
 from functools import partial
+from itertools import chain
 
 from agent_core.memory.documents import MemoryDocuments
 from agent_core.memory.recall import block
@@ -22,5 +23,5 @@ async def recall(context: Context, row: TurnRow) -> AddToBrief | None:
 
 def _add_known(known: MemoryDocuments, brief: Brief, seen: Thread, asked: TurnInput) -> Brief:
     """Put `known` at the end of the brief's text, unless the model has it before its eyes."""
-    text = block(known, (message for messages in seen for message in messages))
+    text = block(known, chain.from_iterable(seen))
     return brief.append(text, asked.said) if text else brief
