@@ -94,7 +94,7 @@ class DiscordReceiver:
             self._offered = True
             self._group.create_task(self._offer(self._commands))
 
-    def came(self, number: int, kind: str, event: parse.Json) -> None:
+    def on_event(self, number: int, kind: str, event: parse.Json) -> None:
         """Into the line; an interaction is answered besides."""
         if kind == "INTERACTION_CREATE" and self._group is not None:
             self._memory.remember_language(event)
@@ -104,7 +104,7 @@ class DiscordReceiver:
         self._line.append((number, kind, event))
         self._more.set()
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """While the store is away, Discord keeps what is more than MAX_WAITING."""
         while len(self._line) >= MAX_WAITING:
             self._less.clear()

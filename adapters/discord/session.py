@@ -50,10 +50,10 @@ class Listener(Protocol):
     def on_open(self, *, anew: bool) -> None:
         """A session goes on, or began `anew`: what was said before it does not come."""
 
-    def came(self, number: int, kind: str, event: Json) -> None:
+    def on_event(self, number: int, kind: str, event: Json) -> None:
         """An event; its number is told to `Session.keep` once it is kept."""
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until more can be taken."""
 
 
@@ -143,7 +143,7 @@ class DiscordSession:
         while True:
             await socket.poll_event()
             listener.contact()
-            await listener.room()
+            await listener.wait_for_room()
 
     def _readers(self, listener: Listener) -> dict[str, Callable[[Json], None]]:
         found: dict[str, Callable[[Json], None]] = {
@@ -174,7 +174,7 @@ class DiscordSession:
         if self._socket is not None:
             self._came = self._socket.sequence or self._came
         if isinstance(event, dict):
-            listener.came(self._came, kind, event)
+            listener.on_event(self._came, kind, event)
 
     def _end(self, *, forget: bool) -> None:
         if forget:
