@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from pydantic import BaseModel, Field
 
+from agent_core.context import pictures
 from agent_core.documents.kinds import find_kind
 from agent_core.documents.reader import read_document
 from agent_core.errors import ToolFailed
@@ -17,6 +18,7 @@ from agent_core.tools import backups, paths
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.encodings import SAMPLE, UTF8, decode_text, find_encoding
 from agent_core.tools.globs import Glob
+from agent_core.tools.send import FileStore
 
 PAGE = 9_000
 """Characters of a file in one result: less than what the toolbox would cut."""
@@ -52,16 +54,25 @@ class List(BaseModel):
     pattern: str = Field(default="*", description="Such as **/*.py")
 
 
-def file_tools() -> tuple[Tool, ...]:
-    """The three file tools."""
+def file_tools(kept: FileStore | None = None) -> tuple[Tool, ...]:
+    """The three file tools. `kept`: where a picture is copied to that read_file shows."""
+
+    async def call_read(wanted: ReadFileArguments, context: ToolContext) -> ToolOutput:
+        def look() -> ToolOutput:
+            if kept is not None and _is_picture(context.workspace, wanted.path):
+                return show_picture(kept, context.workspace, wanted.path)
+            return ToolOutput(text=read(wanted, context.workspace))
+
+        return await asyncio.to_thread(look)
+
     return (
         Tool(
             name="read_file",
-            description="Read a file of the workspace: text, PDF, DOCX, XLSX, PPTX, e-mail …",
+            description="Read a file of the workspace: text, PDF, DOCX, XLSX, PPTX, picture …",
             arguments=ReadFileArguments,
             repetition="pure",
             access="read",
-            call=_call_read,
+            call=call_read,
         ),
         Tool(
             name="write_file",
@@ -83,8 +94,16 @@ def file_tools() -> tuple[Tool, ...]:
     )
 
 
-async def _call_read(wanted: ReadFileArguments, context: ToolContext) -> str:
-    return await asyncio.to_thread(read, wanted, context.workspace)
+def show_picture(kept: FileStore, workspace: Path, path: str) -> ToolOutput:
+    """A picture of the workspace for a model that sees. ToolFailed; blocks."""
+    picture = kept.keep_picture(workspace, path)
+    said = f"{picture.path} ({picture.mime}, {picture.size:,} bytes) is shown to you."
+    return ToolOutput(text=said, pictures=(picture,))
+
+
+def _is_picture(workspace: Path, path: str) -> bool:
+    with paths.open_read(workspace, path) as file:
+        return bool(pictures.kind(file.read(12)))
 
 
 async def _call_write(wanted: Write, context: ToolContext) -> ToolOutput:

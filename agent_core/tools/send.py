@@ -14,8 +14,9 @@ from typing import BinaryIO
 
 from pydantic import BaseModel, Field
 
+from agent_core.context import pictures
 from agent_core.errors import ToolFailed
-from agent_core.messages import GivenFile, ToolOutput
+from agent_core.messages import GivenFile, Picture, ToolOutput
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
 
@@ -44,6 +45,18 @@ class FileStore:
             if os.fstat(file.fileno()).st_size > MAX_BYTES:
                 raise ToolFailed(f"{path} is larger than {MAX_BYTES // 1_000_000} MB. Cut it up.")
             return self._copy(file, Path(path).name)
+
+    def keep_picture(self, workspace: Path, path: str) -> Picture:
+        """Copy a picture that a model can be shown; ToolFailed if it is none."""
+        with paths.open_read(workspace, path) as file:
+            mime, size = pictures.kind(file.read(12)), os.fstat(file.fileno()).st_size
+        if not mime:
+            raise ToolFailed(f"{path} is no picture that can be shown: PNG, JPEG, GIF or WebP.")
+        if size > pictures.MAX_BYTES:
+            most = pictures.MAX_BYTES // 1_000_000
+            raise ToolFailed(f"{path} is larger than {most} MB. Make it smaller by a command.")
+        given = self.keep(workspace, path)
+        return Picture(ref=given.ref, path=path, mime=mime, size=given.size)
 
     def _copy(self, file: BinaryIO, name: str) -> GivenFile:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -69,4 +69,5 @@ def toolkit(ground: ToolDeps) -> tuple[Tool, ...]:
     works = Works(browser=ground.browser, search=ground.means.web.search, keep=ground.kept.keep)
     sights = (analyze_tool(ground.kept.keep, ground.settings.tools.web.allowed),)
     seeing = (*browser_tools(works), *sights)
-    return (*file_tools(), *own, ground.job, editor_tool(), *web, *mind, *code, *skilled, *seeing)
+    files = file_tools(ground.kept)
+    return (*files, *own, ground.job, editor_tool(), *web, *mind, *code, *skilled, *seeing)

@@ -8,9 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from agent_core.context import pictures
 from agent_core.errors import ToolFailed
-from agent_core.messages import Picture, ToolOutput
+from agent_core.messages import ToolOutput
 from agent_core.tools import backups, files, paths
 from agent_core.tools.code.bash import Bash, bash_tool
 from agent_core.tools.contract import Tool, ToolContext
@@ -61,9 +60,7 @@ def vision_tool(kept: FileStore) -> Tool:
     """sandbox_vision; what the model is shown is copied to `kept`."""
 
     async def call(wanted: See, context: ToolContext) -> ToolOutput:
-        picture = await asyncio.to_thread(_picture, wanted.path, context.workspace, kept)
-        said = f"{picture.path} ({picture.mime}, {picture.size:,} bytes) is shown to you."
-        return ToolOutput(text=said, pictures=(picture,))
+        return await asyncio.to_thread(files.show_picture, kept, context.workspace, wanted.path)
 
     return Tool(
         name="sandbox_vision",
@@ -73,18 +70,6 @@ def vision_tool(kept: FileStore) -> Tool:
         access="read",
         call=call,
     )
-
-
-def _picture(path: str, workspace: Path, kept: FileStore) -> Picture:
-    with paths.open_read(workspace, path) as file:
-        mime, size = pictures.kind(file.read(12)), os.fstat(file.fileno()).st_size
-    if not mime:
-        raise ToolFailed(f"{path} is no picture that can be shown: PNG, JPEG, GIF or WebP.")
-    if size > pictures.MAX_BYTES:
-        most = pictures.MAX_BYTES // 1_000_000
-        raise ToolFailed(f"{path} is larger than {most} MB. Make it smaller by a command.")
-    given = kept.keep(workspace, path)
-    return Picture(ref=given.ref, path=path, mime=mime, size=given.size)
 
 
 async def _call(wanted: File, context: ToolContext) -> str | ToolOutput:

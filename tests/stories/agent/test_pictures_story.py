@@ -1,7 +1,9 @@
 """A photo that a person sends is before the model's eyes, as it was sent, for as long as it is
 part of the conversation."""
 
-from tests.fakes.model_server import Say
+import json
+
+from tests.fakes.model_server import Call, Say
 from tests.fakes.pictures import PNG
 from tests.stories.pictures_rig import photo, shown
 from tests.stories.rig import PERSON, Rig
@@ -30,6 +32,24 @@ async def test_a_photo_is_seen_and_stays_as_it_was(rig: Rig) -> None:
     await rig.shows("the same dot")
     await rig.quiet()
     assert shown(rig) == [PNG] and len(rig.model.requests) == 3
+
+
+async def test_a_picture_of_the_workspace_is_shown_when_it_is_read(rig: Rig) -> None:
+    await rig.start()
+    rig.workspace().mkdir(parents=True)
+    (rig.workspace() / "dot.txt").write_bytes(PNG)  # what it is called is not believed
+    (rig.workspace() / "large.png").write_bytes(PNG + bytes(4_000_000))
+    rig.model.script(read("dot.txt"), read("large.png"), read("none.png"), Say("a dot"))
+    rig.telegram.say(PERSON, "what is on it?")
+    await rig.shows("a dot")
+    await rig.quiet()
+    assert shown(rig) == [PNG]
+    small, large, none = rig.seen(role="tool")
+    assert "is shown to you" in small and "larger than 3 MB" in large and "none.png" in none
+
+
+def read(path: str) -> Call:
+    return Call("read_file", json.dumps({"path": path}))
 
 
 async def test_what_is_no_picture_is_a_file_only(rig: Rig) -> None:
