@@ -22,7 +22,7 @@ def __getattr__(name: str) -> object:
         from agent_core.library.state import AgentState
 
         return AgentState
-    if name == "Result":
+    if name == "AgentResult":
         from agent_core.library.result import AgentResult
 
         return AgentResult

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import agent_core
 from agent_core import Agent, tool
 from agent_core.errors import Misuse, ModelFailed
 from agent_core.events import Completed, TokenAdded, ToolAnswered
@@ -43,6 +44,11 @@ async def server():
     RAN.clear()
     yield server
     await server.close()
+
+
+def test_every_name_of_the_library_can_be_imported() -> None:
+    for name in agent_core.__all__:
+        assert getattr(agent_core, name).__name__ in (name, "tool")
 
 
 async def test_a_chat_with_a_tool_remembers_what_was_said(server: ModelServer) -> None:
