@@ -1,5 +1,8 @@
 """A scripted model that needs no key: it shows what the product does and says that it is a demo."""
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 import msgspec
 
 from agent_core import ambient
@@ -53,8 +56,10 @@ QUESTION: dict[str, object] = {
     "options": ["Short answer", "Long answer", "Stop here"],
     "kind": "decision",
 }
-SCRIPT: tuple[tuple[tuple[str, ...], str, str, dict[str, object]], ...] = (
+Row: TypeAlias = tuple[tuple[str, ...], str, str, dict[str, object]]
+SCRIPT: tuple[Row, ...] = (
     (("plan",), "task_planning", "I make a plan.", PLAN),
+    (("every", "daily", "job"), "schedule_job", "I propose a job.", JOB),
     (("list", "files"), "list_files", "I will look at the files.", {}),
     (
         ("write", "note"),
@@ -69,7 +74,6 @@ SCRIPT: tuple[tuple[tuple[str, ...], str, str, dict[str, object]], ...] = (
         {"command": "echo hello from the sandbox"},
     ),
     (("choose",), "ask_user", "I have a question.", QUESTION),
-    (("every", "daily", "job"), "schedule_job", "I propose a job.", JOB),
 )
 """Words that start it, the tool, what is said, the arguments. The first row that fits counts."""
 MAX_QUOTED = 1000
@@ -87,7 +91,7 @@ class DemoModel:
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The scripted answer, streamed word by word."""
-        parts = _answer(request)
+        parts = _label(_answer(request), request.messages)
         words = 0
         for part in parts:
             if isinstance(part, Text):
@@ -113,21 +117,27 @@ def _answer(request: ModelRequest) -> tuple[Part, ...]:
     last = request.messages[-1] if request.messages else None
     if last and last.role == "tool":
         return _say(_quote(last))
-    said = next((text_of(m) for m in reversed(request.messages) if m.role == "user"), "")
-    said = strip_surroundings(said)
+    said = strip_surroundings(_find_said(request.messages))
     if "[Finishing]" in said:
         return _say("The plan is at its end. The command `todo` changes one while it runs.")
     if (step := said.partition(STEP)[2].partition(":")[0]) in STEPS:
         return (_call(request, *STEPS[step]),)
-    words = {word.strip(".,;:!?()'\"`") for word in said.lower().split()}
     offered = {tool.name for tool in request.tools}
-    for triggers, tool, text, arguments in SCRIPT:
-        if words.isdisjoint(triggers):
-            continue
+    last_words = said.rpartition("\n\n")[2]  # a job's prompt stands there
+    for _, tool, text, arguments in _find_rows(last_words) or _find_rows(said):
         if tool not in offered or request.tool_choice == "none":
             return _say(f"This would call the tool `{tool}`, which is not offered here.")
         return (*_say(text), _call(request, tool, arguments))
     return _say(HELP)
+
+
+def _find_said(messages: Sequence[Message]) -> str:
+    return next((text_of(m) for m in reversed(messages) if m.role == "user"), "")
+
+
+def _find_rows(said: str) -> tuple[Row, ...]:
+    words = {word.strip(".,;:!?()'\"`") for word in said.lower().split()}
+    return tuple(row for row in SCRIPT if not words.isdisjoint(row[0]))
 
 
 def _call(request: ModelRequest, tool: str, arguments: dict[str, object]) -> ToolCall:
@@ -156,4 +166,16 @@ def _fence(text: str) -> str:
 
 
 def _say(text: str) -> tuple[Text]:
-    return (Text(text=f"{text}\n\n{LABEL}"),)
+    return (Text(text=text),)
+
+
+def _label(parts: tuple[Part, ...], messages: Sequence[Message]) -> tuple[Part, ...]:
+    """The first answer that people see says who gave it; reports of steps, and words beside a
+    call, do not."""
+    known = any(LABEL in text_of(one) for one in messages if one.role == "assistant")
+    known = known or STEP in _find_said(messages)
+    match parts:
+        case (Text(text=text),) if not known:
+            return _say(f"{text}\n\n{LABEL}")
+        case _:
+            return parts

@@ -32,7 +32,7 @@ _Key = Literal[
     "mode_admins",
     "profile_is", "profile_needs", "approval_of", "no_approvals", "still_waiting", "lost_file",
     "send_again", "status", "model_near", "model_none", "model_choose", "model_admins",
-    "model_unknown", "model_chosen", "model_gone", "model_usage",
+    "model_unknown", "model_demo", "model_chosen", "model_gone", "model_usage",
     "command_rename", "rename_usage", "renamed",
     "whoami", "help", "help_talk", "help_plans", "help_jobs", "help_ways", "help_people",
     "help_more",
@@ -139,6 +139,8 @@ ENGLISH: dict[Key, str] = {
     "renamed": "This conversation is called '{title}' now.",
     "model_usage": "Write {/model} with the model that answers, and behind it "
     "up to five by provider/model that do where it fails.",
+    "model_demo": "Only the demo model answers here, for no key is set. Set one, such as "
+    "OPENAI_API_KEY, and start the gateway again.",
     "model_unknown": "There is no model {model} here. Did you mean {near}? Nothing was changed.",
     "model_none": "{provider} has no model {model}. Nothing was changed.",
     "sandbox_contains": "Sandbox: {name}; it contains what runs in it.",
@@ -355,6 +357,8 @@ GERMAN: dict[Key, str] = {
     "renamed": "Diese Unterhaltung heißt jetzt „{title}“.",
     "model_usage": "Schreiben Sie {/model} mit dem Modell, das antwortet, und dahinter "
     "bis zu fünf als anbieter/modell, die es tun, wenn es ausfällt.",
+    "model_demo": "Hier antwortet nur das Demomodell, denn es ist kein Schlüssel gesetzt. "
+    "Setzen Sie einen, etwa OPENAI_API_KEY, und starten Sie das Gateway neu.",
     "model_unknown": "Es gibt hier kein Modell {model}. Meinten Sie {near}? Es wurde nichts "
     "geändert.",
     "model_none": "{provider} hat kein Modell {model}. Es wurde nichts geändert.",

@@ -1,7 +1,6 @@
 """The agent behind every conversation: its workspaces, its tools, its models, its policy."""
 
 import asyncio
-import difflib
 import logging
 import os
 from collections.abc import Callable
@@ -31,7 +30,6 @@ from agent_core.models.catalog import WINDOW, Price
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
 from agent_core.models.provider_settings import PRICES
 from agent_core.models.tiers import Models
-from agent_core.models.windows import ask_models, find_nearest, has_model, list_talking
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.given_command import run_given_command
 from agent_core.orchestration.orchestrator import work
@@ -76,6 +74,7 @@ from gateway.services.vault import Vault
 from gateway.store.rows import ConversationSettings
 from gateway.texts import say
 from gateway.wiring.jobs import JobWork
+from gateway.wiring.model_choice import find_problem, list_models
 from gateway.wiring.models_now import read_models_now
 from gateway.wiring.previews import make_preview
 from gateway.wiring.server_desk import GatewayServers
@@ -85,8 +84,6 @@ log = logging.getLogger("turnkeeper.agent")
 
 SKILLS = "skills"
 """The folder of skills without code, in the home folder."""
-MAX_LISTED = 20
-"""Models that are named where nobody asked for one."""
 MAX_NAMED = 5
 """Changed files that are named."""
 TIER = "pro"
@@ -321,34 +318,22 @@ class TurnkeeperAgent:
 
     async def list_models(self) -> tuple[str, ...]:
         """The tiers, then models that the providers which are set list, by provider/model."""
-        if self.models.demo:
-            return ()
-        settings = self._settings
-        named = await list_talking({one: settings.endpoint(one) for one in settings.configured})
-        return (*TIERS, *named[:MAX_LISTED])
+        return () if self.models.demo else await list_models(self._settings)
 
     async def check_model(self, name: str, language: str) -> str:
         """Why `name` cannot be used, "" if it can; its provider is asked for its models."""
-        known = self.models.demo or self._settings.knows(name)
-        if not known and (meant := find_nearest(name, await self.list_models())):
-            return say("model_unknown", language, model=name, near=meant)
+        if self.models.demo:
+            return "" if name in TIERS else say("model_demo", language)
         try:
-            self.models.describe(name)
-            provider, slash, model = name.partition("/")
-            if not slash or self.models.demo:
+            problem, listed = await find_problem(self._settings, name, language)
+            if not problem:
+                self.models.describe(name)
                 self.check_prices(name)
-                return ""
-            listed = await ask_models(self._settings.endpoint(provider, "model"))
-            if listed and not has_model(listed, model):
-                near = difflib.get_close_matches(model, listed, 1, 0.3)
-                fields = {"provider": provider, "model": model, "near": "".join(near)}
-                return say("model_near" if near else "model_none", language, **fields)
-            self.check_prices(name)
         except SettingsError as error:
             return str(error)
-        if listed:
+        if listed and not problem:
             await self.models.learn_windows((name,))
-        return ""
+        return problem
 
     def hands(self, circumstances: PolicyContext) -> Hands:
         """Models, tools and policy; the conversation's settings are read at each judgement."""

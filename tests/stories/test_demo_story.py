@@ -30,7 +30,15 @@ async def test_the_demo_shows_a_plan_a_tool_call_and_an_approval(
             assert "☑ 3. Read the note again" in checklist
             (note,) = rig.home.glob("workspaces/*/plan.txt")
             assert "step of a plan" in note.read_text()
-            assert any("demo model" in s and "at its end" in s for s in page.screen())
+            assert any("at its end" in s for s in page.screen())
+            assert sum(s.count("(demo model") for s in page.screen()) <= 1, "it says so once"
+            await page.say("list")
+            await page.card("List files")
+            await page.press("Approve once")
+            await page.settle()
+            assert sum(s.count("(demo model") for s in page.screen()) == 1
+            await page.command("/model openai/gpt-9")
+            await page.shows("Only the demo model answers here")
         finally:
             await page.close()
 

@@ -1,0 +1,38 @@
+"""Which models a conversation or a job may be given: those that there are, and why one is not."""
+
+import difflib
+
+from agent_core.models.windows import ask_models, find_nearest, has_model, list_talking
+from agent_core.settings import TIERS, ModelSettings
+from gateway.texts import say
+
+MAX_LISTED = 20
+"""Models that are named where nobody asked for one."""
+
+
+async def list_models(settings: ModelSettings) -> tuple[str, ...]:
+    """The tiers, then models that the providers which are set list, by provider/model."""
+    return (*TIERS, *(await _list_named(settings))[:MAX_LISTED])
+
+
+async def find_problem(
+    settings: ModelSettings, name: str, language: str
+) -> tuple[str, tuple[str, ...]]:
+    """Why there is no model `name`, "" if there is one, and what its provider lists. Raises
+    SettingsError."""
+    every = () if settings.knows(name) else (*TIERS, *await _list_named(settings))
+    if meant := find_nearest(name, every):
+        return say("model_unknown", language, model=name, near=meant), ()
+    provider, slash, model = name.partition("/")
+    if not slash:
+        return "", ()
+    listed = await ask_models(settings.endpoint(provider, "model"))
+    if not listed or has_model(listed, model):
+        return "", listed
+    near = difflib.get_close_matches(model, listed, 1, 0.3)
+    fields = {"provider": provider, "model": model, "near": "".join(near)}
+    return say("model_near" if near else "model_none", language, **fields), listed
+
+
+async def _list_named(settings: ModelSettings) -> tuple[str, ...]:
+    return await list_talking({one: settings.endpoint(one) for one in settings.configured})
