@@ -6,7 +6,8 @@ is for: what a renderer adds in words (`gateway.texts`) is said in it. `doubt` s
 possibly sent twice, or after one that was lost; `show_doubt` puts it where people read it.
 """
 
-from typing import Literal, TypeAlias, TypeGuard, assert_never
+from collections.abc import Callable
+from typing import Literal, TypeAlias, TypeGuard, assert_never, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -271,6 +272,33 @@ View: TypeAlias = (
     | Notice
     | SaidView
 )
+
+
+_NO_TEXTS = frozenset(
+    {"token", "question", "call_id", "id", "ref", "mime", "language", "state", "style", "tool"}
+    | {"risk", "tone", "fate"}
+)
+"""Fields that hold no words for people."""
+
+
+def rewrite_texts(view: View, rewrite: Callable[[str], str]) -> View:
+    """`view` with each of its texts as `rewrite` has it; itself if none changes."""
+    made = _rewrite_value(view, rewrite)
+    return view if made == view else cast(View, made)
+
+
+def _rewrite_value(value: object, rewrite: Callable[[str], str]) -> object:
+    match value:
+        case str():
+            return rewrite(value)
+        case tuple():
+            return tuple(_rewrite_value(one, rewrite) for one in value)
+        case Struct():
+            names = [name for name in value.__struct_fields__ if name not in _NO_TEXTS]
+            made = {name: _rewrite_value(getattr(value, name), rewrite) for name in names}
+            return replace(value, **made)
+        case _:
+            return value
 
 
 def awaits_answer(view: View) -> TypeGuard[Card]:

@@ -1,6 +1,8 @@
 """Hides words in what a model says, while it says it, in its answer, and in what it asks for; lets
 an answer pass by scanned sentences."""
 
+import json
+
 from msgspec.structs import replace
 
 from agent_core.guardrails.guard import Guard
@@ -78,13 +80,40 @@ def redact_proposal(proposal: Proposal, words: Redactions) -> Proposal:
     preview = proposal.preview
     return replace(
         proposal,
-        arguments=words.hide(proposal.arguments),
+        arguments=_redact_arguments(proposal.arguments, words),
         detail=words.hide(proposal.detail),
         preview=words.hide(preview) if isinstance(preview, str) else preview,
         offers=offers,
         rule=rule,
         covers=proposal.covers if rule else None,
     )
+
+
+def _redact_arguments(arguments: str, words: Redactions) -> str:
+    """Also what JSON writes otherwise than the call has it, such as backslashes."""
+    try:
+        given = json.loads(arguments, object_pairs_hook=_make_object)
+    except (ValueError, RecursionError):
+        return words.hide(arguments)
+    redacted = _redact_value(given, words)
+    return words.hide(arguments if redacted == given else json.dumps(redacted, ensure_ascii=False))
+
+
+def _make_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name stands there twice")
+    return made
+
+
+def _redact_value(value: object, words: Redactions) -> object:
+    if isinstance(value, str):
+        return words.hide(value)
+    if isinstance(value, list):
+        return [_redact_value(one, words) for one in value]
+    if isinstance(value, dict):
+        return {name: _redact_value(one, words) for name, one in value.items()}
+    return value
 
 
 def _holds_secret(offer: Offer, words: Redactions) -> bool:

@@ -54,6 +54,7 @@ from gateway.views import (
     ReportView,
     Tone,
     View,
+    rewrite_texts,
 )
 
 log = logging.getLogger("turnkeeper.session")
@@ -61,6 +62,8 @@ log = logging.getLogger("turnkeeper.session")
 encode_json = msgspec.json.Encoder().encode
 NoticeState = Literal["done", "kept"]
 NO_CHANGES = Changes()
+BEGUN = 6
+"""Letters of a secret that tell more than chance does."""
 
 
 class ConversationState:
@@ -195,8 +198,9 @@ class ConversationState:
             self.services.refused[self.conversation.id] = refused
 
     def want(self, turn: str, name: str, view: View, version: int, *, final: bool) -> OutboxRow:
-        """A view as it shall be; the row to commit."""
+        """A view as it shall be; the row to commit. No text in it has a secret of the vault."""
         key: Key = (turn, name)
+        view = self._hide_secrets(view)
         known = self.outbox.rows.get(key)
         new = known is None
         self.row = replace(
@@ -217,6 +221,16 @@ class ConversationState:
                 answers=known.answers if known is not None else self._find_asked(turn, view),
             )
         )
+
+    def _hide_secrets(self, view: View) -> View:
+        """Where a text is cut off, neither the beginning of a secret stays."""
+        words = self.services.vault.words() if self.services.vault is not None else NOTHING
+
+        def hide(text: str) -> str:
+            shown, begun = words.part(text[:-1]) if text.endswith("…") else (words.hide(text), "")
+            return shown if text[-1:] != "…" else f"{shown}{'' if len(begun) >= BEGUN else begun}…"
+
+        return view if words.empty else rewrite_texts(view, hide)
 
     def _find_asked(self, turn: str, view: View) -> str:
         """The message that a new view replies to among several people: the turn's first one, and
