@@ -154,4 +154,4 @@ async def _history(jobs: JobPorts, job: Job, language: str) -> str:
         lines.append(f"{text}. {said}".rstrip(". ") if said else text)
         lines += describe_tries(jobs.times, job, run, language)
         lines += filter(None, (describe_delivery(run, language),))
-    return "\n".join((job.title, *lines))
+    return "\n".join((f"**{job.title}**", *lines))

@@ -145,6 +145,11 @@ async def test_the_list_and_its_buttons(rig: Rig) -> None:
     await rig.shows("It has not run yet.")
     card = card_of(rig, "It has not run yet.")
     assert labels(card) == ["Run now", "Pause", "Edit", "History", "Delete"]
+    assert TITLE in [
+        card["text"][one["offset"] : one["offset"] + one["length"]]
+        for one in card["entities"]
+        if one["type"] == "bold"
+    ]
     rig.press(card, "Pause")
     await rig.shows("is paused")
     assert (await only(rig)).state == "paused"
