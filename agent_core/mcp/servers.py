@@ -111,6 +111,8 @@ class Servers:
         self._guard = SignInGuard(allowed)
         self._known |= {one.name: one for one in map(define_sign_in_tool, self._personal)}
         self._names = tuple(server.name for server in servers)
+        self.shown_names = tuple(server.name for server in servers if server.tools)
+        """Those whose tools the agent may have, whether they are there now or not."""
         self.ask_sign_ins = bool(self._personal)
         """People sign in at some of them."""
         self._stack = AsyncExitStack()

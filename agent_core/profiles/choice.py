@@ -14,7 +14,7 @@ from agent_core.profiles.built_in import PLAIN, PROFILES
 from agent_core.profiles.profile import Profile
 from agent_core.tools.finding.short_specs import shorten_spec
 from agent_core.tools.finding.tool_list import CALL, render_tool_list
-from agent_core.tools.finding.toolsets import Reach, Toolsets, within
+from agent_core.tools.finding.toolsets import Reach, Toolsets, could_be_within, within
 
 FIND_TOOLS = "find_tools"
 Specs: TypeAlias = Callable[[tuple[str, ...]], tuple[ToolSpec, ...]]
@@ -66,7 +66,7 @@ def apply_choice(
     small = specs is not None
     shown = _list_shown(kit.names, profile.name, reach, () if small else kit.always, small)
     more: tuple[ToolSpec, ...] = () if small else kit.servers.list_offered(reach)
-    others = _list_others(kit.lines, shown, reach, small)
+    others = _list_others(kit.lines, shown, reach, small, kit.servers.shown_names)
     short = tuple(map(shorten_spec, specs(shown))) if specs is not None else ()
     return replace(
         brief,
@@ -81,11 +81,16 @@ def apply_choice(
 
 @lru_cache(maxsize=256)
 def _list_others(
-    lines: tuple[tuple[str, str], ...], shown: tuple[str, ...], reach: Reach, small: bool
+    lines: tuple[tuple[str, str], ...],
+    shown: tuple[str, ...],
+    reach: Reach,
+    small: bool,
+    servers: tuple[str, ...],
 ) -> str:
     """The tools that may be called and are not shown, for the prompt."""
+    servers = tuple(one for one in servers if could_be_within(f"{one}__", reach))
     others = {name: line for name, line in lines if name not in shown and within(name, reach)}
-    return render_tool_list(others, found=CALL in shown, short=small)
+    return render_tool_list(others, found=CALL in shown, short=small, servers=servers)
 
 
 @lru_cache(maxsize=256)

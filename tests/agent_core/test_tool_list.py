@@ -4,6 +4,7 @@ import pytest
 
 from agent_core.profiles.built_in import PROFILES
 from agent_core.tools.finding.tool_list import MAX_LINE, render_tool_list, summarize
+from agent_core.tools.finding.toolsets import could_be_within
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,23 @@ def test_it_says_how_others_are_called() -> None:
     assert "call_tool; find_tools" in render_tool_list({"todo": ""}, found=True)
     assert "call_tool" not in render_tool_list({"todo": ""}, found=False)
     assert render_tool_list({}, found=True) == ""
+    servers = ("notes", "crm")
+    told = render_tool_list({"todo": "a list"}, found=True, servers=servers).splitlines()
+    assert told[1:] == [
+        "- todo: a list", "- notes__…: tools of the server notes", "- crm__…: tools of the server crm",
+    ]  # fmt: skip
+    short = render_tool_list({"todo": ""}, found=True, short=True, servers=servers)
+    assert short.endswith(": todo, notes__…, crm__…")
+    assert render_tool_list({}, found=False, servers=servers) == "", "nothing finds them there"
+
+
+def test_a_server_is_named_where_some_tool_of_it_could_be_called() -> None:
+    for patterns, named in (
+        (("*",), True), (("read_file", "notes__*"), True), (("notes__add",), True), (("n*",), True),
+        (("read_file",), False), (("other__*",), False), ((), False),
+    ):  # fmt: skip
+        assert could_be_within("notes__", (patterns,)) == named, patterns
+    assert not could_be_within("notes__", (("*",), ("read_file",)))
 
 
 def test_profiles_with_files_have_the_editor_at_hand() -> None:

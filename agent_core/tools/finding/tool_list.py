@@ -32,15 +32,26 @@ def summarize(description: str) -> str:
     return " ".join(words).rstrip(",")
 
 
-def render_tool_list(lines: Mapping[str, str], *, found: bool, short: bool = False) -> str:
+def render_tool_list(
+    lines: Mapping[str, str],
+    *,
+    found: bool,
+    short: bool = False,
+    servers: tuple[str, ...] = (),
+) -> str:
     """The list of tools by name, in their order; "" of none. `found`: there are the tools by
-    which others are found and called. `short`: all names in one line, and nothing about them."""
-    if not lines:
+    which others are found and called. `short`: all names in one line, and nothing about them.
+    `servers`: names of MCP servers, whose tools come and go: a prompt that named them would not
+    stay as it is."""
+    servers = servers if found else ()
+    if not (lines or servers):
         return ""
     head = HEAD.format(call=CALL, find=FIND) if found else "More tools, called by name:"
     if short:
-        return f"{head} {', '.join(_fold(dict.fromkeys(lines, '')))}"
-    return "\n".join((head, *(f"- {line}" for line in _fold(lines))))
+        named = (*_fold(dict.fromkeys(lines, "")), *(f"{one}__…" for one in servers))
+        return f"{head} {', '.join(named)}"
+    rows = (*_fold(lines), *(f"{one}__…: tools of the server {one}" for one in servers))
+    return "\n".join((head, *(f"- {row}" for row in rows)))
 
 
 def _fold(lines: Mapping[str, str]) -> Iterable[str]:

@@ -34,6 +34,14 @@ def within(name: str, reach: Reach) -> bool:
     return all(any(fnmatchcase(name, one) for one in patterns) for patterns in reach)
 
 
+def could_be_within(beginning: str, reach: Reach) -> bool:
+    """Some name with this beginning may be in each of the sets."""
+    return all(
+        any(one.startswith(beginning) or fnmatchcase(f"{beginning}x", one) for one in patterns)
+        for patterns in reach
+    )
+
+
 class Toolsets(Struct, frozen=True, kw_only=True):
     """`sets` by name; `places`: the set that holds for a place: a platform, `role:` and a role,
     `profile:` and a profile, or a conversation's address."""

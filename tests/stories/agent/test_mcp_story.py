@@ -82,6 +82,7 @@ async def test_by_http_and_by_its_name_alone(rig: Rig, http: Http) -> None:
     await rig.shows("done")
     assert "published A x2" in rig.seen(role="tool")[-1]
     assert effects(rig) == ["publish A"]
+    assert rig.sent(role="system")[0].endswith("\n- web__…: tools of the server web")
     await rig.quiet()
 
 
