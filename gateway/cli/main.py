@@ -75,9 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     dead = commands.add_parser("dead", help="what was set aside: messages, turns, views, questions")
     dead.add_argument("action", nargs="?", choices=("list", "resubmit", "drop"), default="list")
     dead.add_argument("id", nargs="?", default="")
-    turn = commands.add_parser("turn", help="a turn's journal")
-    turn.add_argument("action", choices=("show",))
-    turn.add_argument("id")
+    turn = commands.add_parser("turn", help="a turn's journal, or the last turns of a conversation")
+    turn.add_argument("action", choices=("show", "list"))
+    turn.add_argument("id", help="of a turn; to list, a conversation's address (/jobs here)")
     audit.add(commands)
     jobs.add(commands)
     policy.add(commands)
@@ -183,7 +183,7 @@ def _parse_question(words: argparse.Namespace) -> tuple[str, tuple[str, ...]]:
         case "dead" if words.action in ("resubmit", "drop"):
             return words.action, (words.id,)
         case "turn":
-            return "turn", (words.id,)
+            return ("turns" if words.action == "list" else "turn"), (words.id,)
         case "jobs":
             return "jobs", jobs.parse_request(words)
         case "person":

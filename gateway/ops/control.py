@@ -26,6 +26,7 @@ from gateway.errors import StoreFailed
 from gateway.features.jobs.operator.console import Console
 from gateway.ops.audit_report import AuditQuery, describe_report, list_lines
 from gateway.ops.backup import BackupError
+from gateway.ops.turn_history import describe_turns, read_past_turns
 from gateway.services.audit_trail import AuditTrail
 from gateway.services.memory_removals import (
     GivenUpRemoval,
@@ -128,6 +129,7 @@ class Operations:
             "resubmit": self._resubmit,
             "drop": self._drop,
             "turn": self._turn,
+            "turns": self._turns,
             "audit": self._audit,
             "note": self._note,
             "jobs": self._jobs,
@@ -200,6 +202,10 @@ class Operations:
         if not name or not await self.store.drop(name):
             return ControlAnswer(text=f"There is no dead letter {name!r}. {LIST_THEM}", ok=False)
         return ControlAnswer(text=f"{name} is dropped.")
+
+    async def _turns(self, words: tuple[str, ...]) -> ControlAnswer:
+        found = await read_past_turns(self.store, words[0] if words else "")
+        return ControlAnswer(text=describe_turns(found), ok=bool(found))
 
     async def _turn(self, words: tuple[str, ...]) -> ControlAnswer:
         turn = await self.store.turn(words[0]) if words else None
