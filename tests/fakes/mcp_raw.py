@@ -1,14 +1,17 @@
 """An MCP server that answers calls with lines of a file, as they stand there, whatever they are.
 
-    python mcp_raw.py FILE
+    python mcp_raw.py FILE [TOOLS]
 
-Each line is JSON: the texts to write for call number N, `@ID` in them the call's id. Bytes beyond
-ASCII are written as Latin-1 has them, which is no UTF-8. `@ENDLESS` is one line that never ends.
+It offers the tools of TOOLS, a list in JSON, as they stand there now; a call of one of them is a
+line in `TOOLS.called`, and answered with it. Each line of FILE is JSON: the texts to write for call
+number N, `@ID` in them the call's id. Bytes beyond ASCII are written as Latin-1 has them, which is
+no UTF-8. `@ENDLESS` is one line that never ends.
 """
 
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 SHAPE = {"type": "object", "properties": {"n": {"type": "integer"}}}
 TOOLS = [{"name": "say", "description": "Says something.", "inputSchema": SHAPE}]
@@ -24,8 +27,17 @@ def write(line: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
+def call_listed(place: Path, asked: dict[str, Any]) -> dict[str, object]:
+    """The result of a tool of a list, which only notes that it was called."""
+    line = json.dumps(asked["params"])
+    with place.with_name(f"{place.name}.called").open("a") as file:
+        file.write(f"{line}\n")
+    return {"content": [{"type": "text", "text": line}]}
+
+
 def main() -> None:
     texts = [json.loads(line) for line in Path(sys.argv[1]).read_text().splitlines()]
+    listed = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     for raw in sys.stdin.buffer:
         asked = json.loads(raw)
         if "id" not in asked or "method" not in asked:
@@ -35,7 +47,10 @@ def main() -> None:
             case "initialize":
                 write(json.dumps(answer | {"result": BEGIN}).encode())
             case "tools/list":
-                write(json.dumps(answer | {"result": {"tools": TOOLS}}).encode())
+                tools = TOOLS if listed is None else json.loads(listed.read_text())
+                write(json.dumps(answer | {"result": {"tools": tools}}).encode())
+            case "tools/call" if listed is not None:
+                write(json.dumps(answer | {"result": call_listed(listed, asked)}).encode())
             case "tools/call":
                 for text in texts[asked["params"]["arguments"]["n"]]:
                     while text == "@ENDLESS":
