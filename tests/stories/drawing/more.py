@@ -64,7 +64,8 @@ async def _files(s: Surface) -> None:
 
 
 async def _german(s: Surface) -> None:
-    both = Calls([run("eins"), run("zwei")])
+    reads = Call("run_command", '{"command": "sh effects.txt"}', id="call_reads")
+    both = Calls([run("eins"), reads])
     s.answers(
         Beides=[both, Say("Beide liefen.")],
         Buche=[ask("Wohin?", "Berlin", "Wien"), ask("An welchem Tag?"), Say("Gebucht.")],
