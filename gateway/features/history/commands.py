@@ -85,8 +85,8 @@ async def _ask(
 
 
 async def retry(call: Call) -> str:
-    """Ask the last message anew: the command's row waits like a message, and its turn takes the
-    last one back as it begins."""
+    """Ask the last message anew, as it was edited since: the command's row waits like a message,
+    and its turn takes the last one back as it begins."""
     context = call.context
     if busy(context):
         return say("stop_first", call.language)
@@ -95,7 +95,10 @@ async def retry(call: Call) -> str:
         return say(past if isinstance(past, str) else "nothing_to_undo", call.language)
     if refused := await refuse_turn(context.services, call.command):
         return refused
-    context.state.queue.append(InboxRow(seq=call.seq, at=ambient.now(), inbound=call.command))
+    command, edited = call.command, context.state.row.edited
+    if edited is not None and edited.turn == past.turn.id and not call.words:
+        command = replace(command, arguments=edited.text)
+    context.state.queue.append(InboxRow(seq=call.seq, at=ambient.now(), inbound=command))
     return ""
 
 

@@ -545,6 +545,11 @@ async def test_an_edit_in_the_last_round_offers_to_answer_again(rig: Rig) -> Non
     await rig.shows("You edited your message after")
     await rig.quiet()
     assert rig.seen(role="user") == ["to Oslo"]
+    rig.model.script(Say("go to Bergen"))
+    rig.telegram.say(PERSON, "/retry")
+    await rig.shows("go to Bergen")
+    await rig.quiet()
+    assert rig.seen(role="user") == ["to Bergen"], "it is asked again as it was edited"
 
 
 # ---- groups and strangers ------------------------------------------------------------------
