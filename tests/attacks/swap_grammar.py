@@ -46,6 +46,9 @@ WAYS: dict[str, Way] = {
     "copied": Way(command="cp run.sh b.txt && sh b.txt"),
     "behind a variable": Way(command="x=run.sh; sh $x"),
     "in a function": Way(command="f() { sh run.sh; }; f"),
+    "by what lies there": Way(command="sh $(ls | head -n 1)", file="a.txt"),
+    "by a made name": Way(command="python3 -c \"exec(open('a'+'.txt').read())\"", file="a.txt", text=_PYTHON),
+    "a picture": Way(command="sh $(find . -name 'x*')", file="x.png"),
     "later in the line": Way(command="ls && true; sh run.sh"),
 }  # fmt: skip
 
