@@ -54,7 +54,9 @@ async def test_only_what_is_signed_begins_a_run_and_once(rig: Rig, way: Way, cou
             assert await send(http, rig, call) == 202, "known again"
             begun += 1
             if n % 20 == ROUND - 1:
+                await rig.until(lambda known=begun: len(rig.model.requests) >= known)
                 await rig.quiet()
+    await rig.until(lambda: len(rig.model.requests) >= begun)
     await rig.quiet()
     assert len(rig.model.requests) == begun, "each of them, and nothing else, was worked at"
     assert len(await runs(rig)) == min(begun, 100)
