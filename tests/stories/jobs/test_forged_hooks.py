@@ -58,7 +58,8 @@ async def test_only_what_is_signed_begins_a_run_and_once(rig: Rig, way: Way, cou
                 await rig.quiet()
     await rig.until(lambda: len(rig.model.requests) >= begun)
     await rig.quiet()
-    assert len(rig.model.requests) == begun, "each of them, and nothing else, was worked at"
+    worked = [one for one in rig.model.requests if one.body.get("tools")]  # others sum up
+    assert len(worked) == begun, "each of them, and nothing else, was worked at"
     assert len(await runs(rig)) == min(begun, 100)
 
 
