@@ -39,9 +39,9 @@ _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal
 _MAX_PIPE = 1 << 20
 """Bytes that a pipe holds at most."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-OWN_NICE, NICE, CROWD_NICE, CROWD = 2, 5, 19, 64
-"""How far they go behind the gateway: this program, which has most to do while there are too many
-processes, commands behind it, and more processes than CROWD, which get next to nothing."""
+NICE, CROWD_NICE, CROWD = 5, 19, 64
+"""Of commands: a third of what something else gets that wants all of it, and next to nothing for
+more processes than CROWD."""
 
 
 class _Command:
@@ -296,7 +296,7 @@ class Supervisor:
         lost its parent: that stays, as a server does, until all is ended."""
         if command.ended:
             return
-        tree = Census().list_tree(command.pid)
+        tree = _list_tree(command.pid)
         for pid in (-command.pid, *tree):  # its group first
             _kill_one(pid)
 
@@ -439,17 +439,15 @@ class Supervisor:
             return
         self._looked = now
         limits = self._spec["limits"]
-        seen = Census()
-        pids = seen.list_below(os.getpid()) if os.getpid() != 1 else list(seen.stats)
+        pids = _list_all() if os.getpid() == 1 else list_alive(os.getpid())
         pids = [pid for pid in pids if pid != os.getpid() and pid not in self._ground.own]
         self._occupied = bool(pids)
-        self._put_behind(pids, seen)
+        self._put_behind(pids)
         if len(pids) > limits["processes"]:
-            self._stop_largest(pids, dict.fromkeys(pids, 1), "processes", seen)
-        else:
-            taken = {pid: _measure_memory(pid) for pid in pids}
-            if sum(taken.values()) > limits["memory"] or self._is_starved():
-                self._stop_largest(pids, taken, "memory", seen)
+            self._stop_largest(pids, dict.fromkeys(pids, 1), "processes")
+        taken = {pid: _measure_memory(pid) for pid in pids}
+        if sum(taken.values()) > limits["memory"] or self._is_starved():
+            self._stop_largest(pids, taken, "memory")
         if self._spec["folders"] and self._is_size_due(now):
             began = time.monotonic()
             size = _measure_folders(self._spec["folders"], limits["disk"])
@@ -459,18 +457,16 @@ class Supervisor:
                     command.reason = command.reason or "disk"
                 self._kill_all(self._ground.own)
 
-    def _put_behind(self, pids: list[int], seen: "Census") -> None:
+    def _put_behind(self, pids: list[int]) -> None:
         """Commands go behind the gateway; many processes of one sandbox behind everything."""
         crowded = len(pids) > CROWD
         nice = CROWD_NICE if crowded else NICE
-        new = [pid for pid in pids if self._behind.get(pid, -1) < nice]
+        leaders = {pid for pid in pids if self._behind.get(pid, -1) < nice and _leads(pid)}
         self._behind = {pid: self._behind[pid] for pid in self._behind.keys() & set(pids)}
-        for pid in new:
-            if crowded:
-                with suppress(OSError):
-                    os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
-            if not seen.leads(pid) or _put_behind(pid, nice):
-                self._behind[pid] = nice
+        self._behind |= {pid: nice for pid in leaders if _put_behind(pid, nice)}
+        for pid in pids if crowded else ():
+            with suppress(OSError):
+                os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
 
     def _is_size_due(self, now: float) -> bool:
         """Sizes are slow to find out: now and then, and at once where the disk fills."""
@@ -485,15 +481,13 @@ class Supervisor:
         before, self._starved = self._starved, _count_starved()
         return self._starved > before
 
-    def _stop_largest(
-        self, pids: list[int], taken: dict[int, int], reason: str, seen: "Census"
-    ) -> None:
+    def _stop_largest(self, pids: list[int], taken: dict[int, int], reason: str) -> None:
         """End the command whose processes take most, and what belongs to no command if that
         takes more."""
         of_command: dict[int, set[int]] = {}
         for stream, command in self._commands.items():
-            session = {pid for pid in pids if seen.find_session(pid) == command.pid}
-            own = session.union(seen.list_tree(command.pid))
+            session = {pid for pid in pids if _read_stat(pid)[3:4] == [str(command.pid)]}
+            own = session.union(_list_tree(command.pid))
             of_command[stream] = own & set(pids)
         strays = set(pids).difference(*of_command.values())
         sums = {one: sum(taken[pid] for pid in own) for one, own in of_command.items()}
@@ -509,14 +503,14 @@ class Supervisor:
 def give_way() -> None:
     """Let the gateway and the supervisors go first wherever the processors are busy."""
     with suppress(OSError):
-        os.nice(NICE - OWN_NICE)
+        os.nice(NICE)
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def _put_behind(pid: int, nice: int) -> bool:
     """Where the kernel shares processors out among sessions, a process's nice value says nothing to
-    others: the session has one of its own. False: to be tried again."""
+    others: the session has one of its own."""
     try:
         with open(f"/proc/{pid}/autogroup", "w") as file:
             file.write(str(nice))
@@ -563,53 +557,44 @@ def _kill_one(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-class Census:
-    """The processes as one reading of /proc shows them. To read it is the dearest thing that is
-    done here, and many processes are why it is done: `stats` has for each the state, parent,
-    group, session, … of its line there."""
-
-    def __init__(self) -> None:
-        listed = (int(name) for name in os.listdir("/proc") if name.isdigit())
-        self.stats = {pid: stat for pid in listed if (stat := _read_stat(pid))}
-
-    def list_tree(self, root: int) -> list[int]:
-        """A process and all below it."""
-        children: dict[str, list[int]] = {}
-        for pid, (_, parent, *_) in self.stats.items():
-            children.setdefault(parent, []).append(pid)
-        found = [root]
-        for pid in found:
-            found += children.get(str(pid), ())
-        return found
-
-    def list_below(self, root: int) -> list[int]:
-        """A process and all below it, but for those that are dead already."""
-        return [pid for pid in self.list_tree(root) if self.stats.get(pid, "Z")[0] != "Z"]
-
-    def find_session(self, pid: int) -> int:
-        """The first process of its session; 0 if it is not there."""
-        return int(self.stats[pid][3]) if pid in self.stats else 0
-
-    def leads(self, pid: int) -> bool:
-        """It is the first process of its session."""
-        return self.find_session(pid) == pid
+def _list_all() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def _read_stat(pid: int) -> list[str]:
-    with suppress(OSError), open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-        return file.read().rpartition(b")")[2].decode().split()
+    """State, parent, group, session, … of a process; nothing if it is gone."""
+    with suppress(OSError), open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()
     return []
+
+
+def _list_tree(root: int) -> list[int]:
+    """A process and all below it."""
+    children: dict[int, list[int]] = {}
+    for pid in _list_all():
+        stat = _read_stat(pid)
+        if stat:
+            children.setdefault(int(stat[1]), []).append(pid)
+    found = [root]
+    for pid in found:
+        found += children.get(pid, ())
+    return found
+
+
+def _leads(pid: int) -> bool:
+    """It is the first process of its session."""
+    return _read_stat(pid)[3:4] == [str(pid)]
 
 
 def list_alive(root: int) -> list[int]:
     """A process and all below it, but for those that are dead already."""
-    return Census().list_below(root)
+    return [pid for pid in _list_tree(root) if (stat := _read_stat(pid)) and stat[0] != "Z"]
 
 
 def count_tasks(root: int) -> int:
     """The processes and threads below a process, with those that are dead and not waited for."""
-    seen = Census()
-    return sum(int(seen.stats[pid][17]) or 1 for pid in seen.list_tree(root)[1:])
+    threads = (_read_stat(pid)[17:18] for pid in _list_tree(root)[1:])
+    return sum(int(one) or 1 for found in threads for one in found)
 
 
 def _measure_memory(pid: int) -> int:
@@ -657,9 +642,6 @@ def set_up() -> None:
         libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # so that orphans stay below
     for one in _IGNORED:
         signal.signal(one, signal.SIG_IGN)
-    with suppress(OSError):
-        os.nice(OWN_NICE)
-    _put_behind(os.getpid(), OWN_NICE)
 
 
 def take_link() -> tuple[int, int]:
