@@ -38,6 +38,10 @@ KNOWN = {
 }
 
 
+AWAY = "net::ERR_CONNECTION_REFUSED"
+"""What the browser notes while a story starts its gateway again and the page asks on."""
+
+
 def find_odd(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         for what, pattern in ODD.items():
@@ -63,7 +67,7 @@ async def test_nothing_stands_out_of_a_screen_or_is_meant_for_machines(
 ) -> None:
     async with browse() as tab:
         seen = await draw(name, on, tmp_path, tab)
-        assert tab.errors == []
+        assert [one for one in tab.errors if AWAY not in one] == []
     assert len(seen) == len(LOOKS)
     for look, one in zip(LOOKS, seen, strict=True):
         assert any(one["texts"])
