@@ -5,8 +5,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +27,7 @@ from gateway.store.sqlite import SqliteStore
 from gateway.store.writer import Writer
 from tests.contracts.erasure_rig import BOB, GROUP, NONCE, OTHER, SAID, talk
 from tests.contracts.store_values import START, place
+from tests.fakes.lives import run_forked
 from tests.fakes.waiting import PATIENCE
 from tests.sampling import some_and_every, spread, take
 
@@ -159,23 +158,12 @@ async def check(store: Store) -> None:
 
 def run_life(home: Path, account: str, at: int, live: bool) -> int | None:
     """The points of an erasure in a process of its own, None if it was killed."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            points = asyncio.run(asyncio.wait_for(erase(home, account, at, live=live), PATIENCE))
-            (home / "points.txt").write_text(str(points))
-            code = 0
-        except BaseException:
-            (home / "error.txt").write_text(traceback.format_exc())
-        finally:
-            sys.stdout.flush()
-            os._exit(code)
-    _, status = os.waitpid(pid, 0)
-    if os.WIFSIGNALED(status):
-        return None
-    assert not os.WEXITSTATUS(status), f"at {at}: {(home / 'error.txt').read_text()}"
-    return int((home / "points.txt").read_text())
+
+    def work() -> int:
+        return asyncio.run(asyncio.wait_for(erase(home, account, at, live=live), PATIENCE))
+
+    done: int | None = run_forked(home, work)
+    return done
 
 
 def look(home: Path, label: str) -> None:

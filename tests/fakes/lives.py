@@ -12,6 +12,7 @@ import tempfile
 import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 from gateway.conversation import host
 from tests.fakes.world import Life
@@ -25,25 +26,14 @@ class Died(Exception):
     """A life ended otherwise than it should."""
 
 
-def life(folder: Path, story: Story, prepare: Prepare | None = None) -> dict | None:
-    """Run `story` in a forked child; what it noted of its points, None if it was killed."""
+def run_forked(folder: Path, work: Callable[[], Any]) -> Any:
+    """What `work` gives in a forked child, as JSON has it; None if it was killed. Died if it
+    failed."""
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            host.RETRY_DELAY = 0.05
-            one = Life(folder)
-            if prepare is not None:
-                prepare(one)
-
-            async def main() -> None:
-                async with one.living():
-                    await story(one)
-
-            asyncio.run(main())
-            (folder / "points.json").write_text(
-                json.dumps({"count": one.points.count, "names": one.points.names})
-            )
+            (folder / "points.json").write_text(json.dumps(work()))
             code = 0
         except BaseException:
             (folder / "error.txt").write_text(traceback.format_exc())
@@ -56,6 +46,25 @@ def life(folder: Path, story: Story, prepare: Prepare | None = None) -> dict | N
     if os.WEXITSTATUS(status):
         raise Died((folder / "error.txt").read_text())
     return json.loads((folder / "points.json").read_text())
+
+
+def life(folder: Path, story: Story, prepare: Prepare | None = None) -> dict | None:
+    """Run `story` in a forked child; what it noted of its points, None if it was killed."""
+
+    def work() -> dict:
+        host.RETRY_DELAY = 0.05
+        one = Life(folder)
+        if prepare is not None:
+            prepare(one)
+
+        async def main() -> None:
+            async with one.living():
+                await story(one)
+
+        asyncio.run(main())
+        return {"count": one.points.count, "names": one.points.names}
+
+    return run_forked(folder, work)
 
 
 def count_points(story: Story, prepare: Prepare | None = None) -> dict:
