@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from agent_core.context.data_marks import render_content
-from agent_core.messages import Message, Picture, Text, ToolResult, pictures_of, text_of
+from agent_core.messages import Message, Picture, ToolResult, pictures_of, text_of
 from agent_core.models.port import ModelRequest
 
 MAX_BYTES = 3_750_000
@@ -85,12 +85,7 @@ def split_result(
 
 def _newest(messages: tuple[Message, ...]) -> list[str]:
     room, refs = MAX_SHOWN, dict[str, None]()
-    found = [
-        picture
-        for message in messages
-        if len(message.parts) != 1 or type(message.parts[0]) is not Text  # nearly all are
-        for picture in pictures_of(message)
-    ]
+    found = [picture for message in messages for picture in pictures_of(message)]
     for picture in reversed(found[_old(len(found)) :]):
         if picture.ref not in refs and picture.size <= room:
             room -= picture.size

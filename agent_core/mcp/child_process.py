@@ -8,15 +8,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from agent_core.mcp.settings import McpServer
+from agent_core.mcp.settings import MAX_MESSAGE, McpServer
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
     from mcp.shared.message import SessionMessage
 
-MAX_MESSAGE = 16 << 20
-"""Bytes of one message; who sends more without an end of line is given up."""
 MAX_KEPT_TEXT = 2_000
 """Bytes of a server's newest complaints."""
 SECONDS_TO_FLUSH, SECONDS_TO_END = 0.5, 4.0

@@ -15,6 +15,8 @@ from agent_core.tools.tool_settings import MCP_SERVERS
 
 _NAME = re.compile(r"[a-z0-9](?:_?[a-z0-9-]){0,23}")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
+MAX_MESSAGE = 16 << 20
+"""Bytes of one message of a server, however it comes; who sends more is given up."""
 
 
 class McpServer(BaseModel):

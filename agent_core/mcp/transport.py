@@ -4,15 +4,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from agent_core.mcp.settings import McpServer
+from agent_core.mcp.settings import MAX_MESSAGE, McpServer
 
 if TYPE_CHECKING:
     import httpx2
     from mcp.client import Transport
     from mcp.client._transport import TransportStreams
 
-MAX_ANSWER = 16 << 20
-"""Bytes of an answer, or of one event of a stream."""
 Connect: TypeAlias = Callable[[], "AbstractAsyncContextManager[httpx2.AsyncClient]"]
 """Makes the client that reaches a server."""
 
@@ -50,8 +48,8 @@ async def _http(server: McpServer, connect: "Connect") -> "AsyncIterator[Transpo
 
 
 def limit_answers(http: "httpx2.AsyncClient") -> "httpx2.AsyncClient":
-    """`http`, which gives up an answer of more than MAX_ANSWER bytes, or one that is packed: some
-    kilobytes could become as much."""
+    """`http`, which gives up an answer or event of more than MAX_MESSAGE bytes, or one that is
+    packed: some kilobytes could become as much."""
     import httpx2
 
     class BoundedStream(httpx2.AsyncByteStream):
@@ -70,17 +68,12 @@ def limit_answers(http: "httpx2.AsyncClient") -> "httpx2.AsyncClient":
                         size = 0
                     size += len(piece)
                     tail = tail[-3:]
-                    if size > MAX_ANSWER:
+                    if size > MAX_MESSAGE:
                         raise httpx2.ReadError("more than 16 MB in one answer")
                     yield piece
 
         async def aclose(self) -> None:
             await self._inner.aclose()
-
-        @property
-        def elapsed(self) -> object:
-            """As the client's own streams tell it."""
-            return getattr(self._inner, "elapsed", None)
 
     async def limit_answer(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity") != "identity":

@@ -6,7 +6,6 @@ The loss is a row of the conversation's inbox, whoever noticed it, so that it is
 crash. People are told before anything ends: what has ended is not told again, and a word that is
 brought twice is known by its event."""
 
-import hashlib
 import logging
 from collections.abc import Callable, Iterable
 
@@ -15,7 +14,14 @@ from gateway.conversation.services import Services
 from gateway.conversation.state import ConversationState
 from gateway.errors import Unreadable
 from gateway.feature import Context
-from gateway.messages import ChatLost, Conversation, GatewaySaid, read_conversation, sender_of
+from gateway.messages import (
+    ChatLost,
+    Conversation,
+    GatewaySaid,
+    digest,
+    read_conversation,
+    sender_of,
+)
 from gateway.ports import Summary, account_scope, channel_scope, person_scope
 from gateway.store.rows import Changes, InboxRow, TurnRow
 from gateway.texts import say
@@ -47,8 +53,7 @@ async def report_lost_chat(context: Context, why: str) -> None:
     work = sorted((*open_turns, *(str(row.seq) for row in _list_rows(state))))
     if not work or deliver is None:
         return
-    digest = hashlib.sha256(" ".join(work).encode()).hexdigest()
-    event = f"chat_closed:{digest[:32]}"
+    event = f"chat_closed:{digest(' '.join(work).encode())}"
     await deliver([ChatLost(conversation=state.conversation, event=event, why=why)])
 
 

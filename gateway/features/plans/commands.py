@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from agent_core.orchestration.edits import apply_edit
 from agent_core.orchestration.plan import Plan, Step
-from agent_core.plan_edit import PlanEdit
+from agent_core.plan_edit import Action, PlanEdit
 from gateway.feature import Call
 from gateway.features.plans.amend import amend, find_planned_turn, list_steps, rest
 from gateway.roles import at_least
 from gateway.texts import Key, say
 
-_ACTIONS: dict[str, Literal["done", "skip", "retry", "drop", "add", "move"]] = {
+_ACTIONS: dict[str, Action] = {
     "done": "done",
     "tick": "done",
     "skip": "skip",
@@ -25,7 +25,7 @@ _ACTIONS: dict[str, Literal["done", "skip", "retry", "drop", "add", "move"]] = {
     "move": "move",
 }
 
-_DONE: dict[Literal["done", "skip", "retry", "drop", "add", "move"], Key] = {
+_DONE: dict[Action, Key] = {
     "done": "todo_ticked",
     "skip": "todo_skipped",
     "retry": "todo_retried",
