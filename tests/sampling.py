@@ -14,7 +14,7 @@ import pytest
 
 SEED = os.environ.setdefault("TEST_SEED", str(random.randrange(100_000)))
 """In the environment, so that all workers of a run have the same one."""
-QUICK = 3
+QUICK = 5
 """One of so many of hypothesis's examples is tried by a quick run; each run draws other ones."""
 
 
@@ -33,8 +33,8 @@ def mark_what_is_left(items: Iterable[pytest.Item]) -> None:
     """Mark all but a few of the tests that bear the mark `pick` as slow."""
     groups: dict[str, tuple[int, list[pytest.Item]]] = {}
     for item in items:
-        if mark := item.get_closest_marker("pick"):
-            group, count = (*mark.args, 1)[:2]
+        if (mark := item.get_closest_marker("pick")) and not item.get_closest_marker("slow"):
+            group, count = (*mark.args, 1)[:2] if mark.args else (item.nodeid.partition("[")[0], 1)
             groups.setdefault(group, (count, []))[1].append(item)
     for group, (count, found) in groups.items():
         found.sort(key=lambda item: item.nodeid)
@@ -42,6 +42,16 @@ def mark_what_is_left(items: Iterable[pytest.Item]) -> None:
         for item in found:
             if item not in quick:
                 item.add_marker(pytest.mark.slow)
+
+
+def one_of(*values: Any) -> list[Any]:
+    """Values of a parameter: a quick run takes one of them for each test that has it."""
+    return [
+        pytest.param(*one.values, id=one.id, marks=[*one.marks, pytest.mark.pick])
+        if isinstance(one, pytest.ParameterSet)
+        else pytest.param(one, marks=pytest.mark.pick)
+        for one in values
+    ]
 
 
 _quick = False
@@ -59,7 +69,7 @@ def examples(count: int) -> int:
 
 
 ALL = 0
-SOME = 5
+SOME = 4
 """Points of a run that a quick proof disturbs."""
 
 

@@ -338,6 +338,7 @@ async def write_at_random(desk: FakeDesk, where: str, rounds: int, chance: rando
     desk.show(where, Notice(text="end"), "end")
 
 
+@pytest.mark.pick("a reader that breaks off", 3)
 @pytest.mark.parametrize("seed", range(12))
 async def test_no_view_is_lost_or_doubled_however_often_the_reader_breaks_off(
     seed: int, tmp_path: Path

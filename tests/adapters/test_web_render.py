@@ -174,6 +174,7 @@ def test_each_view_has_its_markdown_and_said_has_none() -> None:
         assert drawn.html == ("<p><strong>x</strong></p>\n" if formatted else "")
 
 
+@pytest.mark.pick("hostile nesting", 2)
 @pytest.mark.parametrize(
     "markdown", ["> " * 5_000 + "x", "[" * 20_000, "*a " * 20_000, "![" * 10_000, "`" * 20_001]
 )

@@ -15,9 +15,10 @@ from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, gone, there
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
 from tests.fakes.waiting import PATIENCE
+from tests.sampling import one_of
 
 both = pytest.mark.parametrize(
-    "sandbox", [pytest.param(bwrap_sandbox(), marks=NEEDS_BWRAP), unsafe_sandbox()]
+    "sandbox", one_of(pytest.param(bwrap_sandbox(), marks=NEEDS_BWRAP), unsafe_sandbox())
 )
 
 

@@ -22,9 +22,10 @@ from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, alive, gone, there
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
 from tests.fakes.waiting import PATIENCE
+from tests.sampling import one_of
 
 ISOLATED = pytest.param(bwrap_sandbox(), marks=NEEDS_BWRAP)
-both = pytest.mark.parametrize("sandbox", [ISOLATED, unsafe_sandbox()])
+both = pytest.mark.parametrize("sandbox", one_of(ISOLATED, unsafe_sandbox()))
 
 
 class Lent:

@@ -25,12 +25,13 @@ from agent_core.tools.send import FileStore
 from agent_core.tools.toolbox import Prepared, Toolbox, UnfitCall
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
+from tests.sampling import one_of
 
 ISOLATED = pytest.param(bwrap_sandbox(), marks=NEEDS_BWRAP)
 needs_python = pytest.mark.skipif(
     "python" not in unsafe_sandbox().programs, reason="needs python3 among the system's programs"
 )
-both = pytest.mark.parametrize("sandbox", [ISOLATED, unsafe_sandbox()])
+both = pytest.mark.parametrize("sandbox", one_of(ISOLATED, unsafe_sandbox()))
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
 

@@ -63,6 +63,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.pick("a kind of document", 4)
 @pytest.mark.parametrize("name", MADE)
 def test_each_kind_is_read_as_text(tmp_path: Path, name: str) -> None:
     assert text_of(tmp_path, name, MADE[name]()) == EXPECTED[name]
@@ -100,6 +101,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.pick("a bomb", 2)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_bombs_are_refused_and_cost_little(tmp_path: Path, name: str) -> None:
     data = HOSTILE[name]()
@@ -138,6 +140,7 @@ def test_a_sheet_with_a_cell_far_below_ends_in_time(tmp_path: Path) -> None:
     assert "far away" in given or limits.CUT in given
 
 
+@pytest.mark.pick("a damaged document", 2)
 @pytest.mark.parametrize("name", MADE)
 def test_damaged_documents_are_refused_or_read_and_break_nothing(tmp_path: Path, name: str) -> None:
     whole, luck = MADE[name](), random.Random(f"{SEED}{name}")

@@ -50,6 +50,7 @@ def test_there_are_fifty_five_of_ten_kinds() -> None:
     assert all(find_spec(name) for name in ("pypdfium2", "docx", "openpyxl", "pptx", "striprtf"))
 
 
+@pytest.mark.pick("words of a foreign document", 10)
 @pytest.mark.parametrize("name", of_kinds("pdf", "docx", "pptx", "odt", "epub", "rtf"))
 def test_words_and_rows_of_tables_come_in_order(name: str) -> None:
     text = text_of(name)
@@ -62,6 +63,7 @@ def test_words_and_rows_of_tables_come_in_order(name: str) -> None:
         find_in_order(text, *PARTS.get(name.rpartition(".")[2], ()))
 
 
+@pytest.mark.pick("pages of a foreign document", 5)
 @pytest.mark.parametrize("name", of_kinds("pdf", "pptx"))
 def test_what_stands_on_another_page_is_told_as_such(name: str) -> None:
     *_, last = re.split(r"^\[(?:Page|Slide) \d+ of \d+\]$", text_of(name), flags=re.MULTILINE)

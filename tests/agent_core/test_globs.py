@@ -51,6 +51,7 @@ def test_a_listing_is_quick(pattern: str, workspace: Path) -> None:
         assert spend(lambda s=start: entries(List(pattern=s + pattern), workspace)) < SECONDS
 
 
+@pytest.mark.pick("a pattern of an approval", 12)
 @pytest.mark.pick("quick approvals", 60)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_an_approval_is_bound_quickly(pattern: str, workspace: Path) -> None:

@@ -115,6 +115,7 @@ NETWORK = {
 }  # fmt: skip
 
 
+@pytest.mark.pick("out of Landlock", 3)
 @pytest.mark.parametrize("abi", [tiers.NEWEST, OLDEST], ids=["newest", "oldest"])
 @pytest.mark.parametrize("attacks", [FILES, OTHERS, NETWORK], ids=["files", "others", "network"])
 async def test_it_does_not_get_out(attacks: dict[str, str], abi: int, tmp_path: Path) -> None:
@@ -220,6 +221,7 @@ WORKS = {
 }  # fmt: skip
 
 
+@pytest.mark.pick
 @pytest.mark.parametrize("abi", [tiers.NEWEST, OLDEST], ids=["newest", "oldest"])
 async def test_what_is_asked_is_done(abi: int, tmp_path: Path) -> None:
     pool = make_sandboxes(LandlockTier(abi))
@@ -304,6 +306,7 @@ WHO = {
 }  # fmt: skip
 
 
+@pytest.mark.pick
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs the package util-linux")
 @pytest.mark.parametrize("who", WHO.values(), ids=WHO)
@@ -350,6 +353,7 @@ WALLS = {
 }  # fmt: skip
 
 
+@pytest.mark.pick("a hole in Landlock", 3)
 @pytest.mark.parametrize(("hole", "leaks"), WALLS.values(), ids=WALLS)
 async def test_what_leaks_is_found(
     hole: str, leaks: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -169,6 +169,7 @@ async def test_a_model_that_does_not_think_is_asked_without(
     await models.close()
 
 
+@pytest.mark.pick("a failure of Ollama", 4)
 @pytest.mark.parametrize(
     ("steps", "fault"),
     [

@@ -89,7 +89,7 @@ def proposal(verdict: Verdict, tool: str = "it") -> Proposal:
     )  # fmt: skip
 
 
-@some_and_every(12)
+@some_and_every(4)
 def test_what_is_offered_is_heeded(some: int) -> None:
     seen = 0
     for tool, arguments, situation, verdict in judged(some):
@@ -107,7 +107,7 @@ def test_what_is_offered_is_heeded(some: int) -> None:
     assert seen > 9 * (some or len(SITUATIONS))
 
 
-@some_and_every(12)
+@some_and_every(4)
 def test_nothing_is_offered_at_high_risk_or_where_nothing_is_heeded(some: int) -> None:
     high = 0
     for _, arguments, situation, verdict in judged(some):
@@ -117,7 +117,7 @@ def test_nothing_is_offered_at_high_risk_or_where_nothing_is_heeded(some: int) -
     assert high > 9 * (some or len(SITUATIONS))
 
 
-@some_and_every(20)
+@some_and_every(6)
 def test_no_grant_allows_a_call_of_high_risk_or_another_call_that_may_change_something(
     some: int,
 ) -> None:

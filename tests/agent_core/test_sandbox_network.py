@@ -83,7 +83,7 @@ INSTALLS = {
 }
 
 
-@pytest.mark.pick("a way into the network", 3)
+@pytest.mark.pick("a way into the network", 2)
 @pytest.mark.parametrize("command", INSTALLS.values(), ids=INSTALLS)
 async def test_what_is_opened_is_reached_and_else_the_way_is_named(
     command: str, pool: SandboxPool, server: PackageServer, tmp_path: Path

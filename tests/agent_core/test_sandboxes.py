@@ -31,9 +31,10 @@ from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, alive, gone, leave_behind, there
 from tests.fakes.sandboxes import BWRAP, DOCKER, LANDLOCK, UNSAFE, make_sandboxes
 from tests.fakes.waiting import PATIENCE
+from tests.sampling import one_of
 
-each = pytest.mark.parametrize("tier", [BWRAP, LANDLOCK, UNSAFE, DOCKER], indirect=True)
-contained = pytest.mark.parametrize("tier", [BWRAP, LANDLOCK, DOCKER], indirect=True)
+each = pytest.mark.parametrize("tier", one_of(BWRAP, LANDLOCK, UNSAFE, DOCKER), indirect=True)
+contained = pytest.mark.parametrize("tier", one_of(BWRAP, LANDLOCK, DOCKER), indirect=True)
 SERVER = "python3 -u -m http.server {port} --bind 127.0.0.1 > log 2>&1 &"
 WAIT = "for n in $(seq 100); do (echo > /dev/tcp/127.0.0.1/{port}) 2>/dev/null && break; sleep 0.05; done"
 

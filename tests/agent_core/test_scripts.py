@@ -38,9 +38,12 @@ from tests.agent_core.scope_rig import Disk
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
 from tests.fakes.waiting import PATIENCE
+from tests.sampling import one_of
 
 ISOLATED = pytest.param(bwrap_sandbox(), marks=NEEDS_BWRAP)
-both = pytest.mark.parametrize("sandbox", [ISOLATED, unsafe_sandbox()], ids=["bwrap", "unsafe"])
+both = pytest.mark.parametrize(
+    "sandbox", one_of(ISOLATED, unsafe_sandbox()), ids=["bwrap", "unsafe"]
+)
 ALL = "from turnkeeper import *\n"
 
 

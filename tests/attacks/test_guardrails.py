@@ -84,6 +84,7 @@ def test_what_is_redacted_holds_none_of_it() -> None:
         assert not [span.text for span in one.spans if span.text in redacted], redacted
 
 
+@pytest.mark.pick("what is made to be slow", 5)
 @pytest.mark.parametrize("unit", UNITS)
 def test_what_is_made_to_be_slow_takes_linear_time(unit: str) -> None:
     text = (unit * (LARGE // len(unit) + 1))[:LARGE] * 4

@@ -133,6 +133,7 @@ def test_any_text_is_read(text: str) -> None:
     read_possible(text)
 
 
+@pytest.mark.pick("the worst lines", 5)
 @pytest.mark.parametrize(
     "unit",
     ["(", "{a,b}", "$(", "`", '"$(', "A=$(", "eval ", "sh -c ", "alias a='a a';", "xargs ", "find -exec "]

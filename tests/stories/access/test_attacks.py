@@ -605,6 +605,7 @@ async def blank_token(rig: Rig, patch: pytest.MonkeyPatch) -> None:
 # ---- the list ------------------------------------------------------------------------------
 
 
+@pytest.mark.pick("an attack on approvals", 14)
 @pytest.mark.parametrize("name", CASES)
 async def test_attack(rig: Rig, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     await CASES[name](rig, monkeypatch)

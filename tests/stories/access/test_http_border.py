@@ -101,6 +101,7 @@ async def test_the_page_and_the_api_look_at_the_host_and_hooks_at_the_signature(
             assert answer.status == 401 and "signed" in await answer.text()
 
 
+@pytest.mark.pick
 @pytest.mark.parametrize("opening", ["[", '{"a":', '[{"a":'])
 async def test_deep_and_large_json_is_refused(rig: Rig, opening: str) -> None:
     await rig.start(TURNKEEPER_TOKEN=BEARER)

@@ -63,6 +63,7 @@ async def pair(
             await second.close()
 
 
+@pytest.mark.pick("the next provider", 6)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way[0].partition("/")[0])
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_turn_goes_on_with_the_next_provider(

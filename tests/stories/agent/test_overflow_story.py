@@ -46,7 +46,7 @@ class SmallModel:
         return Say(f"Answer {asked[-1] if asked else 0}: {LONG}", tokens=len(text) // 4)
 
 
-@pytest.mark.pick("an overflow", 2)
+@pytest.mark.pick("an overflow")
 @pytest.mark.parametrize("form", OVERFLOWS.values(), ids=OVERFLOWS)
 async def test_a_conversation_outgrows_its_model_and_goes_on(rig: Rig, form: Overflow) -> None:
     model = SmallModel(form)

@@ -63,7 +63,7 @@ async def test_a_cut_answer_is_continued_and_a_cut_call_made_again(rig: Rig, nam
         assert unmarked(after)[: len(before)] == unmarked(before)
 
 
-@pytest.mark.pick("a refusal", 2)
+@pytest.mark.pick("a refusal")
 @pytest.mark.parametrize("name", PROVIDERS)
 async def test_what_a_provider_refuses_is_told(rig: Rig, name: str) -> None:
     rig.model.script(Ends(Say("I begin, but"), "refused"), Ends(Empty(), "refused"), Say("Yes."))

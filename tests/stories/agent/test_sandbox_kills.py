@@ -99,7 +99,7 @@ async def count_rules(life: Life) -> int:
 @NEEDS_BWRAP
 @NEEDS_CURL
 @pytest.mark.timeout(900)
-@some_and_every(SOME, "kills of sandboxes", 4)
+@some_and_every(SOME, "kills of sandboxes", 2)
 @ON_BOTH_STORES
 @pytest.mark.parametrize("choice", CHOICES)
 def test_a_host_that_a_press_opens_is_open_or_asked_for_again(

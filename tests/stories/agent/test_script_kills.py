@@ -127,6 +127,7 @@ def check(folder: Path, label: str) -> None:
         assert cards[0].state in ("approved", "cancelled"), f"{label}: {cards}"
 
 
+@pytest.mark.pick
 @pytest.mark.timeout(240)
 @some_and_every()
 @pytest.mark.parametrize("store", ["sqlite", "redis"])

@@ -17,6 +17,7 @@ TRIES = {
 }
 
 
+@pytest.mark.pick
 @NEEDS_BWRAP
 @pytest.mark.parametrize("tool", TRIES)
 async def test_they_are_read_after_a_press_alone(rig: Rig, tool: str) -> None:

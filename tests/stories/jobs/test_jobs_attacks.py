@@ -178,6 +178,7 @@ async def blank(rig: Rig, clock: Shifted) -> None:
         await refused(rig, headers)
 
 
+@pytest.mark.pick("an attack on a hook", 7)
 @pytest.mark.parametrize("name", sorted(CASES))
 async def test_an_attack_on_a_hook(name: str, rig: Rig, clock: Shifted) -> None:
     rig.model.script(*[Say("1.2.3 was deployed.")] * 4)

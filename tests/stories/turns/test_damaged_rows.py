@@ -68,7 +68,7 @@ async def go_on(one: Life, token: str) -> None:
     assert await one.store.letters(50) == ()
 
 
-@pytest.mark.pick("a damaged row of a file", 14)
+@pytest.mark.pick("a damaged row of a file", 6)
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("table", TABLES)
 async def test_of_a_file(tmp_path: Path, table: str, body: str) -> None:
@@ -81,7 +81,7 @@ async def test_of_a_file(tmp_path: Path, table: str, body: str) -> None:
         await go_on(one, token)
 
 
-@pytest.mark.pick("a damaged row of a Redis", 6)
+@pytest.mark.pick("a damaged row of a Redis", 3)
 @pytest.mark.parametrize("body", ["object", "half", "empty"])
 @pytest.mark.parametrize("name", ["turns", "questions", "views", "transcript", "in", "row"])
 async def test_of_a_redis(tmp_path: Path, url: str, name: str, body: str) -> None:

@@ -45,7 +45,7 @@ HOLD, SOON = 0.5, 12.0
 """Seconds that a fault lasts, and within which all flows again."""
 MAX_CALLS = 12
 """Of the model, in all: at most two requests of three calls, and what others ask meanwhile."""
-SAMPLE, AT_ONCE = 15, 5
+SAMPLE, AT_ONCE = 10, 5
 """Cases of a quick run, and how many are played at once."""
 
 
