@@ -7,6 +7,7 @@ comes up in the quick runs of other seeds. `TEST_SEED=…` repeats a run.
 import os
 import random
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import PurePath
 from typing import Any
 
@@ -115,8 +116,12 @@ bear the mark `timing` are a part of their own, which runs alone."""
 def mark_parts(items: Iterable[pytest.Item]) -> None:
     """Mark each test with its part."""
     for item in items:
-        path = item.nodeid.partition("::")[0]
-        if item.get_closest_marker("timing"):
-            continue
-        fitting = (part for part, globs in PARTS.items() if any(map(PurePath(path).match, globs)))
-        item.add_marker(next(fitting, "rest"))
+        if not item.get_closest_marker("timing"):
+            item.add_marker(find_part(item.nodeid.partition("::")[0]))
+
+
+@cache
+def find_part(path: str) -> str:
+    """The part of `make prove` that the tests of a file belong to."""
+    fitting = (part for part, globs in PARTS.items() if any(map(PurePath(path).match, globs)))
+    return next(fitting, "rest")

@@ -1,5 +1,7 @@
 """What a quick run takes of what is generated."""
 
+from collections import Counter
+
 import pytest
 
 from tests import sampling
@@ -10,7 +12,7 @@ def test_a_quick_run_tries_fewer_examples(monkeypatch: pytest.MonkeyPatch) -> No
     sampling.read_marks("kills and not sampled")
     assert sampling.examples(90) == 90
     sampling.read_marks("not slow")
-    assert (sampling.examples(90), sampling.examples(1)) == (30, 1)
+    assert (sampling.examples(90), sampling.examples(1)) == (18, 1)
 
 
 def test_every_case_is_taken_by_some_seed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,3 +24,23 @@ def test_every_case_is_taken_by_some_seed(monkeypatch: pytest.MonkeyPatch) -> No
         assert len(points) == sampling.SOME
         taken |= {("case", one), *(("point", point) for point in points)}
     assert len(taken) == 10 + 12
+
+
+def test_of_a_function_one_that_is_not_slow_is_taken(request: pytest.FixtureRequest) -> None:
+    taken = Counter(
+        item.nodeid.partition("[")[0]
+        for item in request.session.items
+        if (mark := item.get_closest_marker("pick")) and not mark.args
+        if not item.get_closest_marker("slow")
+    )
+    assert set(taken.values()) <= {1}
+
+
+def test_values_keep_their_marks_and_names() -> None:
+    one, other = sampling.one_of(pytest.param(1, id="one", marks=pytest.mark.slow), 2)
+    assert (one.values, one.id, {mark.name for mark in one.marks}) == (
+        (1,),
+        "one",
+        {"slow", "pick"},
+    )
+    assert (other.values, {mark.name for mark in other.marks}) == ((2,), {"pick"})
