@@ -92,7 +92,7 @@ def _cut(rest: str, opening: str, limit: int, measure: Measure) -> _Border:
     if fitting and (before.opening or _is_row(rest, before.at)):
         return fitting[-1][1]  # code and rows are torn only when nothing else is left
     closing = f"\n{before.closing}" if before.closing else ""
-    at = before.at + _within(rest[before.at :], room - measure(closing), measure)
+    at = before.at + _find_cut(rest[before.at :], room - measure(closing), measure)
     if at == 0 or (before.closing and at == before.at):
         return fitting[-1][1] if fitting else _Border(max(at, 1), 0)
     reopened = before.opening if before.closing else ""
@@ -105,7 +105,7 @@ def _borders(text: str, opening: str, most: int, measure: Measure) -> Iterator[_
     header = "" if fence else opening
     at, lines = 0, text.split("\n")
     for index, line in enumerate(lines[:-1]):
-        fence, header, fresh = _after(line, lines[index + 1], fence, header)
+        fence, header, fresh = _follow_line(line, lines[index + 1], fence, header)
         at += len(line) + 1
         if fence:
             cost = measure(fence) + measure(_closing_fence(fence))
@@ -119,7 +119,7 @@ def _borders(text: str, opening: str, most: int, measure: Measure) -> Iterator[_
             yield _Border(at, PARAGRAPH if blank and not _follows_heading(lines, index) else LINE)
 
 
-def _after(line: str, following: str, fence: str, header: str) -> tuple[str, str, bool]:
+def _follow_line(line: str, following: str, fence: str, header: str) -> tuple[str, str, bool]:
     """(open fence, table header, whether this line began it) once `line` is read."""
     if fence:
         marker = _closing_fence(fence)
@@ -151,7 +151,7 @@ def _is_row(text: str, at: int) -> bool:
     return text[at : at + 1] == "|"
 
 
-def _within(text: str, room: int, measure: Measure) -> int:
+def _find_cut(text: str, room: int, measure: Measure) -> int:
     """How many characters of `text` to take: to a sentence's end, a word's end, or all that fit."""
     sizes = accumulate(map(measure, text[: max(room, 0)]))
     fit = sum(1 for size in sizes if size <= room)

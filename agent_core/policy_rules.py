@@ -186,7 +186,7 @@ def _covers_paths(rule: OperatorRule, call: RuledCall) -> bool:
 
 
 def _plain_path(path: str) -> str:
-    parts = [part for part in paths.inside(path).split("/") if part not in ("", ".")]
+    parts = [part for part in paths.locate_inside(path).split("/") if part not in ("", ".")]
     return "/".join(parts)
 
 

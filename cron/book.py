@@ -87,7 +87,7 @@ class JobBook:
         """`job` with its next due time after `now`, for when it was decided on late."""
         if job.next_due > now or not job.schedule:
             return job
-        due = self._times.after(job.schedule, job.zone, now)
+        due = self._times.find_next(job.schedule, job.zone, now)
         state = job.state if due is not None else "ended"
         return replace(job, next_due=due or 0.0, wake=due or 0.0, state=state)
 

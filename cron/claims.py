@@ -35,7 +35,7 @@ def claims(
         if due not in wanted:
             runs.append(_run(job, due, now, "missed"))
             continue
-        run = _apply_overlap(job, _run(job, due, now), busy, late=_late(job, due, now))
+        run = _apply_overlap(job, _run(job, due, now), busy, late=_is_late(job, due, now))
         if run.replaces:
             busy.clear()
         if run.open:
@@ -44,14 +44,14 @@ def claims(
     return tuple(runs)
 
 
-def _late(job: Job, due: float, now: float) -> bool:
+def _is_late(job: Job, due: float, now: float) -> bool:
     return now - due - job.jitter > ON_TIME
 
 
 def _select_wanted(job: Job, times: tuple[float, ...], now: float) -> frozenset[float]:
     """Those that are to run: all that are on time, and of the missed ones what the job says."""
-    late = [due for due in times if _late(job, due, now)]
-    on_time = [due for due in times if not _late(job, due, now)]
+    late = [due for due in times if _is_late(job, due, now)]
+    on_time = [due for due in times if not _is_late(job, due, now)]
     match job.missed:
         case "skip":
             return frozenset(on_time)

@@ -93,13 +93,13 @@ class Drafting:
 
     def _check_zone(self, zone: str) -> None:
         try:
-            self._times.when(0.0, zone)
+            self._times.format_moment(0.0, zone)
         except ValueError as error:
             raise JobRefused(str(error), "zone") from None
 
     def _add_now(self, error: JobRefused, zone: str, language: str) -> JobRefused:
         """The refusal of a time, with the time that it is."""
-        now = say("jobs_now", language, now=self._times.when(read_now() // 60 * 60, zone))
+        now = say("jobs_now", language, now=self._times.format_moment(read_now() // 60 * 60, zone))
         return JobRefused(f"{error} {now}", "schedule")
 
     async def look(self, wish: JobRequest, known: Job, zone: str, language: str) -> Draft:
@@ -144,7 +144,7 @@ class Drafting:
         self._check_zone(where)
         places = tuple(dict.fromkeys(wish.deliver))
         for place in places:
-            if place.startswith(FILE) and not _inside(place.removeprefix(FILE)):
+            if place.startswith(FILE) and not _is_inside(place.removeprefix(FILE)):
                 raise JobRefused(say("jobs_bad_file", language, place=place), "deliver")
         if len(places) > MAX_PLACES:
             raise JobRefused(say("jobs_most_places", language, n=MAX_PLACES), "deliver")
@@ -180,7 +180,7 @@ class Drafting:
         found: list[float] = []
         moment: float | None = after
         for _ in range(most):
-            moment = self._times.after(schedule, zone, moment or after)
+            moment = self._times.find_next(schedule, zone, moment or after)
             if moment is None:
                 break
             found.append(moment)
@@ -206,7 +206,7 @@ class Drafting:
             name = other.feeds_on if other is not None else ""
 
 
-def _inside(path: str) -> bool:
+def _is_inside(path: str) -> bool:
     parts = path.split("/")
     fits = all(part not in ("", ".", "..") and not part.startswith(".") for part in parts)
     return bool(path) and len(path) <= 200 and fits and path.isprintable() and "\\" not in path

@@ -23,10 +23,10 @@ def make_firing(
 ) -> JobFired:
     """The inbound value of a run. `fed`: the job that it feeds on and that one's last run with a
     report; `replaces`: the turn that it ends."""
-    parts = [TASK.format(title=job.title, when=times.when(run.due, job.zone))]
+    parts = [TASK.format(title=job.title, when=times.format_moment(run.due, job.zone))]
     if fed is not None:
         other, last = fed
-        about = FED.format(title=other.title, when=times.when(last.due, other.zone))
+        about = FED.format(title=other.title, when=times.format_moment(last.due, other.zone))
         parts.append(f"{about}\n{last.text}")
     if run.given:
         parts.append(f"{GIVEN}\n{cut_given(run.given)}")
@@ -38,7 +38,7 @@ def make_firing(
         due=run.due,
         text="\n\n".join(filter(None, (*parts, job.prompt))),
         title=job.title,
-        when=times.when(run.due, job.zone),
+        when=times.format_moment(run.due, job.zone),
         owner=job.owner,
         turn=run.turn,
         replaces=replaces,

@@ -27,16 +27,16 @@ _PLURAL = {
 _PARTS = ("morning", "afternoon", "evening", "night", "vormittag", "nachmittag", "abend")
 
 
-def _any(words: "tuple[str, ...] | dict[str, str] | dict[str, int]") -> str:
+def _match_any(words: "tuple[str, ...] | dict[str, str] | dict[str, int]") -> str:
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
-_DAY = rf"(?:{_any(WEEKDAYS)})s?"
+_DAY = rf"(?:{_match_any(WEEKDAYS)})s?"
 _LIST = rf"{_DAY}(?:(?:\s*,\s*(?:(?:and|und)\s+)?|\s+(?:and|und)\s+){_DAY})*"
 _DAYS = re.compile(
-    rf"\b(?:(?P<every>{_EVERY})\s+(?:(?P<single>{_any(_SINGLE)})|(?P<named>{_LIST}))"
-    rf"|(?:on\s+)?(?P<plural>{_any(_PLURAL)})|(?:on\s+)?(?P<plurals>{_LIST}))\b"
-    rf"(?:\s+(?P<part>{_any(_PARTS)}))?"
+    rf"\b(?:(?P<every>{_EVERY})\s+(?:(?P<single>{_match_any(_SINGLE)})|(?P<named>{_LIST}))"
+    rf"|(?:on\s+)?(?P<plural>{_match_any(_PLURAL)})|(?:on\s+)?(?P<plurals>{_LIST}))\b"
+    rf"(?:\s+(?P<part>{_match_any(_PARTS)}))?"
 )
 
 
@@ -65,7 +65,7 @@ def _read_days(found: re.Match[str]) -> str:
         return _SINGLE[found["single"]]
     if found["plural"]:
         return _PLURAL[found["plural"]]
-    names = re.findall(rf"\b({_any(WEEKDAYS)})(s?)\b", found["named"] or found["plurals"])
+    names = re.findall(rf"\b({_match_any(WEEKDAYS)})(s?)\b", found["named"] or found["plurals"])
     if not found["every"] and not all(plural for _, plural in names):
         return ""
     numbers = {(WEEKDAYS[name] + 1) % 7 for name, _ in names}

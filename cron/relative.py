@@ -50,26 +50,26 @@ _PARTS = (
 _AFTER_NOON = ("afternoon", "evening", "nachmittag", "abend", "pm", "p.m.", "night")
 
 
-def _any(words: "dict[str, int] | tuple[str, ...]") -> str:
+def _match_any(words: "dict[str, int] | tuple[str, ...]") -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
-_COUNT = rf"\d{{1,6}}|{_any(WORDS)}"
+_COUNT = rf"\d{{1,6}}|{_match_any(WORDS)}"
 _SPAN = re.compile(
-    rf"(half an hour|(?:einer )?halben stunde|(?:{_COUNT})\s*(?:{_any(UNITS | DAYS)}))\b"
+    rf"(half an hour|(?:einer )?halben stunde|(?:{_COUNT})\s*(?:{_match_any(UNITS | DAYS)}))\b"
 )
 _HALVES = ("half an hour", "einer halben stunde", "halben stunde")
 _NEXT = "next|coming|nächsten|nächster|naechsten|kommenden|kommender"
 _DAY = re.compile(
     rf"\b(?:(?:on|this|am|diesen)\s+)?(?:(?P<next>{_NEXT})\s+)?"
-    rf"(?P<day>{_any(NEAR | WEEKDAYS)})(?:\s*(?P<part>{_any(_PARTS)}))?\b"
+    rf"(?P<day>{_match_any(NEAR | WEEKDAYS)})(?:\s*(?P<part>{_match_any(_PARTS)}))?\b"
 )
 _CLOCK = re.compile(
     r"(?:(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))?(?::(?P<second>\d{2}))?"
-    rf"|(?P<word>{_any(WORDS)})|(?P<half>half past|halb)\s+(?P<of>\w+)"
+    rf"|(?P<word>{_match_any(WORDS)})|(?P<half>half past|halb)\s+(?P<of>\w+)"
     r"|(?P<noon>noon|midday|mittag))"
     r"(?:\s*o'clock|\s*uhr(?:\s*(?P<after>\d{1,2}))?)?"
-    rf"\s*(?P<side>{_any(_BEFORE_NOON + _AFTER_NOON)})?"
+    rf"\s*(?P<side>{_match_any(_BEFORE_NOON + _AFTER_NOON)})?"
 )
 _FILLER = re.compile(r"\b(?:at|um|in the|der|the|gegen)\b|,")
 _LIMIT = timedelta(days=3_660)

@@ -48,9 +48,9 @@ def read_schedule(text: str, zone: str) -> Schedule:
     words = text.strip()
     lower = words.lower()
     if lower.startswith("every "):
-        return _every(lower.removeprefix("every "))
+        return _read_every(lower.removeprefix("every "))
     if lower.startswith("at "):
-        return _once(words[3:].strip(), where)
+        return _read_once(words[3:].strip(), where)
     if lower.startswith("@"):
         if lower not in MACROS:
             raise ScheduleError(f"There is no {words}; there are {', '.join(MACROS)}.")
@@ -58,7 +58,7 @@ def read_schedule(text: str, zone: str) -> Schedule:
     return _cron(lower)
 
 
-def _every(text: str) -> Every:
+def _read_every(text: str) -> Every:
     rest = _EVERY.sub("", text).replace("and", "").replace(",", "").strip()
     parts = _EVERY.findall(text)
     if rest or not parts:
@@ -69,7 +69,7 @@ def _every(text: str) -> Every:
     return Every(seconds=seconds)
 
 
-def _once(text: str, zone: ZoneInfo) -> Once:
+def _read_once(text: str, zone: ZoneInfo) -> Once:
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
@@ -96,7 +96,7 @@ def _cron(text: str) -> Cron:
     try:
         next(CronSim(" ".join(fields), _SOME_DAY))
     except CronSimError as error:
-        raise ScheduleError(_why(str(error), fields)) from None
+        raise ScheduleError(_explain(str(error), fields)) from None
     except StopIteration:
         raise ScheduleError("These fields never meet: no day fits all of them.") from None
     return made
@@ -112,7 +112,7 @@ def _check(name: str, size: int, field: str) -> None:
             raise ScheduleError(f"The {name} cannot go in steps of {step}{hint}.")
 
 
-def _why(reason: str, fields: list[str]) -> str:
+def _explain(reason: str, fields: list[str]) -> str:
     bad = reason.removeprefix("Bad ").replace("day-of-month", NAMES[3])
     name = bad.replace("day-of-week", NAMES[5])
     field = fields[NAMES.index(name)] if name in NAMES else ""

@@ -127,7 +127,7 @@ class Scheduler:
             claimed = [
                 await self._contain(self._try_claim(job, moment), job.id) for job in due.jobs
             ]
-            again = [await self._contain(self._again(run, moment), run.job) for run in due.runs]
+            again = [await self._contain(self._retry(run, moment), run.job) for run in due.runs]
             if not any((*claimed, *again)):
                 break  # others are faster
             moment = await self._clock()
@@ -172,7 +172,7 @@ class Scheduler:
                 await self._fire(job, run)
         return True
 
-    async def _again(self, run: JobRun, moment: float) -> bool:
+    async def _retry(self, run: JobRun, moment: float) -> bool:
         """A run that failed by no fault of its own is tried once more."""
         job = await self._jobs.get(run.job)
         if job is None:

@@ -57,7 +57,7 @@ class Times:
         except ScheduleError as error:
             raise JobRefused(str(error), "schedule") from None
 
-    def after(self, schedule: str, zone: str, moment: float) -> float | None:
+    def find_next(self, schedule: str, zone: str, moment: float) -> float | None:
         return next_fire(read_schedule(schedule, zone), zone, moment)
 
     def count(self, schedule: str, zone: str, first: float, until: float) -> int:
@@ -73,7 +73,7 @@ class Times:
             case Cron() as cron:
                 return describe_fields(cron.text, language)
 
-    def when(self, moment: float, zone: str) -> str:
+    def format_moment(self, moment: float, zone: str) -> str:
         local = datetime.fromtimestamp(moment, UTC).astimezone(zone_of(zone))
         seconds = ":%S" if local.second else ""
         return f"{local:%Y-%m-%d %H:%M{seconds}} {zone}"

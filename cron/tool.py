@@ -119,18 +119,18 @@ def schedule_tool(
 ) -> Tool:
     """The tool. `asking`: for whom a turn works; `spend`: what a job may spend a day, in words of
     a language; `check` raises JobRefused for models that are not there, in a language."""
-    return make_schedule_tool(_Desk(jobs, asking, spend, check).over)
+    return make_schedule_tool(_Desk(jobs, asking, spend, check).handle)
 
 
-def make_schedule_tool(over: Callable[..., Awaitable[str]]) -> Tool:
-    """The tool with `over` behind it."""
+def make_schedule_tool(run_in_turn: Callable[..., Awaitable[str]]) -> Tool:
+    """The tool with `run_in_turn` behind it."""
     return TurnTool(
         name=NAME,
         description=DESCRIPTION,
         arguments=Scheduling,
         repetition="idempotent",
         access="read",
-        over=over,
+        run_in_turn=run_in_turn,
     )
 
 
@@ -149,7 +149,7 @@ class _Desk:
         self._asking = asking
         self._spend = spend
 
-    async def over(
+    async def handle(
         self, wanted: Scheduling, scope: AskingScope, brief: object, hands: object
     ) -> str:
 
@@ -259,7 +259,7 @@ class _Desk:
         return "Done. It stays paused." if paused else "Done."
 
     def _next(self, job: Job) -> str:
-        return self._jobs.times.when(job.next_due, job.zone) if job.next_due else "never"
+        return self._jobs.times.format_moment(job.next_due, job.zone) if job.next_due else "never"
 
 
 def _part(card: str) -> tuple[str, tuple[TimeSpan, ...]]:

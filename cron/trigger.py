@@ -50,7 +50,7 @@ def times(schedule: Schedule, zone: str, after: float) -> Iterator[float]:
             yield from (
                 _fixed_times(schedule, where, after)
                 if schedule.fixed
-                else _each(schedule, where, after)
+                else _iterate_fires(schedule, where, after)
             )
 
 
@@ -82,7 +82,7 @@ def _fixed_times(cron: Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
             yield moment
 
 
-def _each(cron: Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
+def _iterate_fires(cron: Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
     """Every real moment that fits: along the wall clock from one change of it to the next."""
     fields = " ".join(cron.fields)
     start, inclusive = _utc(after), False

@@ -129,7 +129,7 @@ class Gateway:
         made = (
             _telegram(settings, self._commands),
             _discord(settings, self._commands, self._choices),
-            _slack(settings, self._overview, self._recent),
+            _slack(settings, self._overview, self._list_recent),
         )
         return [one for one in made if one is not None]
 
@@ -157,7 +157,7 @@ class Gateway:
             return Overview()
         return await overview(self._parts.host, conversation, sender)
 
-    async def _recent(self, scope: ListScope, limit: int) -> Sequence[Summary]:
+    async def _list_recent(self, scope: ListScope, limit: int) -> Sequence[Summary]:
         """The newest conversations of a list, once all is open."""
         await self._open.wait()
         return await self._parts.desk.recent(scope, limit) if self._parts else ()
@@ -212,7 +212,7 @@ class Gateway:
         await stack.enter_async_context(serve_http(listening, health, routes, guard, most))
         await stack.enter_async_context(control.serve(home, asked))
         link = f"{url}signin/{issue('')}"
-        self._announce(f"{parts.about(url)}\nopen {link}")
+        self._announce(f"{parts.describe_start(url)}\nopen {link}")
         self._visit(link)
 
     async def _receive(self, adapter: Adapter) -> None:
@@ -238,7 +238,7 @@ class Gateway:
                 outage.tell(inbounds)
             raise
         if outage is not None:
-            outage.over()
+            outage.end()
 
     def _obey(self, group: asyncio.TaskGroup) -> None:
         loop = asyncio.get_running_loop()

@@ -74,7 +74,7 @@ class Approvers(Struct, frozen=True, kw_only=True):
     default: Deciders = DEFAULT
     risks: dict[Risk, Deciders] = {}
 
-    def of(self, risks: Iterable[Risk], platform: str) -> Deciders:
+    def find_deciders(self, risks: Iterable[Risk], platform: str) -> Deciders:
         """The rule for a batch of calls: that of the highest risk in it."""
         asked = set(risks)
         highest: Risk = next((risk for risk in reversed(RISKS) if risk in asked), "low")

@@ -189,7 +189,7 @@ class Timetable(Protocol):
     def read(self, schedule: str, zone: str) -> str:
         """The schedule as it is stored. Refused says why it cannot be."""
 
-    def after(self, schedule: str, zone: str, moment: float) -> float | None:
+    def find_next(self, schedule: str, zone: str, moment: float) -> float | None:
         """The first due time after `moment`, None if there is none."""
 
     def count(self, schedule: str, zone: str, first: float, until: float) -> int:
@@ -198,7 +198,7 @@ class Timetable(Protocol):
     def words(self, schedule: str, zone: str, language: str) -> str:
         """The schedule in plain words. Not for a job without one."""
 
-    def when(self, moment: float, zone: str) -> str:
+    def format_moment(self, moment: float, zone: str) -> str:
         """A moment for people: `2026-11-23 09:00 Europe/Berlin`. ValueError says that there is no
         such zone."""
 

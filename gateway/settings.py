@@ -500,18 +500,18 @@ def _toml(path: Path) -> dict[str, str]:
     import tomllib
 
     try:
-        return dict(_flat(tomllib.loads(text)))
+        return dict(_flatten(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(str(path), "", f"is not valid TOML ({error}).") from None
 
 
-def _flat(table: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
+def _flatten(table: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
     """`[telegram] bot_token` is TELEGRAM_BOT_TOKEN; a list is joined by commas."""
     found: list[tuple[str, str]] = []
     for key, value in table.items():
         name = f"{prefix}{key}".upper()
         if isinstance(value, dict):
-            found += _flat(value, f"{name}_")
+            found += _flatten(value, f"{name}_")
         elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
             found.append((name, json.dumps(value)))
         elif isinstance(value, list):

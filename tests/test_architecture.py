@@ -159,6 +159,23 @@ NO_PARTICIPLES = frozenset(
         "wing",
     ]
 )
+NO_NAMES = {
+    "about", "above", "across", "after", "again", "along", "among", "any", "around", "at",
+    "back", "bare", "before", "behind", "below", "beside", "between", "both", "by", "down",
+    "during", "each", "earlier", "every", "few", "first", "flat", "for", "from", "how", "in",
+    "inside", "into", "large", "last", "late", "later", "latest", "legible", "long", "loose",
+    "lost", "many", "more", "most", "near", "new", "newest", "of", "off", "old", "on", "once",
+    "one", "only", "other", "out", "outside", "over", "plain", "quickly", "quietly", "raw",
+    "recent", "safe", "same", "short", "simple", "small", "soon", "still", "strict", "through",
+    "to", "too", "under", "unseen", "until", "up", "upon", "what", "when", "where", "which",
+    "whole", "why", "with", "within", "without",
+}  # fmt: skip
+NAMED_BY_ADJECTIVE = {
+    "once": "of a scope: the document's own word",
+    "latest": "a port's, beside the nouns `views` and `summary`",
+    "newest": "a port's, beside the noun `transcript`",
+    "recent": "a port's, beside the noun `summary`",
+}
 NAMED_BY_PARTICIPLE = {
     "built_in": "the built-in skills; the adjective is the term",
     "planning_skill": "the tool's own name",
@@ -338,6 +355,20 @@ def test_functions_are_named_by_what_they_do() -> None:
     wrong = {name: place for name, place in found.items() if name not in NAMED_BY_PARTICIPLE}
     assert not wrong, f"begin these names with a verb: {wrong}"
     assert NAMED_BY_PARTICIPLE.keys() <= found.keys(), "shrink the table"
+
+
+def test_no_function_is_named_by_a_lone_adjective_or_preposition() -> None:
+    found = {
+        node.name: f"{path}:{node.lineno}"
+        for path, text in modules()
+        for node in nodes(text)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.strip("_") in NO_NAMES
+        and not any("property" in ast.unparse(one) for one in node.decorator_list)
+    }
+    wrong = {name: place for name, place in found.items() if name not in NAMED_BY_ADJECTIVE}
+    assert not wrong, f"say what these do: {wrong}"
+    assert NAMED_BY_ADJECTIVE.keys() <= found.keys(), "shrink the table"
 
 
 def _is_participle(word: str) -> bool:

@@ -62,10 +62,10 @@ def one_line(text: str, most: int) -> str:
     """Words for a single line: no blocks, at most `most` characters of them."""
     line = visible(" ".join(native(text).split()))
     line = line if len(line) <= most else f"{line[: most - 1]}…"
-    return line if "```" not in line and line.count("`") % 2 == 0 else plain(line)
+    return line if "```" not in line and line.count("`") % 2 == 0 else escape_markup(line)
 
 
-def plain(text: str) -> str:
+def escape_markup(text: str) -> str:
     """`text` shown as it is, none of it taken for markup; its moments stay."""
     return map_words(text, _escape)
 
@@ -179,11 +179,11 @@ def _without_markup(rows: Sequence[Sequence[str]]) -> tuple[list[list[str]], lis
     if not any(MARKED.search(cell) for row in rows for cell in row):
         return [list(row) for row in rows], []
     found: dict[str, str] = {}
-    bare = [[_bare(cell, found) for cell in row] for row in rows]
-    return bare, [f"[{plain(label)}]({url})" for url, label in found.items()]
+    bare = [[_strip_links(cell, found) for cell in row] for row in rows]
+    return bare, [f"[{escape_markup(label)}]({url})" for url, label in found.items()]
 
 
-def _bare(cell: str, found: dict[str, str]) -> str:
+def _strip_links(cell: str, found: dict[str, str]) -> str:
     """The words of `cell`; its links go to `found`, by where they lead."""
     shown, opened = "", (0, "")
     (line,) = _reader().parseInline(cell)

@@ -119,12 +119,12 @@ def answer(event: parse.Json) -> dict[str, object] | None:
 def make_choices(choices: Sequence[tuple[str, str]]) -> dict[str, object]:
     """The answer to somebody who types: at most 25 choices, each as short as Discord wants it."""
     fit = [
-        {"name": _short(shown), "value": words}
+        {"name": _shorten(shown), "value": words}
         for shown, words in choices
         if shown and 0 < len(words) <= LONGEST
     ]
     return {"type": CHOICES, "data": {"choices": fit[:MAX_CHOICES]}}
 
 
-def _short(shown: str) -> str:
+def _shorten(shown: str) -> str:
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"

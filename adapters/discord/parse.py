@@ -112,7 +112,7 @@ def read_channel(value: object) -> Channel | None:
 
 def conversation_of(event: Json, me: DiscordBot, channel: Channel) -> Conversation | None:
     """Where an interaction happened."""
-    where = _where(event, me, channel)
+    where = _find_conversation(event, me, channel)
     return where and _find_task(_map(event.get("message")), where, channel)
 
 
@@ -200,7 +200,7 @@ def _find_task(message: Json, conversation: Conversation, channel: Channel) -> C
     return replace(conversation, thread=began) if began and channel.opens else conversation
 
 
-def _where(event: Json, me: DiscordBot, within: Channel) -> Conversation | None:
+def _find_conversation(event: Json, me: DiscordBot, within: Channel) -> Conversation | None:
     """A server's channel, or a chat of one person with the bot."""
     channel, guild = _id(event.get("channel_id")), _id(event.get("guild_id"))
     if not channel or (not guild and event.get("context") == 2):  # other people's chats

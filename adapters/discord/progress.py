@@ -5,7 +5,7 @@ place. Pure. What is over gives way to its count.
 from collections.abc import Sequence
 
 from adapters.discord.components import buttons, message, messages, stopper, text
-from adapters.discord.markdown import LIMIT, code, fence, is_visible, one_line, parts, plain
+from adapters.discord.markdown import LIMIT, code, escape_markup, fence, is_visible, one_line, parts
 from adapters.text import utf16
 from adapters.words import LINE_WORDS
 from gateway.moment_texts import map_words
@@ -45,13 +45,15 @@ def activity(view: Activity) -> tuple[bytes, ...]:
     telling = [line for line in view.lines if line.output and not _is_settled(line, view)]
     speaking = {line.call_id for line in telling[-OUTPUTS:]}
     lines = [_line(line, view.language, shown=line.call_id in speaking) for line in view.lines]
-    note = f"-# {plain(_clip(_line_of(view.note), WORDS, view.language))}" if view.note else ""
+    note = (
+        f"-# {escape_markup(_clip(_line_of(view.note), WORDS, view.language))}" if view.note else ""
+    )
     room = LIMIT - utf16(words) - utf16(note) - 100
     first = len(lines)
     while first and room >= utf16(lines[first - 1]) + 1:
         first -= 1
         room -= utf16(lines[first]) + 1
-    before = f"-# {_earlier(first, view.language)}" if first else ""
+    before = f"-# {_count_earlier(first, view.language)}" if first else ""
     shown = ["\n".join(filter(is_visible, (words, before, *lines[first:], note)))]
     live = any(line.state == "running" for line in view.lines)
     below = stopper(view.language) if live else buttons(view.buttons)
@@ -63,14 +65,15 @@ def plan(view: PlanView) -> tuple[bytes, ...]:
     waits for a yes rings."""
     language = view.language
     steps = [_step(n, step, language) for n, step in enumerate(view.steps, 1)]
-    head = f"### {PLAN_MARKS[view.state]} {plain(_clip(_line_of(view.title), TITLE, language))}"
+    title = escape_markup(_clip(_line_of(view.title), TITLE, language))
+    head = f"### {PLAN_MARKS[view.state]} {title}"
     done = sum(step.state == "done" for step in view.steps)
     head += f" {done}/{len(steps)}" if steps else ""
-    outcome = plain(_clip(_line_of(view.outcome), OUTCOME, language))
+    outcome = escape_markup(_clip(_line_of(view.outcome), OUTCOME, language))
     room = LIMIT - utf16(head) - utf16(outcome) - 120
     first, last = _window([utf16(step) + 1 for step in steps], _count_ended(view.steps), room)
-    before = f"-# {_earlier(first, language)}" if first else ""
-    after = f"-# {_later(len(steps) - last, language)}" if last < len(steps) else ""
+    before = f"-# {_count_earlier(first, language)}" if first else ""
+    after = f"-# {_count_later(len(steps) - last, language)}" if last < len(steps) else ""
     shown = "\n".join(filter(None, (before, *steps[first:last], after)))
     within = [
         *text(head),
@@ -96,7 +99,7 @@ def _is_settled(line: ToolLine, view: Activity) -> bool:
 def _line(line: ToolLine, language: str, *, shown: bool) -> str:
     summary = code(_clip(_line_of(line.summary), SUMMARY, language))
     head = head_line(line.tool, line.summary, language)
-    pieces = [f"-# {LINE_MARKS[line.state]} {plain(_line_of(head)[:SUMMARY])}", summary]
+    pieces = [f"-# {LINE_MARKS[line.state]} {escape_markup(_line_of(head)[:SUMMARY])}", summary]
     if key := LINE_WORDS.get(line.state):
         pieces.append(f"({say(key, language)})")
     output = fence(_clip(line.output.strip(), OUTPUT, language)) if shown else ""
@@ -107,10 +110,10 @@ def _step(number: int, step: PlanStep, language: str) -> str:
     """A line that bears the number by which buttons and /todo call the step."""
     words = one_line(step.text, STEP) or step.id
     if step.state == "running":
-        words = f"**{plain(words)}**"
+        words = f"**{escape_markup(words)}**"
     elif step.state == "skipped":
-        words = f"~~{plain(words)}~~"
-    note = plain(_clip(_line_of(step.note), NOTE, language))
+        words = f"~~{escape_markup(words)}~~"
+    note = escape_markup(_clip(_line_of(step.note), NOTE, language))
     line = f"{STEP_MARKS[step.state]} {number}. {words}"
     return line + (f" *({note})*" if is_visible(note) else "")
 
@@ -127,11 +130,11 @@ def _line_of(words: str) -> str:
     return map_words(" ".join(words.split()), visible)
 
 
-def _earlier(count: int, language: str) -> str:
+def _count_earlier(count: int, language: str) -> str:
     return say("earlier_steps", language, n=count)
 
 
-def _later(count: int, language: str) -> str:
+def _count_later(count: int, language: str) -> str:
     return say("later_steps", language, n=count)
 
 

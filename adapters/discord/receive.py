@@ -79,7 +79,7 @@ class DiscordReceiver:
                 group.create_task(self._keep(accept))
                 group.create_task(self._session.listen(self))
         except* Rejected as refused:
-            raise _first(refused) from None
+            raise _find_first(refused) from None
         finally:
             await self._session.save(now=True)
 
@@ -308,6 +308,6 @@ def read_deletions(event: parse.Json, known: Mapping[str, MessageOrigin]) -> Seq
     ]
 
 
-def _first(errors: BaseExceptionGroup[Rejected]) -> Rejected:
+def _find_first(errors: BaseExceptionGroup[Rejected]) -> Rejected:
     found = errors.exceptions[0]
-    return found if isinstance(found, Rejected) else _first(found)
+    return found if isinstance(found, Rejected) else _find_first(found)

@@ -25,7 +25,15 @@ from adapters.discord.components import (
     text,
     writer,
 )
-from adapters.discord.markdown import LIMIT, code, fence, is_visible, parts, plain, write_command
+from adapters.discord.markdown import (
+    LIMIT,
+    code,
+    escape_markup,
+    fence,
+    is_visible,
+    parts,
+    write_command,
+)
 from adapters.discord.moments import write_in_payload
 from adapters.discord.progress import activity, plan
 from adapters.text import cut_beginning, split, utf16
@@ -106,7 +114,7 @@ def _payloads(view: View) -> tuple[bytes, ...]:
             return _media(view)
         case ReportView():
             title = " ".join(view.title.split())
-            heading = f"### {plain(visible(title)[:500])}\n" if title else ""
+            heading = f"### {escape_markup(visible(title)[:500])}\n" if title else ""
             return _answer(heading + view.text, view.note, "report.md", view.language)
         case Notice():
             return _notice(view)
@@ -135,7 +143,7 @@ def _reply(view: ReplyView) -> tuple[bytes, ...]:
 def _answer(whole: str, note: str, name: str, language: str) -> tuple[bytes, ...]:
     """Its parts with the note below, or its beginning and all of it as a file."""
     shown = parts(whole)
-    below = [_small(note)] if is_visible(note) else []
+    below = [_render_small(note)] if is_visible(note) else []
     if len(shown) > MAX_MESSAGES:
         attached = DiscordUpload(name=name, mime="text/markdown", text=whole)
         said = text(say("whole_in_file", language))
@@ -147,9 +155,9 @@ def _answer(whole: str, note: str, name: str, language: str) -> tuple[bytes, ...
     return messages([*shown, *below])
 
 
-def _small(note: str) -> str:
+def _render_small(note: str) -> str:
     line = map_words(" ".join(note.split()), visible)
-    return f"-# {plain(line[:MAX_NOTE])}"
+    return f"-# {escape_markup(line[:MAX_NOTE])}"
 
 
 # ---- cards ---------------------------------------------------------------------------------
@@ -161,10 +169,10 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     language, many = view.language, len(view.proposals) > 1
     if view.state != "open":
         decided = fold_decided(view)
-        line = "\n".join(filter(is_visible, (_bold(decided.what), plain(decided.outcome))))
+        line = "\n".join(filter(is_visible, (_bold(decided.what), escape_markup(decided.outcome))))
         return messages(_split(line), accent=COLOURS[view.state])
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
-    asker = plain(say("asked_by", language, name=view.asker)) if view.asker else ""
+    asker = escape_markup(say("asked_by", language, name=view.asker)) if view.asker else ""
     people = name_mentions(view.mentions)
     people = f"{say('to_decide', language)} {people}" if people else ""
     calls = [(line, describe_call(line, language)) for line in view.proposals]
@@ -172,7 +180,7 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     whole = [
         "\n".join(filter(None, (f"**{CARD_MARKS[view.state]} {asking}**", asker, people))),
         *(_proposal(line, call, language) for line, call in calls),
-        plain(describe_scope(view)),
+        escape_markup(describe_scope(view)),
         _bold(view.outcome),
     ]
     shown = [*_split(above), *_split("\n\n".join(filter(is_visible, whole)))]
@@ -191,16 +199,18 @@ def _render_decision(given: Sequence[Button], language: str) -> tuple[Component,
 
 def _call_in_full(call: CallDescription, language: str) -> str:
     """All of a call that is too long for the card, which stands above it: Discord folds nothing."""
-    return f"{plain(say('whole_call', language))}\n{fence(call.whole)}" if call.whole else ""
+    return (
+        f"{escape_markup(say('whole_call', language))}\n{fence(call.whole)}" if call.whole else ""
+    )
 
 
 def _proposal(line: ProposalLine, call: CallDescription, language: str) -> str:
     pieces = (
-        f"**{plain(call.title)}**, {say(RISKS[line.risk], language)}",
-        plain(line.reason),
-        *(f"{plain(name)}: {code(value)}" for name, value in call.facts),
+        f"**{escape_markup(call.title)}**, {say(RISKS[line.risk], language)}",
+        escape_markup(line.reason),
+        *(f"{escape_markup(name)}: {code(value)}" for name, value in call.facts),
         fence(call.body, "diff" if call.kind == "diff" else ""),
-        *(f"**⚠ {plain(warning)}**" for warning in call.warnings),
+        *(f"**⚠ {escape_markup(warning)}**" for warning in call.warnings),
         _detail(call.notes),
     )
     return "\n".join(filter(is_visible, pieces))
@@ -208,7 +218,7 @@ def _proposal(line: ProposalLine, call: CallDescription, language: str) -> str:
 
 def _detail(words: str) -> str:
     """The policy's words on the call, which must not look like something that will run."""
-    return "\n".join(f"> {plain(one)}" for one in words.split("\n") if is_visible(one))
+    return "\n".join(f"> {escape_markup(one)}" for one in words.split("\n") if is_visible(one))
 
 
 def _card(view: ChoiceCard | FormCard, asking: tuple[Component, ...]) -> tuple[bytes, ...]:
@@ -223,7 +233,7 @@ def _card(view: ChoiceCard | FormCard, asking: tuple[Component, ...]) -> tuple[b
 
 
 def _bold(words: str) -> str:
-    line = plain(" ".join(words.split()))
+    line = escape_markup(" ".join(words.split()))
     return f"**{line}**" if is_visible(line) else ""
 
 
@@ -251,7 +261,7 @@ def _media(view: Media) -> tuple[bytes, ...]:
         made.append(message([*within, *map(file, others)], sources))
         near = []
     large = [one for one in view.files if one.size > MAX_FILE]
-    notes = "\n".join(f"✕ {plain(_too_large(one, view.language))}" for one in large)
+    notes = "\n".join(f"✕ {escape_markup(_too_large(one, view.language))}" for one in large)
     return (*made, *messages([*near, *_split(notes)]))
 
 
@@ -268,7 +278,7 @@ def _groups(files: Sequence[MediaFile]) -> Iterator[list[MediaFile]]:
 
 
 def _names(group: Sequence[MediaFile]) -> Iterator[str]:
-    """Names by which components can refer to the files: plain, and each once."""
+    """Names by which components can refer to the files: escape_markup, and each once."""
     taken: set[str] = set()
     for n, one in enumerate(group):
         name = NO_NAME.sub("_", one.name)[-80:].lstrip("._-") or "file"

@@ -145,18 +145,18 @@ class SlackAdapter:
         if body.files:
             native = await self._upload(conversation, body.files, str(body.told.get("text", "")))
         else:
-            native = await self._new(name, conversation, body)
+            native = await self._post_new(name, conversation, body)
         await self._set_status(conversation, body.session)
         return native
 
-    async def _new(self, mark: str, conversation: Conversation, body: "_Body") -> str:
+    async def _post_new(self, mark: str, conversation: Conversation, body: "_Body") -> str:
         says = digest((body.sure or body.whole).encode())
         if body.sure and (stamp := await self._history.in_doubt(conversation, mark, says)):
             self._certain[stamp] = None
             return stamp
         if stamp := await self._send_stream(conversation, body):
             return stamp
-        told = body.told | QUIET | _where(conversation)
+        told = body.told | QUIET | _address(conversation)
         told["metadata"] = {"event_type": SENT, "event_payload": {"id": mark, "says": says}}
         since = clock.now() - LOOKED_BACK
         try:
@@ -377,7 +377,7 @@ def _body(payload: bytes) -> _Body:
     return msgspec.convert(ours | {"told": told, "whole": payload.decode()}, _Body)
 
 
-def _where(conversation: Conversation) -> dict[str, object]:
+def _address(conversation: Conversation) -> dict[str, object]:
     where: dict[str, object] = {"channel": conversation.channel}
     return where | ({"thread_ts": conversation.thread} if conversation.thread else {})
 

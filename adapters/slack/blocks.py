@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from adapters.slack.live.chunks import StreamChunks
 from adapters.slack.markup import (
-    bare,
     clip,
     escape_markup,
     harmless,
     hush_pictures,
     mark_hidden,
+    strip_markup,
     write_mrkdwn,
 )
 from adapters.slack.parse import MODAL, STOP, WRITES, ModalOrigin
@@ -99,7 +99,7 @@ def markdown(text: str) -> Block:
 
 
 def header(text: str) -> Block:
-    return {"type": "header", "text": _plain(text, HEADER)}
+    return {"type": "header", "text": _plain_text(text, HEADER)}
 
 
 def footnote(text: str) -> Block:
@@ -171,10 +171,10 @@ def buttons(
             primary = primary or style == "primary"
         if sure and option(one) == "always":
             made[-1]["confirm"] = {
-                "title": _plain(one.label, CONFIRM_TITLE),
-                "text": _plain(sure, CONFIRM_TEXT),
-                "confirm": _plain(one.label, CONFIRM_BUTTON),
-                "deny": _plain(say("back", language), CONFIRM_BUTTON),
+                "title": _plain_text(one.label, CONFIRM_TITLE),
+                "text": _plain_text(sure, CONFIRM_TEXT),
+                "confirm": _plain_text(one.label, CONFIRM_BUTTON),
+                "deny": _plain_text(say("back", language), CONFIRM_BUTTON),
             }
     return _rows(made)
 
@@ -186,14 +186,14 @@ def choices(given: Sequence[Button], language: str) -> tuple[Block, ...]:
 
 def chooser(title: str, given: Sequence[Button]) -> tuple[Block, ...]:
     """Lists to choose from."""
-    options = [{"text": _plain(one.label, OPTION), "value": one.token} for one in given]
+    options = [{"text": _plain_text(one.label, OPTION), "value": one.token} for one in given]
     lists = [options[at : at + OPTIONS] for at in range(0, len(options), OPTIONS)]
     return _rows(
         [
             {
                 "type": "static_select",
                 "action_id": f"c{n}",
-                "placeholder": _plain(title, OPTION),
+                "placeholder": _plain_text(title, OPTION),
                 "options": some,
             }
             for n, some in enumerate(lists)
@@ -229,7 +229,7 @@ def modal(asked: ModalOrigin, language: str) -> dict[str, object]:
     block = {
         "type": "input",
         "block_id": "words",
-        "label": _plain(title, LABEL),
+        "label": _plain_text(title, LABEL),
         "element": field,
         "optional": option == "deny",
     }
@@ -237,9 +237,9 @@ def modal(asked: ModalOrigin, language: str) -> dict[str, object]:
         "type": "modal",
         "callback_id": MODAL,
         "private_metadata": msgspec.json.encode(asked).decode(),
-        "title": _plain(title, MODAL_TITLE),
-        "submit": _plain(say("send_off", language), MODAL_TITLE),
-        "close": _plain(say("back", language), MODAL_TITLE),
+        "title": _plain_text(title, MODAL_TITLE),
+        "submit": _plain_text(say("send_off", language), MODAL_TITLE),
+        "close": _plain_text(say("back", language), MODAL_TITLE),
         "blocks": [block],
     }
 
@@ -262,7 +262,7 @@ def texts(text: str, most: int = ROOM) -> list[str]:
 
 def _button(name: str, label: str, token: str, url: str = "") -> Block:
     """One that opens `url` tells of a press too, which means nothing without a token."""
-    made: Block = {"type": "button", "action_id": name, "text": _plain(label, LABEL)}
+    made: Block = {"type": "button", "action_id": name, "text": _plain_text(label, LABEL)}
     return made | ({"url": url} if url else {"value": token})
 
 
@@ -273,5 +273,5 @@ def _rows(made: Sequence[Block]) -> tuple[Block, ...]:
     )
 
 
-def _plain(text: str, most: int) -> Block:
-    return {"type": "plain_text", "text": clip(bare(text), most) or "…", "emoji": False}
+def _plain_text(text: str, most: int) -> Block:
+    return {"type": "plain_text", "text": clip(strip_markup(text), most) or "…", "emoji": False}

@@ -47,7 +47,7 @@ class SlackHistory:
     async def find_sent(self, where: Conversation, mark: str, since: float) -> str:
         """The `ts` of our message whose one call bore `mark`, "" if it is not there or cannot be
         read."""
-        for one in await self._newest(where, since):
+        for one in await self._read_newest(where, since):
             if one.payload.get("id") == mark:
                 log.info("slack_read_back", extra={"ts": one.ts})
                 return one.ts
@@ -57,7 +57,7 @@ class SlackHistory:
         """The `ts` of our message that bears `mark`, wherever it stands. Else of one that says what
         `says` is made of, below the last word of a person: what stands above that was said before,
         and may rightly be said again."""
-        found = await self._newest(where)
+        found = await self._read_newest(where)
         alike = takewhile(lambda one: one.user == where.account, found)
         for one in chain(
             (one for one in found if one.payload.get("id") == mark),
@@ -72,7 +72,7 @@ class SlackHistory:
     ) -> str:
         """The `ts` of our newest message there that still streams and is none of the `known`; with
         `words`, of one that shows what they begin with."""
-        for one in await self._newest(where, since):
+        for one in await self._read_newest(where, since):
             mine = one.user == where.account and one.streaming_state == STREAMING
             if mine and one.ts not in known and (not words or one.begins(words)):
                 log.info("slack_stream_found", extra={"ts": one.ts})
@@ -95,7 +95,7 @@ class SlackHistory:
             asked["cursor"] = str(cursor)
         return [found[stamp] for stamp in sorted(found) if stamp < before]
 
-    async def _newest(self, where: Conversation, since: float = 0.0) -> Sequence[SlackMessage]:
+    async def _read_newest(self, where: Conversation, since: float = 0.0) -> Sequence[SlackMessage]:
         """Newest first; none if they cannot be read."""
         asked: dict[str, object] = {"channel": where.channel, "include_all_metadata": "true"}
         if where.thread and not since:  # a thread is read from its beginning, so not from there

@@ -87,7 +87,7 @@ def _write_spans(text: str) -> str:
     return text.replace(STRONG, "*")
 
 
-def bare(text: str) -> str:
+def strip_markup(text: str) -> str:
     """Words for plain text objects, in one line."""
     return mark_hidden(" ".join(text.split()))
 

@@ -128,7 +128,11 @@ def _parse_loss(event: Json, me: SlackBot, name: str) -> Inbound | None:
 
 
 def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
-    where, sender, stamp = _where(event, event, me), _author(event, me), _stamp(event.get("ts"))
+    where, sender, stamp = (
+        _find_conversation(event, event, me),
+        _author(event, me),
+        _stamp(event.get("ts")),
+    )
     if where is None or sender is None or not stamp:
         return None
     raw = read_string(event.get("text"))
@@ -175,7 +179,7 @@ def _parse_edit(event: Json, me: SlackBot, name: str) -> Inbound | None:
     message, before = _map(event.get("message")), _map(event.get("previous_message"))
     if message.get("subtype") == "tombstone":  # deleted, with answers below it
         return _parse_deletion(event, before, me, name)
-    where, sender = _where(event, message, me), _author(message, me)
+    where, sender = _find_conversation(event, message, me), _author(message, me)
     stamp = _stamp(message.get("ts"))
     text = readable(read_string(message.get("text")), me.user)
     unchanged = message.get("text") == before.get("text")  # a link was unfurled, a thread grew
@@ -186,7 +190,7 @@ def _parse_edit(event: Json, me: SlackBot, name: str) -> Inbound | None:
 
 def _parse_deletion(event: Json, message: Json, me: SlackBot, name: str) -> Inbound | None:
     where, sender, stamp = (
-        _where(event, message, me),
+        _find_conversation(event, message, me),
         _author(message, me),
         _stamp(message.get("ts")),
     )
@@ -195,7 +199,7 @@ def _parse_deletion(event: Json, message: Json, me: SlackBot, name: str) -> Inbo
     return MessageDeleted(conversation=where, sender=sender, event=name, message=stamp)
 
 
-def _where(event: Json, message: Json, me: SlackBot) -> Conversation | None:
+def _find_conversation(event: Json, message: Json, me: SlackBot) -> Conversation | None:
     channel, stamp = _id(event.get("channel")), _stamp(message.get("ts"))
     if not channel or not stamp:
         return None

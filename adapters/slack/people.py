@@ -32,7 +32,7 @@ class Groups:
         self._of: dict[str, tuple[str, ...]] = {}
         self._asking = asyncio.Lock()
 
-    async def of(self, user: str) -> tuple[str, ...]:
+    async def find_groups(self, user: str) -> tuple[str, ...]:
         """The ids of the groups that `user` is in."""
         async with self._asking:  # who comes meanwhile waits for the same answer
             if self._until <= clock.monotonic():
@@ -74,7 +74,9 @@ class SlackPeople:
     async def resolve_sender(self, sender: Sender) -> Sender:
         """`sender` with what Slack tells about them, as it is where that fails or takes long."""
         named = await self._load_name(sender)
-        return replace(named, groups=await self._groups.of(sender.id)) if sender.id else named
+        return (
+            replace(named, groups=await self._groups.find_groups(sender.id)) if sender.id else named
+        )
 
     async def _load_name(self, sender: Sender) -> Sender:
         until, found = self._known.get(sender.id, (0.0, sender))

@@ -29,7 +29,7 @@ from adapters.slack.live.chunks import (
     make_title_chunk,
     step,
 )
-from adapters.slack.markup import bare, clip
+from adapters.slack.markup import clip, strip_markup
 from adapters.words import LINE_WORDS
 from gateway.texts import say
 from gateway.texts.call_lines import head_line
@@ -77,7 +77,7 @@ def activity(view: Activity) -> tuple[bytes, ...]:
     their count."""
     language, shown = view.language, view.lines[-MAX_LINES:]
     said = texts(_cut(view.words.strip(), WORDS, language))[:1]
-    earlier = _earlier(len(view.lines) - len(shown), language)
+    earlier = _count_earlier(len(view.lines) - len(shown), language)
     blocks, chunks = list(map(markdown, said)), list(map(make_text_chunk, said))
     blocks += [footnote(earlier)] if earlier else []
     summary = "".join(said)
@@ -109,18 +109,18 @@ def _title(line: ToolLine, language: str) -> str:
     head = head_line(line.tool, line.summary, language)
     word = LINE_WORDS.get(line.state)
     end = f" ({say(word, language)})" if word else ""
-    words = f"{bare(head)} {clip(bare(line.summary), SUMMARY)}".strip()
+    words = f"{strip_markup(head)} {clip(strip_markup(line.summary), SUMMARY)}".strip()
     return clip(words, LINE - len(end)) + end
 
 
 def plan(view: PlanView) -> tuple[bytes, ...]:
     """One message that ticks."""
     done = sum(step.state == "done" for step in view.steps)
-    title = f"{PLAN_MARKS[view.state]} {clip(bare(view.title), TITLE)}".strip()
+    title = f"{PLAN_MARKS[view.state]} {clip(strip_markup(view.title), TITLE)}".strip()
     title = f"{title} {done}/{len(view.steps)}" if view.steps else title
     tasks = [_task(n, step) for n, step in enumerate(view.steps, 1)]
     first, last = _window(view.steps)
-    around = (_earlier(first, view.language), _later(len(tasks) - last, view.language))
+    around = (_count_earlier(first, view.language), _count_later(len(tasks) - last, view.language))
     more = " · ".join(filter(None, around))
     outcome = _cut(view.outcome.strip(), OUTCOME, view.language)
     rows = _controls(view)
@@ -176,7 +176,7 @@ def _task(number: int, step: PlanStep) -> Block:
 
 def _words(number: int, step: PlanStep) -> tuple[str, str, str]:
     """A step's name, its title with the number by which people call it, and its note."""
-    title = f"{number}. {clip(bare(step.text), STEP) or '…'}"
+    title = f"{number}. {clip(strip_markup(step.text), STEP) or '…'}"
     shown = f"– {title}" if step.state == "skipped" else title
     return clip(f"{number}-{step.id}", 200), shown, clip(" ".join(step.note.split()), NOTE)
 
@@ -202,13 +202,13 @@ def _cut(text: str, most: int, language: str) -> str:
     return f"{text[:most]}… ({say('more_characters', language, n=len(text) - most)})"
 
 
-def _earlier(count: int, language: str) -> str:
+def _count_earlier(count: int, language: str) -> str:
     if not count:
         return ""
     return say("earlier_steps", language, n=count)
 
 
-def _later(count: int, language: str) -> str:
+def _count_later(count: int, language: str) -> str:
     if not count:
         return ""
     return say("later_steps", language, n=count)

@@ -114,7 +114,7 @@ class SlackReceiver:
             try:
                 me = parse.read_me(await self._wire.call("auth.test", {}))
             except DeliveryError as error:
-                pause = await self._after(error, pause)
+                pause = await self._wait_after(error, pause)
                 continue
             if me is None:
                 raise Rejected("SLACK_BOT_TOKEN belongs to no bot")
@@ -154,7 +154,7 @@ class SlackReceiver:
             return inbound
         return replace(inbound, sender=await self._people.resolve_sender(sender))
 
-    async def _after(
+    async def _wait_after(
         self, error: DeliveryError, pause: float, refused: Sequence[str] = ()
     ) -> float:
         """Wait before the next try; the pause after it."""
@@ -179,11 +179,11 @@ class SlackReceiver:
                 reading = group.create_task(self._read(url, renew))
                 await renew.wait()
             except DeliveryError as error:
-                pause = await self._after(error, pause, REFUSED_SOCKET)
+                pause = await self._wait_after(error, pause, REFUSED_SOCKET)
                 continue
             brief = clock.monotonic() - began < MIN_LIFE
             if brief or (reading.done() and not reading.result()):
-                pause = await self._after(Unsent("the connection did not last"), pause)
+                pause = await self._wait_after(Unsent("the connection did not last"), pause)
             else:
                 pause = MIN_PAUSE
 

@@ -36,7 +36,7 @@ from adapters.slack.blocks import (
 )
 from adapters.slack.live.chunks import StreamChunks, make_text_chunk
 from adapters.slack.live.sessions import Status
-from adapters.slack.markup import bare, clip, write_command
+from adapters.slack.markup import clip, strip_markup, write_command
 from adapters.slack.moments import write_in_payload
 from adapters.slack.progress import activity, plan
 from adapters.text import cut_beginning
@@ -161,10 +161,10 @@ def _reply(view: ReplyView) -> tuple[bytes, ...]:
             )
             for part in parts[:BEGINNING]
         )
-    return _whole(parts, note, view.text, "answer.md", view.language)
+    return _render_whole(parts, note, view.text, "answer.md", view.language)
 
 
-def _whole(
+def _render_whole(
     parts: Sequence[str], note: Sequence[Block], text: str, name: str, language: str
 ) -> tuple[bytes, ...]:
     if len(parts) > MAX_MESSAGES:
@@ -200,7 +200,7 @@ def _report(view: ReportView) -> tuple[bytes, ...]:
     title = " ".join(view.title.split())
     parts = texts(view.text)
     note = [footnote(view.note)] if view.note.strip() else []
-    shown = _whole(parts, note, view.text, "report.md", view.language)
+    shown = _render_whole(parts, note, view.text, "report.md", view.language)
     if not title:
         return shown
     return (
@@ -259,7 +259,7 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
         return pack_blocks(folded, (), f"{decided.what} {decided.outcome}")
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     title = f"{CARD_MARKS[view.state]} {asking}"
-    name = clip(visible(bare(view.asker)), NAME)
+    name = clip(visible(strip_markup(view.asker)), NAME)
     asker = f"\n{say('asked_by', language, name=name)}" if name else ""
     rule = visible(describe_scope(view))
     calls = [(line, describe_call(line, language)) for line in view.proposals]

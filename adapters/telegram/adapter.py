@@ -143,7 +143,7 @@ class TelegramAdapter:
     async def send(self, conversation: Conversation, payload: bytes, answers: str = "") -> str:
         """The new message's id, an album's first one's. A field to answer in then opens for who
         wrote the message that it `answers`."""
-        data = _body(payload) | _where(conversation)
+        data = _body(payload) | _address(conversation)
         if answers:
             replied = {"message_id": _number(answers), "allow_sending_without_reply": True}
             data["reply_parameters"] = replied
@@ -195,7 +195,7 @@ class TelegramAdapter:
         """Private chats only; a draft that fails costs nothing but the preview."""
         if not conversation.private:
             return
-        data = _where(conversation) | render_draft(text)
+        data = _address(conversation) | render_draft(text)
         data["draft_id"] = (key & 0x7FFFFFFF) or 1
         if self._receiver.stoppable:
             data["can_stop"] = True
@@ -249,7 +249,7 @@ class TelegramAdapter:
     async def show_work(self, conversation: Conversation, message: str) -> bool:
         """Seen typing, for 5 seconds."""
         try:
-            await self._call("sendChatAction", _where(conversation) | {"action": "typing"})
+            await self._call("sendChatAction", _address(conversation) | {"action": "typing"})
         except (Rejected, Ambiguous) as error:
             log.debug("telegram_work_not_shown", extra={"error": str(error)})
         return False
@@ -319,13 +319,13 @@ class TelegramAdapter:
     ) -> object:
         try:
             try:
-                return await self._once(method, data, files)
+                return await self._call_once(method, data, files)
             except ChatMigrated as moved:  # a group became a supergroup: its messages go there
-                return await self._once(method, {**data, "chat_id": moved.new_chat_id}, files)
+                return await self._call_once(method, {**data, "chat_id": moved.new_chat_id}, files)
         except TelegramError as error:
             raise self._decision(error, method) from None
 
-    async def _once(
+    async def _call_once(
         self, method: str, data: dict[str, object], files: Mapping[str, TelegramUpload] | None
     ) -> object:
         if files:
@@ -380,7 +380,7 @@ def _body(payload: bytes) -> dict[str, object]:
     return data
 
 
-def _where(conversation: Conversation) -> dict[str, object]:
+def _address(conversation: Conversation) -> dict[str, object]:
     where: dict[str, object] = {"chat_id": _number(conversation.channel)}
     if conversation.thread:
         where["message_thread_id"] = _number(conversation.thread)

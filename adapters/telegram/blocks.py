@@ -216,7 +216,7 @@ def _items(node: "SyntaxTreeNode") -> Iterator[ListItem]:
         blocks = tuple(_blocks(child.children)) or (paragraph("\u00a0"),)
         checked = CHECKS.get(_start(blocks[0].text))
         if checked is not None:
-            blocks = (paragraph(_without(blocks[0].text, 4) or "\u00a0"), *blocks[1:])
+            blocks = (paragraph(_cut_start(blocks[0].text, 4) or "\u00a0"), *blocks[1:])
         yield ListItem(
             blocks=blocks,
             has_checkbox=checked is not None,
@@ -231,11 +231,11 @@ def _start(text: RichText) -> str:
     return first[:4] if isinstance(first, str) else ""
 
 
-def _without(text: RichText, count: int) -> RichText:
+def _cut_start(text: RichText, count: int) -> RichText:
     """`text` without its first characters, which are plain."""
     if isinstance(text, str):
         return text[count:]
-    return (_without(text[0], count), *text[1:]) if isinstance(text, tuple) else text
+    return (_cut_start(text[0], count), *text[1:]) if isinstance(text, tuple) else text
 
 
 def _table(node: "SyntaxTreeNode") -> Block:
@@ -294,7 +294,7 @@ def _link(node: "SyntaxTreeNode") -> Iterator[RichText]:
     text: RichText = ("[image] ", shown) if node.type == "image" and shown else shown or url
     if not text:
         return
-    yield Span(type="url", text=_bare(text), url=url) if WEB.fullmatch(url) else text
+    yield Span(type="url", text=_strip_links(text), url=url) if WEB.fullmatch(url) else text
 
 
 def _link_addresses(text: str) -> Iterator[RichText]:
@@ -309,9 +309,9 @@ def _link_addresses(text: str) -> Iterator[RichText]:
         yield text[at:]
 
 
-def _bare(text: RichText) -> RichText:
+def _strip_links(text: RichText) -> RichText:
     """Without links: one must not hold another."""
     if isinstance(text, Span):
-        inside = _bare(text.text)
+        inside = _strip_links(text.text)
         return inside if text.type == "url" else Span(type=text.type, text=inside)
-    return tuple(map(_bare, text)) if isinstance(text, tuple) else text
+    return tuple(map(_strip_links, text)) if isinstance(text, tuple) else text

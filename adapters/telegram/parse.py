@@ -75,7 +75,7 @@ def parse(update: Json, me: TelegramBot) -> Inbound | None:
 
 
 def _message(message: Json, me: TelegramBot, event: str) -> Inbound | None:
-    conversation, sender = _where(message, me), _sender(message)
+    conversation, sender = _find_conversation(message, me), _sender(message)
     if conversation is None or sender is None:
         return None
     text, attachments = _text(message), tuple(_attachments(message))
@@ -114,7 +114,11 @@ def _message(message: Json, me: TelegramBot, event: str) -> Inbound | None:
 
 
 def _parse_edit(message: Json, me: TelegramBot, event: str) -> Inbound | None:
-    conversation, sender, text = _where(message, me), _sender(message), _read_text(message)
+    conversation, sender, text = (
+        _find_conversation(message, me),
+        _sender(message),
+        _read_text(message),
+    )
     if conversation is None or sender is None or not text:  # a live location moves on all the time
         return None
     number = str(_int(message.get("message_id")))
@@ -125,7 +129,7 @@ def _parse_edit(message: Json, me: TelegramBot, event: str) -> Inbound | None:
 
 def _parse_press(press: Json, me: TelegramBot, event: str) -> Inbound | None:
     message, data = _map(press.get("message")), read_string(press.get("data"))
-    conversation, sender = _where(message, me), _sender(press)
+    conversation, sender = _find_conversation(message, me), _sender(press)
     if conversation is None or sender is None or not data:
         return None
     return ButtonPressed(
@@ -140,7 +144,7 @@ def _parse_press(press: Json, me: TelegramBot, event: str) -> Inbound | None:
 
 def _parse_loss(member: Json, me: TelegramBot, event: str) -> Inbound | None:
     """What became of the bot in a chat, if it may not write there any more."""
-    where, now = _where(member, me), _map(member.get("new_chat_member"))
+    where, now = _find_conversation(member, me), _map(member.get("new_chat_member"))
     status = now.get("status")
     mute = status == "restricted" and now.get("can_send_messages") is False
     if where is None or (status not in OUT and not mute):
@@ -153,13 +157,15 @@ def _parse_stop(stopped: Json, me: TelegramBot, event: str) -> Inbound | None:
     have one id."""
     chat = _map(stopped.get("chat"))
     topic = _int(stopped.get("message_thread_id"))
-    conversation = _where({"chat": chat, "message_thread_id": topic, "is_topic_message": True}, me)
+    conversation = _find_conversation(
+        {"chat": chat, "message_thread_id": topic, "is_topic_message": True}, me
+    )
     if conversation is None or not conversation.private:
         return None
     return StopPressed(conversation=conversation, sender=_person(chat), event=event)
 
 
-def _where(message: Json, me: TelegramBot) -> Conversation | None:
+def _find_conversation(message: Json, me: TelegramBot) -> Conversation | None:
     chat = _map(message.get("chat"))
     number = _int(chat.get("id"))
     if not number:
@@ -258,7 +264,7 @@ def _lines(block: Json, depth: int = 0) -> Iterator[str]:
     if depth > MAX_DEPTH:
         return
     for field in ("summary", "text"):
-        if line := _plain(block.get(field), depth):
+        if line := _read_plain(block.get(field), depth):
             yield line
     for field in ("blocks", "items"):
         inside = block.get(field)
@@ -267,15 +273,15 @@ def _lines(block: Json, depth: int = 0) -> Iterator[str]:
     rows = block.get("cells")
     for row in rows if isinstance(rows, list) else ():
         cells = map(_map, row) if isinstance(row, list) else ()
-        yield " | ".join(_plain(cell.get("text"), depth) for cell in cells)
+        yield " | ".join(_read_plain(cell.get("text"), depth) for cell in cells)
 
 
-def _plain(text: object, depth: int) -> str:
+def _read_plain(text: object, depth: int) -> str:
     if depth > MAX_DEPTH:
         return ""
     if isinstance(text, list):
-        return "".join(_plain(one, depth + 1) for one in text)
-    return _plain(text.get("text"), depth + 1) if isinstance(text, dict) else read_string(text)
+        return "".join(_read_plain(one, depth + 1) for one in text)
+    return _read_plain(text.get("text"), depth + 1) if isinstance(text, dict) else read_string(text)
 
 
 def _attachments(message: Json) -> Iterator[Attachment]:

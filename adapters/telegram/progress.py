@@ -91,7 +91,7 @@ def _activity_text(view: Activity) -> Marked:
     while first and room >= lines[first - 1].size + 1:
         first -= 1
         room -= lines[first].size + 1
-    return join_texts([words, Marked(_earlier(first, view.language)), *lines[first:], note])
+    return join_texts([words, Marked(_count_earlier(first, view.language)), *lines[first:], note])
 
 
 def _line(line: ToolLine, language: str, *, shown: bool) -> Marked:
@@ -118,7 +118,7 @@ def _activity_blocks(view: Activity) -> tuple[Block, ...]:
         text = _line_text(line, view.language)
         folded = [Block(type="pre", text=output)] if output else []
         lines.append(details(text, folded) if folded else paragraph(text))
-    earlier = _earlier(len(view.lines) - len(lines), view.language)
+    earlier = _count_earlier(len(view.lines) - len(lines), view.language)
     note = clip(view.note, WORDS, view.language)
     return (
         *words,
@@ -140,7 +140,7 @@ def _line_text(line: ToolLine, language: str) -> RichText:
     )
 
 
-def _earlier(count: int, language: str) -> str:
+def _count_earlier(count: int, language: str) -> str:
     if not count:
         return ""
     return say("earlier_steps", language, n=count)
@@ -155,9 +155,9 @@ def _plan_text(view: PlanView) -> Marked:
     room = LIMIT - title.size - outcome.size - 120
     first, last = _window([step.size + 1 for step in steps], _count_ended(view.steps), room)
     shown = [
-        Marked(_earlier(first, view.language)),
+        Marked(_count_earlier(first, view.language)),
         *steps[first:last],
-        Marked(_later(len(steps) - last, view.language)),
+        Marked(_count_later(len(steps) - last, view.language)),
     ]
     return join_texts([title, join_texts(shown), outcome], "\n\n")
 
@@ -176,7 +176,7 @@ def _plan_blocks(view: PlanView) -> tuple[Block, ...]:
     sizes = [max(RICH_STEP, characters(item.blocks[0].text)) for item in items]
     first, last = _window(sizes, _count_ended(view.steps), RICH_PLAN)
     shown = tuple(items[first:last])
-    around = (_earlier(first, view.language), _later(len(items) - last, view.language))
+    around = (_count_earlier(first, view.language), _count_later(len(items) - last, view.language))
     before, after = ((paragraph(text),) if text else () for text in around)
     outcome = _outcome(view).text
     return (
@@ -221,7 +221,7 @@ def _outcome(view: PlanView) -> Marked:
     return style_text(clip(view.outcome.strip(), OUTCOME, view.language), "bold")
 
 
-def _later(count: int, language: str) -> str:
+def _count_later(count: int, language: str) -> str:
     if not count:
         return ""
     return say("later_steps", language, n=count)

@@ -199,7 +199,7 @@ class RequestGate:
 
     def _check_token(self, bearer: str, address: str) -> None:
         self._check_pace(address)
-        if not self._api_token or not bearer or not _same(bearer, self._api_token):
+        if not self._api_token or not bearer or not _is_same(bearer, self._api_token):
             raise self._note_failure(
                 address, "The API token is wrong. Take it from the gateway's settings."
             )
@@ -233,7 +233,7 @@ class RequestGate:
     def _read(self, use: str, value: str) -> str | None:
         """The subject of a value that `_sign` made and that is not over."""
         text, _, mac = value.rpartition(".")
-        if not _same(mac, self._mac(use, text)):
+        if not _is_same(mac, self._mac(use, text)):
             return None
         subject, _, expires = text.rpartition(".")
         return subject if clock.now() < int(expires) else None
@@ -268,5 +268,5 @@ def _bearer(headers: Mapping[str, str]) -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-def _same(left: str, right: str) -> bool:
+def _is_same(left: str, right: str) -> bool:
     return hmac.compare_digest(left.encode(errors="replace"), right.encode(errors="replace"))

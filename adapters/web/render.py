@@ -246,7 +246,7 @@ def _split(token: "Token") -> "Iterator[Token]":
 
     at = 0
     for found in ADDRESS.finditer(token.content):
-        url = _whole(found[0])
+        url = _trim_url(found[0])
         href = _parser().normalizeLink(url)
         if not url.partition("://")[2] or not _may_lead_to(href):
             continue
@@ -258,7 +258,7 @@ def _split(token: "Token") -> "Iterator[Token]":
     yield Token("text", "", 0, content=token.content[at:]) if at else token
 
 
-def _whole(url: str) -> str:
+def _trim_url(url: str) -> str:
     """`url` without what belongs to the sentence around it."""
     end = len(url)
     more = {close: url.count(close) - url.count(opened) for close, opened in OPENED.items()}

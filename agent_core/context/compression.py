@@ -196,7 +196,7 @@ class Window:
     def _keep_request(self) -> str:
         """The request, its long ends alone where it is long; what a person said stays whole."""
         said = self._said if self._is_kept(self._said) else ""
-        return f"{said}{_short(self._request[len(said) :])}"
+        return f"{said}{_shorten_each(self._request[len(said) :])}"
 
     def _is_kept(self, words: str) -> bool:
         """`words` of a person may take a third of what a request may have."""
@@ -293,7 +293,7 @@ async def _summary(
     ask = user(shorten(told, room.limit * BYTES))
     most = min(MAX_TOKENS, room.limit // 2)
     request = ModelRequest(model=room.by, system=SYSTEM, messages=(ask,), max_tokens=most)
-    complete = partial(_quietly, asking.complete, room.by, request)
+    complete = partial(_complete_unseen, asking.complete, room.by, request)
     try:
         reply = await scope.model(complete, f"{ASIDE}compress", asking.limit)
     except (ModelFailed, TimedOut, BudgetExceeded):
@@ -301,7 +301,7 @@ async def _summary(
     return text_of(Message(role="assistant", parts=reply.parts)).strip()
 
 
-async def _quietly(
+async def _complete_unseen(
     complete: Complete, name: str, request: ModelRequest, on_delta: OnDelta
 ) -> ModelReply:
     return await complete(name, request, lambda delta: None)
@@ -314,17 +314,17 @@ def _describe_message(message: Message) -> str:
 def _line(role: str, part: Part) -> str:
     match part:
         case Text():
-            return f"{role}: {_short(part.text)}"
+            return f"{role}: {_shorten_each(part.text)}"
         case ToolCall():
-            return f"{role} calls {part.name}: {_short(part.arguments)}"
+            return f"{role} calls {part.name}: {_shorten_each(part.arguments)}"
         case ToolResult():
             seen = "".join(f"\n(it showed the picture {one.path})" for one in part.pictures)
-            return f"result of {part.name}: {_short(part.content)}{seen}"
+            return f"result of {part.name}: {_shorten_each(part.content)}{seen}"
         case Picture():
             return f"{role} shows the picture {part.path}"
         case Thinking():
             return ""
 
 
-def _short(text: str) -> str:
+def _shorten_each(text: str) -> str:
     return shorten(text, MAX_EACH)

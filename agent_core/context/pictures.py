@@ -41,13 +41,13 @@ def kind(head: bytes) -> str:
 
 async def attach_pictures(request: ModelRequest, read: Read) -> ModelRequest:
     """`request` with the pictures of its messages."""
-    wanted = _newest(request.messages)
+    wanted = _choose_newest(request.messages)
     if not wanted:
         return request
     return replace(request, pictures=await asyncio.to_thread(_encode_pictures, wanted, read))
 
 
-def unseen(picture: Picture) -> str:
+def describe_unseen(picture: Picture) -> str:
     """What stands in the place of one that is not shown."""
     return UNSEEN.format(path=picture.path)
 
@@ -63,7 +63,7 @@ def render_user_content(
     return [
         words(text_of(message)),
         *(
-            words(unseen(one))
+            words(describe_unseen(one))
             if (data := shown.get(one.ref)) is None
             else picture(f"data:{one.mime};base64,{data}")
             for one in pictures
@@ -79,21 +79,24 @@ def split_result(
     if not result.pictures:
         return render_content(result), ()
     seen = () if result.error else tuple(one for one in result.pictures if one.ref in shown)
-    words = (render_content(result), *(unseen(one) for one in result.pictures if one not in seen))
+    words = (
+        render_content(result),
+        *(describe_unseen(one) for one in result.pictures if one not in seen),
+    )
     return "\n".join(filter(None, words)), tuple((one, shown[one.ref]) for one in seen)
 
 
-def _newest(messages: tuple[Message, ...]) -> list[str]:
+def _choose_newest(messages: tuple[Message, ...]) -> list[str]:
     room, refs = MAX_SHOWN, dict[str, None]()
     found = [picture for message in messages for picture in pictures_of(message)]
-    for picture in reversed(found[_old(len(found)) :]):
+    for picture in reversed(found[_count_left_out(len(found)) :]):
         if picture.ref not in refs and picture.size <= room:
             room -= picture.size
             refs[picture.ref] = None
     return list(refs)
 
 
-def _old(count: int) -> int:
+def _count_left_out(count: int) -> int:
     """How many of the first of `count` pictures are left out. It moves in leaps: between two of
     them, each request begins with the whole of the one before it."""
     leap = MAX_COUNTED // 2

@@ -30,7 +30,7 @@ def ticks(workspace: Path, turn: str) -> list[str]:
 
 def tick_steps(plan: Plan, ids: list[str]) -> Plan:
     """`plan` with the steps done that had not begun and are ticked."""
-    for step in plan.of("pending"):
+    for step in plan.select("pending"):
         if step.id in ids:
             plan = set_step_state(plan, step.id, "done", TICKED)
     return plan

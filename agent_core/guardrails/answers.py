@@ -45,7 +45,7 @@ class ReplyRedactor:
                 self._thinking.drop()
                 self._on_delta(delta)
 
-    async def whole(self, reply: ModelReply) -> ModelReply:
+    async def finish(self, reply: ModelReply) -> ModelReply:
         """The answer is complete. Its thinking stays as it is: the provider checks that. Of one
         that is blocked nothing stays, also of what was shown."""
         self._thinking.end()

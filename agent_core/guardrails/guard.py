@@ -79,9 +79,9 @@ class Guard:
         if not self.settings.input:
             return None
         try:
-            scanner = await self._within(find_injection, text, len(text) > LONG)
+            scanner = await self._scan_in_time(find_injection, text, len(text) > LONG)
             if scanner is None and (model := self._models.is_injection) is not None:
-                scanner = "injection" if await self._within(model, text, True) else None
+                scanner = "injection" if await self._scan_in_time(model, text, True) else None
         except TimeoutError:
             _write("late", "warn", "message")
             return GuardFinding(scanner="injection", action="warn")
@@ -121,7 +121,7 @@ class Guard:
         if not self.settings.input or text.startswith(OUTPUT_MARK):
             return text
         try:
-            scanner = await self._within(find_injection, text, len(text) > LONG)
+            scanner = await self._scan_in_time(find_injection, text, len(text) > LONG)
         except TimeoutError:
             scanner = "injection"
         if scanner is None:
@@ -134,13 +134,13 @@ class Guard:
         if tool.access == "shell":
             given = item.arguments.model_dump(include={"command", "code"})
             words = "\n".join(str(one) for one in given.values() if one)
-            if await self._within(find_dangerous_code, words, len(words) > LONG):
+            if await self._scan_in_time(find_dangerous_code, words, len(words) > LONG):
                 return "code"
         elif tool.access == "network" and find_closed_url(item.arguments, self._places):
             return "url"
         return None
 
-    async def _within(self, scan: Callable[[str], T], text: str, apart: bool) -> T:
+    async def _scan_in_time(self, scan: Callable[[str], T], text: str, apart: bool) -> T:
         """What `scan` says of `text`. Raises TimeoutError; a thread that is late goes on alone."""
         if not apart:
             return scan(text)
@@ -187,7 +187,9 @@ class Guard:
         if not text or reply.finish == "refused":
             return reply
         try:
-            if models.is_toxic is not None and await self._within(models.is_toxic, text, True):
+            if models.is_toxic is not None and await self._scan_in_time(
+                models.is_toxic, text, True
+            ):
                 _write("toxic", self.settings.toxic, "answer")
                 if self.settings.toxic == "block":
                     return _block(reply, "toxic")
@@ -206,7 +208,9 @@ class Guard:
     ) -> ModelReply:
         parts: list[Part] = []
         for part in reply.parts:
-            spans = await self._within(find, part.text, True) if isinstance(part, Text) else []
+            spans = (
+                await self._scan_in_time(find, part.text, True) if isinstance(part, Text) else []
+            )
             if not isinstance(part, Text) or not spans:
                 parts.append(part)
                 continue

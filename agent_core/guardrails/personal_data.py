@@ -37,7 +37,7 @@ class _Shape(Struct, frozen=True, kw_only=True):
     near: str = ""
 
 
-def _near(words: str) -> re.Pattern[str]:
+def _match_words(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?:{words})", re.IGNORECASE)
 
 
@@ -59,7 +59,7 @@ _LOCAL_PHONE = re.compile(r"(?<![\w.,/+-])\(?\d(?:[ ./()-]{0,3}\d){5,13}(?!\w|[-
 _US_PHONE = re.compile(
     r"(?<![\w.,/+-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}(?![\w-])"
 )
-_CALLS = _near(
+_CALLS = _match_words(
     r"\bphone|\bcall|\btel\b|\btel\.|t[eé]l[eéè]f|telefon|t[eé]l[eé]phone|\bmobile?|handy|\bcell|"
     r"\bfax|\bring\b|\bsms\b|whatsapp|\banruf|\bruf|erreich|rufnummer|appel|joindre|portable|"
     r"m[oó]vil|"
@@ -169,7 +169,7 @@ def _look(text: str, start: int, end: int) -> Iterator[PersonalSpan]:
     for shape in _IDS:
         for found in _compile(shape.pattern).finditer(text, start, end):
             near = _compile(f"(?i:{shape.near})") if shape.near else None
-            said = near is None or near.search(text, _before(found), found.start())
+            said = near is None or near.search(text, _start_around(found), found.start())
             if said and shape.check(_strip(found[0])):
                 yield PersonalSpan(kind="national_id", start=found.start(), end=found.end())
     for pattern in (_PHONE, _US_PHONE, _LOCAL_PHONE):
@@ -177,7 +177,9 @@ def _look(text: str, start: int, end: int) -> Iterator[PersonalSpan]:
             digits = sum(map(str.isdecimal, found[0]))
             if not _MIN_DIGITS <= digits <= _MAX_DIGITS or _DATE.fullmatch(found[0]):
                 continue
-            if pattern is _LOCAL_PHONE and not _CALLS.search(text, _before(found), found.start()):
+            if pattern is _LOCAL_PHONE and not _CALLS.search(
+                text, _start_around(found), found.start()
+            ):
                 continue
             yield PersonalSpan(kind="phone", start=found.start(), end=found.end())
 
@@ -224,7 +226,7 @@ def _strip(text: str) -> str:
     return "".join(filter(str.isalnum, text))
 
 
-def _before(found: re.Match[str]) -> int:
+def _start_around(found: re.Match[str]) -> int:
     return max(0, found.start() - _AROUND)
 
 

@@ -89,14 +89,14 @@ class Account:
                 self._began[f"step:{event.id}"] = ambient.monotonic()
             case StepEnded():
                 if event.state != "skipped":
-                    self._over("step", STEP, event.id, event.state == "done", event.note)
+                    self._note_result("step", STEP, event.id, event.state == "done", event.note)
             case ToolCalled():
                 self._began[f"call:{event.call_id}"] = ambient.monotonic()
                 told = f"{event.name} {event.arguments}"
                 row = Planned(tool=event.name, action=event.call_id, description=told)
                 self._calls.append(row)
             case ToolAnswered():
-                self._over("call", event.name, event.call_id, not event.error, event.content)
+                self._note_result("call", event.name, event.call_id, not event.error, event.content)
             case StageEntered():
                 self._given_up = self._given_up or event.name == "giving_up"
             case ErrorMet():
@@ -125,7 +125,7 @@ class Account:
         answered = self._end is not None and self._end["success"]
         return summarize_results(self.results, answered and not self._given_up)
 
-    def _over(
+    def _note_result(
         self, of: Literal["step", "call"], tool: str, action: str, ok: bool, said: str
     ) -> None:
         row = _row(tool, action, ok, said, self._since(f"{of}:{action}"))

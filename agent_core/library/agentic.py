@@ -119,10 +119,10 @@ class AgenticLoop:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return asyncio.run(self._once(user_input, conversation_history))
+            return asyncio.run(self._process_and_close(user_input, conversation_history))
         raise Misuse("a loop is running here: use `await loop.aprocess_request(text)`")
 
-    async def _once(self, text: str, said: Iterable[Said] | None) -> Report:
+    async def _process_and_close(self, text: str, said: Iterable[Said] | None) -> Report:
         try:
             return await self.aprocess_request(text, said)
         finally:

@@ -110,7 +110,7 @@ async def _put_form(
     shown: list[str] = []
     for n, field in enumerate(fields):
         head = f"{message}\n\n" if not n else ""
-        value = await _put_field(lead, f"{head}`{field.label}`{_about(field)}", field, ask)
+        value = await _put_field(lead, f"{head}`{field.label}`{_describe_field(field)}", field, ask)
         if value is not None:
             content[field.name] = value
             words = ", ".join(value) if isinstance(value, list) else str(value)
@@ -195,7 +195,7 @@ def _take(answer: Answer) -> str:
     return answer.text
 
 
-def _about(field: FormField) -> str:
+def _describe_field(field: FormField) -> str:
     words = f"\n{_quote(field.about)}" if field.about else ""
     if field.kind in ("choice", "choices") and len(field.options) > MAX_BUTTONS:
         words += "\n" + _quote("\n".join(title for _, title in field.options))

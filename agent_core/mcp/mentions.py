@@ -15,7 +15,7 @@ from agent_core.messages import Mention
 from agent_core.orchestration.brief import Brief
 from agent_core.scope import Scope
 from agent_core.tools.finding.mcp_tools import NAME_SEPARATOR
-from agent_core.tools.finding.toolsets import within
+from agent_core.tools.finding.toolsets import is_in_all
 
 MAX_MENTIONS = 5
 """Resources that one message names."""
@@ -81,7 +81,7 @@ async def add_mentions(scope: Scope, brief: Brief, servers: ResourceReader) -> B
 async def _read(own: Scope, brief: Brief, servers: ResourceReader, mention: Mention) -> _Read:
     shown = str(mention)
     tool = f"{mention.server}{NAME_SEPARATOR}{READ}"
-    if brief.reach is None or not within(tool, brief.reach):
+    if brief.reach is None or not is_in_all(tool, brief.reach):
         return _Read(mention=shown, why="its server is not in reach here")
     key = f"{own.turn_id}/mention/{shown}"
     try:

@@ -46,7 +46,7 @@ from agent_core.tools.finding.mcp_tools import (
     foreign_tool,
 )
 from agent_core.tools.finding.schema import objects
-from agent_core.tools.finding.toolsets import Reach, within
+from agent_core.tools.finding.toolsets import Reach, is_in_all
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -270,7 +270,9 @@ class Servers:
                 for connection in new:
                     group.create_task(connection.ready(MEET))
         return tuple(
-            one for one in self._known.values() if self._is_there(one) and within(one.name, reach)
+            one
+            for one in self._known.values()
+            if self._is_there(one) and is_in_all(one.name, reach)
         )
 
     def _is_there(self, one: Definition) -> bool:
@@ -322,7 +324,7 @@ class Servers:
             if server is None or not _fits(one.tool, server.offer):
                 continue
             left -= len(msgspec.json.encode(one.spec))
-            if left >= 0 and within(one.name, reach):
+            if left >= 0 and is_in_all(one.name, reach):
                 shown.append(one.spec)
         return tuple(shown)
 

@@ -49,7 +49,7 @@ class McpServer(BaseModel):
     client_secret: str = Field(default="", repr=False)
 
     @model_validator(mode="after")
-    def _whole(self) -> "McpServer":
+    def _check_whole(self) -> "McpServer":
         if not _NAME.fullmatch(self.name):
             raise ValueError("name: small letters, digits and -, 24 at most")
         if bool(self.command) == bool(self.url):

@@ -14,7 +14,7 @@ from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.memory.documents import Change, MemoryDocuments, Target, write_document
 from agent_core.memory.keeping import keep
 from agent_core.memory.port import Memory
-from agent_core.memory.recall import without
+from agent_core.memory.recall import strip_recalled
 from agent_core.messages import Message, text_of, user
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.scope import Scope
@@ -55,7 +55,7 @@ def flusher(memory: Memory, complete: Complete, name: Callable[[], str]) -> Flus
         now = await scope.once("remembered", memory.read, kind=MemoryDocuments)
         request = make_request(now, older, name(), memory.personal)
         try:
-            call = partial(_quietly, complete, request)
+            call = partial(_complete_unseen, complete, request)
             reply = await scope.model(call, f"{ASIDE}flush", LIMIT)
         except (ModelFailed, TimedOut, BudgetExceeded):
             return
@@ -89,9 +89,11 @@ def _change(target: str, text: str) -> Change:
 
 def _extract_words(message: Message) -> str:
     """Its words; what a tool gave is none."""
-    text = without(text_of(message)).strip()
+    text = strip_recalled(text_of(message)).strip()
     return f"{message.role}: {text[:MAX_EACH]}" if text else ""
 
 
-def _quietly(complete: Complete, request: ModelRequest, on_delta: OnDelta) -> Awaitable[ModelReply]:
+def _complete_unseen(
+    complete: Complete, request: ModelRequest, on_delta: OnDelta
+) -> Awaitable[ModelReply]:
     return complete(request.model, request, lambda delta: None)

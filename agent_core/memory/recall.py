@@ -55,7 +55,7 @@ def find_last_block(seen: Iterable[Message]) -> str:
     return ""
 
 
-def without(text: str) -> str:
+def strip_recalled(text: str) -> str:
     """`text` without blocks, for people and for searches."""
     while (start := text.find(HEAD)) >= 0 and (end := text.find(TAIL, start)) >= 0:
         before = text[:start].rstrip().removesuffix(CHANGED)

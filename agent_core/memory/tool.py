@@ -1,7 +1,7 @@
 """The tool memory: the agent keeps what will matter later, and forgets it when it is asked to.
 
-A turn tool (`TurnTool.over`): what it stores is told to people as an event, which only a scope can
-record, and the key that makes a repetition harmless is a record of the turn.
+A turn tool (`TurnTool.run_in_turn`): what it stores is told to people as an event, which only a
+scope can record, and the key that makes a repetition harmless is a record of the turn.
 """
 
 from pydantic import BaseModel, Field
@@ -44,11 +44,11 @@ def memory_tool() -> Tool:
         arguments=Remember,
         repetition="idempotent",
         access="read",
-        over=_over,
+        run_in_turn=_change_memory,
     )
 
 
-async def _over(wanted: Remember, scope: Scope, brief: Brief, hands: Hands) -> str:
+async def _change_memory(wanted: Remember, scope: Scope, brief: Brief, hands: Hands) -> str:
     memory = hands.memory
     why = await scope.once("why-not", lambda: _why_closed(hands, wanted.target), kind=str)
     if why or memory is None:

@@ -11,14 +11,14 @@ import anthropic
 import httpx2
 import msgspec
 
-from agent_core.context.pictures import split_result, unseen
+from agent_core.context.pictures import describe_unseen, split_result
 from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.answers.anthropic import REDACTED, AnthropicReader
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.providers import Effort
 from agent_core.models.trust import load_trust
-from agent_core.models.wire import CONTINUED, GO_ON, UNANSWERED, Line, ToolSheet, raw
+from agent_core.models.wire import CONTINUED, GO_ON, UNANSWERED, Line, ToolSheet, take_raw
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
 
@@ -78,7 +78,7 @@ class AnthropicMessages:
             raise self._line.read_refusal(error.response) from None
         except anthropic.APIConnectionError as error:
             raise self._line.unreachable(error.__cause__) from None
-        return raw(response)
+        return take_raw(response)
 
     def _learn(self, request: ModelRequest, error: anthropic.APIStatusError) -> bool:
         """True if the model turns out to be one that cannot be made to call a tool, whose answers
@@ -242,7 +242,7 @@ def _block(part: Part, provider: str, shown: Mapping[str, str]) -> dict[str, obj
 
 def _picture(picture: Picture, data: str | None) -> dict[str, object]:
     if data is None:
-        return _text(unseen(picture))
+        return _text(describe_unseen(picture))
     source = {"type": "base64", "media_type": picture.mime, "data": data}
     return {"type": "image", "source": source}
 

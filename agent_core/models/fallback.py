@@ -146,7 +146,7 @@ class Chain:
                     model = place.route.model or request.model
                     held = failed.window or _weigh(request) * 3 // 4
                     self._catalog.learn(place.route.keys.provider, model, held)
-                left = await self._after(place, failed, left, reread)
+                left = await self._choose_next(place, failed, left, reread)
                 if not left:
                     if shown and failed.fault == "truncated":
                         on_delta(Restarted())  # an answer to less than was asked
@@ -197,7 +197,7 @@ class Chain:
             request = replace(request, model=route.model or request.model, retries=retries)
         return await client.complete(request, show)
 
-    async def _after(
+    async def _choose_next(
         self, place: _Place, failed: ModelFailed, left: list[_Place], reread: set[str]
     ) -> list[_Place]:
         """Where to go on after a failure."""

@@ -290,7 +290,7 @@ def render_messages(request: ModelRequest, provider: str) -> list[dict[str, obje
                     out.append(_result(part.call_id, content))
             continue
         if waiting or seen:
-            out.extend(_behind(waiting, seen))
+            out.extend(_show_behind(waiting, seen))
         if len(message.parts) == 1 and type(message.parts[0]) is Text:  # nearly all of a history
             out.append({"role": message.role, "content": message.parts[0].text})
         elif message.role == "user":
@@ -302,11 +302,13 @@ def render_messages(request: ModelRequest, provider: str) -> list[dict[str, obje
             )
         else:
             out.append(_assistant(message, provider, waiting))
-    out.extend(_behind(waiting, seen))
+    out.extend(_show_behind(waiting, seen))
     return out
 
 
-def _behind(waiting: dict[str, None], seen: list[tuple[Picture, str]]) -> list[dict[str, object]]:
+def _show_behind(
+    waiting: dict[str, None], seen: list[tuple[Picture, str]]
+) -> list[dict[str, object]]:
     """What stands behind the results of an answer: results for the calls that got none, and the
     pictures of the others; empties both."""
     out = [_result(call_id, UNANSWERED) for call_id in waiting]

@@ -344,7 +344,7 @@ async def drain(stream: AsyncIterator[bytes]) -> None:
                 pass
 
 
-def raw(response: object) -> httpx2.Response:
+def take_raw(response: object) -> httpx2.Response:
     """What the SDKs return when `cast_to` is a response, whatever their annotations say."""
     assert isinstance(response, httpx2.Response)
     return response

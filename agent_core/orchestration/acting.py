@@ -75,7 +75,7 @@ async def act(
     branches: dict[str, Callable[[Scope], Awaitable[dict[str, ToolResult]]]] = {}
     for item in fit:
         if item not in asked:
-            branches[f"call-{item.call.id}"] = partial(worker.one, item)
+            branches[f"call-{item.call.id}"] = partial(worker.handle_call, item)
     if asked:
         branches["approval"] = partial(worker.after_approval, asked)
     if any(item.tool.interactive for item in fit) or worker.apart:
@@ -166,7 +166,7 @@ class _Worker:
         """The result of a call that cannot run."""
         return self._scope.settle(item.call, ToolOutput(text=item.text, shown=item.shown))
 
-    async def one(self, item: Prepared, scope: Scope) -> dict[str, ToolResult]:
+    async def handle_call(self, item: Prepared, scope: Scope) -> dict[str, ToolResult]:
         """A call that needs no approval: a question, a refusal, or a run."""
         verdict = self._verdicts[item.call.id]
         if verdict.ruling == "deny":
@@ -189,7 +189,7 @@ class _Worker:
             asked = [item for item in items if self._verdicts[item.call.id].ruling == "ask"]
             for item in items:
                 if item not in asked:  # judged again, and not to be asked about any more
-                    done |= await self.one(item, level.child(f"call-{item.call.id}"))
+                    done |= await self.handle_call(item, level.child(f"call-{item.call.id}"))
             answer = await self._ask_person(level, asked) if asked else None
             if answer is None:
                 return done
@@ -264,7 +264,7 @@ class _Worker:
 
     async def _run(self, item: Prepared, scope: Scope, approved: str) -> ToolResult:
         if isinstance(item.tool, TurnTool) and item.tool.works_by_turn(item.arguments):
-            return await self._over(item.tool.over, item, scope)
+            return await self._run_turn_tool(item.tool.run_in_turn, item, scope)
         if item.tool.entrance is not None and not await _enter(item, item.tool.entrance, scope):
             return scope.settle(item.call, NOT_ENTERED, "denied")
         workspace = Path(self._brief.workspace)
@@ -345,10 +345,12 @@ class _Worker:
         scope.child(item.call.id).emit(far, f"progress-{n}")
         await scope.show()
 
-    async def _over(self, over: TurnCallable, item: Prepared, scope: Scope) -> ToolResult:
+    async def _run_turn_tool(
+        self, run_in_turn: TurnCallable, item: Prepared, scope: Scope
+    ) -> ToolResult:
         """A turn tool's call; what it did stands in the records that it made."""
         try:
-            said = await over(item.arguments, scope, self._brief, self._hands)
+            said = await run_in_turn(item.arguments, scope, self._brief, self._hands)
         except AgentError as error:
             result = scope.settle(item.call, str(error))
         else:

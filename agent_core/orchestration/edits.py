@@ -29,7 +29,7 @@ def apply_edit(plan: Plan, edit: PlanEdit) -> Plan | Why:
         case "skip":
             return "begun" if step.state in _OVER else set_step_state(plan, step.id, "skipped")
         case "retry":
-            return _again(plan, step) if step.state in ("failed", "skipped") else "not_over"
+            return _retry_step(plan, step) if step.state in ("failed", "skipped") else "not_over"
         case "drop":
             return "begun" if step.state != "pending" else _drop_step(plan, step)
         case "move":
@@ -44,7 +44,7 @@ def apply(plan: Plan, edits: tuple[PlanEdit, ...]) -> Plan:
     return plan
 
 
-def _again(plan: Plan, step: Step) -> Plan:
+def _retry_step(plan: Plan, step: Step) -> Plan:
     fresh = replace(step, state="pending", note="", tries=step.tries + 1)
     return _swap(plan, fresh)
 
@@ -62,7 +62,7 @@ def _add_step(plan: Plan, edit: PlanEdit) -> Plan | Why:
     if later is None:
         if edit.before:
             return "no_step"
-        needs = tuple(step.id for step in plan.of("pending", "running"))
+        needs = tuple(step.id for step in plan.select("pending", "running"))
         new = Step(id=f"own{n}", description=edit.text, needs=needs, own=True)
         return replace(plan, steps=(*plan.steps, new))
     if later.state != "pending":

@@ -39,7 +39,7 @@ from agent_core.orchestration.written_calls import read_written_calls
 from agent_core.scope import Scope
 from agent_core.skills.built_in.task_planning import PLANNERS, read_steps
 from agent_core.skills.direct import make_reply
-from agent_core.tools.finding.argument_depth import legible
+from agent_core.tools.finding.argument_depth import replace_deep_arguments
 from agent_core.tools.finding.tools import unwrap_calls
 from agent_core.tools.turn.terminate import final_words
 
@@ -199,12 +199,12 @@ async def think(
         else:
             words = hands.hides().with_shapes() if hands.hides is not None else NOTHING
             answer = ReplyRedactor(words, on_delta, guard)
-            reply = await answer.whole(await hands.complete(brief.model, request, answer.add))
+            reply = await answer.finish(await hands.complete(brief.model, request, answer.add))
         reply = drop_cut_call(reply)
         read = reply if last else read_written_calls(reply, is_known, len(messages))
         if read is not reply:
             on_delta(Restarted())  # what was shown as words is a call
-        return replace(unwrap_calls(legible(read)), prefix=prefix)
+        return replace(unwrap_calls(replace_deep_arguments(read)), prefix=prefix)
 
     reply = await scope.model(call, limit=brief.limit, ends=is_whole, apart=last)
     if reply.flagged and reply.finish != "refused":

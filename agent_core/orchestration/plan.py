@@ -64,7 +64,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         over = {step.id for step in self.steps if step.state in ("done", "skipped")}
         return tuple(s for s in self.steps if s.state == "pending" and over.issuperset(s.needs))
 
-    def of(self, *states: StepState) -> tuple[Step, ...]:
+    def select(self, *states: StepState) -> tuple[Step, ...]:
         """The steps in these states."""
         return tuple(step for step in self.steps if step.state in states)
 
@@ -73,13 +73,13 @@ def alongside(plan: Plan) -> dict[str, frozenset[str]]:
     """The steps that can be worked on at once from now on, in the plan's order: those that are
     ready, and those that wait for some of these but not for all; by id, with all that each waits
     for."""
-    over = {step.id for step in plan.of("done", "skipped")}
+    over = {step.id for step in plan.select("done", "skipped")}
     ready = {step.id for step in plan.ready}
     behind: dict[str, frozenset[str]] = {one: frozenset() for one in ready}
     grown = -1
     while grown != len(behind):
         grown = len(behind)
-        for step in plan.of("pending"):
+        for step in plan.select("pending"):
             needs = frozenset(step.needs) - over
             if step.id not in behind and needs <= behind.keys():
                 waits = needs.union(*(behind[need] for need in needs))
@@ -110,8 +110,8 @@ def revise_plan(plan: Plan, steps: Iterable[Step]) -> Plan:
         replace(step, id=named[step.id], needs=tuple(named.get(need, need) for need in step.needs))
         for step in wanted
     )
-    begun = len(plan.of("pending")) < len(plan.steps)
-    left = tuple(s for s in plan.of("pending") if s.id not in named)
+    begun = len(plan.select("pending")) < len(plan.steps)
+    left = tuple(s for s in plan.select("pending") if s.id not in named)
     own = tuple(step for step in left if step.own)
     gone = {step.id for step in left if not step.own}
     kept = tuple(
@@ -126,7 +126,7 @@ def revise_plan(plan: Plan, steps: Iterable[Step]) -> Plan:
 def still_open(plan: Plan, steps: Iterable[Step]) -> tuple[Step, ...]:
     """`steps` without those that are done word for word: models that are asked for what is left
     write down the whole plan, and nothing is done a second time for that."""
-    done = {(step.id, _words(step)) for step in plan.of("done")}
+    done = {(step.id, _words(step)) for step in plan.select("done")}
     return tuple(step for step in steps if (step.id, _words(step)) not in done)
 
 
@@ -137,7 +137,7 @@ def _words(step: Step) -> str:
 def _rebase_step(step: Step, plan: Plan, own: tuple[Step, ...], new: tuple[Step, ...]) -> Step:
     """A person's step after a re-plan: it comes after the new steps where what it waited for will
     not be done any more, unless they wait for it."""
-    there = {one.id for one in (*plan.of("done"), *own, *new)}
+    there = {one.id for one in (*plan.select("done"), *own, *new)}
     needs = tuple(need for need in step.needs if need in there)
     if needs != step.needs and not any(step.id in one.needs for one in new):
         needs = tuple(dict.fromkeys((*needs, *(one.id for one in new))))
@@ -160,9 +160,9 @@ def problem(plan: Plan) -> str:
         return f"The id {twice!r} is given to two steps."
     if len(ids) > MAX_STEPS:
         return f"{len(ids)} steps are too many: at most {MAX_STEPS}."
-    over = {step.id for step in plan.of("done")}
-    usable = over | {step.id for step in plan.of("pending")}
-    for step in plan.of("pending"):
+    over = {step.id for step in plan.select("done")}
+    usable = over | {step.id for step in plan.select("pending")}
+    for step in plan.select("pending"):
         if not step.description.strip():
             return f"The step {step.id!r} does not say what to do."
         for need in step.needs:
@@ -174,7 +174,7 @@ def problem(plan: Plan) -> str:
 
 def _circle(plan: Plan, over: set[str]) -> tuple[str, ...]:
     """Ids of steps that could never begin."""
-    left = {step.id: set(step.needs) - over for step in plan.of("pending")}
+    left = {step.id: set(step.needs) - over for step in plan.select("pending")}
     while free := [step_id for step_id, needs in left.items() if needs.isdisjoint(left)]:
         for step_id in free:
             del left[step_id]

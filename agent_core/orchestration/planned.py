@@ -135,8 +135,8 @@ class PlannedTurn:
                 # no other plan helps against a model that failed; what was done is told
                 return await self._finish(self._give_up_rest(plan))
             plan = await self._apply_amendments(plan)
-            if {s.id for s in plan.of("failed")} & done.keys():
-                made = await self._again(plan)
+            if {s.id for s in plan.select("failed")} & done.keys():
+                made = await self._plan_again(plan)
                 if made is None:
                     return await self._finish(self._give_up_rest(plan))
                 plan = await self._apply_amendments(made)
@@ -272,7 +272,7 @@ class PlannedTurn:
                 except Cut:
                     return None
 
-    async def _again(self, plan: Plan) -> Plan | None:
+    async def _plan_again(self, plan: Plan) -> Plan | None:
         """A new plan for what is left, None if there is none or no more may be made."""
         self._replans += 1
         n = self._replans
@@ -292,7 +292,7 @@ class PlannedTurn:
 
     def _give_up_rest(self, plan: Plan) -> Plan:
         """`plan` without what has not begun."""
-        for step in plan.of("pending"):
+        for step in plan.select("pending"):
             self._scope.emit(StepEnded(id=step.id, state="skipped"), f"dropped:{step.id}")
             plan = set_step_state(plan, step.id, "skipped")
         self._scope.emit(StageEntered(name="giving_up"), "giving_up")

@@ -99,7 +99,7 @@ async def redraft(
 
 def after_failure(plan: Plan) -> Message:
     """Asks for another way where steps failed."""
-    failed = "\n".join(f"The step {s.id} failed: {s.note}" for s in plan.of("failed"))
+    failed = "\n".join(f"The step {s.id} failed: {s.note}" for s in plan.select("failed"))
     return user(REVISE.format(checklist=checklist(plan), why=failed))
 
 

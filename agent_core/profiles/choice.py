@@ -14,7 +14,7 @@ from agent_core.profiles.built_in import PLAIN, PROFILES
 from agent_core.profiles.profile import Profile
 from agent_core.tools.finding.short_specs import shorten_spec
 from agent_core.tools.finding.tool_list import CALL, render_tool_list
-from agent_core.tools.finding.toolsets import Reach, Toolsets, could_be_within, within
+from agent_core.tools.finding.toolsets import Reach, Toolsets, could_be_within, is_in_all
 
 FIND_TOOLS = "find_tools"
 Specs: TypeAlias = Callable[[tuple[str, ...]], tuple[ToolSpec, ...]]
@@ -59,7 +59,7 @@ def apply_choice(
     gives what is shown of tools, where the model holds so little that it is shown few of them in
     short."""
     profile = profile_of(name)
-    own = kit.sets.flat(profile.tools)
+    own = kit.sets.flatten(profile.tools)
     where = (*places, *((f"profile:{profile.name}",) if profile.name else ()))
     reach: Reach = (*(() if own == ("*",) else (own,)), *kit.sets.reach(where))
     reach = (*reach, kit.sets.patterns(limit)) if limit else reach
@@ -89,7 +89,7 @@ def _list_others(
 ) -> str:
     """The tools that may be called and are not shown, for the prompt."""
     servers = tuple(one for one in servers if could_be_within(f"{one}__", reach))
-    others = {name: line for name, line in lines if name not in shown and within(name, reach)}
+    others = {name: line for name, line in lines if name not in shown and is_in_all(name, reach)}
     return render_tool_list(others, found=CALL in shown, short=small, servers=servers)
 
 
@@ -103,4 +103,4 @@ def _list_shown(
         shown = (name for name in names if name in own.few or name == FIND_TOOLS)
     else:
         shown = (name for name in names if own.shows(name) or name in always)
-    return tuple(name for name in shown if within(name, reach))
+    return tuple(name for name in shown if is_in_all(name, reach))

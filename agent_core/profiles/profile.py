@@ -35,7 +35,7 @@ class Profile(Struct, frozen=True, kw_only=True):
         return any(fnmatchcase(name, pattern) for pattern in self.shown)
 
 
-def recent(history: tuple[Message, ...], most: int) -> tuple[Message, ...]:
+def select_recent(history: tuple[Message, ...], most: int) -> tuple[Message, ...]:
     """The newest messages, at most `most` and at least the last turn; begins with a person's.
 
     The place of the cut moves in leaps of half of `most`: between two of them, each request

@@ -71,13 +71,13 @@ async def analyze(
     """The findings of all sources, numbered through. Raises what a model call raises if no
     source at all could be looked at."""
 
-    async def one(source: SourcePage, branch: Scope) -> tuple[Claim, ...] | Exception:
+    async def analyze_one(source: SourcePage, branch: Scope) -> tuple[Claim, ...] | Exception:
         try:
             return await _look(branch, brief, hands, kind, source)
         except (ModelFailed, TimedOut, BudgetExceeded) as error:
             return error
 
-    branches = {f"source-{n}": partial(one, source) for n, source in enumerate(sources)}
+    branches = {f"source-{n}": partial(analyze_one, source) for n, source in enumerate(sources)}
     done = list((await scope.parallel(branches)).values())
     failures = [found for found in done if isinstance(found, Exception)]
     if failures and len(failures) == len(done):

@@ -26,9 +26,9 @@ from agent_core.research.sources import (
     SourcePage,
     Sources,
     digest_of,
+    drop_seen,
     read,
     search,
-    unseen,
 )
 from agent_core.research.stages import (
     Frame,
@@ -113,7 +113,7 @@ class Research:
                 self._said = (*self._said, *await self._scope.child(f"round-{n}").steer())
             if n == depth.rounds or len(self._shelf) >= depth.sources:
                 break
-            more = await self._more(n, depth)
+            more = await self._find_more(n, depth)
             queries = tuple(query for query in more if query not in asked)
             if not queries:
                 break
@@ -125,7 +125,7 @@ class Research:
         """Search once, then read what is new until there are `most` sources in all."""
         hits, failed = await search(scope, self._means.web, queries)
         self._skipped = (*self._skipped, *failed)
-        waiting = unseen(hits, seen)
+        waiting = drop_seen(hits, seen)
         while waiting and (room := most - len(self._shelf)) > 0:
             wave, waiting = waiting[: min(room, AT_ONCE)], waiting[min(room, AT_ONCE) :]
             for hit, got in zip(wave, await read(scope, self._means.web, wave), strict=True):
@@ -143,7 +143,7 @@ class Research:
         self._skipped = (*self._skipped, got)
         scope.emit(SourceFound(url=url, why=got.why), f"source:{digest_of(url)}")
 
-    async def _more(self, n: int, depth: Depth) -> tuple[str, ...]:
+    async def _find_more(self, n: int, depth: Depth) -> tuple[str, ...]:
         """What to search for next."""
         known = "\n".join(
             f"- {one.title} ({one.url}): {' '.join(one.text[:BEGINNING].split())}"

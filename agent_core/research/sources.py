@@ -48,7 +48,7 @@ class Skipped(Struct, frozen=True, kw_only=True):
 async def search(scope: Scope, web: Web, queries: Iterable[str]) -> tuple[list[Hit], list[Skipped]]:
     """What all queries find: the best of each first. Each is asked once in the turn's life."""
 
-    async def one(query: str, branch: Scope) -> tuple[list[Hit], list[Skipped]]:
+    async def search_one(query: str, branch: Scope) -> tuple[list[Hit], list[Skipped]]:
         async def run(_: str) -> str:
             return msgspec.json.encode(await web.search.find(query, HITS)).decode()
 
@@ -58,7 +58,7 @@ async def search(scope: Scope, web: Web, queries: Iterable[str]) -> tuple[list[H
             return [], [Skipped(what=query, why=result.content)]
         return msgspec.json.decode(result.content, type=list[Hit]), []
 
-    branches = {f"search-{digest_of(query)}": partial(one, query) for query in queries}
+    branches = {f"search-{digest_of(query)}": partial(search_one, query) for query in queries}
     done = (await scope.parallel(branches)).values()
     ranked = (hits[n] for n in range(HITS) for hits, _ in done if n < len(hits))
     return list(ranked), [failed for _, failures in done for failed in failures]
@@ -67,7 +67,7 @@ async def search(scope: Scope, web: Web, queries: Iterable[str]) -> tuple[list[H
 async def read(scope: Scope, web: Web, hits: Iterable[Hit]) -> list[SourcePage | Skipped]:
     """Read the pages, at once; in the order of `hits`. Each is fetched once in the turn's life."""
 
-    async def one(hit: Hit, branch: Scope) -> SourcePage | Skipped:
+    async def read_one(hit: Hit, branch: Scope) -> SourcePage | Skipped:
         async def run(_: str) -> str:
             page = await pages.read(web.fetch, hit.url, links=False)
             if len(page.text.split()) < 20:
@@ -80,7 +80,7 @@ async def read(scope: Scope, web: Web, hits: Iterable[Hit]) -> list[SourcePage |
             return Skipped(what=hit.url, why=result.content)
         return msgspec.json.decode(result.content, type=SourcePage)
 
-    branches = {f"read-{digest_of(hit.url)}": partial(one, hit) for hit in hits}
+    branches = {f"read-{digest_of(hit.url)}": partial(read_one, hit) for hit in hits}
     return list((await scope.parallel(branches)).values())
 
 
@@ -93,7 +93,7 @@ def canonical(url: str) -> str:
     return f"{host}{port}{parts.path.rstrip('/')}?{urlencode(sorted(asked))}"
 
 
-def unseen(hits: Iterable[Hit], seen: set[str]) -> list[Hit]:
+def drop_seen(hits: Iterable[Hit], seen: set[str]) -> list[Hit]:
     """Those whose page is not in `seen`, which they are added to."""
     new = []
     for hit in hits:

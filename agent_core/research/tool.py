@@ -1,9 +1,9 @@
 """The ways into a research: the turn's own (route `research`), and the tool delegate_to_research.
 
-The tool is a turn tool (`TurnTool.over`): it gets the scope of its call. Each search, page and
-answer of the model is a record of its own in there, so a call that a crash cut off goes on where it
-was, instead of being one effect whose outcome nobody knows. What it returns rides on the next
-commit.
+The tool is a turn tool (`TurnTool.run_in_turn`): it gets the scope of its call. Each search, page
+and answer of the model is a record of its own in there, so a call that a crash cut off goes on
+where it was, instead of being one effect whose outcome nobody knows. What it returns rides on the
+next commit.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ async def research(
 def research_tool(means: ResearchDeps) -> Tool:
     """delegate_to_research over `means`."""
 
-    async def over(wanted: Delegate, scope: Scope, brief: Brief, hands: Hands) -> str:
+    async def run_in_turn(wanted: Delegate, scope: Scope, brief: Brief, hands: Hands) -> str:
         own = replace(brief, text=await _hand_over(wanted, scope, brief), said="")
         wish = ResearchRequest(kind=wanted.kind, depth=wanted.depth)
         made = await Research(scope.child("research"), own, hands, means).run(wish=wish)
@@ -102,7 +102,7 @@ def research_tool(means: ResearchDeps) -> Tool:
         arguments=Delegate,
         repetition="idempotent",
         access="network",
-        over=over,
+        run_in_turn=run_in_turn,
         rule=lambda arguments: phrase("covers_research"),
     )
 

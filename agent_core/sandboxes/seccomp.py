@@ -181,37 +181,37 @@ def build_guarded_filter(keeper: int, *, scoped: bool, machine: str = "") -> byt
         return b""
     program: _Program = []
 
-    def on(name: str, body: _Program) -> None:
+    def limit(name: str, body: _Program) -> None:
         if name in numbers:
             program.extend(((_LOAD, 0, 0, _NUMBER), (_EQUAL, 0, len(body), numbers[name]), *body))
 
     refuse, ask, allow = _answer(errno.EPERM), (_RETURN, 0, 0, _ASK), (_RETURN, 0, 0, _ALLOW)
     for name in (*_NEVER, "ptrace", *(() if scoped else ("pidfd_send_signal",))):
-        on(name, [refuse])
+        limit(name, [refuse])
     for name in _UNSUPPORTED:
-        on(name, [_answer(errno.EOPNOTSUPP)])
+        limit(name, [_answer(errno.EOPNOTSUPP)])
     for name in ASKED:
-        on(name, [ask])
+        limit(name, [ask])
     for name in FORKS:
         flags = ((_LOAD, 0, 0, _FIRST), (_ANY_BIT, 0, 1, _NAMESPACES), refuse)
-        on(name, [*(flags if name == "clone" else ()), ask])
-    on("socket", _judge_socket())
+        limit(name, [*(flags if name == "clone" else ()), ask])
+    limit("socket", _judge_socket())
     stream = ((_LOAD, 0, 0, _argument(1)), (_AND, 0, 0, _TYPE))
     kinds = ((_EQUAL, 2, 0, _STREAM), (_EQUAL, 1, 0, _SEQPACKET), refuse, allow)
-    on("socketpair", [*_unless(0, 1, refuse), *stream, *kinds])
+    limit("socketpair", [*_unless(0, 1, refuse), *stream, *kinds])
     for name, at in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
-        on(name, [(_LOAD, 0, 0, _argument(at)), (_ANY_BIT, 0, 1, _FAST_OPEN), refuse, allow])
+        limit(name, [(_LOAD, 0, 0, _argument(at)), (_ANY_BIT, 0, 1, _FAST_OPEN), refuse, allow])
     everybody = (0xFFFFFFFF, 0x100000000 - keeper)  # all there are, and the group of `keeper`
     for name in (*SIGNALS, "pidfd_open"):
         barred = (keeper, *everybody) if name == "kill" else (keeper,)
         after = allow if scoped or name == "pidfd_open" else ask
-        on(name, [*_if_any(0, barred, refuse), after])
+        limit(name, [*_if_any(0, barred, refuse), after])
     for name in _OF_ONESELF:
-        on(name, [*_unless(0, 0, refuse), allow])
-    on("setpriority", [*_unless(0, 0, refuse), *_unless(1, 0, refuse), allow])
-    on("ioprio_set", [*_unless(0, 1, refuse), *_unless(1, 0, refuse), allow])
-    on("fcntl", [*_if_any(1, (_SET_OWNER, _SET_SIGNAL, _SET_OWNER_EX), refuse), allow])
-    on("ioctl", [*_if_any(1, _FILE_OWNER, refuse), allow])
+        limit(name, [*_unless(0, 0, refuse), allow])
+    limit("setpriority", [*_unless(0, 0, refuse), *_unless(1, 0, refuse), allow])
+    limit("ioprio_set", [*_unless(0, 1, refuse), *_unless(1, 0, refuse), allow])
+    limit("fcntl", [*_if_any(1, (_SET_OWNER, _SET_SIGNAL, _SET_OWNER_EX), refuse), allow])
+    limit("ioctl", [*_if_any(1, _FILE_OWNER, refuse), allow])
     program.append((_LOAD, 0, 0, _NUMBER))
     head = 8 * _HEAD  # the machine is checked first; what is refused everywhere comes last
     return first[:head] + _pack(program) + first[head:]

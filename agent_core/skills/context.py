@@ -20,7 +20,7 @@ from agent_core.settings import Tier
 from agent_core.skills.calling import call_tools, good
 from agent_core.skills.contract import Schema, Skill, SkillMetadata, Values, Wanted
 from agent_core.tools.finding.schema import faults
-from agent_core.tools.finding.toolsets import within
+from agent_core.tools.finding.toolsets import is_in_all
 
 Find: TypeAlias = Callable[[Scope, str], Awaitable[Skill]]
 """Looks a skill up by its id; raises ToolFailed if there is none."""
@@ -147,8 +147,8 @@ class SkillRun:
     def _why_missing(self, skill: Skill) -> str:
         box, reach = self.hands.toolbox, self.brief.reach
         for name in skill.tools:
-            allowed = name in self.brief.tools or (reach is not None and within(name, reach))
-            if name not in box.names or not allowed or not within(name, box.barred):
+            allowed = name in self.brief.tools or (reach is not None and is_in_all(name, reach))
+            if name not in box.names or not allowed or not is_in_all(name, box.barred):
                 return f"It needs the tool {name}, which is not there."
         return skill.why_unusable()
 

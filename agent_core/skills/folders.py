@@ -79,7 +79,9 @@ class FolderSkill(Struct, frozen=True, kw_only=True):
 def find_skills(folder: Path) -> tuple[FolderSkill, ...]:
     """The skills below `folder`, by name. Blocks."""
     try:
-        inner = sorted(one for one in folder.iterdir() if _legible(one) and (one / FILE).is_file())
+        inner = sorted(
+            one for one in folder.iterdir() if _is_legible(one) and (one / FILE).is_file()
+        )
     except OSError:
         return ()
     return tuple(map(_read, inner[:MAX_FOLDERS]))
@@ -135,12 +137,12 @@ def _files(folder: Path) -> tuple[str, ...]:
     names = (
         path.relative_to(folder).as_posix()
         for path in sorted(islice(folder.rglob("*"), MAX_SEEN))
-        if _legible(path) and path.is_file() and not path.is_symlink() and path.name != FILE
+        if _is_legible(path) and path.is_file() and not path.is_symlink() and path.name != FILE
     )
     return tuple(names)[:MAX_FILES]
 
 
-def _legible(path: Path) -> bool:
+def _is_legible(path: Path) -> bool:
     """Its name is text, as what a journal holds has to be."""
     return str(path).isascii() or "\ufffd" not in os.fsencode(path).decode("utf-8", "replace")
 

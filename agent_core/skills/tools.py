@@ -1,8 +1,8 @@
 """The tools invoke_skill and list_skills.
 
-invoke_skill is a turn tool (`TurnTool.over`): a skill's calls of models and tools are records of
-their own in its scope. It asks for no permission itself, since each call that it makes is judged
-alone.
+invoke_skill is a turn tool (`TurnTool.run_in_turn`): a skill's calls of models and tools are
+records of their own in its scope. It asks for no permission itself, since each call that it makes
+is judged alone.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ def skill_tools(skills: Skills) -> tuple[Tool, ...]:
             arguments=Invoke,
             repetition="idempotent",
             access="read",
-            over=invoke,
+            run_in_turn=invoke,
         ),
         Tool(
             name=LIST,

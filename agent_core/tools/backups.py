@@ -69,7 +69,7 @@ def roll_back(wanted: Back, workspace: Path) -> str:
     """Take the file one step back; what was done, with the diff."""
     real, relative = _place(workspace, wanted.path)
     named = paths.display_path(relative)
-    step = _newest(workspace, relative)
+    step = _find_newest(workspace, relative)
     if step is None:
         raise ToolFailed(
             f"There is no older state of {named}. write_file keeps {MAX_STEPS} of them."
@@ -113,7 +113,7 @@ def preview(wanted: Back, workspace: Path) -> str:
     """The diff that a rollback would make, for the approval card."""
     try:
         real, relative = _place(workspace, wanted.path)
-        step = _newest(workspace, relative)
+        step = _find_newest(workspace, relative)
         there = paths.status(workspace, real) is not None
         old = content(workspace, wanted.path)[0] if there else b""
     except ToolFailed:
@@ -219,7 +219,7 @@ def _steps(workspace: Path, relative: Path) -> list[str]:
     return [name for _, kind, name in sorted(known) if kind != ".undone"]
 
 
-def _newest(workspace: Path, relative: Path) -> _Step | None:
+def _find_newest(workspace: Path, relative: Path) -> _Step | None:
     names = _steps(workspace, relative)
     if not names:
         return None

@@ -161,7 +161,7 @@ async def _ask(hook: Callable[[], object]) -> Word:
     """What the hook says; whatever it raises, and TypeError where it says no text."""
     try:
         async with ambient.limit(SECONDS):
-            said = await _beside(hook)
+            said = await _call_in_thread(hook)
             if inspect.isawaitable(said):
                 said = await said
     except asyncio.CancelledError as error:
@@ -174,7 +174,7 @@ async def _ask(hook: Callable[[], object]) -> Word:
     return said
 
 
-async def _beside(hook: Callable[[], object]) -> object:
+async def _call_in_thread(hook: Callable[[], object]) -> object:
     """Call it in a thread of its own: one that never returns holds up neither the loop nor, as in
     a pool, other work or the end of the process. An async function's coroutine comes back."""
     loop = asyncio.get_running_loop()

@@ -67,12 +67,14 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 def why_refused(path: str, write: bool = False) -> Phrase | None:
     """Why the words of `path` forbid it, None if they do not. Reads no disk."""
     why = leaves(path)
-    parts = [part for part in unescape_name(inside(path)).split("/") if part not in ("", ".")]
+    parts = [
+        part for part in unescape_name(locate_inside(path)).split("/") if part not in ("", ".")
+    ]
     if why:
         return why
     if _SCHEME.match(path):
         return phrase("why_outside")
-    if any(map(names_secret_file, _read_forms(unescape_name(inside(path))))):
+    if any(map(names_secret_file, _read_forms(unescape_name(locate_inside(path))))):
         return phrase("why_secret_file")
     if write and parts and parts[0].casefold() == OWN:
         return phrase("why_owned", folder=OWN)
@@ -83,7 +85,7 @@ def leaves(path: str) -> Phrase | None:
     """Why `path` is no path of the workspace by its words, None if it is one."""
     if any(unicodedata.category(char) in _HIDDEN for char in path):
         return phrase("why_hidden")
-    inner = inside(path)
+    inner = locate_inside(path)
     for form in _read_forms(inner):
         if any(unicodedata.category(char) in _HIDDEN for char in form):
             return phrase("why_hidden")
@@ -116,7 +118,7 @@ def _climbs(part: str) -> bool:
     return bare.startswith("..") and not bare.strip(" .")
 
 
-def inside(path: str) -> str:
+def locate_inside(path: str) -> str:
     """`path` from the workspace's folder: `/workspace/a`, `b/../a` and `a` are the same file."""
     if path == _ALIAS or path.startswith(f"{_ALIAS}/"):
         path = path[len(_ALIAS) :].lstrip("/")
@@ -151,14 +153,14 @@ def resolve(workspace: Path, path: str, write: bool = False) -> Path:
     if why:
         raise ToolFailed(str(why))
     root = Path(os.path.realpath(workspace))
-    real = Path(os.path.realpath(root / unescape_name(inside(path))))
+    real = Path(os.path.realpath(root / unescape_name(locate_inside(path))))
     if not real.is_relative_to(root):
         raise ToolFailed(f"{path} is a link that leaves the workspace.")
     inner = display_path(real.relative_to(root))
     why = why_refused(inner, write)
     if why:
         raise ToolFailed(str(why))
-    if write and holds_settings(inner) and not holds_settings(inside(path)):
+    if write and holds_settings(inner) and not holds_settings(locate_inside(path)):
         raise ToolFailed(
             f"{path} is a link to {inner}, which programs obey unasked. Name {inner}, so that "
             "a person is asked about it."

@@ -177,7 +177,7 @@ def _digest_named_files(command: str, workspace: Path) -> Iterator[tuple[str, st
 def _inner(word: str) -> str:
     """The word as a path of the workspace, "" if it is none. A pattern may be longer than any name
     that it fits."""
-    inner = paths.inside(word)
+    inner = paths.locate_inside(word)
     if not paths.leaves(word):
         return inner
     outside = inner.startswith(("/", "~")) or ".." in inner.split("/")
@@ -197,7 +197,9 @@ def _matches(patterns: list[str], workspace: Path) -> list[str]:
     """The files that a shell may make of the patterns. More, or wilder ones, than can be looked at
     stand for all files."""
     try:
-        globs = [Glob(_flat(pattern), classes=True) for pattern in patterns[:_MAX_PATTERNS]]
+        globs = [
+            Glob(_flatten_pattern(pattern), classes=True) for pattern in patterns[:_MAX_PATTERNS]
+        ]
     except ToolFailed:
         globs = []
     if not globs or len(patterns) > _MAX_PATTERNS:
@@ -208,7 +210,7 @@ def _matches(patterns: list[str], workspace: Path) -> list[str]:
     return sorted(islice((n for n in names if any(g.fits(n) for g in globs)), _MAX_FILES))
 
 
-def _flat(pattern: str) -> str:
+def _flatten_pattern(pattern: str) -> str:
     """All that fits `pattern`, and perhaps more, with one `**` at most."""
     parts = pattern.split("/")
     deep = [n for n, part in enumerate(parts) if set(part) == {"*"} and len(part) > 1]

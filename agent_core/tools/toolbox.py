@@ -20,7 +20,7 @@ from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.mcp_tools import NoRegistry, ToolRegistry
 from agent_core.tools.finding.schema import faults
 from agent_core.tools.finding.tool_list import summarize
-from agent_core.tools.finding.toolsets import Reach, within
+from agent_core.tools.finding.toolsets import Reach, is_in_all
 from agent_core.tools.sources import SourceDigest, read_sources
 
 
@@ -115,15 +115,15 @@ class Toolbox:
 
     def can_call(self, name: str, offered: Iterable[str], reach: Reach | None) -> bool:
         """One of these tools that is `offered`, or may be called by name within `reach`."""
-        there = name in offered or (reach is not None and within(name, reach))
-        return name in self._tools and there and within(name, self.barred)
+        there = name in offered or (reach is not None and is_in_all(name, reach))
+        return name in self._tools and there and is_in_all(name, self.barred)
 
     async def beyond(self, reach: Reach | None) -> tuple[ToolSpec, ...]:
         """All tools within `reach`, those of servers too."""
         if reach is None:
             return ()
         reach = (*reach, *self.barred)
-        own = (self._specs[name] for name in self._tools if within(name, reach))
+        own = (self._specs[name] for name in self._tools if is_in_all(name, reach))
         return (*own, *(one.spec for one in await self.shelf.list_known(reach)))
 
     def select_lasting(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
@@ -142,9 +142,9 @@ class Toolbox:
         by name within `reach`, None: not at all. `foreign`: tools of servers that are there."""
         name = call.name if call.name in self._tools else ask.ALSO.get(call.name, call.name)
         tool = self._tools.get(name) or (foreign or {}).get(name)
-        there = name in offered or (reach is not None and within(name, reach))
-        if tool is None or not there or not within(name, self.barred):
-            known = ", ".join(name for name in offered if within(name, self.barred)) or "none"
+        there = name in offered or (reach is not None and is_in_all(name, reach))
+        if tool is None or not there or not is_in_all(name, self.barred):
+            known = ", ".join(name for name in offered if is_in_all(name, self.barred)) or "none"
             return UnfitCall(call=call, text=f"There is no tool {call.name!r}. Tools: {known}.")
         try:
             raw = msgspec.json.decode(call.arguments or "{}")
@@ -153,7 +153,7 @@ class Toolbox:
             return Prepared(call=call, tool=tool, arguments=tool.arguments.model_validate(raw))
         except (msgspec.DecodeError, ValidationError, RecursionError) as error:
             schema = tool.schema or self._specs[name].parameters
-            return _unfit(call, _why(error), schema)
+            return _unfit(call, _explain(error), schema)
 
 
 def _unfit(call: ToolCall, why: str, schema: dict[str, object]) -> UnfitCall:
@@ -301,7 +301,7 @@ def _spec(tool: Tool) -> ToolSpec:
 @lru_cache(512)
 def _describe_arguments(arguments: type[BaseModel]) -> dict[str, object]:
     """Their schema, made once for all toolboxes: it costs a millisecond for each tool."""
-    return _plain(arguments.model_json_schema())
+    return _simplify_schema(arguments.model_json_schema())
 
 
 _CHECKED_HERE = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
@@ -310,7 +310,7 @@ NOTHING: tuple[object, ...] = ("", [], None, 0)
 """Defaults that go without saying: empty, none, 0 and false."""
 
 
-def _plain(schema: dict[str, object], own: bool = True) -> dict[str, object]:
+def _simplify_schema(schema: dict[str, object], own: bool = True) -> dict[str, object]:
     """The schema without what pydantic adds and what says nothing: fewer tokens, same meaning.
     `own`: it is that of all arguments, described by the tool itself."""
     slim: dict[str, object] = {}
@@ -322,18 +322,18 @@ def _plain(schema: dict[str, object], own: bool = True) -> dict[str, object]:
         if own and key == "description":
             continue
         if key in ("properties", "$defs") and isinstance(value, dict):
-            slim[key] = {name: _plain(inner, False) for name, inner in value.items()}
+            slim[key] = {name: _simplify_schema(inner, False) for name, inner in value.items()}
         elif key == "anyOf" and isinstance(value, list) and {"type": "null"} in value:
             (kind, *others) = (one for one in value if one != {"type": "null"})
-            slim |= _plain(kind, False) if not others else {key: value}
+            slim |= _simplify_schema(kind, False) if not others else {key: value}
         elif isinstance(value, dict):
-            slim[key] = _plain(value, False)
+            slim[key] = _simplify_schema(value, False)
         else:
             slim[key] = value
     return slim
 
 
-def _why(error: msgspec.DecodeError | ValidationError | RecursionError) -> str:
+def _explain(error: msgspec.DecodeError | ValidationError | RecursionError) -> str:
     if isinstance(error, ValidationError):
         return "; ".join(
             f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"

@@ -104,7 +104,7 @@ class Codes:
 
     async def find(self, text: str, by: str) -> tuple[PairingCode, bytes] | None:
         """The code as it is written, if `by` may take it, and its document to `take` it with."""
-        found, body = await get(self._directory, self._name(_plain(text)), PairingCode)
+        found, body = await get(self._directory, self._name(_normalize(text)), PairingCode)
         if found is None or body is None or found.until <= ambient.now():
             return None
         return (found, body) if found.taken in ("", by) else None
@@ -123,7 +123,7 @@ class Codes:
     async def wrong(self, by: str, text: str) -> bool:
         """One more wrong code by `by` within the hour; whether that locks out. The same one in a
         row counts once: a command that was cut off is carried out again."""
-        key, code = f"wrong:{by}", _plain(text)
+        key, code = f"wrong:{by}", _normalize(text)
         async with self._first_write:
             while True:
                 now = ambient.now()
@@ -141,7 +141,7 @@ class Codes:
         return f"{self._kind}code:{code}"
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return "".join(letter for letter in text.upper() if letter.isalnum())[: 2 * LENGTH]
 
 

@@ -67,7 +67,7 @@ class DirectoryLinking:
         person = await self._person(sender.key)
         if person is None:
             return say("not_linked", sender.language)
-        await self._without(person, sender.key)
+        await self._remove_account(person, sender.key)
         await self._directory.put(f"identity:{sender.key}", None)
         log.info("parted", extra={"account": sender.key})
         await self._note(sender.key, "parted", person)
@@ -80,8 +80,8 @@ class DirectoryLinking:
         person = await self._person(first) or fresh
         old = await self._person(second)
         if old is not None and old != person:
-            await self._without(old, second)
-        keys = await self._with(person, first, second)
+            await self._remove_account(old, second)
+        keys = await self._add_accounts(person, first, second)
         if keys:
             body = msgspec.json.encode(Identity(person=person))
             for key in (first, second):
@@ -92,7 +92,7 @@ class DirectoryLinking:
         known, _ = await get(self._directory, f"identity:{key}", Identity)
         return known.person if known is not None else None
 
-    async def _with(self, person: str, *more: str) -> tuple[str, ...]:
+    async def _add_accounts(self, person: str, *more: str) -> tuple[str, ...]:
         while True:
             known, body = await get(self._directory, f"accounts:{person}", Accounts)
             keys = tuple(dict.fromkeys((*(known.keys if known else ()), *more)))
@@ -101,7 +101,7 @@ class DirectoryLinking:
             if await self._put(person, keys, body):
                 return keys
 
-    async def _without(self, person: str, key: str) -> None:
+    async def _remove_account(self, person: str, key: str) -> None:
         while True:
             known, body = await get(self._directory, f"accounts:{person}", Accounts)
             if known is None or key not in known.keys:

@@ -137,17 +137,17 @@ def _run(settings: Settings) -> int:
     except* SettingsError as errors:
         code = _cannot(errors.exceptions[0])
     except* StoreFailed as errors:
-        print(f"turnkeeper: {_first(errors)}", file=sys.stderr)
+        print(f"turnkeeper: {_unwrap_group(errors)}", file=sys.stderr)
         code = FAILED
     return code
 
 
 def _cannot(error: BaseException) -> int:
-    print(f"turnkeeper: {_first(error)}", file=sys.stderr)
+    print(f"turnkeeper: {_unwrap_group(error)}", file=sys.stderr)
     return MISUSED
 
 
-def _first(error: BaseException) -> BaseException:
+def _unwrap_group(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

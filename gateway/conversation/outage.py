@@ -41,7 +41,7 @@ class Outage:
             self._told.add(where.id)
             self._spawn(partial(self._say, where, language, "troubled"), "outage")
 
-    def over(self) -> None:
+    def end(self) -> None:
         """Something was kept again."""
         self._told.clear()
 

@@ -99,7 +99,7 @@ def _deciders(state: ConversationState, asked: Question) -> Deciders | None:
     if not isinstance(asked, Approval) or approvers == Approvers():
         return None
     risks = (proposal.risk for proposal in asked.proposals)
-    return approvers.of(risks, state.conversation.platform)
+    return approvers.find_deciders(risks, state.conversation.platform)
 
 
 def audit_records(

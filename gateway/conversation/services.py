@@ -198,7 +198,9 @@ class Services:
         """The rate budget of a chat: its threads share it, and whatever is sent there."""
         where = conversation
         chat = (where.platform, where.account, where.workspace, where.channel)
-        return self._paces.of(chat, self.adapters[conversation.platform].abilities.edit_interval)
+        return self._paces.get_pace(
+            chat, self.adapters[conversation.platform].abilities.edit_interval
+        )
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to a counter that /metrics shows."""

@@ -411,7 +411,7 @@ class Session:
             self.state.lease_timer.permit,
         )
         open_turn.turn, open_turn.outcome, open_turn.words = turn, None, ""
-        history = await self.history.of(open_turn)
+        history = await self.history.read_start(open_turn)
         self.state.active = open_turn
         show_work(self.state, self.services, open_turn)
         self.services.spawn(partial(self._drive, open_turn, turn, history), f"turn:{open_turn.id}")

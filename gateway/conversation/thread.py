@@ -43,7 +43,7 @@ class ConversationHistory:
             self._shorten(rows)
         return tuple(rows)
 
-    async def of(self, open_turn: OpenTurn) -> tuple[Message, ...]:
+    async def read_start(self, open_turn: OpenTurn) -> tuple[Message, ...]:
         """What the turn began with: the same at each resume, whatever happened meanwhile."""
         spans = open_turn.row.history
         same = spans == self._state.row.shows

@@ -103,6 +103,6 @@ class TurnCommits:
             return view
         access = self._state.services.access
         risks = (line.risk for line in view.proposals)
-        rule = access.policy.approvers.of(risks, where.platform)
+        rule = access.policy.approvers.find_deciders(risks, where.platform)
         asker = (row.sender, row.role)
         return replace(view, mentions=find_deciders(access, rule, where.platform, asker))

@@ -173,14 +173,14 @@ class Outbox:
             return
         mine = [key for key in self.rows if key[0] == turn]
         for key in mine:
-            if not self._behind(key) and key not in self.dirty and not self._holds(key):
+            if not self._is_behind(key) and key not in self.dirty and not self._holds(key):
                 del self.rows[key]
                 self._stands.pop(key, None)
 
     @property
     def remaining(self) -> bool:
         """A view is wanted that the platform does not have."""
-        return any(map(self._behind, self.rows))
+        return any(map(self._is_behind, self.rows))
 
     @property
     def idle(self) -> bool:
@@ -520,7 +520,7 @@ class Outbox:
 
     # ---- marks ---------------------------------------------------------------------------
 
-    def _behind(self, key: Key) -> bool:
+    def _is_behind(self, key: Key) -> bool:
         row = self.rows[key]
         return row.sent < row.version or bool(row.spent)
 

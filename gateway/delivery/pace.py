@@ -99,7 +99,7 @@ class Paces:
         self._known: dict[Chat, Pace] = {}
         self._most = FEW
 
-    def of(self, chat: Chat, interval: float) -> Pace:
+    def get_pace(self, chat: Chat, interval: float) -> Pace:
         """The budget of `chat`, whoever writes there."""
         if chat not in self._known:
             if len(self._known) >= self._most:

@@ -83,7 +83,7 @@ class Lines(logging.Formatter):
             )
         else:
             words = (f"{key}={_word(value)}" for key, value in fields.items())
-            line = " ".join((time, level, _flat(event), *words))
+            line = " ".join((time, level, _escape_controls(event), *words))
         return self._redactor.clean(line)
 
 
@@ -102,7 +102,7 @@ def set_up(
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def _flat(text: str) -> str:
+def _escape_controls(text: str) -> str:
     """`text` in one line, without anything that moves a terminal's cursor."""
     if text.isprintable():
         return text

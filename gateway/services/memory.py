@@ -43,13 +43,13 @@ class Sheet(Struct, frozen=True, kw_only=True, omit_defaults=True):
     user: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
 
-    def of(self, target: Target) -> tuple[str, ...]:
+    def select(self, target: Target) -> tuple[str, ...]:
         """The entries of one document."""
         return self.memory if target == "memory" else self.user
 
     def edit(self, target: Target, wanted: EntryEdit) -> "Sheet":
         """With one document edited; `wanted.at` counts its own entries."""
-        after = wanted.apply(self.of(target))
+        after = wanted.apply(self.select(target))
         return replace(self, memory=after) if target == "memory" else replace(self, user=after)
 
 
@@ -107,7 +107,7 @@ class Memories:
         self.accounts = accounts
         self.removals = removals
 
-    def at(
+    def open_for(
         self, where: Conversation, account: str, off: Callable[[], bool], language: str = ""
     ) -> "ConversationMemory":
         """What may be seen in `where` by the person with `account`, who reads `language`; "" or
@@ -156,7 +156,7 @@ class ConversationMemory:
         """All that is remembered, also while it is off."""
         sheets = await self._sheets()
         memory, user = (
-            tuple(dict.fromkeys(e for _, sheet in sheets.values() for e in sheet.of(target)))
+            tuple(dict.fromkeys(e for _, sheet in sheets.values() for e in sheet.select(target)))
             for target in FILES
         )
         return MemoryDocuments(memory=memory, user=user)
@@ -184,7 +184,7 @@ class ConversationMemory:
             lines = [
                 (place, n, entry)
                 for place, (_, sheet) in sheets.items()
-                for n, entry in enumerate(sheet.of(change.target))
+                for n, entry in enumerate(sheet.select(change.target))
             ]
             try:
                 limits = self._memories.limits

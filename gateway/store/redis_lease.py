@@ -65,7 +65,7 @@ class Commit:
         self._done = done
         self.lost = False
         """The store does not have what it acknowledged before: a failover, a restore."""
-        self._before: list[Command] = []
+        self._prepare_commit: list[Command] = []
         self.after: list[Command] = []
         """What to tell the wire once the commit stands."""
 
@@ -75,17 +75,20 @@ class Commit:
             raise StoreFailed("an earlier commit of this lease failed")
         held.number += 1
         operations = [part for one in _operations(self._changes, held) for part in one]
-        self._before = list(_before(self._changes, held))
+        self._prepare_commit = list(_prepare_commit(self._changes, held))
         seen = "" if self._seen is None else self._seen
         base = key(held.lease.conversation)
         lease = (held.lease.token, held.lease.nonce, held.number)
-        return (*self._before, run(COMMIT, base, *lease, seen, *operations))
+        return (*self._prepare_commit, run(COMMIT, base, *lease, seen, *operations))
 
     def settle(self, replies: Sequence[Reply]) -> None:
         match replies[-1]:
             case [b"kept" | b"held" | b"released" as outcome, int(epoch)]:
                 failed = any(isinstance(reply, Exception) for reply in replies[:-1])
-                self.after = [*(self._before if failed else ()), *_after(self._changes, self._held)]
+                self.after = [
+                    *(self._prepare_commit if failed else ()),
+                    *_finish_commit(self._changes, self._held),
+                ]
                 if outcome == b"released":
                     name = self._held.lease.conversation
                     self.after.append(run(MOVE, ACTIVE, name, epoch, ""))
@@ -154,7 +157,7 @@ def _audit(changes: Changes, held: Held) -> list[tuple[str, float, bytes]]:
     return [(f"{place}.{n}", line.at, _encode(line)) for n, line in enumerate(changes.audit)]
 
 
-def _before(changes: Changes, held: Held) -> Iterator[Command]:
+def _prepare_commit(changes: Changes, held: Held) -> Iterator[Command]:
     conversation = held.lease.conversation
     named = {turn.id for turn in changes.turns}
     named.update(row.turn for row in changes.records)
@@ -170,7 +173,7 @@ def _before(changes: Changes, held: Held) -> Iterator[Command]:
         yield "ZADD", DEAD, letter.at, f"{conversation} {letter.id}"
 
 
-def _after(changes: Changes, held: Held) -> Iterator[Command]:
+def _finish_commit(changes: Changes, held: Held) -> Iterator[Command]:
     conversation = held.lease.conversation
     closed = [q.id for q in changes.questions if q.status != "open" and q.due <= 0]
     closed += (letter.name for letter in changes.letters if letter.kind == "question")

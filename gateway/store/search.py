@@ -33,7 +33,7 @@ def miss(
     read: Callable[[bytes], str],
 ) -> frozenset[str]:
     """Those of the words that neither the title holds nor the texts."""
-    return seek(_without(words, title.casefold()), pieces, read)
+    return seek(_drop_found(words, title.casefold()), pieces, read)
 
 
 def seek(
@@ -48,7 +48,7 @@ def seek(
             continue
         for body in bodies:
             if _possible(missing, (body,)):
-                missing = _without(missing, read(body).casefold())
+                missing = _drop_found(missing, read(body).casefold())
     return missing
 
 
@@ -57,7 +57,7 @@ def may_hold(words: frozenset[str], bodies: Sequence[bytes]) -> bool:
     return len(_possible(words, bodies)) == len(words)
 
 
-def _without(missing: frozenset[str], folded: str) -> frozenset[str]:
+def _drop_found(missing: frozenset[str], folded: str) -> frozenset[str]:
     return frozenset(word for word in missing if word not in folded)
 
 
@@ -70,13 +70,13 @@ def _possible(words: frozenset[str], bodies: Sequence[bytes]) -> frozenset[str]:
         return frozenset(
             word
             for word in words
-            if all(part.encode(errors="replace") in lower for part in _plain(word))
+            if all(part.encode(errors="replace") in lower for part in _split_escaped(word))
         )
     folded = stored.decode().casefold()
-    return frozenset(word for word in words if all(part in folded for part in _plain(word)))
+    return frozenset(word for word in words if all(part in folded for part in _split_escaped(word)))
 
 
-def _plain(word: str) -> list[str]:
+def _split_escaped(word: str) -> list[str]:
     """The parts of a word that JSON writes as they are."""
     return ESCAPED.split(word)
 

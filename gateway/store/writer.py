@@ -93,7 +93,7 @@ class Writer:
             if self._connection is None:
                 self._connection = self._connect()
             self._connection.execute("BEGIN IMMEDIATE")
-            outcomes = [_one(self._connection, work, future) for work, future, _ in batch]
+            outcomes = [_run_alone(self._connection, work, future) for work, future, _ in batch]
             self._connection.execute("COMMIT")
             self.commits += 1
         except (sqlite3.Error, StoreFailed) as error:
@@ -132,7 +132,9 @@ def _fail(batch: list[_Item], error: StoreFailed) -> list[_Outcome]:
     return [(future, None, error) for _, future, _ in batch]
 
 
-def _one(connection: sqlite3.Connection, work: Work, future: "asyncio.Future[object]") -> _Outcome:
+def _run_alone(
+    connection: sqlite3.Connection, work: Work, future: "asyncio.Future[object]"
+) -> _Outcome:
     connection.execute("SAVEPOINT one")
     try:
         value = work(connection)

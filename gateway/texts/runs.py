@@ -80,7 +80,7 @@ def ran(run: JobRun, language: str) -> str:
 def show_moment(times: Timetable, moment: float, zone: str, *, zoned: bool = True) -> OwnText:
     """A moment for people: their own time where a platform can, else that of `zone`, which is
     named if `zoned`."""
-    words = times.when(moment, zone)
+    words = times.format_moment(moment, zone)
     return OwnText(mark_moment(moment, words if zoned else words.removesuffix(f" {zone}")))
 
 

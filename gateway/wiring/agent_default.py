@@ -37,7 +37,7 @@ from agent_core.orchestration.routes.classifier import Route, classify
 from agent_core.policy import Bond, Grant, Mode, Situation, Verdict
 from agent_core.profiles import choice
 from agent_core.profiles.choice import Kit
-from agent_core.profiles.profile import recent
+from agent_core.profiles.profile import select_recent
 from agent_core.research.means import ResearchDeps
 from agent_core.sandboxes.commands.background import Background
 from agent_core.sandboxes.masks import find_secret_files, has_committed
@@ -433,7 +433,7 @@ class TurnkeeperAgent:
             return hands
         (person, _), settings = circumstances.asker(), circumstances.settings
         where, language = circumstances.conversation, circumstances.sender().language
-        own = self.memory.at(where, person, lambda: settings().memory == "off", language)
+        own = self.memory.open_for(where, person, lambda: settings().memory == "off", language)
         memory: Memory = own
         if self._beside is not None and own.space:
             memory = ProvidedMemory(own, self._beside, own.space, own.settle)
@@ -460,7 +460,7 @@ class TurnkeeperAgent:
         box = hands.toolbox.show_more(brief.more, hands.toolbox.barred)
         hands = replace(hands, toolbox=box)
         if brief.most_messages:
-            history = recent(history, brief.most_messages)
+            history = select_recent(history, brief.most_messages)
         if brief.mentions and not past:
             reader = self.server_desk.find_reader(hands.toolbox.shelf)
             brief = await add_mentions(scope, brief, reader)

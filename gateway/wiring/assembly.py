@@ -120,7 +120,7 @@ class Parts:
         if (bot.webhook_url, bot.webhook_secret) != (old.webhook_url, old.webhook_secret):
             adapter.change_webhook(bot.webhook_url, bot.webhook_secret)
 
-    def about(self, url: str) -> str:
+    def describe_start(self, url: str) -> str:
         """Two lines for people: where it is, what it talks to."""
         lines = [
             f"Turnkeeper {VERSION} is ready: {url}",
@@ -179,7 +179,7 @@ class Parts:
             return f"{base}signin/{issue(name)}"
 
         live = control.Live(
-            status=lambda: f"{self.about(url)}\n{self._state(health)}",
+            status=lambda: f"{self.describe_start(url)}\n{self._state(health)}",
             link=link,
             wake=self.host.wake,
             stop=stop,

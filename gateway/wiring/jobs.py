@@ -94,11 +94,11 @@ class JobWork:
         )
 
 
-def make_job_tool(over: Callable[..., Awaitable[str]]) -> Tool:
-    """schedule_job with `over` behind it."""
+def make_job_tool(run_in_turn: Callable[..., Awaitable[str]]) -> Tool:
+    """schedule_job with `run_in_turn` behind it."""
     from cron.tool import make_schedule_tool
 
-    return make_schedule_tool(over)
+    return make_schedule_tool(run_in_turn)
 
 
 def make_job_ports(jobs: JobStore, settings: JobSettings, deps: JobDeps) -> JobPorts:
@@ -109,7 +109,7 @@ def make_job_ports(jobs: JobStore, settings: JobSettings, deps: JobDeps) -> JobP
     bell, times = asyncio.Event(), Times()
     around = BookDeps(
         now=deps.store.now,
-        zone_of=Zones(deps.store).of,
+        zone_of=Zones(deps.store).read_zone,
         may=deps.may,
         bind=deps.bind,
         fits=deps.fits,

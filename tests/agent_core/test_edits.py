@@ -90,15 +90,15 @@ def test_whatever_is_changed_the_plan_comes_to_an_end(moves: list[PlanEdit | str
             one = apply(one, (move,))
         elif move == "begin" and one.ready:
             one = set_step_state(one, one.ready[0].id, "running")
-        elif running := one.of("running"):
+        elif running := one.select("running"):
             one = set_step_state(one, running[0].id, "done" if move == "end" else "failed")
     names = [step.id for step in one.steps]
     assert len(set(names)) == len(names) <= MAX_STEPS
-    for step in one.of("running", "failed"):
+    for step in one.select("running", "failed"):
         one = set_step_state(one, step.id, "done")
     while one.ready:
         one = set_step_state(one, one.ready[0].id, "done")
-    assert not one.of("pending"), f"these never begin: {needs(one)}"
+    assert not one.select("pending"), f"these never begin: {needs(one)}"
 
 
 def test_what_a_person_added_outlives_a_re_plan_and_can_begin() -> None:

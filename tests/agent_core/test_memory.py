@@ -14,7 +14,7 @@ from agent_core.memory.documents import Change, ChangeOutcome, MemoryDocuments, 
 from agent_core.memory.flush import flusher
 from agent_core.memory.flush import read as picked
 from agent_core.memory.keeping import keep
-from agent_core.memory.recall import CHANGED, HEAD, block, find_last_block, render, without
+from agent_core.memory.recall import CHANGED, HEAD, block, find_last_block, render, strip_recalled
 from agent_core.memory.refusals import HIDDEN, SECRET, STEERING, refusal
 from agent_core.memory.settings import MemorySettings
 from agent_core.messages import Message, Text, ToolResult, user
@@ -198,8 +198,11 @@ def test_only_what_stands_in_a_persons_message_is_a_block() -> None:
 
 def test_without_a_block_is_what_was_said() -> None:
     first, more = render(NOW), f"{CHANGED}\n{render(MemoryDocuments())}"
-    assert without(f"hi\n\n{first}") == "hi" and without(f"hi\n\n{more}\n\nyou") == "hi\n\nyou"
-    assert without("nothing of it") == "nothing of it" and without(HEAD) == HEAD
+    assert (
+        strip_recalled(f"hi\n\n{first}") == "hi"
+        and strip_recalled(f"hi\n\n{more}\n\nyou") == "hi\n\nyou"
+    )
+    assert strip_recalled("nothing of it") == "nothing of it" and strip_recalled(HEAD) == HEAD
 
 
 # ---- within a turn -----------------------------------------------------------------------

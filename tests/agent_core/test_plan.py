@@ -73,7 +73,7 @@ def test_what_is_done_is_not_done_again_because_a_model_writes_it_down_again() -
     left = still_open(one, plan("a", "b a", "c b").steps)
     assert ids(left) == "b c"
     new = revise_plan(one, left)
-    assert ids(new.ready) == "b-2" and new.of("pending")[0].needs == ("a",) and not problem(new)
+    assert ids(new.ready) == "b-2" and new.select("pending")[0].needs == ("a",) and not problem(new)
     other = (Step(id="a", description="Do  A"), Step(id="a", description="do a another way"))
     assert ids(still_open(one, other)) == "a", "another thing under an old name is done"
 
@@ -90,13 +90,13 @@ def test_a_plan_without_a_problem_comes_to_its_end(data: st.DataObject) -> None:
         for _ in names:  # and one with a problem does not
             for step in one.ready:
                 one = set_step_state(one, step.id, "done")
-        assert one.of("pending")
+        assert one.select("pending")
         return
     for _ in names:
         for step in one.ready:
             failed = data.draw(st.booleans())
             one = set_step_state(one, step.id, "skipped" if failed else "done")
-    assert not one.of("pending", "running")
+    assert not one.select("pending", "running")
 
 
 @given(st.lists(st.sampled_from(["done", "failed", "pending"]), min_size=4, max_size=4), st.data())
@@ -104,11 +104,11 @@ def test_a_re_plan_loses_nothing_and_names_nothing_twice(marks: list[str], data:
     one = plan("a", "b", "c", "d")
     for name, mark in zip("abcd", marks, strict=True):
         one = set_step_state(one, name, mark)  # type: ignore[arg-type]
-    ended = {step.id: step for step in one.of("done", "failed")}
+    ended = {step.id: step for step in one.select("done", "failed")}
     new = revise_plan(one, plan("a", "c a", "e c").steps)
     assert {step.id: step for step in new.steps if step.id in ended} == ended
     assert len({step.id for step in new.steps}) == len(new.steps)
-    assert len(new.of("pending")) == 3
+    assert len(new.select("pending")) == 3
 
 
 def test_the_checklist_says_how_far_it_is_and_stays_short() -> None:

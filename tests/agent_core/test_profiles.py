@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from agent_core.messages import Message, Text, user
 from agent_core.profiles.built_in import PROFILES
-from agent_core.profiles.profile import recent
-from agent_core.tools.finding.toolsets import Toolsets, within
+from agent_core.profiles.profile import select_recent
+from agent_core.tools.finding.toolsets import Toolsets, is_in_all
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import ADMIN, PERSON, Rig
 
@@ -22,8 +22,8 @@ def test_the_six_profiles_are_there() -> None:
 @pytest.mark.parametrize("name", PROFILES)
 def test_what_a_profile_shows_it_may_use(name: str) -> None:
     profile = PROFILES[name]
-    reach = (Toolsets().flat(profile.tools),)
-    assert [one for one in profile.shown if "*" not in one and not within(one, reach)] == []
+    reach = (Toolsets().flatten(profile.tools),)
+    assert [one for one in profile.shown if "*" not in one and not is_in_all(one, reach)] == []
 
 
 # ---- history -----------------------------------------------------------------------------
@@ -40,7 +40,7 @@ def history(lengths: list[int]) -> tuple[Message, ...]:
 @given(turns, st.integers(20, 100))
 def test_the_history_is_cut_where_somebody_speaks(lengths: list[int], most: int) -> None:
     whole = history(lengths)
-    seen = recent(whole, most)
+    seen = select_recent(whole, most)
     assert whole[len(whole) - len(seen) :] == seen and len(seen) <= most
     assert len(whole) <= most or len(seen) >= most // 2 - 10
     assert not seen or seen[0].role == "user"
@@ -51,16 +51,16 @@ def test_between_two_cuts_a_history_begins_as_the_one_before(lengths: list[int])
     cuts = []
     for n in range(len(lengths) + 1):
         whole = history(lengths[:n])
-        cuts.append(len(whole) - len(recent(whole, 40)))
+        cuts.append(len(whole) - len(select_recent(whole, 40)))
     assert cuts == sorted(cuts)
     leaps = sum(a != b for a, b in zip(cuts, cuts[1:], strict=False))
     assert leaps <= len(history(lengths)) // 20 + 1
 
 
 def test_a_turn_longer_than_all_that_may_be_stays_whole() -> None:
-    assert recent(history([3, 200]), 100)[0] == user("t1")
-    assert recent((said,) * 120, 100) == (said,) * 120
-    assert recent(history([3, 200]), 0) == history([3, 200])
+    assert select_recent(history([3, 200]), 100)[0] == user("t1")
+    assert select_recent((said,) * 120, 100) == (said,) * 120
+    assert select_recent(history([3, 200]), 0) == history([3, 200])
 
 
 # ---- chosen by people --------------------------------------------------------------------

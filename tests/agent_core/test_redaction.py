@@ -162,7 +162,7 @@ async def test_what_was_held_back_is_void_where_the_answer_begins_anew() -> None
         answer.add(delta)
     thought = Thinking(text=SECRET, provider="p", signature="s")
     reply = ModelReply(parts=(thought, Text(text="see a")), model="m", provider="p")
-    assert await answer.whole(reply) is reply, "what a provider signed stays as it is"
+    assert await answer.finish(reply) is reply, "what a provider signed stays as it is"
     assert seen == [
         TextDelta(text="see "), Restarted(), ThinkingDelta(text="ab"), TextDelta(text="see "),
         TextDelta(text="a"),
@@ -174,6 +174,6 @@ async def test_what_a_model_thinks_is_hidden_while_it_is_shown() -> None:
     answer = ReplyRedactor(HIDES, seen.append)
     for piece in ("so ", SECRET[:4], SECRET[4:], "."):
         answer.add(ThinkingDelta(text=piece))
-    await answer.whole(ModelReply(parts=(Text(text="x"),), model="m", provider="p"))
+    await answer.finish(ModelReply(parts=(Text(text="x"),), model="m", provider="p"))
     assert all(isinstance(one, ThinkingDelta) for one in seen)
     assert "".join(one.text for one in seen if isinstance(one, ThinkingDelta)) == "so [TOKEN]."

@@ -30,7 +30,7 @@ from agent_core.settings import ModelSettings, SettingsError
 from agent_core.skills.apps.frameworks import FRAMEWORKS, MANIFEST, STACKS, starter_files
 from agent_core.skills.apps.tools import app_tools, resolve_path
 from agent_core.skills.built_in.all import built_in
-from agent_core.skills.built_in.fences import beside, code_in
+from agent_core.skills.built_in.fences import code_in, strip_code_blocks
 from agent_core.skills.context import DEEPEST
 from agent_core.skills.contract import (
     Schema,
@@ -550,7 +550,7 @@ async def test_packages_come_from_hosts_that_a_person_is_asked_about(tmp_path: P
 def test_code_is_what_stands_in_the_longest_block() -> None:
     said = "Here:\n```sh\nls\n```\nand\n```python\nprint('```')\nx = 1\n```\nDone."
     assert code_in(said) == "print('```')\nx = 1\n"
-    assert beside(said) == "Here:\n\nand\n\nDone."
+    assert strip_code_blocks(said) == "Here:\n\nand\n\nDone."
     assert code_in("plain") == "plain\n" and code_in("```\nno end") == "```\nno end\n"
     assert code_in("````md\n```\nx\n```\n````\t") == "```\nx\n```\n"
     assert code_in("```a\n~~~\ny\n~~~") == "y\n", "a fence that nothing closes is none"

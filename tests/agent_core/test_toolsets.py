@@ -17,7 +17,7 @@ from agent_core.tools.finding import schema
 from agent_core.tools.finding.mcp_tools import Definition, NoRegistry
 from agent_core.tools.finding.ranking import rank
 from agent_core.tools.finding.tools import unwrap_calls
-from agent_core.tools.finding.toolsets import BUILT_IN, Toolsets, within
+from agent_core.tools.finding.toolsets import BUILT_IN, Toolsets, is_in_all
 from agent_core.tools.toolbox import Prepared, Toolbox, UnfitCall
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import ADMIN, PERSON, Rig
@@ -41,9 +41,9 @@ def test_places_that_come_together_leave_what_is_in_all_of_their_sets() -> None:
         '{"a": ["read_*", "write_file"], "b": ["*_file"]}', '{"telegram": "a", "role:user": "b"}'
     )
     reach = made.reach(("telegram", "role:user", "nowhere"))
-    assert within("read_file", reach) and within("write_file", reach)
-    assert not within("read_page", reach) and not within("send_file", reach)
-    assert within("anything", made.reach(("nowhere",)))
+    assert is_in_all("read_file", reach) and is_in_all("write_file", reach)
+    assert not is_in_all("read_page", reach) and not is_in_all("send_file", reach)
+    assert is_in_all("anything", made.reach(("nowhere",)))
 
 
 @pytest.mark.parametrize(

@@ -160,19 +160,19 @@ def test_what_is_no_address(address: str) -> None:
 def test_who_decides_a_call_of_high_risk_that_ann_asked_for(
     text: str, who: Person, yes: bool
 ) -> None:
-    rule = rules(text).of(["low", "high"], "telegram")
+    rule = rules(text).find_deciders(["low", "high"], "telegram")
     assert rule.entitle(who, ANN, 0.0) is yes
 
 
 def test_more_people_decide_after_a_time() -> None:
-    rule = rules("high=2:5,6; escalate=30m:role:user").of(["high"], "slack")
+    rule = rules("high=2:5,6; escalate=30m:role:user").find_deciders(["high"], "slack")
     late = Deciders(who=("slack:5", "slack:6"), needed=2, then=("role:user",), after=1800.0)
     assert rule == late
     assert not rule.entitle(person("user", BOB), ANN, 1799.0)
     assert rule.entitle(person("user", BOB), ANN, 1800.0)
     assert not rule.entitle(person("user", ANN), ANN, 1800.0)
-    assert rules("2:@5").of([], "discord").who == ("discord:@5",)
-    assert rules("escalate=1d:role:user").of([], "slack").who == ("asker", "role:admin")
+    assert rules("2:@5").find_deciders([], "discord").who == ("discord:@5",)
+    assert rules("escalate=1d:role:user").find_deciders([], "slack").who == ("asker", "role:admin")
 
 
 @pytest.mark.parametrize(

@@ -24,19 +24,19 @@ CHAT = ("telegram", "1", "", "7")
 
 def test_a_chat_has_one_budget_whoever_asks() -> None:
     paces = Paces()
-    paces.of(CHAT, 1.0).note_limit(30.0)
-    again = paces.of(CHAT, 1.0)
-    assert again.busy() and again is paces.of(CHAT, 1.0)
-    assert not paces.of(("telegram", "1", "", "8"), 1.0).busy()
+    paces.get_pace(CHAT, 1.0).note_limit(30.0)
+    again = paces.get_pace(CHAT, 1.0)
+    assert again.busy() and again is paces.get_pace(CHAT, 1.0)
+    assert not paces.get_pace(("telegram", "1", "", "8"), 1.0).busy()
 
 
 def test_only_budgets_that_matter_are_kept() -> None:
     paces = Paces()
-    paces.of(CHAT, 1.0).note_limit(30.0)
+    paces.get_pace(CHAT, 1.0).note_limit(30.0)
     for n in range(2 * FEW):
-        paces.of(("telegram", "1", "", str(n + 100)), 1.0)
+        paces.get_pace(("telegram", "1", "", str(n + 100)), 1.0)
     assert len(paces._known) <= FEW + 1
-    assert paces.of(CHAT, 1.0).busy(), "the one that is limited is known still"
+    assert paces.get_pace(CHAT, 1.0).busy(), "the one that is limited is known still"
 
 
 def test_signs_of_life_have_a_budget_that_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:

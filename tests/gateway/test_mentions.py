@@ -14,7 +14,7 @@ PLATFORMS = ("telegram", "discord", "slack", "web")
 
 
 def rule(text: str, platform: str = "telegram") -> Deciders:
-    return read_approvers(text, PLATFORMS).of(["low"], platform)
+    return read_approvers(text, PLATFORMS).find_deciders(["low"], platform)
 
 
 def test_a_card_mentions_who_decides_but_not_where_the_asker_does() -> None:
@@ -28,7 +28,7 @@ def test_a_card_mentions_who_decides_but_not_where_the_asker_does() -> None:
         assert [one.id for one in found] == ids, text
     found = find_deciders(access, rule("role:admin", "discord"), "discord", ("discord:1", "user"))
     assert [one.id for one in found] == ["7", "@333"]
-    default = Approvers().of(["high"], "telegram")
+    default = Approvers().find_deciders(["high"], "telegram")
     assert find_deciders(access, None, "telegram", ANN) == ()
     assert find_deciders(access, default, "telegram", ANN) == ()
 

@@ -12,7 +12,7 @@ from gateway.conversation.inbox.parts import (
     render_quote,
     render_words,
     settles_in,
-    whole,
+    take_whole,
 )
 from gateway.conversation.inbox.unfinished import is_unfinished
 from gateway.messages import Attachment, Conversation, MessageReceived, Quote, Sender
@@ -41,7 +41,7 @@ def row(
 
 
 def seqs(*rows: InboxRow) -> list[int]:
-    return [one.seq for one in whole(deque(rows))]
+    return [one.seq for one in take_whole(deque(rows))]
 
 
 def test_plain_messages_stay_apart() -> None:
@@ -137,13 +137,13 @@ def test_a_greeting_or_a_broken_off_sentence_is_unfinished() -> None:
 
 def test_what_comes_soon_after_an_unfinished_message_joins_it() -> None:
     rows = deque((row(1, "hey"), row(2, "can you", 1.5), row(3, "look", 3.0), row(4, "now", 3.1)))
-    assert [one.seq for one in whole(rows, 2.0)] == [1, 2, 3]
-    assert [one.seq for one in whole(rows, 1.0)] == [1]
-    assert [one.seq for one in whole(rows)] == [1]
-    joined = join_rows(whole(rows, 2.0)).inbound
+    assert [one.seq for one in take_whole(rows, 2.0)] == [1, 2, 3]
+    assert [one.seq for one in take_whole(rows, 1.0)] == [1]
+    assert [one.seq for one in take_whole(rows)] == [1]
+    joined = join_rows(take_whole(rows, 2.0)).inbound
     assert isinstance(joined, MessageReceived) and joined.text == "hey\ncan you\nlook"
     assert settles_in([rows[0]], 0.1) == 0.0, "nobody waits for the rest"
     for other in (row(2, "look", 1.0, by="8"), row(2, "look", -1.0), row(2, "look", 2.1)):
-        assert len(whole(deque((rows[0], other)), 2.0)) == 1
-    assert len(whole(deque((row(1, "hey", file="x"), row(2, "look"))), 2.0)) == 1
-    assert len(whole(deque((row(1, "hey"), row(2, "", 1.0, file="x"))), 2.0)) == 2
+        assert len(take_whole(deque((rows[0], other)), 2.0)) == 1
+    assert len(take_whole(deque((row(1, "hey", file="x"), row(2, "look"))), 2.0)) == 1
+    assert len(take_whole(deque((row(1, "hey"), row(2, "", 1.0, file="x"))), 2.0)) == 2

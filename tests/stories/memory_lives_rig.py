@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from agent_core.context.surroundings import strip_surroundings
-from agent_core.memory.recall import without
+from agent_core.memory.recall import strip_recalled
 from agent_core.memory.tool import memory_tool
 from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.orchestration.brief import Hands
@@ -39,17 +39,17 @@ class RememberingAgent(ScriptedAgent):
 
     def hands(self, circumstances: PolicyContext) -> Hands:
         person, _ = circumstances.asker()
-        shelf = self.memories.at(circumstances.conversation, person, lambda: False)
+        shelf = self.memories.open_for(circumstances.conversation, person, lambda: False)
         return replace(super().hands(circumstances), memory=shelf)
 
     def _script(self, messages: Sequence[Message]) -> list[Text | ToolCall]:
         last = max(n for n, one in enumerate(messages) if one.role == "user")
         text = strip_surroundings(text_of(messages[last]))
         self._ledger.note("read", text=text)
-        words = without(text).split()
+        words = strip_recalled(text).split()
         done = sum(one.role == "tool" for one in messages[last:])
         if done == len(words):
-            return [Text(text=f"{without(text)}: ok")]
+            return [Text(text=f"{strip_recalled(text)}: ok")]
         arguments = json.dumps(STEPS[words[done]])
         return [ToolCall(id=f"{words[done]}-{last}", name="memory", arguments=arguments)]
 

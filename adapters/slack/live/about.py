@@ -123,22 +123,22 @@ def window(about: _About, language: str) -> Json:
         "max_length": ASKED,
         "focus_on_load": True,
     }
-    title = _plain("your_question", language)
+    title = _make_text("your_question", language)
     block: Json = {"type": "input", "block_id": "words", "label": title, "element": field}
     return {
         "type": "modal",
         "callback_id": WINDOW,
         "private_metadata": msgspec.json.encode(about).decode(),
         "title": title,
-        "submit": _plain("send_off", language),
-        "close": _plain("back", language),
+        "submit": _make_text("send_off", language),
+        "close": _make_text("back", language),
         "blocks": [block],
     }
 
 
 def _refusal(language: str) -> Json:
-    words: Json = {"type": "section", "text": _plain("not_in_here", language)}
-    title, close = _plain("your_question", language), _plain("back", language)
+    words: Json = {"type": "section", "text": _make_text("not_in_here", language)}
+    title, close = _make_text("your_question", language), _make_text("back", language)
     return {
         "type": "modal",
         "callback_id": "none",
@@ -164,7 +164,7 @@ def read_question(payload: Json, me: SlackBot) -> Inbound | None:
     if not number or not text or not person:
         return None
     return MessageReceived(
-        conversation=_where(about, me),
+        conversation=_find_conversation(about, me),
         sender=Sender(platform="slack", id=person),
         event=f"v{number}",
         message=f"v{number}",
@@ -173,7 +173,7 @@ def read_question(payload: Json, me: SlackBot) -> Inbound | None:
     )
 
 
-def _where(about: _About, me: SlackBot) -> Conversation:
+def _find_conversation(about: _About, me: SlackBot) -> Conversation:
     return place(me, about.channel, about.thread)
 
 
@@ -181,5 +181,5 @@ def _shorten(text: str) -> str:
     return text if len(text) <= QUOTED else f"{text[:QUOTED].rstrip()} …"
 
 
-def _plain(key: Key, language: str) -> Json:
+def _make_text(key: Key, language: str) -> Json:
     return {"type": "plain_text", "text": say(key, language), "emoji": False}

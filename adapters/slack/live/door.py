@@ -51,9 +51,11 @@ class Door:
         request = _request(body, headers)
         kind, payload = _read(body, request.content_type or "")
         request.body = dict(payload or {})
-        return await self._through(self._checks, request, partial(self._last, kind, payload))
+        return await self._pass_through(
+            self._checks, request, partial(self._take_in, kind, payload)
+        )
 
-    async def _through(
+    async def _pass_through(
         self,
         checks: Sequence[AsyncMiddleware],
         request: AsyncBoltRequest,
@@ -61,12 +63,12 @@ class Door:
     ) -> BoltResponse:
         if not checks:
             return await last()
-        onward = partial(self._through, checks[1:], request, last)
+        onward = partial(self._pass_through, checks[1:], request, last)
         passed = BoltResponse(status=200)
         answer = await checks[0].async_process(req=request, resp=passed, next=onward)
         return answer or passed
 
-    async def _last(self, kind: str, payload: Json | None) -> BoltResponse:
+    async def _take_in(self, kind: str, payload: Json | None) -> BoltResponse:
         return BoltResponse(status=400 if payload is None else await self._heard(kind, payload))
 
 

@@ -137,7 +137,7 @@ class SlackStreams:
             await self.end(live.where, stamp)
             return False
         if wanted.last:
-            self._over(live.where, stamp, "active")
+            self._end_stream(live.where, stamp, "active")
         else:
             self._live[stamp] = replace(live, shown=wanted.chunks)
         return True
@@ -148,20 +148,20 @@ class SlackStreams:
             await self._wire.call("chat.stopStream", {"channel": where.channel, "ts": stamp})
         except (Rejected, Ambiguous) as error:
             log.info("slack_stream_not_stopped", extra={"why": str(error)})
-            self._over(where, stamp, None)  # Slack's own stop leaves the session as it is
+            self._end_stream(where, stamp, None)  # Slack's own stop leaves the session as it is
         else:
-            self._over(where, stamp, "active")
+            self._end_stream(where, stamp, "active")
 
-    def _over(self, where: Conversation, stamp: str, status: Status | None) -> None:
+    def _end_stream(self, where: Conversation, stamp: str, status: Status | None) -> None:
         self._live.pop(stamp, None)
         self._sessions.forget_status(where, status)
 
     async def settle(self, where: Conversation) -> None:
         """The turn has answered: end what still streams in its thread; best effort."""
         for stamp in [one for one, live in self._live.items() if live.where == where]:
-            await self._quietly(stamp)
+            await self._stop_quietly(stamp)
 
-    async def _quietly(self, stamp: str) -> None:
+    async def _stop_quietly(self, stamp: str) -> None:
         if live := self._live.get(stamp):
             try:
                 await self.end(live.where, stamp)
@@ -181,7 +181,7 @@ class SlackStreams:
             now = clock.monotonic()
             for stamp, live in list(self._live.items()):
                 if live.until <= now:
-                    await self._quietly(stamp)
+                    await self._stop_quietly(stamp)
 
 
 def _longest(chunks: Sequence[Chunk]) -> int:

@@ -162,7 +162,7 @@ class ResponsesReader:
         if self._end is None:
             raise Broken(phrase("fault_cut"))
         parts = tuple(self._parts())
-        finish = self._how(parts)
+        finish = self._find_finish(parts)
         if finish in ("stop", "tool_calls") and not any(
             isinstance(part, Text | ToolCall) for part in parts
         ):
@@ -175,7 +175,7 @@ class ResponsesReader:
             usage=_usage(self._end.usage or _Usage()),
         )
 
-    def _how(self, parts: tuple[Part, ...]) -> Finish:
+    def _find_finish(self, parts: tuple[Part, ...]) -> Finish:
         assert self._end is not None
         if self._end.status == "incomplete":
             why = self._end.incomplete_details

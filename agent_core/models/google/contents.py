@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from agent_core.context.pictures import split_result, unseen
+from agent_core.context.pictures import describe_unseen, split_result
 from agent_core.messages import (
     Message,
     Part,
@@ -124,7 +124,7 @@ def _part(part: Part, shown: Mapping[str, str]) -> Json | None:
         case Picture():
             data = shown.get(part.ref)
             if data is None:
-                return {"text": unseen(part)}
+                return {"text": describe_unseen(part)}
             return _picture(part, data)
         case ToolCall():
             call = {"id": part.id, "name": part.name, "args": _object(part.arguments)}

@@ -56,10 +56,10 @@ class _Language:
     """One language's patterns, ready to be searched."""
 
     def __init__(self, patterns: Patterns) -> None:
-        self._opens = _any(patterns.openers, patterns.spaced)
-        self._follows = _any(patterns.followers, patterns.spaced)
-        self._phrase = _any(patterns.phrases, patterns.spaced)
-        self._works = tuple(_any((work,), patterns.spaced) for work in patterns.works)
+        self._opens = _match_any(patterns.openers, patterns.spaced)
+        self._follows = _match_any(patterns.followers, patterns.spaced)
+        self._phrase = _match_any(patterns.phrases, patterns.spaced)
+        self._works = tuple(_match_any((work,), patterns.spaced) for work in patterns.works)
         self._numbered = re.compile(rf"(?:{'|'.join(patterns.step)})\s*([1-9１-９])", re.IGNORECASE)
 
     def several(self, text: str) -> bool:
@@ -74,7 +74,7 @@ class _Language:
         return sum(work.search(text) is not None for work in self._works) >= MANY_WORKS
 
 
-def _any(patterns: tuple[str, ...], spaced: bool) -> re.Pattern[str]:
+def _match_any(patterns: tuple[str, ...], spaced: bool) -> re.Pattern[str]:
     either = "|".join(patterns)
     return re.compile(rf"(?<!\w)(?:{either})(?!\w)" if spaced else either, re.IGNORECASE)
 

@@ -124,7 +124,7 @@ class Background:
         """End what runs in this workspace, or everywhere, its shell too; how many commands were
         not being ended yet."""
         self.shells.halt(workspace)
-        alive = [one for one in self._in(workspace) if one.alive and not one.stopped]
+        alive = [one for one in self._list_in(workspace) if one.alive and not one.stopped]
         for command in alive:
             command.stop()
         return len(alive)
@@ -133,10 +133,10 @@ class Background:
         """End everything, and see it gone."""
         await self.shells.close()
         self.halt()
-        for command in list(self._in(None)):
+        for command in list(self._list_in(None)):
             await command.wait(DEATH)
 
-    def _in(self, workspace: Path | None) -> Iterator[BackgroundCommand]:
+    def _list_in(self, workspace: Path | None) -> Iterator[BackgroundCommand]:
         for place, commands in self._commands.items():
             if workspace is None or place == workspace:
                 yield from commands.values()

@@ -92,7 +92,7 @@ class Shells:
             raise
         return session
 
-    def why(self, workspace: Path) -> str:
+    def take_reason(self, workspace: Path) -> str:
         """Why the last shell of the workspace ended, "" if that is not known; told once."""
         return self._why.pop(workspace, "")
 

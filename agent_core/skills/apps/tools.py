@@ -169,7 +169,7 @@ async def _install(wanted: Install, scope: Scope, brief: Brief, hands: Hands) ->
         return "It needs no packages."
     line = stack.install.format(packages=" ".join(map(shlex.quote, wanted.packages))).strip()
     run: Values = {
-        "command": _inside(wanted.project, line),
+        "command": _run_inside(wanted.project, line),
         "timeout": INSTALL_SECONDS,
         "hosts": ["packages"],
     }
@@ -208,7 +208,7 @@ def make_start_line(project: str, start: str, port: int) -> str:
         tries=START_SECONDS * 5,
         up=UP.format(port=port),
     )
-    return _inside(project, command)
+    return _run_inside(project, command)
 
 
 async def _open_link(preview: Preview, workspace: Path, port: int, start: str) -> str:
@@ -237,16 +237,16 @@ def _look(workspace: Path, project: str) -> ProjectManifest:
         return ProjectManifest(why=f"{project} is no app's project: begin it with {CREATE}.")
 
 
-def _inside(project: str, line: str) -> str:
+def _run_inside(project: str, line: str) -> str:
     return f"cd {shlex.quote(project)} && {line}"
 
 
-def _tool(name: str, about: str, arguments: type[Args], over: TurnCallable[Args]) -> Tool:
+def _tool(name: str, about: str, arguments: type[Args], run_in_turn: TurnCallable[Args]) -> Tool:
     return TurnTool(
         name=name,
         description=about,
         arguments=arguments,
         repetition="idempotent",
         access="read",
-        over=over,
+        run_in_turn=run_in_turn,
     )

@@ -1,6 +1,6 @@
 """The skill code_generation: code for one task, as text or as a file of the workspace."""
 
-from agent_core.skills.built_in.fences import beside, code_in
+from agent_core.skills.built_in.fences import code_in, strip_code_blocks
 from agent_core.skills.contract import SkillContext, SkillMetadata, ToolSkill, Values, fields, text
 
 WRITE = """\
@@ -35,7 +35,7 @@ async def _run(context: SkillContext, params: Values) -> Values:
     language = f" in {params['language']}" if params.get("language") else ""
     said = await context.think("pro", WRITE.format(language=language, task=params["task"]))
     code = code_in(said)
-    output: Values = {"code": code, "explanation": beside(said)}
+    output: Values = {"code": code, "explanation": strip_code_blocks(said)}
     if path := params.get("path"):
         await context.tool("write_file", {"path": path, "content": code})
         output["path"] = path

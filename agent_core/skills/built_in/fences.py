@@ -13,7 +13,7 @@ def code_in(text: str) -> str:
     return (max(blocks, key=len) if blocks else text).strip("\n") + "\n"
 
 
-def beside(text: str) -> str:
+def strip_code_blocks(text: str) -> str:
     """What stands around the blocks of code."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(_split_blocks(text)[1])).strip()
 

@@ -57,7 +57,7 @@ class Act(BaseModel):
     seconds: float = Field(default=3, ge=0, le=30)
 
     @model_validator(mode="after")
-    def _whole(self) -> "Act":
+    def _check_whole(self) -> "Act":
         lacking = [
             name for name in _NEEDS.get(self.action, ()) if getattr(self, name) in ("", None)
         ]
@@ -84,7 +84,7 @@ async def do(act: Act, desk: BrowserSession, proxy: GuardedProxy) -> str:
         case "scroll_to_text":
             return await _scroll_to(act.text, desk)
         case "go_back":
-            return await _back(desk)
+            return await _go_back(desk)
         case "wait":
             await ambient.wait(act.seconds)
             return f"Waited {act.seconds:g} s."
@@ -115,7 +115,7 @@ async def _travel(act: Act, desk: BrowserSession, proxy: GuardedProxy) -> str:
         if desk.downloads > downloads or "Download is starting" in error.message:
             await desk.settle()
             return f"{target.url} is a download."
-        why = proxy.why_barred(target.url) or short(error.message)
+        why = proxy.why_barred(target.url) or shorten_message(error.message)
         raise ToolFailed(f"{target.url} is not opened. {why}") from None
     if answer is not None and answer.status == 403 and (why := proxy.why_barred(page.url)):
         await page.goto(EMPTY)
@@ -133,7 +133,7 @@ async def _touch(act: Act, desk: BrowserSession) -> str:
         await doing()
     except TooLong as error:
         if not desk.moving:
-            raise ToolFailed(UNSURE.format(why=short(error.message))) from None
+            raise ToolFailed(UNSURE.format(why=shorten_message(error.message))) from None
         desk.note("The page is still loading.")  # it was done, and what comes of it takes long
         return said
     await desk.settle()
@@ -157,7 +157,7 @@ async def _prepare_act(
             return (lambda: element.fill(act.text)), f"Typed into [{act.index}]."
 
 
-async def _back(desk: BrowserSession) -> str:
+async def _go_back(desk: BrowserSession) -> str:
     page, before = desk.page, desk.page.url
     answer = await page.go_back(wait_until="domcontentloaded")
     if answer is None and page.url in (before, EMPTY):
@@ -201,12 +201,12 @@ async def _options(act: Act, desk: BrowserSession) -> str:
     return f"[{act.index}] has {len(options)} options."
 
 
-def short(message: str) -> str:
+def shorten_message(message: str) -> str:
     """What the driver says of a failure, without its log."""
     return " ".join(message.split("Call log:")[0].split())[:300]
 
 
-def where(url: str) -> str:
+def name_page(url: str) -> str:
     """The place of a page, as a person reads it."""
     try:
         return read_url(url).place

@@ -150,7 +150,7 @@ class Browser:
         async with self._turning:
             desk = self._desks.pop(workspace, None) if workspace is not None else None
             if desk is not None:
-                await _quietly(desk)
+                await _close_quietly(desk)
             if not self._desks:
                 await self._end()
 
@@ -184,7 +184,7 @@ class Browser:
         self.proxy = GuardedProxy(self._allowed, self._resolve)
 
 
-async def _quietly(desk: BrowserSession) -> None:
+async def _close_quietly(desk: BrowserSession) -> None:
     try:
         async with ambient.limit(CLOSING):
             await desk.context.close()

@@ -79,7 +79,7 @@ async def start(folder: Path, proxy: str, enclosure: Enclosure | None = None) ->
         wrapper, downloads = enclosure.write_wrapper(path), enclosure.downloads
     else:
         wrapper, downloads = _write_wrapper(folder, path), None
-    _bare()
+    _strip_driver_environment()
     driver = await async_playwright().start()
     try:
         try:
@@ -118,17 +118,17 @@ async def _launch(
     )
 
 
-def _bare() -> None:
+def _strip_driver_environment() -> None:
     """The driver gets of the gateway's environment what `OF_OURS` names, and none of its secrets.
     Its library asks one function what to give it."""
     from playwright._impl import _driver, transport
 
-    def bare() -> dict[str, str]:
+    def take_harmless() -> dict[str, str]:
         given: dict[str, str] = _driver.get_driver_env()
         own = ("PW_LANG_", "PW_CLI_")
         return {name: given[name] for name in given if name in OF_OURS or name.startswith(own)}
 
-    transport.get_driver_env = bare  # type: ignore[attr-defined]  # it is imported there
+    transport.get_driver_env = take_harmless  # type: ignore[attr-defined]  # it is imported there
 
 
 def _write_wrapper(folder: Path, path: str) -> Path:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from agent_core.errors import ToolFailed
 from agent_core.messages import Browsed, GivenFile, Picture, ToolOutput
 from agent_core.tools import paths
-from agent_core.tools.browser.acts import where
+from agent_core.tools.browser.acts import name_page
 from agent_core.tools.browser.desk import HEIGHT, BrowserSession
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.web import pages
@@ -43,7 +43,8 @@ async def output(
 ) -> ToolOutput:
     """The result with the state of the page that is worked in."""
     notes, desk.notes = desk.notes, []
-    head = f"[browser {told.action} at {where(desk.page.url) if desk.context.pages else 'no page'}]"
+    where = name_page(desk.page.url) if desk.context.pages else "no page"
+    head = f"[browser {told.action} at {where}]"
     if not desk.context.pages:
         text = "\n".join((head, told.said, mark_untrusted(notes), "No tab is open."))
         return ToolOutput(text=text, browsed=Browsed(action=told.action))

@@ -105,10 +105,14 @@ class _Face(Struct, frozen=True, kw_only=True):
 def browser_tools(works: Works) -> tuple[Tool, ...]:
     """All of them."""
     use = _Face(
-        name="browser_use", description=USE, arguments=Act, reads=_as_is, repetition="effect"
+        name="browser_use", description=USE, arguments=Act, reads=_take_as_is, repetition="effect"
     )
     boxed = _Face(
-        name="sandbox_browser", description=USE, arguments=Act, reads=_as_is, repetition="effect"
+        name="sandbox_browser",
+        description=USE,
+        arguments=Act,
+        reads=_take_as_is,
+        repetition="effect",
     )
     return (
         *(_tool(works, face) for face in (use, *_SINGLE, boxed)),
@@ -116,7 +120,7 @@ def browser_tools(works: Works) -> tuple[Tool, ...]:
     )
 
 
-def _as_is(arguments: BaseModel) -> Act:
+def _take_as_is(arguments: BaseModel) -> Act:
     return cast(Act, arguments)
 
 
@@ -199,7 +203,7 @@ def _tool(works: Works, face: _Face) -> Tool:
         if act.action not in TOUCHES:
             return ""
         known = browser.remember_page(workspace)
-        return f"{acts.where(known.url)}\0{known.labels.get(str(act.index), '')}"
+        return f"{acts.name_page(known.url)}\0{known.labels.get(str(act.index), '')}"
 
     def preview(arguments: BaseModel, workspace: Path) -> str | Phrase:
         known = browser.remember_page(workspace)
@@ -239,12 +243,12 @@ async def _work(works: Works, act: Act, context: ToolContext) -> ToolOutput:
             extracted = act.action == "extract_content"
             text = await content(desk, act.offset) if extracted else ""
         except Error as error:
-            raise ToolFailed(f"It did not work: {acts.short(error.message)}") from None
+            raise ToolFailed(f"It did not work: {acts.shorten_message(error.message)}") from None
         told = BrowserResult(action=act.action, said=said + _anew(before), content=text)
         try:
             made = await output(told, desk, context, works.keep)
         except (Error, ToolFailed) as error:  # what was done is done, and has to be told
-            why = acts.short(str(error))
+            why = acts.shorten_message(str(error))
             return ToolOutput(text=f"{told.said}\nHow the page is now cannot be told: {why}")
         await asyncio.to_thread(memory.note, workspace, desk.remember())
     return made

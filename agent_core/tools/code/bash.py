@@ -19,7 +19,7 @@ from agent_core.sandboxes.port import Sandbox
 from agent_core.sandboxes.secrets import NoSecrets, Secrets
 from agent_core.tools import shell
 from agent_core.tools.code.readonly import readonly_verbs
-from agent_core.tools.code.shell_state import ShellPlace, recall, remember, within
+from agent_core.tools.code.shell_state import ShellPlace, locate_within, recall, remember
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.web.host_field import HostNames
 
@@ -62,7 +62,7 @@ class Bash:
         place = await asyncio.to_thread(recall, context.workspace)
         if wanted.restart:
             desk.end()
-            self.shells.why(context.workspace)
+            self.shells.take_reason(context.workspace)
             place = await _keep(context, place, ShellPlace())
         if not wanted.command.strip():
             if wanted.restart:
@@ -81,25 +81,25 @@ class Bash:
         self, wanted: BashArguments, context: ToolContext, desk: WorkspaceShell, moves: bool
     ) -> ToolOutput:
         """Run what only looks around beside the shell, in its folder."""
-        if desk.alive and not within(desk.folder, desk.top):
+        if desk.alive and not locate_within(desk.folder, desk.top):
             raise ToolFailed(_OUTSIDE.format(folder=desk.folder))
         place = await asyncio.to_thread(recall, context.workspace)
         words = _LOOK.format(folder=shlex.quote(place.folder), command=wanted.command)
-        live = _unseen if moves else context.output
+        live = _show_nothing if moves else context.output
         most = min(wanted.timeout, self.limit)
         words += _MOVED if moves else ""
         done = await self.sandbox.run(words, context.workspace, most, live)
         if moves and done.output.count("\0") >= 3:
             output, top, folder, cut = done.output.rsplit("\0", 3)
             done = replace(done, output=output + cut)
-            now = within(folder, top) or place.folder
+            now = locate_within(folder, top) or place.folder
             await _keep(context, place, replace(place, folder=now))
         return shell.report(done, most)
 
     async def _open(self, context: ToolContext, desk: WorkspaceShell, place: ShellPlace) -> str:
         """A new shell, and what the model has to know of it."""
         await self.shells.open(desk, self.sandbox, context.workspace, self.limit)
-        why = self.shells.why(context.workspace) or "the gateway was started anew"
+        why = self.shells.take_reason(context.workspace) or "the gateway was started anew"
         lost = place.folder != "." and not await _go(desk, place.folder)
         now = "." if lost else place.folder
         await _keep(context, place, ShellPlace(folder=now, opened=True))
@@ -117,7 +117,7 @@ class Bash:
     ) -> ToolOutput:
         """Run the command in the shell."""
         place = await asyncio.to_thread(recall, context.workspace)
-        if within(desk.folder, desk.top) not in ("", place.folder):
+        if locate_within(desk.folder, desk.top) not in ("", place.folder):
             await _go(desk, place.folder)  # a look went there
         assert desk.session is not None
         env = self._secrets.lend(context.workspace, wanted.command)
@@ -138,7 +138,7 @@ class Bash:
             end = "" if ran.done.timed_out else f"\n[{_ENDED}]"
             return shell.report(replace(ran.done, output=ran.done.output.rstrip() + end), most)
         desk.folder = ran.folder
-        now = within(ran.folder, desk.top) or place.folder
+        now = locate_within(ran.folder, desk.top) or place.folder
         await _keep(context, place, replace(place, folder=now))
         return shell.report(ran.done, most)
 
@@ -190,7 +190,7 @@ async def _go(desk: WorkspaceShell, folder: str) -> bool:
     """Take the shell to a folder of the workspace; False if it is not there."""
     assert desk.session is not None
     there = shlex.quote(os.path.join(desk.top, folder))
-    ran = await desk.session.run(f"builtin cd -- {there}", _QUICK, _unseen)
+    ran = await desk.session.run(f"builtin cd -- {there}", _QUICK, _show_nothing)
     desk.folder = ran.folder or desk.folder
     return not ran.done.exit_code
 
@@ -201,5 +201,5 @@ async def _keep(context: ToolContext, before: ShellPlace, now: ShellPlace) -> Sh
     return now
 
 
-def _unseen(text: str) -> None:
+def _show_nothing(text: str) -> None:
     return None

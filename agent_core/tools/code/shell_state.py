@@ -19,7 +19,7 @@ class ShellPlace(Struct, frozen=True, kw_only=True):
     opened: bool = False
 
 
-def within(folder: str, top: str) -> str:
+def locate_within(folder: str, top: str) -> str:
     """`folder` from the workspace's, which is called `top` there; "" if it is outside."""
     relative = os.path.relpath(folder, top) if folder and top else ".."
     return "" if relative == ".." or relative.startswith("../") else relative

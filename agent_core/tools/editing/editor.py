@@ -70,7 +70,7 @@ def edit(wanted: EditorArguments, workspace: Path) -> str:
             content, line, encoding = _apply_change(wanted, workspace)
             change = files.Write(path=wanted.path, content=content)
             said = files.write(change, workspace, encoding)
-            return said if wanted.command == "create" else f"{said}\n{_around(content, line)}"
+            return said if wanted.command == "create" else f"{said}\n{_show_around(content, line)}"
 
 
 def looks(wanted: EditorArguments) -> bool:
@@ -192,7 +192,7 @@ def _places(content: str, old: str) -> list[int]:
     return found
 
 
-def _around(content: str, line: int) -> str:
+def _show_around(content: str, line: int) -> str:
     """Numbered lines around the change."""
     lines = content.splitlines()
     first = max(0, line - 1 - AROUND)

@@ -15,12 +15,12 @@ _UNREADABLE = "[nested too deeply"
 """No JSON, so the call is answered as one that is not."""
 
 
-def legible(reply: ModelReply) -> ModelReply:
+def replace_deep_arguments(reply: ModelReply) -> ModelReply:
     """`reply`, where arguments that nobody could read give way to words that say so."""
-    return replace(reply, parts=tuple(map(_legible, reply.parts)))
+    return replace(reply, parts=tuple(map(_replace_deep, reply.parts)))
 
 
-def _legible(part: Part) -> Part:
+def _replace_deep(part: Part) -> Part:
     if not isinstance(part, ToolCall) or not _deep(part.arguments):
         return part
     return replace(part, arguments=_UNREADABLE)

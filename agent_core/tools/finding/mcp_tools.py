@@ -17,7 +17,7 @@ from agent_core.models.port import ToolSpec
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.schema import Given
-from agent_core.tools.finding.toolsets import Reach, within
+from agent_core.tools.finding.toolsets import Reach, is_in_all
 
 NAME_SEPARATOR = "__"
 """Stands between the names of server and tool in a foreign tool's name, and in no other's."""
@@ -107,11 +107,11 @@ async def look_up(
 ) -> dict[str, Tool]:
     """The foreign tools that `calls` name, as they were known when they were called first."""
     names = [call.name for call in calls if NAME_SEPARATOR in call.name]
-    if reach is None or not any(within(name, reach) for name in names):
+    if reach is None or not any(is_in_all(name, reach) for name in names):
         return {}
     found = await scope.once(
         "foreign",
-        lambda: shelf.seek(n for n in names if within(n, reach)),
+        lambda: shelf.seek(n for n in names if is_in_all(n, reach)),
         kind=tuple[Definition, ...],
     )
     return {one.name: shelf.make(one) for one in found}

@@ -54,7 +54,7 @@ def finding_tools(servers: Iterable[str] = ()) -> tuple[Tool, ...]:
             arguments=FindToolsArguments,
             repetition="pure",
             access="read",
-            over=_find,
+            run_in_turn=_find,
         ),
         Tool(
             name=CALL,

@@ -29,7 +29,7 @@ BUILT_IN: dict[str, Patterns] = {
 }
 
 
-def within(name: str, reach: Reach) -> bool:
+def is_in_all(name: str, reach: Reach) -> bool:
     """`name` is in each of the sets."""
     return all(any(fnmatchcase(name, one) for one in patterns) for patterns in reach)
 
@@ -68,9 +68,9 @@ class Toolsets(Struct, frozen=True, kw_only=True):
             raise SETS.error(f"@{name}", f"{_describe_sets(self.sets)}.")
         if name in above:
             raise SETS.error(f"@{name}", "it holds itself.")
-        return self.flat(listed, (*above, name))
+        return self.flatten(listed, (*above, name))
 
-    def flat(self, listed: Patterns, above: Patterns = ()) -> Patterns:
+    def flatten(self, listed: Patterns, above: Patterns = ()) -> Patterns:
         """The patterns of a set's entries."""
         found: list[str] = []
         for entry in listed:

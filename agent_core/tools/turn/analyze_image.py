@@ -51,7 +51,7 @@ class Analyze(BaseModel):
     question: str = Field(default="What does it show?", min_length=1, max_length=2_000)
 
     @model_validator(mode="after")
-    def _one(self) -> "Analyze":
+    def _check_one(self) -> "Analyze":
         if bool(self.path) == bool(self.url):
             raise ValueError("name a path or a url")
         return self
@@ -68,7 +68,7 @@ def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
     """analyze_image. `allowed`: places (`host:port`) that may be anywhere."""
     fetch = Fetcher(allowed, types=("image/",))
 
-    async def over(wanted: Analyze, scope: Scope, brief: Brief, hands: Hands) -> str:
+    async def run_in_turn(wanted: Analyze, scope: Scope, brief: Brief, hands: Hands) -> str:
         workspace = Path(brief.workspace)
 
         async def look() -> _Got:
@@ -104,7 +104,7 @@ def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
         arguments=Analyze,
         repetition="pure",
         access="network",
-        over=over,
+        run_in_turn=run_in_turn,
         looks=lambda wanted: not wanted.url,
         rule=lambda wanted: host_rule(ReadPage(url=wanted.url or "-")),
     )

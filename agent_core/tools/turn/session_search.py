@@ -62,11 +62,11 @@ def session_search_tool() -> Tool:
         arguments=SessionSearch,
         repetition="pure",
         access="read",
-        over=_over,
+        run_in_turn=_search,
     )
 
 
-async def _over(wanted: SessionSearch, scope: Scope, brief: Brief, hands: Hands) -> ToolOutput:
+async def _search(wanted: SessionSearch, scope: Scope, brief: Brief, hands: Hands) -> ToolOutput:
     past = hands.past
     if past is None:
         raise ToolFailed(NOWHERE)

@@ -50,12 +50,12 @@ def todo_tool() -> Tool:
         arguments=Todo,
         repetition="idempotent",
         access="person",
-        over=_over,
+        run_in_turn=_update,
         polls=True,
     )
 
 
-async def _over(wanted: Todo, scope: Scope, brief: Brief, hands: Hands) -> str:
+async def _update(wanted: Todo, scope: Scope, brief: Brief, hands: Hands) -> str:
     if not brief.plans:
         raise ToolFailed(WITHIN)
     if wanted.items is None:

@@ -23,10 +23,10 @@ def _always(arguments: BaseModel) -> bool:
 
 
 class TurnTool(Tool[Args], Generic[Args], frozen=True, kw_only=True):
-    """`over` gets the call's scope in place of `call`: it is journaled by the records that it makes
-    in there, not as one effect, and after a crash it goes on where it was."""
+    """`run_in_turn` gets the call's scope in place of `call`: it is journaled by the records that
+    it makes in there, not as one effect, and after a crash it goes on where it was."""
 
-    over: TurnCallable[Args]
+    run_in_turn: TurnCallable[Args]
     call: ToolCallable[Args] = _alone
     works_by_turn: Callable[[Args], bool] = _always
     """False for arguments with which it is a plain tool: then `call` is made."""

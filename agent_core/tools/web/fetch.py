@@ -61,12 +61,12 @@ class Fetcher:
         except Unreachable as error:
             raise ToolFailed(f"{url} is not read. {error}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ToolFailed(_why(url, error)) from None
+            raise ToolFailed(_explain(url, error)) from None
 
     async def _follow(self, url: str, stay: bool) -> Fetched:
         first = target = read_url(url)
         for _ in range(HOPS + 1):
-            found = await self._once(target)
+            found = await self._request_once(target)
             if not found.moved:
                 return found
             target = read_url(urljoin(target.url, found.moved))
@@ -74,7 +74,7 @@ class Fetcher:
                 return Fetched(url=first.url, mime="", charset="", body=b"", moved=target.url)
         raise ToolFailed(f"{url} was redirected more than {HOPS} times.")
 
-    async def _once(self, target: Target) -> Fetched:
+    async def _request_once(self, target: Target) -> Fetched:
         """One request, no redirect followed."""
         opener: Sockets = _open if target.place in self._allowed else _open_guarded_socket
         connector = aiohttp.TCPConnector(
@@ -131,7 +131,7 @@ def _site(target: Target) -> str:
     return target.host.removeprefix("www.")
 
 
-def _why(url: str, error: Exception) -> str:
+def _explain(url: str, error: Exception) -> str:
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(cause, _Refused) or "is no public address" in str(cause):
         return f"{url} is not read: it leads to an address that is not public."

@@ -166,15 +166,15 @@ async def join_streams(
 ) -> None:
     """Carry what both sides say until one of them ends; `rewrite` changes the answer's head."""
 
-    async def back() -> None:
+    async def carry_back() -> None:
         if rewrite is not None:
             await _heads(far[0], near[1], rewrite)
         await _carry(far[0], near[1])
 
     async with asyncio.TaskGroup() as group:
         ways = {
-            group.create_task(_quietly(_carry(near[0], far[1]))),
-            group.create_task(_quietly(back())),
+            group.create_task(_ignore_failure(_carry(near[0], far[1]))),
+            group.create_task(_ignore_failure(carry_back())),
         }
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         for way in ways:
@@ -206,6 +206,6 @@ async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         await writer.drain()
 
 
-async def _quietly(work: Awaitable[None]) -> None:
+async def _ignore_failure(work: Awaitable[None]) -> None:
     with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         await work

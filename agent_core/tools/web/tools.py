@@ -99,7 +99,7 @@ def _read_tool(web: Web) -> Tool:
         repetition="pure",
         access="network",
         call=read,
-        over=extract,
+        run_in_turn=extract,
         works_by_turn=lambda wanted: bool(wanted.about.strip()),
         rule=host_rule,
     )

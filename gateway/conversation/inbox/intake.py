@@ -15,7 +15,7 @@ from gateway.conversation.decisions import Decisions, describe
 from gateway.conversation.inbox.answers import find_answered, find_open_input, read_choice
 from gateway.conversation.inbox.earlier import read_earlier
 from gateway.conversation.inbox.lost_chat import end_lost_work
-from gateway.conversation.inbox.parts import goes_on, is_part, join_rows, settles_in, whole
+from gateway.conversation.inbox.parts import goes_on, is_part, join_rows, settles_in, take_whole
 from gateway.conversation.inbox.reading import (
     MessageReader,
     only_voice,
@@ -379,7 +379,7 @@ class Intake:
         state = self._context.state
         if not state.queue or self.settles_in():
             return None
-        parts = whole(state.queue, self._context.services.burst)
+        parts = take_whole(state.queue, self._context.services.burst)
         if not _is_command(parts[0]) and await self._answers_question(parts):
             return None
         rows = [join_rows(parts)]
@@ -415,7 +415,7 @@ class Intake:
         state = self._context.state
         if not state.queue or not state.adapter.abilities.own_messages:
             return 0.0
-        return settles_in(whole(state.queue), ambient.now())
+        return settles_in(take_whole(state.queue), ambient.now())
 
     def is_edited(self, seq: int) -> bool:
         """The waiting row was changed by its person."""
@@ -494,7 +494,7 @@ class Intake:
             return False
         active = self._context.state.active or await self._cut_off()
         if active is None and self._context.state.queue and done:
-            parts = whole(self._context.state.queue, self._context.services.burst)
+            parts = take_whole(self._context.state.queue, self._context.services.burst)
             for _ in parts:
                 self._context.state.queue.popleft()
             waiting, *rest = [seq for row in parts for seq in self.with_edits(row.seq)]

@@ -21,7 +21,7 @@ LONG = 4_000
 """Characters from which on a message may be a part of a longer paste."""
 
 
-def whole(queue: Sequence[InboxRow], burst: float = 0.0) -> list[InboxRow]:
+def take_whole(queue: Sequence[InboxRow], burst: float = 0.0) -> list[InboxRow]:
     """The rows at the head of `queue` that are one message. `burst`: seconds within which one goes
     on with an unfinished one."""
     rows = list(islice(queue, 1))

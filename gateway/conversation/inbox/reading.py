@@ -166,7 +166,7 @@ class MessageReader:
     async def read_rows(self, rows: Sequence[InboxRow]) -> TurnInput:
         """All of `rows` as one turn takes it up."""
         self._seen.clear()
-        texts = [await self._whole(row) for row in rows]
+        texts = [await self._describe_whole(row) for row in rows]
         typed = tuple(filter(_has_mark, map(_read_typed, rows)))
         return TurnInput(
             pictures=tuple(self._seen[:MAX_PICTURES]),
@@ -212,7 +212,7 @@ class MessageReader:
         more = f"[{left} more messages, {len(rest)} characters: {path}. Read all of it.]"
         return "\n\n".join((*texts[:n], more))
 
-    async def _whole(self, row: InboxRow) -> str:
+    async def _describe_whole(self, row: InboxRow) -> str:
         """All of `row` in words; what cannot be had is said too."""
         message = row.inbound
         text = words(row)

@@ -37,7 +37,7 @@ async def show_brought(context: Context, row: InboxRow, brought: QuestionBrought
     private = read_conversation(found[0]).private
     fold = ViewFold(asker=turn.sender_name, language=turn.language, private=private)
     for record in await store.records(turn.id):
-        if _about(record, question):
+        if _concerns(record, question):
             fold.add(record)
     shape, place = fold.shapes.get(f"ask:{question.key}"), f"asked-{name}"
     context.state.outbox.load(await store.outbox(context.state.lease.conversation, place))
@@ -64,7 +64,7 @@ def _mention_deciders(context: Context, view: View, question: QuestionRow, turn:
     return replace(view, mentions=people)
 
 
-def _about(record: Record, question: QuestionRow) -> bool:
+def _concerns(record: Record, question: QuestionRow) -> bool:
     match record:
         case QuestionAsked():
             return record.key == question.key

@@ -47,7 +47,7 @@ def _describe_group(call: Call, heading: Key, names: tuple[str, ...]) -> str:
     return "\n".join((say(heading, call.language), *lines)) if lines else ""
 
 
-async def _new(call: Call) -> str:
+async def _begin_anew(call: Call) -> str:
     context = call.context
     context.turns.history.forget()
     return say("new", call.language)
@@ -110,10 +110,10 @@ async def _mode(call: Call) -> str:
             may = permission == "ask" or call.role == "admin"
             words = (
                 describe_mode(call),
-                _back(call, permission if may else word),
+                _say_way_back(call, permission if may else word),
             )
         case "queue" | "steer" | "interrupt":
-            words = (_arrival(call), _back(call, before.arrival or "queue"))
+            words = (_arrival(call), _say_way_back(call, before.arrival or "queue"))
         case "":
             words = (
                 describe_mode(call),
@@ -133,7 +133,7 @@ def _choose_mode(call: Call, word: Literal["ask", "auto"]) -> ConversationSettin
     return settings.choose_mode(call.command.sender.key, word)
 
 
-def _back(call: Call, before: str) -> str:
+def _say_way_back(call: Call, before: str) -> str:
     """How what was chosen `before` comes back; "" if it is what is chosen."""
     return say("mode_back", call.language, word=before) if before != call.words[0] else ""
 
@@ -211,7 +211,7 @@ def _step(call: Call) -> str:
         return ""
     steps = list(course.plan.steps)
     running = (n for n, step in enumerate(steps, 1) if step.state == "running")
-    n = next(running, len(course.plan.of("done", "failed", "skipped")))
+    n = next(running, len(course.plan.select("done", "failed", "skipped")))
     step = steps[n - 1].description if n else course.plan.title
     return say("step_of", call.language, n=n, all=len(steps), step=step) + " "
 
@@ -273,7 +273,7 @@ FEATURE = Feature(
     commands=(
         own_command("start", _help, "viewer"),
         own_command("help", _help, "viewer"),
-        own_command("new", _new),
+        own_command("new", _begin_anew),
         own_command("rename", _rename),
         own_command("stop", _stop),
         own_command("mode", _mode),

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from agent_core.context.surroundings import strip_surroundings
-from agent_core.memory.recall import without
+from agent_core.memory.recall import strip_recalled
 from agent_core.messages import text_of
 from gateway.ports import parse_words
 from gateway.store.rows import Spans, TranscriptRow
@@ -48,7 +48,9 @@ class _Open:
         self.at = 0.0
 
     def add(self, row: TranscriptRow) -> None:
-        texts = [(one.role, without(strip_surroundings(text_of(one)))) for one in row.messages]
+        texts = [
+            (one.role, strip_recalled(strip_surroundings(text_of(one)))) for one in row.messages
+        ]
         self.said[row.turn] = [(role, text) for role, text in texts if text]
         self.at = row.at or self.at
 

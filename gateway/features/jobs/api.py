@@ -34,7 +34,7 @@ class BookDesk:
 
     async def runs(self, sender: Sender, name: str) -> tuple[ShownRun, ...] | None:
         """The newest runs of one of them, None if there is no such job."""
-        job = await self._one(sender, name)
+        job = await self._find_own(sender, name)
         if job is None:
             return None
         runs = await self._jobs.store.runs(job.id, MAX_RUNS)
@@ -43,7 +43,7 @@ class BookDesk:
     async def act(self, sender: Sender, name: str, action: str, key: str) -> bool | None:
         """Run, pause, resume or delete one of them; False if that changes nothing, None if there
         is no such job. The same `key` makes one run."""
-        job = await self._one(sender, name)
+        job = await self._find_own(sender, name)
         if job is None or not at_least(await self.role(sender), "user"):
             return None
         if action == "delete" and job.of_file:
@@ -59,7 +59,7 @@ class BookDesk:
     async def edit(self, sender: Sender, name: str, fields: Mapping[str, str]) -> str | None:
         """Change fields of one of them; why that cannot be, "" if it was done, None if there is
         no such job."""
-        job = await self._one(sender, name)
+        job = await self._find_own(sender, name)
         if job is None or not at_least(await self.role(sender), "user"):
             return None
         asker = await identify_asker(self._services.access, PLACE, sender)
@@ -74,5 +74,5 @@ class BookDesk:
             await identify_asker(self._services.access, PLACE, sender)
         )
 
-    async def _one(self, sender: Sender, name: str) -> Job | None:
+    async def _find_own(self, sender: Sender, name: str) -> Job | None:
         return next((job for job in await self._mine(sender) if job.id == name), None)

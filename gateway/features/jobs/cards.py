@@ -177,7 +177,7 @@ async def _as_now(
         return view
     if (at := _place(where)) is not None:
         return await card(jobs, job, at, view.language, sure=sure)
-    buttons = [await _still(jobs, job, one, view.language) for one in view.buttons]
+    buttons = [await _refresh_button(jobs, job, one, view.language) for one in view.buttons]
     return replace(view, buttons=tuple(one for one in buttons if one is not None))
 
 
@@ -198,7 +198,7 @@ def _place(where: tuple[str, str]) -> CardPlace | None:
     return CardPlace(seq=int(seq), n=int(n)) if seq.isdecimal() and n.isdecimal() else None
 
 
-async def _still(jobs: JobPorts, job: Job, button: Button, language: str) -> Button | None:
+async def _refresh_button(jobs: JobPorts, job: Job, button: Button, language: str) -> Button | None:
     """The button of a failure as it is now: what is tried again is not offered any more."""
     press = read_press(button.token)
     action, slot = (press.action, press.slot) if isinstance(press, JobPress) else ("", "")

@@ -139,7 +139,7 @@ class RunSettler:
             title=job.title,
             why=f"{say(key, language)} {run.text}".strip(),
             due=run.due,
-            when=self._times.when(run.due, job.zone),
+            when=self._times.format_moment(run.due, job.zone),
             retried=bool(pauses),
         )
         told = replace(told, text=drop_moments(say_failed(told, language)))

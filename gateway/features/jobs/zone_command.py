@@ -24,7 +24,7 @@ async def timezone(call: Call) -> str:
     who = await asker(context, call.command.sender)
     zones, accounts = Zones(context.services.store), who.accounts | {who.sender.key}
     if not call.words:
-        zone = await zones.of(accounts)
+        zone = await zones.read_zone(accounts)
         if not zone:
             return say("timezone_none", language, zone=jobs.settings.zone)
         return say("timezone_is", language, zone=zone, time=_time(zone))

@@ -22,7 +22,7 @@ class Zones:
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
 
-    async def of(self, accounts: frozenset[str]) -> str:
+    async def read_zone(self, accounts: frozenset[str]) -> str:
         """The zone of the person with these accounts, "" if none was chosen."""
         for account in sorted(accounts):
             body = await self._documents.get(ZONE + account)
@@ -41,7 +41,7 @@ async def find_zone(context: Context, row: TurnRow) -> tuple[str, bool]:
     the operator. StoreFailed."""
     jobs, services = context.services.jobs, context.services
     zones, accounts = Zones(services.store), await services.access.accounts(row.sender)
-    if zone := await zones.of(accounts | {row.sender}):
+    if zone := await zones.read_zone(accounts | {row.sender}):
         return zone, True
     zone = jobs.settings.zone if jobs is not None else DEFAULT_ZONE
     return zone, zone != DEFAULT_ZONE

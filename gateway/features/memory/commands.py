@@ -20,7 +20,7 @@ async def memory(call: Call) -> str:
         return say("memory_none", call.language)
     off = context.state.row.settings.memory == "off"
     where, sender = context.state.conversation, call.command.sender
-    shelf = memories.at(where, sender.key, lambda: off, call.language)
+    shelf = memories.open_for(where, sender.key, lambda: off, call.language)
     word, _, rest = call.command.arguments.strip().partition(" ")
     shared = not context.state.conversation.private and not at_least(call.role, "admin")
     match word.lower():

@@ -17,7 +17,7 @@ async def recall(context: Context, row: TurnRow) -> AddToBrief | None:
     if memories is None:
         return None
     off = state.row.settings.memory == "off"
-    known = await memories.at(state.conversation, row.sender, lambda: off).read()
+    known = await memories.open_for(state.conversation, row.sender, lambda: off).read()
     return partial(_add_known, known)
 
 

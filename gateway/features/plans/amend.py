@@ -83,7 +83,7 @@ def amend(
 
 def _cut(course: Course, edit: PlanEdit) -> str:
     """The branch that is ended: of a step that is skipped, or that a person did."""
-    running = (step for step in course.plan.of("running") if step.id == edit.step)
+    running = (step for step in course.plan.select("running") if step.id == edit.step)
     ends = edit.action in ("skip", "done")
     return next((step.branch for step in running), "") if ends else ""
 

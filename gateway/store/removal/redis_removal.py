@@ -149,7 +149,7 @@ class RedisRemoval:
             (some,) = await self._store.call(("HRANDFIELD", base + part, ROWS))
             names = [field.decode() for field in cast("list[bytes]", some)]
             if names:
-                commands = _outside(conversation, part, names)
+                commands = _remove_outside(conversation, part, names)
                 script = ("EVAL", DROP, 1, base, mark, part, *names)
                 await self._store.call(*commands, script)
                 return True
@@ -194,7 +194,7 @@ class RedisRemoval:
         return len(old) == ROWS
 
 
-def _outside(conversation: str, part: str, names: Sequence[str]) -> list[Command]:
+def _remove_outside(conversation: str, part: str, names: Sequence[str]) -> list[Command]:
     """What other slots say of these members of the conversation's hash `part`."""
     match part:
         case ":views" | ":turns":

@@ -52,14 +52,14 @@ def count_reply(spent: Spent, turn: str, usage: Usage) -> Spent:
     """`spent` after one more answer in `turn`, now."""
     return Spent(
         turn=turn,
-        last=_more(spent.last if spent.turn == turn else Tally(), usage),
+        last=_add_usage(spent.last if spent.turn == turn else Tally(), usage),
         day=utc_day(),
-        today=_more(spent.of_today, usage),
-        total=_more(spent.total, usage),
+        today=_add_usage(spent.of_today, usage),
+        total=_add_usage(spent.total, usage),
     )
 
 
-def _more(tally: Tally, usage: Usage) -> Tally:
+def _add_usage(tally: Tally, usage: Usage) -> Tally:
     return replace(
         tally,
         calls=tally.calls + 1,

@@ -43,7 +43,7 @@ def remembering(life: Life) -> None:
 async def story(life: Life) -> None:
     await keep_and_forget(life)
     await assert_clean(life, 2)
-    shelf = life.agent.memories.at(ROOM, ANN.key, lambda: False)
+    shelf = life.agent.memories.open_for(ROOM, ANN.key, lambda: False)
     assert await shelf.read() == MemoryDocuments()
 
 
@@ -108,7 +108,7 @@ async def test_turns_of_two_conversations_store_at_once(tmp_path: Path) -> None:
         await life.quiet()
         assert {line["stood"] for line in life.ledger.all("put")} == {True, False}, "they met"
         for where in (ROOM, other):
-            known = await life.agent.memories.at(where, ANN.key, lambda: False).read()
+            known = await life.agent.memories.open_for(where, ANN.key, lambda: False).read()
             assert known == MemoryDocuments(memory=(FALCON,), user=(TEA,))
 
 
@@ -140,7 +140,7 @@ def shelf_at(store: Store, where: Conversation, account: str = ANN.key) -> Conve
     async def both(account: str) -> frozenset[str]:
         return frozenset({account, "other:ann"})
 
-    return Memories(store, MemorySettings(), both).at(where, account, lambda: False)
+    return Memories(store, MemorySettings(), both).open_for(where, account, lambda: False)
 
 
 async def test_two_conversations_of_a_person_store_at_once_and_both_are_kept(store: Store) -> None:
@@ -174,7 +174,7 @@ async def test_the_shelf_itself_keeps_to_its_place(store: Store) -> None:
     about = Change(action="add", target="user", text="fact")
     group = replace(ROOM, private=False)
     assert "In a group" in (await shelf_at(store, group).change(about, "a")).text
-    off = Memories(store, MemorySettings(), alone).at(ROOM, ANN.key, lambda: True)
+    off = Memories(store, MemorySettings(), alone).open_for(ROOM, ANN.key, lambda: True)
     assert "switched off" in (await off.change(about, "b")).text
     nobody = shelf_at(store, ROOM, ":")
     assert "nobody to remember it for" in (await nobody.change(about, "c")).text

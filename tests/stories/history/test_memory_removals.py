@@ -102,7 +102,7 @@ async def test_it_is_given_up_and_told_once(tmp_path: Path, shifted: Shifted) ->
 
     beside = Refusing([TEA], broken=True)
     removals = MemoryRemovals(store, beside, deliver)
-    shelf = Memories(store, MemorySettings(), alone, removals).at(ROOM, ANN.key, bool, "de")
+    shelf = Memories(store, MemorySettings(), alone, removals).open_for(ROOM, ANN.key, bool, "de")
     await shelf.apply(Change(action="add", target="user", text=TEA), "a")
     await shelf.apply(Change(action="remove", target="user", old=TEA), "b")
     assert not await shelf.settle()
@@ -134,7 +134,7 @@ async def test_what_was_given_up_is_a_dead_letter(
 
     beside = Refusing([TEA], broken=True)
     removals = MemoryRemovals(store, beside, deliver)
-    shelf = Memories(store, MemorySettings(), alone, removals).at(ROOM, ANN.key, bool, "de")
+    shelf = Memories(store, MemorySettings(), alone, removals).open_for(ROOM, ANN.key, bool, "de")
     await shelf.apply(Change(action="add", target="user", text=TEA), "a")
     await note_erased(store, f"memory:own:{ANN.key}")
     commands = Operations(store=store, pairing=None)
@@ -167,7 +167,7 @@ async def test_what_is_remembered_anew_meanwhile_stays(tmp_path: Path, shifted: 
         raise AssertionError
 
     removals = MemoryRemovals(store, beside, deliver)
-    shelf = Memories(store, MemorySettings(), alone, removals).at(ROOM, ANN.key, bool)
+    shelf = Memories(store, MemorySettings(), alone, removals).open_for(ROOM, ANN.key, bool)
     for n, text in enumerate((TEA, FALCON)):
         await shelf.apply(Change(action="add", target="user", text=text), f"a{n}")
     await shelf.clear("b")

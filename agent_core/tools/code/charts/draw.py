@@ -53,14 +53,18 @@ def draw(wanted: DrawingDict) -> bytes:
             _slices(axes, wanted)
         case "histogram":
             for one in wanted["series"]:
-                axes.hist(_drop_gaps(one), bins="auto", alpha=0.7, label=_plain(one["name"]))
+                axes.hist(
+                    _drop_gaps(one), bins="auto", alpha=0.7, label=_escape_formula(one["name"])
+                )
         case _:
             values = [_drop_gaps(one) for one in wanted["series"]]
-            axes.boxplot(values, tick_labels=[_short(one["name"]) for one in wanted["series"]])
-    axes.set_title(_plain(wanted["title"]))
+            axes.boxplot(
+                values, tick_labels=[_shorten_label(one["name"]) for one in wanted["series"]]
+            )
+    axes.set_title(_escape_formula(wanted["title"]))
     if wanted["kind"] != "pie":
-        axes.set_xlabel(_plain(wanted["x_label"]))
-        axes.set_ylabel(_plain(wanted["y_label"]))
+        axes.set_xlabel(_escape_formula(wanted["x_label"]))
+        axes.set_ylabel(_escape_formula(wanted["y_label"]))
         axes.grid(alpha=0.3)
         axes.set_axisbelow(True)
     if len(wanted["series"]) > 1 and wanted["kind"] != "box":
@@ -80,7 +84,7 @@ def _points(axes: Axes, wanted: DrawingDict) -> None:
         if wanted["scale"] != "text":
             pairs.sort(key=lambda pair: pair[0])
         x, y = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        name = _plain(one["name"])
+        name = _escape_formula(one["name"])
         if wanted["kind"] == "line":
             axes.plot(x, y, marker="o" if len(x) <= LONG else "", label=name)
         else:
@@ -88,7 +92,7 @@ def _points(axes: Axes, wanted: DrawingDict) -> None:
     if wanted["scale"] == "text":
         step = max(1, len(wanted["x"]) // 20)
         places = range(0, len(wanted["x"]), step)
-        axes.set_xticks(list(places), [_short(str(wanted["x"][n])) for n in places])
+        axes.set_xticks(list(places), [_shorten_label(str(wanted["x"][n])) for n in places])
     if wanted["scale"] == "date":
         axes.xaxis_date()
     if wanted["scale"] != "number":
@@ -116,15 +120,18 @@ def _bars(axes: Axes, wanted: DrawingDict) -> None:
     for n, one in enumerate(wanted["series"]):
         places = [place + (n - (len(wanted["series"]) - 1) / 2) * width for place in range(count)]
         axes.bar(
-            places, [value or 0.0 for value in one["values"]], width, label=_plain(one["name"])
+            places,
+            [value or 0.0 for value in one["values"]],
+            width,
+            label=_escape_formula(one["name"]),
         )
     turned = 45 if sum(len(str(label)) for label in wanted["x"]) > 60 else 0
-    labels = [_short(str(label)) for label in wanted["x"]]
+    labels = [_shorten_label(str(label)) for label in wanted["x"]]
     axes.set_xticks(range(count), labels, rotation=turned, ha="right" if turned else "center")
 
 
 def _slices(axes: Axes, wanted: DrawingDict) -> None:
-    labels = [_short(str(label)) for label in wanted["x"]]
+    labels = [_shorten_label(str(label)) for label in wanted["x"]]
     axes.pie(_drop_gaps(wanted["series"][0]), labels=labels, autopct="%1.0f%%", startangle=90)
 
 
@@ -132,11 +139,11 @@ def _drop_gaps(one: Named) -> list[float]:
     return [value for value in one["values"] if value is not None]
 
 
-def _short(text: str) -> str:
-    return _plain(text if len(text) <= LONG else f"{text[: LONG - 1]}…")
+def _shorten_label(text: str) -> str:
+    return _escape_formula(text if len(text) <= LONG else f"{text[: LONG - 1]}…")
 
 
-def _plain(text: str) -> str:
+def _escape_formula(text: str) -> str:
     """Text that is no formula."""
     return text.replace("$", r"\$")
 

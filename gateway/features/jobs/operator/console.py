@@ -77,7 +77,9 @@ class Console:
         except JobRefused as error:
             return ConsoleAnswer(text=f"{error}\nNothing was changed.", ok=False)
         means = works_with(after, "")
-        return ConsoleAnswer(text=f"{after.title}: {self._when(after)}{means and f'. {means}'}")
+        return ConsoleAnswer(
+            text=f"{after.title}: {self._describe_due(after)}{means and f'. {means}'}"
+        )
 
     async def _find(self, name: str) -> Job | str:
         """The job of that id, or of the only one that begins so; else why there is none."""
@@ -96,11 +98,17 @@ class Console:
             return ConsoleAnswer(
                 text=_json([await present_job(self._jobs, job, "") for job in every])
             )
-        lines = [f"{job.id}  {job.state:<6}  {self._when(job)}  {job.title}" for job in every]
+        lines = [
+            f"{job.id}  {job.state:<6}  {self._describe_due(job)}  {job.title}" for job in every
+        ]
         return ConsoleAnswer(text="\n".join(lines) or "There are no jobs.")
 
-    def _when(self, job: Job) -> str:
-        next_due = f", next {self._jobs.times.when(job.next_due, job.zone)}" if job.next_due else ""
+    def _describe_due(self, job: Job) -> str:
+        next_due = (
+            f", next {self._jobs.times.format_moment(job.next_due, job.zone)}"
+            if job.next_due
+            else ""
+        )
         return f"{due(self._jobs.times, job, '')} ({job.zone}){next_due}"
 
     async def _show(self, job: Job, as_json: bool) -> ConsoleAnswer:
@@ -108,7 +116,7 @@ class Console:
         if as_json:
             return ConsoleAnswer(text=_json(shown))
         pairs = json.decode(json.encode(shown), type=dict[str, object])
-        lines = [f"{name}: {_plain(value)}" for name, value in pairs.items() if value]
+        lines = [f"{name}: {_join_words(value)}" for name, value in pairs.items() if value]
         return ConsoleAnswer(text="\n".join(lines))
 
     async def _history(self, job: Job, as_json: bool) -> ConsoleAnswer:
@@ -117,7 +125,7 @@ class Console:
             return ConsoleAnswer(text=_json([present_run(run, "") for run in runs]))
         lines = []
         for run in runs:
-            when = self._jobs.times.when(run.due, job.zone)
+            when = self._jobs.times.format_moment(run.due, job.zone)
             lines.append(f"{when}  {ran(run, '')}")
             said = " ".join(run.text.split())[:200]
             before = describe_tries(self._jobs.times, job, run, "")
@@ -144,7 +152,7 @@ class Console:
             return ConsoleAnswer(
                 text=f"{job.title} is {job.state}, so it cannot be resumed.", ok=False
             )
-        return ConsoleAnswer(text=f"{job.title} goes on: {self._when(after)}.")
+        return ConsoleAnswer(text=f"{job.title} goes on: {self._describe_due(after)}.")
 
     async def _delete(self, job: Job, as_json: bool) -> ConsoleAnswer:
         if job.of_file:
@@ -161,14 +169,14 @@ class Console:
         fields, jobs = json.decode(given, type=dict[str, str]), self._jobs
         zone = fields.get("zone") or jobs.settings.zone
         try:
-            jobs.times.when(0.0, zone)
+            jobs.times.format_moment(0.0, zone)
             if fields.get("schedule"):
                 fields["schedule"] = jobs.times.resolve(fields["schedule"], zone, ambient.now())
             done = await self._file.add(name, fields)
         except ValueError as error:
             return ConsoleAnswer(text=f"{error}\nNothing was changed.", ok=False)
         job = await jobs.store.get(name)
-        when = f" {self._when(job)}." if job is not None else ""
+        when = f" {self._describe_due(job)}." if job is not None else ""
         return ConsoleAnswer(text=f"{done.text}\n{name}:{when}" if when else done.text)
 
     async def _apply(self) -> ConsoleAnswer:
@@ -187,5 +195,5 @@ def _json(value: object) -> str:
     return json.encode(value).decode()
 
 
-def _plain(value: object) -> str:
+def _join_words(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -55,7 +55,7 @@ async def _bring(deps: JobDeps, times: Timetable, place: str, what: tuple[Job, J
     language = job.owner.language
     if conversation.platform not in deps.platforms:
         return say("jobs_no_platform", language, platform=conversation.platform)
-    when = times.when(run.due, job.zone)
+    when = times.format_moment(run.due, job.zone)
     report = JobReported(
         conversation=conversation,
         event=f"report:{job.id}:{run.slot}:{run.tries}",
