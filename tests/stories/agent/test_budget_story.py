@@ -10,7 +10,7 @@ from agent_core.errors import BudgetExceeded
 from agent_core.models.catalog import Price
 from agent_core.models.port import ModelReply, ModelRequest, Usage
 from agent_core.orchestration.settings import Limits
-from gateway.cli.main import _first
+from gateway.cli.main import _unwrap_group
 from gateway.declaration import SettingsError
 from gateway.model_settings import read_models
 from gateway.services.ledger import Ledger, Payer
@@ -148,7 +148,7 @@ async def test_a_turn_has_its_own_limit(rig: Rig) -> None:
 async def test_a_limit_without_a_price_is_a_wrong_setting(rig: Rig) -> None:
     with pytest.raises(ExceptionGroup) as wrong:
         await rig.start(BUDGET_DAY_USD="1")
-    error = _first(wrong.value)
+    error = _unwrap_group(wrong.value)
     assert isinstance(error, SettingsError) and "MODEL_PRICES=openai/fake-model" in str(error)
     with pytest.raises(Exception, match="BUDGET_DAY_USD=much"):
         read_models(Settings.read(rig.env(BUDGET_DAY_USD="much"), rig.folder))
