@@ -56,12 +56,16 @@ _SCHEME = re.compile(
     re.IGNORECASE,
 )
 """What other programs take for a way out: a URL, a drive, a variable."""
+_DRAFT = re.compile(r"~\$.*|~\w{1,80}\.[A-Za-z]{2,4}", re.DOTALL)
 _STEP = re.compile(r"[\w.@+-][\w .@+-]*")
 """A folder's name that is the same to whoever reads it."""
 _UNICODE = re.compile(r"%u([0-9a-fA-F]{4})")
 _SLASHES = dict.fromkeys(map(ord, "\\\u2044\u2215\u2216\u29f5\u29f8\u29f9"), "/")
 """What some programs take for a slash, or somebody who reads it."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_JOINERS = "\u200c\u200d"
+_JOINED = frozenset({"Lo", "Mn", "Mc", "So", "Sk"})
+"""Letters without a case and pictures: no name that means something to a program has them."""
 
 
 def why_refused(path: str, write: bool = False) -> Phrase | None:
@@ -83,17 +87,32 @@ def why_refused(path: str, write: bool = False) -> Phrase | None:
 
 def leaves(path: str) -> Phrase | None:
     """Why `path` is no path of the workspace by its words, None if it is one."""
-    if any(unicodedata.category(char) in _HIDDEN for char in path):
+    if _hides(path):
         return phrase("why_hidden")
     inner = locate_inside(path)
     for form in _read_forms(inner):
-        if any(unicodedata.category(char) in _HIDDEN for char in form):
+        if _hides(form):
             return phrase("why_hidden")
         if _is_rooted(form.lstrip(" ")) or any(map(_climbs, form.split("/"))):
             return phrase("why_outside")
     if any(len(os.fsencode(part)) > 255 for part in inner.split("/")) or len(inner) > 1_000:
         return phrase("why_long_path")
     return None
+
+
+def _hides(text: str) -> bool:
+    """It has a sign that nobody sees, but for what joins letters or pictures of one word."""
+    return any(
+        unicodedata.category(char) in _HIDDEN and not (char in _JOINERS and _joins(text, at))
+        for at, char in enumerate(text)
+    )
+
+
+def _joins(text: str, at: int) -> bool:
+    around = text[at - 1 : at] + text[at + 1 : at + 2]
+    return len(around) == 2 and all(
+        not char.isascii() and unicodedata.category(char) in _JOINED for char in around
+    )
 
 
 def _read_forms(path: str) -> tuple[str, ...]:
@@ -108,8 +127,8 @@ def _read_forms(path: str) -> tuple[str, ...]:
 
 
 def _is_rooted(path: str) -> bool:
-    """It begins with a place of its own; an editor's `~$letter.docx` is a name."""
-    return path.startswith(("/", "~")) and not path.startswith("~$")
+    """It begins with a place of its own; `~$letter.docx` and `~draft.md` of editors are names."""
+    return path.startswith("/") or (path.startswith("~") and not _DRAFT.fullmatch(path))
 
 
 def _climbs(part: str) -> bool:

@@ -14,7 +14,7 @@ _SECRET = re.compile(
     r"|id_(rsa|dsa|ecdsa|ed25519)(_sk)?(~|\.(bak|old|orig))?|ssh_host_\w+_key"
     r"|.+\.(pem|p12|p8|pfx|kdbx?|jks|keystore|ppk|ovpn|keychain(-db)?|tfvars(\.json)?)(~|\.(bak|old))?"
     r"|(server|client|tls|ssl|private|privkey|ca|rsa|master|signing|jwt|secret|deploy|encryption"
-    r"|api|host|ssh|cert|root|vpn|localhost|[\w.]*-[\w.-]*)\.key(~|\.(bak|old))?"
+    r"|api|host|vault|ssh|cert|root|vpn|localhost|[\w.]*-[\w.-]*)\.key(~|\.(bak|old))?"
     r"|\.(ssh|aws|gnupg|kube|docker|azure|gcloud)|\.envrc|_netrc|\.my\.cnf|\.s3cfg|\.boto"
     r"|\.(dockercfg|terraformrc|vault-token|credentials)|\.vault_pass(\.txt)?|kubeconfig"
     r"|(.*[-_.])?credentials\.(json|ya?ml|toml|ini|xml)(\.enc)?|\.?secrets\.(json|ya?ml|toml|ini|env)"
@@ -50,8 +50,13 @@ _SETTINGS = re.compile(
 _SETTINGS_PLACE = re.compile(
     r"(?:^|/)(?:\.cargo/config(?:\.toml)?$|\.config/(?:autostart|systemd)/)"
 )
+_AS_WORDS = re.compile(r"(?:^|[/\s])[\"'\\]*-[^\s/]|\s[\"'\\]*/")
+"""A name of which a program that is given it, whole or parted at its blanks, may make an option or
+another path."""
 _BETWEEN_NAMES = re.compile(r"[^\w.@+~-]+")
-_HARMLESS = re.compile(r"\.env\.(example|sample|template|dist|defaults?|schema|tpl)")
+_HARMLESS = re.compile(
+    r"\.env(\.[a-z]{1,20})?\.(example|sample|template|dist|defaults?|schema|tpl)"
+)
 _PLACE = re.compile(
     r"(?:^|/)(?:\.config/(?:gh|hub|glab-cli|op|doctl|gcloud|rclone|git/credentials)(?:/|$)"
     r"|\.m2/settings(?:-security)?\.xml$|\.gradle/gradle\.properties$|\.[a-z]+/auth\.json$"
@@ -77,7 +82,10 @@ def is_secret(name: str) -> bool:
 
 def holds_settings(path: str) -> bool:
     """True if a program obeys what stands there as soon as it runs nearby: a repository's, a
-    shell's, an editor's or an agent's settings. By its words."""
+    shell's, an editor's or an agent's settings, or by its name where a wildcard finds it. By its
+    words."""
+    if _AS_WORDS.search(unescape_name(path)):
+        return True
     parts = unescape_name(path).replace("\\", "/").split("/")
     plain = [unicodedata.normalize("NFKC", part).casefold().rstrip(" .") for part in parts]
     return any(map(_SETTINGS.fullmatch, plain)) or bool(_SETTINGS_PLACE.search("/".join(plain)))

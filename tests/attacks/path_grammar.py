@@ -47,9 +47,10 @@ SETTINGS = (
     ".vscode/settings.json", ".vscode/tasks.json", ".idea/workspace.xml", "x.code-workspace", ".zed/tasks.json",
     ".claude/settings.json", ".claude/commands/x.md", ".cursor/mcp.json", ".cursorrules", ".windsurfrules", ".clinerules",
     ".mcp.json", "mcp.json", ".codex/config.toml", ".gemini/settings.json", ".aider.conf.yml", ".continue/config.json",
-    ".Rprofile", ".psqlrc", ".irbrc", ".screenrc", ".\uff47it/config", ".vim/plugin/x.vim",
+    ".Rprofile", ".psqlrc", ".irbrc", ".screenrc", ".\uff47it/config", ".vim/plugin/x.vim", "-x", "--help", "docs/-f.env", "a -f.env b.md", "--files0-from=.env",
+    "a\"/-rf", "x '--pre=sh", "notes /etc/passwd.md", "x \\-C",
 )  # fmt: skip
-"""Files of the workspace that programs obey: a person is asked about a change of one."""
+"""Files of the workspace that programs obey, or whose names they do: a person is asked first."""
 INSIDE = (
     "a", "a.txt", "./a", "a/b/c", "a/..", "a//b", "a/./b", ".", "./", "/workspace", "/workspace/", "/workspace/a", "/workspace//a",
     "src/main.py", "README.md", "Makefile", "docs/read me.md", "a b/c d.txt", "\u00e4/\u00f6.md", "\u65e5\u672c.txt", "\U0001f600.png",
@@ -60,7 +61,7 @@ INSIDE = (
     "token.py", "secret.py", "secrets.py", "my_secrets.md", "credentials.py", "environment.yml", "env", "env.py", "pem.md",
     "monkey.txt", "keynote.md", "id_rsa.pub", "ssh/config.py", "aws/main.tf", "docker/Dockerfile", "kube/deploy.yaml",
     "password_test.py", "dotenv.js", "turnkeeper/x", "x.turnkeeper", "home/user/x", "etc/passwd", "proc/self/environ", "tmp/x",
-    "C/x", "c.d/x", "a\\b.txt", "caf\\xE9.txt", "data/2024-01-01T10:00:00.csv", "-x", "--help", "a~", "x~1", "node_modules/a/b.js",
+    "C/x", "c.d/x", "a\\b.txt", "caf\\xE9.txt", "data/2024-01-01T10:00:00.csv", "Q1 - plan.md", "-", "a~", "x~1", "node_modules/a/b.js",
 )  # fmt: skip
 
 
@@ -87,7 +88,9 @@ def inner_paths(draw: st.DrawFn) -> str:
     end = draw(st.sampled_from(("", ".txt", ".py", ".md", ".csv", ".tar.gz", ".json5")))
     before = draw(st.sampled_from(("", "./", "/workspace/")))
     # Hypothesis tries words of our own source too, so a part may be the name of a file for secrets.
+    # A name of blanks alone, or one with an option in it, is meant for who parts it there.
     plain = [
-        part if part.strip() and not _CREDENTIAL.search(part.casefold()) else "x" for part in parts
+        "x" if _CREDENTIAL.search(part.casefold()) or not part.strip(" ") else part
+        for part in parts
     ]
     return before + "/".join(plain) + end
