@@ -27,23 +27,35 @@ _TELLING = re.compile(
 _TOLD = ("password", "passwd", "passphrase", "secret", "token", "credential", "bearer", "private")
 MIN_TOLD = 4
 """Letters of a pattern that finds one of these words by a part of it."""
+_CLASS = r"\[\^?\]?(?:[^\]\[\\\n]|\\.)*\]"
 _PLAIN = re.compile(
-    r"(?:\.[*+?]?|[\w ,:;/#@\"'<>=!%&~()-]\+?|\\[sSwWdD][*+?]?|\\[.()bBn\[\]$^*+?|/])*"
+    rf"(?:(?:\.|{_CLASS})(?:[*+]\??|\?)?|[\w ,:;/#@\"'<>=!%&~()-]\+?|\\[sSwWdD][*+?]?"
+    r"|\\[.()bBn\[\]{}$^*+?|/])*"
 )
 """An expression in which each letter has to be there."""
+_ANY = re.compile(rf"\\.|{_CLASS}")
+"""What stands for signs of which it says nothing."""
 
 
 def could_be_secret(glob: str) -> bool:
     """A path with wildcards may stand for a file for secrets, or for one below a hidden folder."""
-    return any(map(_part_could_be_secret, glob.split("/")))
+    *folders, last = glob.removeprefix("./").split("/")
+    if folders[:1] == [".github"]:  # what lies there is published
+        return secret_files.names_secret_file(last)
+    return _part_could_be_secret(last) or any(map(_could_be_hidden, folders))
+
+
+def _could_be_hidden(part: str) -> bool:
+    """A folder's name, which may be one for secrets only where it is so by itself, or hidden."""
+    if not set("*?[") & set(part):
+        return secret_files.is_secret(part)
+    return part.startswith((".", "["))
 
 
 @cache
 def _part_could_be_secret(part: str) -> bool:
-    if not set("*?[") & set(part):
-        return secret_files.is_secret(part)
-    if part.startswith((".", "[")):
-        return True
+    if not set("*?[") & set(part) or part.startswith((".", "[")):
+        return _could_be_hidden(part)
     loose = re.sub(r"\[[^\]]*\]?", "?", part)
     return any(can_meet(loose.casefold(), name) for name in _SECRET_NAMES)
 
@@ -88,10 +100,10 @@ def is_plain_search(pattern: str) -> bool:
 
 def _is_harmless(part: str) -> bool:
     bare = part.removeprefix("^").removesuffix("$")
-    count = sum(char.isalnum() for char in re.sub(r"\\.", "", bare))
+    count = sum(char.isalnum() for char in _ANY.sub("", bare))
     if not _PLAIN.fullmatch(bare) or count < 3:
         return False
-    return count < MIN_TOLD or not _finds_told(bare)
+    return (count < MIN_TOLD and "[" not in bare) or not _finds_told(bare)
 
 
 def _finds_told(plain: str) -> bool:

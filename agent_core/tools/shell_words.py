@@ -15,17 +15,20 @@ from msgspec import Struct
 from agent_core.phrases import Phrase, phrase
 from agent_core.tools import paths
 from agent_core.tools.secret_files import holds_settings
-from agent_core.tools.shell_reach import could_be_secret, is_plain_search
 from agent_core.tools.shell_reading.arguments import (
     GivenArguments,
+    check_glob,
     check_place,
     check_text,
+    is_hidden,
     read_arguments,
 )
-from agent_core.tools.shell_reading.find import names_each_apart, read_find
-from agent_core.tools.shell_reading.git_verbs import GIT, SAID
+from agent_core.tools.shell_reading.find import read_find
+from agent_core.tools.shell_reading.git_reading import check_git
 from agent_core.tools.shell_reading.line import PlainCommand, Strange, Word, split_line
+from agent_core.tools.shell_reading.piped_names import read_xargs
 from agent_core.tools.shell_reading.programs import awk_prints, jq_filters, sed_prints, yq_filters
+from agent_core.tools.shell_reading.searches import check_search
 from agent_core.tools.shell_reading.verbs import TELLING, VERBS, VERSIONS, Verb
 
 
@@ -57,22 +60,13 @@ _WRITERS = {
     "mkdir": Verb(flags="pv", names=("--parents", "--verbose")),
 }
 """Verbs that change files and run none."""
-_XARGS = Verb(flags="0rt", valued="nPL")
 _NAMED_PYTHON = re.compile(r"python3\.\d{1,2}")
 _TESTS = re.compile(
     r"-[abcdefghknoprstuwxzGLNOS]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)|==?|!=?|-?\d{1,18}|"
 )
 _PROBES = frozenset({"arch", "groups", "hostname", "id", "tty", "uname", "whoami"})
 """Who asks for these inside of something else tries out what gets by."""
-_COMMIT = re.compile(r"HEAD(?:[~^]\d{0,4}){0,4}(?:\^\{(?:tree|commit)\})?(?=$|:)")
-_MERGED = frozenset({"--merged", "--no-merged"})
-"""What makes of a word behind `git branch` no new branch's name."""
 _LISTS = re.compile(r"-?(?=[vzjJ]*t)[tvzjJ]{1,5}f")
-_FILE = re.compile(
-    r"\w\.(?:c|cc|cpp|css|csv|go|h|html?|java|js|json|jsx|log|md|py|rb|rs|rst|sh|sql|toml|tsx?|txt|xml"
-    r"|ya?ml)$"
-)
-"""How names end that folders do not have."""
 _TESTED = re.compile(r"-[abcdefghkLnprsuwxzGNOS]|-nt|-ot|==?|!=?|")
 """What `[[` may be given: it reads other operands as sums, and a sum may run a command."""
 _CALM = re.compile(
@@ -143,9 +137,9 @@ def _check_command(command: PlainCommand) -> str:
     if _tells_version(name, words):
         return name
     if name == "xargs":
-        _check_xargs(command.piped, words)
+        read_xargs(command.piped, words, _check_on_found)
     elif name == "git":
-        _check_git(words)
+        check_git(words)
     elif name == "find":
         for inner in read_find(words):
             _check_on_found(inner)
@@ -167,10 +161,13 @@ def _check_places(command: PlainCommand) -> None:
     either."""
     if command.source is not None:
         check_place(command.source)
+        shows = VERBS.get(command.words[0].text)
+        if command.source.glob and (shows is None or shows.shows):
+            check_glob(command.source)
     for word in command.words:
         if word.glob and "$" in word.text[: max(map(word.text.rfind, "*?["))]:
             raise Strange(phrase("odd_substitution"))
-        if word.glob:
+        if word.glob and not (command.words[0].text == "ls" and is_hidden(word)):
             check_place(word)
 
 
@@ -206,7 +203,7 @@ def _tells_version(name: str, words: tuple[Word, ...]) -> bool:
 def _check_verb(name: str, words: tuple[Word, ...], *, found: bool = False) -> None:
     given = read_arguments(VERBS[name], words)
     if name in _SEARCHES:
-        _check_search(name, given, found=found)
+        check_search(name, given, found=found)
     check = _EXTRA.get(name)
     if check is not None and not check(given):
         raise Strange(phrase("odd_use", name=name))
@@ -217,67 +214,6 @@ def _check_on_found(words: tuple[Word, ...]) -> None:
     if not words or not words[0].plain or words[0].text not in _ON_FOUND:
         raise Strange(phrase("odd_find"))
     _check_verb(words[0].text, words[1:], found=True)
-
-
-def _check_xargs(before: PlainCommand | None, words: tuple[Word, ...]) -> None:
-    """A command on what a `find` before it found, each name a word by itself."""
-    is_find = before is not None and before.words[0].text == "find"
-    if before is None or not is_find or not names_each_apart(before.words):
-        raise Strange(phrase("odd_verb", name="xargs"))
-    at = next((n for n, word in enumerate(words) if word.text in _ON_FOUND), len(words))
-    given = read_arguments(_XARGS, words[:at])
-    if given.operands or "0" not in given.letters:
-        raise Strange(phrase("odd_use", name="xargs"))
-    _check_on_found(words[at:])
-
-
-def _check_git(words: tuple[Word, ...]) -> None:
-    at = 0
-    while at < len(words) and words[at].text.startswith("-"):
-        if words[at].text == "-C" and at + 1 < len(words):
-            check_text(words[at + 1 : at + 2])
-            check_place(words[at + 1])
-            at += 2
-        elif words[at].plain and words[at].text in ("--no-pager", "-P"):
-            at += 1
-        else:
-            raise Strange(phrase("odd_option", option=words[at].text[:40]))
-    rest = words[at:]
-    if not rest or not rest[0].plain:
-        raise Strange(phrase("odd_verb", name="git"))
-    name = rest[0].text
-    longer = f"{name} {rest[1].text}" if len(rest) > 1 and rest[1].plain else ""
-    if name == "config":
-        asked = rest[2:] if longer == "config --get" else rest[1:]
-        if len(asked) == 1 and asked[0].plain and asked[0].text.startswith(SAID):
-            return
-        raise Strange(phrase("odd_use", name="git config"))
-    verb = GIT.get(longer) or GIT.get(name)
-    if verb is None or any(word.text == "--help" for word in rest):
-        raise Strange(phrase("odd_verb", name=f"git {name}"[:40]))
-    given = read_arguments(verb, rest[2 if longer in GIT else 1 :])
-    if name == "grep":
-        _check_search("git grep", given, found=True)
-    if verb is GIT["branch"] and given.operands and not _MERGED & set(given.names):
-        raise Strange(phrase("odd_use", name="git branch"))
-    if name == "cat-file" and not _names_object(given):
-        raise Strange(phrase("odd_use", name="git cat-file"))
-    for word in given.operands:
-        _check_revision(word)
-
-
-def _names_object(given: GivenArguments) -> bool:
-    """What is asked of an object is no content, or that of a commit, a tree or a file by its name:
-    an object's own number may be a file for secrets."""
-    shown = given.operands[0].text
-    return bool(given.letters - {"p"}) or ("p" in given.letters and bool(_COMMIT.match(shown)))
-
-
-def _check_revision(word: Word) -> None:
-    """Refuse what git finds behind the colon of `revision:path`."""
-    path = word.text.partition(":")[2]
-    if path and paths.why_refused(path.removeprefix("./")):
-        raise Strange(phrase("odd_place"))
 
 
 def _check_tar(words: tuple[Word, ...]) -> None:
@@ -299,39 +235,6 @@ def _check_test(words: tuple[Word, ...], known: re.Pattern[str]) -> None:
         if word.text.startswith("-") or set("$`") & set(word.text):  # the index of an array is run
             raise Strange(phrase("odd_option", option=word.text[:40]))
         check_place(word)
-
-
-def _check_search(name: str, given: GivenArguments, *, found: bool) -> None:
-    """Refuse a search of what may be a file for secrets, but for words that are none."""
-    if name == "diff":
-        deep = "r" in given.letters or "--recursive" in given.names
-        if deep and not {"q"} & given.letters and "--brief" not in given.names:
-            raise Strange(phrase("odd_search"))
-        return
-    if name == "rg" and "--files" in given.names:
-        for word in given.operands:
-            check_place(word)
-        return
-    sought = given.scripts or given.operands[:1]
-    if not sought:
-        raise Strange(phrase("odd_count"))
-    files = given.operands if given.scripts else given.operands[1:]
-    deep = found or bool(given.letters & set("rR")) or "--recursive" in given.names
-    if name in ("rg", "ag"):
-        deep = not files or not all(_FILE.search(word.text) for word in files)
-    wide = any(word.glob and could_be_secret(word.text) for word in files)
-    if not deep and not wide:
-        return
-    kinds = [text.partition("=")[2] for text in given.names if text.startswith("--include=")]
-    if any(map(could_be_secret, kinds)):
-        raise Strange(phrase("odd_search"))
-    if kinds and not wide:
-        return
-    if given.letters & set("lLcq") or {"--count", "--files-with-matches"} & set(given.names):
-        return
-    inverted = "v" in given.letters or "--invert-match" in given.names
-    if inverted or not all(is_plain_search(word.text) for word in sought):
-        raise Strange(phrase("odd_search"))
 
 
 def _check_sed(given: GivenArguments) -> bool:

@@ -2,6 +2,8 @@
 by would write them; and programs of sed and awk that are run to see what they do."""
 
 import json
+import os
+import random
 import subprocess
 from pathlib import Path
 
@@ -199,3 +201,48 @@ def test_what_depends_on_what_a_shell_was_told_is_given_to_it() -> None:
     ):
         assert isinstance(understand(command), Understood) and readonly_verbs(command) == ()
     assert readonly_verbs("awk '{print $1}' a; echo $WORKSPACE") == ("awk", "echo")
+
+
+NAMES_THAT_ARE_OPTIONS = ("--files0-from=s.env", "-fs.env", "a -fs.env b.c", "-rf", "x -e . s.env")
+PIPES = ("git ls-files | head -1 | xargs {}", "git ls-files | xargs -n 1 {}",
+         "find . -name '*.c' | xargs {}", "git ls-files | xargs {}",
+         "ls | head -3 | xargs {}",
+         "ls -t | xargs -n 1 {}", "find . | sort | xargs {}",
+         "grep -rl hello . | xargs {}", "git ls-files '*.env' | xargs {}", "find . | grep env | xargs {}")  # fmt: skip
+ON_NAMES = ("wc -l", "wc", "du -sh", "grep -l hello", "grep -c hello", "ls -l", "stat", "basename",
+            "dirname", "md5sum", "cat", "head -2", "file", "grep hello", "tail", "sh")  # fmt: skip
+
+
+def test_names_that_are_options_show_nothing_of_a_secret(tmp_path: Path) -> None:
+    """Neither whole nor parted at their blanks; each of the files alone, and beside others."""
+    understood = [
+        line for pipe in PIPES for verb in ON_NAMES if is_understood(line := pipe.format(verb))
+    ]
+    assert len(understood) > 30
+    drawn = random.Random(SEED)
+    for count, odd in enumerate(NAMES_THAT_ARE_OPTIONS):
+        for others in ((), ("b.c", "plain.env")):
+            folder = tmp_path / f"{count}-{len(others)}"
+            folder.mkdir()
+            (folder / "s.env").write_text("SECRETLY=one\nhello\n")
+            for name in (odd, *others):
+                (folder / name).write_text("hello\n")
+            run_quietly(folder, "git init -q; git add -f -- ./*; git rm -q --cached s.env")
+            for line in drawn.sample(understood, min(len(understood), examples(20))):
+                if not others and line.startswith("git ls-files | xargs"):
+                    continue  # a repository of nothing else
+                assert "SECRETLY" not in run_quietly(folder, line), (line, odd)
+
+
+def is_understood(line: str) -> bool:
+    return isinstance(understand(line), Understood)
+
+
+def run_quietly(folder: Path, line: str) -> str:
+    """What a line prints, of errors too."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CEILING_DIRECTORIES": "/"}
+    done = subprocess.run(
+        ["timeout", "5", "bash", "-c", line], cwd=folder, stdin=subprocess.DEVNULL,
+        capture_output=True, check=False, env=environment,
+    )  # fmt: skip
+    return (done.stdout + done.stderr).decode(errors="replace")

@@ -19,8 +19,10 @@ _BY_SHELL = (VERSIONS - {"git", "jq", "rg"}) | {
     "which",
 }
 """Verbs whose program depends on what the shell was told, such as a PATH."""
-_EXPANDS = re.compile(r"\$\{?(HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME)\b")
-"""What a variable is depends on the shell, too."""
+_EXPANDS = re.compile(
+    r"\$\{?(HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME)\b|\A[^;|&\n]*\$(?:\?|\{PIPE)"
+)
+"""What a variable is depends on the shell, too, and so does how its last command ended."""
 
 
 def readonly_verbs(command: str) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Checks what a program is given against what is known of it."""
 
+import re
 from collections.abc import Iterable
 from typing import NoReturn
 
@@ -10,6 +11,8 @@ from agent_core.tools import paths
 from agent_core.tools.shell_reach import could_be_secret
 from agent_core.tools.shell_reading.line import Strange, Word
 from agent_core.tools.shell_reading.verbs import ALWAYS, ANY, Verb
+
+_HIDDEN = re.compile(r"(?:[\w-][\w.-]{0,80}/)?\.[\w.-]{0,80}\*")
 
 
 class GivenArguments(Struct, frozen=True, kw_only=True):
@@ -47,6 +50,8 @@ def read_arguments(verb: Verb, words: tuple[Word, ...]) -> GivenArguments:
             operands.append((word, options))
     free = verb.free if not scripts else 0
     for place, (word, early) in enumerate(operands):
+        if verb.itself & letters and is_hidden(word):
+            continue
         _check_operand(verb, word, early, free=place < free)
     if not verb.least <= len(operands) + len(scripts) <= max(verb.most, len(scripts)):
         raise Strange(phrase("odd_count"))
@@ -72,6 +77,17 @@ def check_place(word: Word) -> None:
         raise Strange(phrase("odd_glob_dot"))
 
 
+def check_glob(word: Word) -> None:
+    """Refuse a wildcard that may stand for a file for secrets."""
+    if word.glob and could_be_secret(word.text):
+        raise Strange(phrase("odd_glob_secret"))
+
+
+def is_hidden(word: Word) -> bool:
+    """A wildcard for hidden files in one folder, which is also for the two with dots for names."""
+    return bool(_HIDDEN.fullmatch(word.text))
+
+
 def check_text(words: Iterable[Word]) -> None:
     """Refuse wildcards and what is not known in words that have to be themselves."""
     for word in words:
@@ -92,8 +108,8 @@ def _check_operand(verb: Verb, word: Word, early: bool, *, free: bool) -> None:
         raise Strange(phrase("odd_glob_in_option"))
     if not free:
         check_place(word)
-        if word.glob and verb.shows and could_be_secret(word.text):
-            raise Strange(phrase("odd_glob_secret"))
+        if verb.shows:
+            check_glob(word)
     if word.glob and verb.most < ANY:  # the shell may make more of it than one
         raise Strange(phrase("odd_count"))
 

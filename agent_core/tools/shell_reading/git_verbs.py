@@ -1,10 +1,12 @@
 """The commands of git that only read, and what each may be given for that."""
 
+import re
+
 from agent_core.tools.shell_reading.verbs import DIGITS, Verb
 
 _LOG = Verb(
-    flags="izs" + DIGITS,
-    valued="nSGL",
+    flags="izsp" + DIGITS,
+    valued="nSGLU",
     names=(
         *("--oneline", "--stat", "--graph", "--all", "--decorate", "--name-only", "--no-color"),
         *("--since=", "--until=", "--after=", "--before=", "--author=", "--grep=", "--format="),
@@ -22,7 +24,14 @@ _LOG = Verb(
         *("--committer=", "--cherry-pick", "--cherry-mark", "--right-only", "--left-only"),
         *("--all-match", "--invert-grep", "--source", "--no-abbrev-commit", "--ancestry-path"),
         *("--dirstat", "--compact-summary", "--stat=", "--merge", "--simplify-by-decoration"),
-        *("--branches=", "--tags=", "--remotes=", "--relative-date", "--extended-regexp"),
+        *(
+            "--branches=",
+            "--tags=",
+            "--remotes=",
+            "--relative-date",
+            "--extended-regexp",
+            "--patch",
+        ),
     ),
 )
 _DIFF = Verb(
@@ -38,6 +47,7 @@ _DIFF = Verb(
         *("--compact-summary", "--find-copies", "--ignore-space-at-eol", "--no-prefix", "--patch"),
         *("--inter-hunk-context=", "--no-patch", "--relative", "--pickaxe-regex", "--text"),
         *("--diff-algorithm=", "--ignore-submodules", "--color-moved", "--patch-with-stat"),
+        "--no-index",
     ),
 )
 _REFS = Verb(
@@ -140,5 +150,7 @@ GIT: dict[str, Verb] = {
     "whatchanged": _LOG,
     "worktree list": Verb(names=("--porcelain",), most=0),
 }
+REMOTE = re.compile(r"remote\.[\w.-]{1,80}\.(?:url|pushurl|fetch)")
+"""What `git remote -v` shows as well."""
 SAID = ("user.", "branch.", "init.", "pull.", "push.", "core.autocrlf", "merge.conflictstyle")
 """How settings begin that `git config --get` may show: none that could hold a token."""

@@ -75,12 +75,18 @@ _WORKSPACE = re.compile(r"\$\{WORKSPACE\}|\$WORKSPACE(?![A-Za-z0-9_])")
 _SHOWN = re.compile(
     r"\$(?:HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME)(?![A-Za-z0-9_])"
     r"|\$\{(?:HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME)\}"
-    r"|\$\(\([0-9+*/%() -]{1,80}\)\)"
+    r"|\$\(\([0-9+*/%() -]{1,80}\)\)|\$\?|\$\{PIPESTATUS\[\d\]\}"
 )
-"""Variables that hold no secret, and sums."""
+"""Variables that hold no secret, sums, and how a command ended."""
 _SUM = re.compile(r"\$\(\(([a-z0-9_+*/% -]{1,80})\)\)")
-_NAME = re.compile(r"[a-z_][a-z0-9_]{0,40}")
+_NAME = re.compile(
+    r"(?:[a-z_][a-z0-9_]{0,40}|[A-Z]|BASE|BRANCH|COMMIT|COUNT|DIRS?|END|FILES?|NAME|OUT|PATTERN|ROOT|SRC"
+    r"|START|TAG|TARGET|TOTAL|VERSION)"
+)
+"""Names of variables; of the large ones, which programs may obey, those that nothing obeys."""
 _VARIABLE = re.compile(rf"\$(?:({_NAME.pattern})(?![A-Za-z0-9_])|\{{({_NAME.pattern})\}})")
+_LENGTH = re.compile(rf"\$\{{#({_NAME.pattern})\}}")
+_QUOTED_VARIABLE = re.compile(rf"\"(?:{_VARIABLE.pattern})[\w./-]{{0,80}}\"")
 _ASSIGNED = re.compile(rf"({_NAME.pattern})=(?!\()")
 _TAKEN = frozenset(
     {"_", "argv", "cdpath", "fpath", "mailpath", "manpath", "module_path", "options", "path"}
@@ -410,18 +416,21 @@ class _Reader:
         if found := _SOURCE.match(line, at):
             if state.source is not None:
                 raise Strange(phrase("odd_syntax"))
-            state.source = self._read_place(found.end())
+            state.source = self._read_place(found.end(), found=True)
         elif self._writes and (found := _TARGET.match(line, at)):
             if not state.words:
                 raise Strange(phrase("odd_syntax"))
             state.targets.append(self._read_place(found.end()))
         return found is not None
 
-    def _read_place(self, at: int) -> Word:
-        """The word at `at`, which names one file."""
+    def _read_place(self, at: int, *, found: bool = False) -> Word:
+        """The word at `at`, which names one file. `found`: it may be one that a wildcard of a loop
+        found, held by a variable."""
         self._at, line = at, self._line
         word = self._read_word() if at < len(line) and line[at] not in "\n;|&#" else None
-        if word is None or word.glob or word.expands or not word.text:
+        if word is None or word.expands or not word.text:
+            raise Strange(phrase("odd_syntax"))
+        if word.glob and not (found and _QUOTED_VARIABLE.fullmatch(line, at, self._at)):
             raise Strange(phrase("odd_syntax"))
         return word
 
@@ -479,6 +488,9 @@ class _Reader:
         if (found := _SHOWN.match(line, at)) or (
             (found := _SUM.match(line, at)) and self._sums(found[1])
         ):
+            self._at = found.end()
+            return Word(text=found.group(), expands=True)
+        if (found := _LENGTH.match(line, at)) and found[1] in self._names:
             self._at = found.end()
             return Word(text=found.group(), expands=True)
         if (found := _VARIABLE.match(line, at)) and (found[1] or found[2]) in self._names:

@@ -4,6 +4,7 @@
 the command runs, so a mistake costs the command a file and shows nobody a secret.
 """
 
+import re
 import shlex
 
 from agent_core.tools import secret_files
@@ -16,11 +17,19 @@ _TEXT_FIRST = frozenset({"egrep", "fgrep", "grep", "jq", "rg"})
 """Programs whose first operand is no file."""
 _OTHER_FIRST = frozenset({"-e", "-f", "--file", "--from-file", "--regexp", "-L"})
 """With one of these it is."""
+_WRITTEN = re.compile(
+    r"(?:^|(?<=[\n;&|]))[ \t]*(?:cat|tee(?:[ \t]+-a)?(?:[ \t]+[\w./-]{1,200})?)"
+    r"(?:[ \t]*>>?[ \t]*[\w./-]{1,200})?[ \t]*<<[ \t]*(['\"]?)([A-Za-z_]\w{0,40})\1"
+    r"(?:[ \t]*>>?[ \t]*[\w./-]{1,200})?[ \t]*\n"
+)
+"""What puts the lines behind it into a file as they stand."""
 _SIGNS = frozenset("();<>|&\n")
 
 
 def names_secret(command: str) -> bool:
     """True if the shell's command names a file that usually holds credentials as one to use."""
+    if "<<" in command and len(command) <= MAX_LENGTH:
+        command = _drop_bodies(command)
     if not secret_files.names_secret(command):
         return False
     if len(command) > MAX_LENGTH or any(sign in command for sign in ("$(", "`", "<<", "<(", ">(")):
@@ -32,6 +41,20 @@ def names_secret(command: str) -> bool:
     except ValueError:
         return True
     return any(_uses_secret(words) for words in _split_commands(tokens))
+
+
+def _drop_bodies(command: str) -> str:
+    """The command without texts that it writes, if a shell puts nothing else into them."""
+    kept, at = "", 0
+    while found := _WRITTEN.search(command, at):
+        end = f"{command}\n".find(f"\n{found[2]}\n", found.end() - 1)
+        if end < 0:
+            break
+        inert = bool(found[1]) or not set("$`\\") & set(command[found.end() : end])
+        behind = end + 1 + len(found[2])
+        first = command[at : found.end()] if inert else command[at:behind]
+        kept, at = kept + (first.replace("<<", " ") if inert else first), behind
+    return kept + command[at:]
 
 
 def _split_commands(tokens: list[str]) -> list[list[str]]:

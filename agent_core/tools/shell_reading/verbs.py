@@ -19,6 +19,8 @@ class Verb(Struct, frozen=True, kw_only=True):
     """A file called like an option could do no harm, so a wildcard may stand first."""
     shows: bool = True
     """It prints what stands in the files that it is given, not only their names and sizes."""
+    itself: frozenset[str] = frozenset()
+    """Flags with which it tells of a folder itself, not of what is in it."""
     is_program: bool = False
     """Its free operands are a program, so no file's name may get there."""
     prints: bool = False
@@ -167,6 +169,7 @@ VERBS: dict[str, Verb] = {
         ),
         wild=True,
         shows=False,
+        itself=frozenset("d"),
     ),
     "lscpu": Verb(most=0),
     "md5sum": Verb(flags="bt", wild=True, shows=False),
@@ -211,6 +214,7 @@ VERBS: dict[str, Verb] = {
     "sha1sum": Verb(flags="bt", wild=True, shows=False),
     "sha256sum": Verb(flags="bt", wild=True, shows=False),
     "sha512sum": Verb(flags="bt", wild=True, shows=False),
+    "shuf": Verb(flags="rz", valued="ni", most=1),
     "sleep": Verb(free=1, least=1, most=1),
     "sort": Verb(
         flags="bcCdfghiMmnrRsuVz", valued="kt", names=("--reverse", "--unique", "--numeric-sort")

@@ -1,0 +1,61 @@
+"""Decides whether a search could show what is in a file for secrets."""
+
+import re
+
+from agent_core.phrases import phrase
+from agent_core.tools.shell_reach import could_be_secret, is_plain_search
+from agent_core.tools.shell_reading.arguments import GivenArguments, check_place
+from agent_core.tools.shell_reading.line import Strange
+
+FILE = re.compile(
+    r"\w\.(?:c|cc|cpp|css|csv|go|h|html?|java|js|json|jsx|log|md|py|rb|rs|rst|sh|sql|toml|tsx?|txt|xml"
+    r"|ya?ml)$"
+)
+"""How names end that folders do not have."""
+_KIND = re.compile(r"(?:[\w-]{1,80}/){0,20}\*\.[a-z0-9]{1,10}")
+
+
+def check_search(name: str, given: GivenArguments, *, found: bool) -> None:
+    """Refuse a search of what may be a file for secrets, but for words that are none."""
+    if name == "diff":
+        deep = "r" in given.letters or "--recursive" in given.names
+        if deep and not {"q"} & given.letters and "--brief" not in given.names:
+            raise Strange(phrase("odd_search"))
+        return
+    if name == "rg" and {"--files", "--type-list"} & set(given.names):
+        for word in given.operands:
+            check_place(word)
+        return
+    _check_found(name, given, found=found)
+
+
+def _check_found(name: str, given: GivenArguments, *, found: bool) -> None:
+    """Refuse lines out of files that nobody names, but for words that no secret has."""
+    sought = given.scripts or given.operands[:1]
+    if not sought:
+        raise Strange(phrase("odd_count"))
+    files = given.operands if given.scripts else given.operands[1:]
+    if name == "git grep" and files and all(is_of_a_kind(word.text) for word in files):
+        return
+    deep = found or bool(given.letters & set("rR")) or "--recursive" in given.names
+    if name in ("rg", "ag"):
+        deep = not files or not all(FILE.search(word.text) for word in files)
+    wide = any(word.glob and could_be_secret(word.text) for word in files)
+    if not deep and not wide:
+        return
+    kinds = [text.partition("=")[2] for text in given.names if text.startswith("--include=")]
+    if any(map(could_be_secret, kinds)):
+        raise Strange(phrase("odd_search"))
+    if kinds and not wide:
+        return
+    if given.letters & set("lLcq") or {"--count", "--files-with-matches"} & set(given.names):
+        return
+    inverted = "v" in given.letters or "--invert-match" in given.names
+    if inverted or not all(is_plain_search(word.text) for word in sought):
+        raise Strange(phrase("odd_search"))
+
+
+def is_of_a_kind(pattern: str) -> bool:
+    """All files with an ending that those for secrets do not have."""
+    kind = _KIND.fullmatch(pattern) and FILE.search(pattern.replace("*", "x"))
+    return bool(kind) and not could_be_secret(pattern)
