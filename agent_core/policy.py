@@ -1,5 +1,6 @@
 """What may run, what needs a person, what never runs: verdicts are values."""
 
+import re
 from typing import Literal, assert_never
 
 from msgspec import Struct
@@ -35,12 +36,18 @@ MAX_RULE = 300
 Bound = Literal["words", "named", "sources"]
 
 
+_PLAIN_WORDS = re.compile(r"(?!(?:.*\s)?(?:xargs|parallel|find|fd)\s)[\w ./:=,+@%-]+")
+"""A command that says which files it is given: it has nothing that stands for others."""
+
+
 class Bond(Struct, frozen=True, kw_only=True):
     """What an approval of a call is bound to, besides tool, arguments and folder. `words`: nothing
     more; `named`: what the tool says, as the files that a command names; `sources`: that, and the
-    workspace's files as they are. `lends`: names of the secrets that it is given."""
+    workspace's files as they are; `everything`: pictures and documents too, since its words do not
+    say which files it reaches. `lends`: names of the secrets that it is given."""
 
     kind: Bound = "named"
+    everything: bool = False
     lends: tuple[str, ...] = ()
 
 
@@ -233,7 +240,9 @@ def find_bond(call: CallFacts, situation: Situation) -> Bond:
         return Bond(kind="words")
     unsure = call.unsure is not None and not call.runs_no_file
     runs_files = unsure or call.runs_git  # its config and hooks are files too
-    return Bond(kind="sources" if runs_files else "named", lends=lends)
+    if not runs_files:
+        return Bond(kind="named", lends=lends)
+    return Bond(kind="sources", everything=not _PLAIN_WORDS.fullmatch(call.command), lends=lends)
 
 
 def _list_closed(call: CallFacts, situation: Situation) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Digests what a command may run of its workspace, where its words do not say what that is.
 
 Every file counts, whatever its name, but pictures, sound and documents, and what test runners and
-checkers keep for themselves: a command that names one of these is bound to it by its words.
+checkers keep for themselves: a command that names one of these is bound to it by its words. What is
+only called a picture counts, and all of them do where the words may stand for any file.
 """
 
 import hashlib
@@ -22,10 +23,20 @@ MAX_NAMED = 3
 MAX_DEPTH = 40
 _CACHES = frozenset((".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"))
 _GIT = ("config", "HEAD", "info/attributes")
-_INERT = frozenset(
-    (".png", ".jpg", ".jpeg", ".gif", ".webp", ".mp3", ".mp4", ".wav", ".ogg", ".webm")
-    + (".pdf", ".docx", ".xlsx", ".pptx")
-)
+_ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06")
+_INERT: dict[str, tuple[bytes, ...]] = {
+    ".png": (b"\x89PNG\r\n\x1a\n",),
+    **dict.fromkeys((".jpg", ".jpeg"), (b"\xff\xd8\xff",)),
+    ".gif": (b"GIF87a", b"GIF89a"),
+    **dict.fromkeys((".webp", ".wav"), (b"RIFF",)),
+    ".mp3": (b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xfa"),
+    ".mp4": (b"\x00\x00\x00",),
+    ".ogg": (b"OggS",),
+    ".webm": (b"\x1aE\xdf\xa3",),
+    ".pdf": (b"%PDF-",),
+    **dict.fromkeys((".docx", ".xlsx", ".pptx"), _ARCHIVE),
+}
+"""Endings of files that are not run, and how such a file begins."""
 
 
 class SourceDigest(Struct, frozen=True, kw_only=True):
@@ -37,10 +48,13 @@ class SourceDigest(Struct, frozen=True, kw_only=True):
     whole: bool = True
 
 
-def read_sources(workspace: Path) -> SourceDigest:
-    """What a command may run of the workspace, as it is now. Blocks."""
+def read_sources(workspace: Path, *, everything: bool = False) -> SourceDigest:
+    """What a command may run of the workspace, as it is now. `everything`: pictures, sound and
+    documents too, by what the file system says of them. Blocks."""
     began = ambient.monotonic()
-    found = dict(_list_files(workspace))
+    listed = list(_list_files(workspace))
+    inert = {name: info for name, info in listed if _is_inert(workspace, name, info)}
+    found = {name: info for name, info in listed if name not in inert}
     late = ambient.monotonic() - began >= paths.MAX_SECONDS  # the walk has ended without a word
     size = sum(info.st_size for info in found.values())
     whole = not late and len(found) <= MAX_FILES and size <= MAX_BYTES
@@ -48,6 +62,9 @@ def read_sources(workspace: Path) -> SourceDigest:
     for name, info in sorted(found.items()):
         mark = _digest_file(workspace, name, info) if whole else _describe_file(info)
         total.update(f"{len(name)} {name} {mark}\n".encode("utf-8", "surrogateescape"))
+    for name, info in sorted(inert.items()) if everything else ():
+        line = f"{len(name)} {name} {_describe_file(info)}\n"
+        total.update(line.encode("utf-8", "surrogateescape"))
     names = tuple(map(paths.display_path, sorted(found))) if len(found) <= MAX_NAMED else ()
     return SourceDigest(digest=total.hexdigest(), files=names if whole else (), whole=whole)
 
@@ -55,13 +72,20 @@ def read_sources(workspace: Path) -> SourceDigest:
 def _list_files(workspace: Path) -> Iterator[tuple[str, os.stat_result]]:
     root = Path(os.path.realpath(workspace))
     for entry in paths.walk(workspace, root, MAX_DEPTH, _CACHES | {".git"}):
-        counts = os.path.splitext(entry.path)[1].lower() not in _INERT
-        if counts and not stat.S_ISDIR(entry.info.st_mode):
+        if not stat.S_ISDIR(entry.info.st_mode):
             yield entry.path, entry.info
     for entry in paths.walk(workspace, root / ".git", 1):
         hook = entry.path.startswith("hooks/") and not entry.path.endswith(".sample")
         if hook or entry.path in _GIT:
             yield f".git/{entry.path}", entry.info
+
+
+def _is_inert(workspace: Path, name: str, info: os.stat_result) -> bool:
+    """A picture, sound or document by its name and its first bytes, or an empty file."""
+    begins = _INERT.get(os.path.splitext(name)[1].lower())
+    if begins is None or not stat.S_ISREG(info.st_mode):
+        return False
+    return not info.st_size or paths.read_beginning(workspace, name, 8).startswith(begins)
 
 
 def _digest_file(workspace: Path, name: str, info: os.stat_result) -> str:

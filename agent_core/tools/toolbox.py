@@ -185,7 +185,7 @@ def _bind_shell(prepared: Prepared, workspace: Path, bond: Bond) -> Prepared:
     if bond.kind != "words" and tool.bind is not None:
         files = tool.bind(prepared.arguments, workspace)
     if bond.kind == "sources":
-        sources = read_sources(workspace)
+        sources = read_sources(workspace, everything=bond.everything)
     text = "\0".join(
         (
             tool.name,

@@ -244,6 +244,44 @@ def test_few_files_are_named(tmp_path: Path) -> None:
     assert read_sources(workspace).files == ()
 
 
+def test_what_is_only_called_a_picture_counts(tmp_path: Path) -> None:
+    """A real one counts where the words of a command may stand for any file."""
+    picture = tmp_path / "cat.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n 1")
+    (tmp_path / "empty.png").write_bytes(b"")
+    before, all_before = read_sources(tmp_path), read_sources(tmp_path, everything=True)
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n 2")
+    assert read_sources(tmp_path) == before
+    assert read_sources(tmp_path, everything=True) != all_before
+    picture.write_text("touch evil")
+    assert read_sources(tmp_path) != before
+    picture.unlink()
+    picture.symlink_to("run.sh")
+    assert read_sources(tmp_path) != before
+
+
+@pytest.mark.parametrize(
+    ("command", "everything"),
+    [
+        *(
+            (one, False)
+            for one in ("npm test", "make -j2 build", "python3 src/app.py --x=1", "./a.sh")
+        ),
+        *(
+            (one, True)
+            for one in ("sh $(ls)", "sh x*", "ls | xargs sh", "find . -exec sh {} +", "sh `ls`")
+        ),
+        *(
+            (one, True)
+            for one in ("xargs -a list sh", 'sh "$x"', "for f in a; do sh $f; done", "a\nb")
+        ),
+    ],
+)
+def test_words_that_may_stand_for_any_file_are_bound_to_all(command: str, everything: bool) -> None:
+    bond = find_call_bond(prepare(command).tool, prepare(command).arguments, BARE)
+    assert bond.kind == "sources" and bond.everything is everything
+
+
 def test_code_is_bound_as_commands_are(tmp_path: Path) -> None:
     tool = next(tool for tool in code_tools(TIERS["isolated"]) if tool.name == "python_execute")
     assert find_call_bond(tool, Python(code="import helper"), BARE).kind == "sources"

@@ -49,6 +49,11 @@ WAYS: dict[str, Way] = {
     "by what lies there": Way(command="sh $(ls | head -n 1)", file="a.txt"),
     "by a made name": Way(command="python3 -c \"exec(open('a'+'.txt').read())\"", file="a.txt", text=_PYTHON),
     "a picture": Way(command="sh $(find . -name 'x*')", file="x.png"),
+    "a picture by its place": Way(command="sh $(ls | tail -n 1)", file="x.png"),
+    "a document by its place": Way(command="sh $(ls | tail -n 1)", file="x.pdf", text="%PDF-1.4\ntouch {}\n"),
+    "a document by a made name": Way(
+        command="python3 -c \"exec(open('x'+'.pdf').read()[9:])\"", file="x.pdf", text="%PDF-1.4\n" + _PYTHON
+    ),
     "later in the line": Way(command="ls && true; sh run.sh"),
 }  # fmt: skip
 
