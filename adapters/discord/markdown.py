@@ -81,6 +81,19 @@ def code(text: str) -> str:
     return f"`{line}`" if is_visible(line) else ""
 
 
+def exact_code(text: str) -> str:
+    """`text`, of one line, as code in which no sign is another one; "" without any. Two backticks
+    are written as JSON would."""
+    if not is_visible(text):
+        return ""
+    if "`" not in text:
+        return f"`{text}`"
+    inside = text.replace("``", "`\\u0060")
+    before = " " if inside.lstrip(" ").startswith("`") else ""  # Discord takes these away again
+    behind = " " if inside.rstrip(" ").endswith("`") else ""
+    return f"``{before}{inside}{behind}``"
+
+
 def write_command(command: NamedCommand, ids: Mapping[str, str]) -> str:
     """The command as a mention that opens it, by the ids that Discord gave; as code where there is
     none, or where it has arguments, which no mention carries."""

@@ -27,8 +27,8 @@ from adapters.discord.components import (
 )
 from adapters.discord.markdown import (
     LIMIT,
-    code,
     escape_markup,
+    exact_code,
     fence,
     is_visible,
     parts,
@@ -208,7 +208,7 @@ def _proposal(line: ProposalLine, call: CallDescription, language: str) -> str:
     pieces = (
         f"**{escape_markup(call.title)}**, {say(RISKS[line.risk], language)}",
         escape_markup(line.reason),
-        *(f"{escape_markup(name)}: {code(value)}" for name, value in call.facts),
+        *(f"{escape_markup(name)}: {exact_code(value)}" for name, value in call.facts),
         fence(call.body, "diff" if call.kind == "diff" else ""),
         *(f"**⚠ {escape_markup(warning)}**" for warning in call.warnings),
         _detail(call.notes),

@@ -2,6 +2,7 @@
 its head and its tail are in sight on every surface, within the limits of each."""
 
 import json
+import re
 import time
 import unicodedata
 
@@ -97,6 +98,27 @@ def test_every_surface_shows_head_and_tail_beside_the_buttons(
     assert not {sign for sign in words if is_unseen(sign) and sign not in "\n\t\u200d"}
     limit = {"telegram": 4096, "discord": 4_000, "slack": 13_200, "web": 1 << 30}[surface]
     assert all(len(read_words(each).encode("utf-16-le")) // 2 <= limit for each in messages)
+
+
+marked = st.text(st.sampled_from("ab `` *_~|<>@#[]()\\\\:/-1. &;\"'"), min_size=1, max_size=30)
+CODE = re.compile(r"File: (`{1,2})(?: (?= *`))?(.*?)(?:(?<=`) |(?<=` ) |(?<=`  ) )?\1(?!`)")
+"""A file's name as Discord shows it: of two backticks, without a blank beside one."""
+
+
+@given(marked, st.sampled_from(SURFACES))
+@example("a  b", "discord")
+@example("`rm x`", "discord")
+@example("``", "discord")
+def test_every_surface_shows_an_argument_sign_for_sign(text: str, surface: str) -> None:
+    called = line(json.dumps({"path": text, "x": "1"}), "read_file")
+    shown = describe_call(called, "en").facts[0][1]
+    (message,) = draw(card(called), surface)
+    words = read_words(message)
+    if surface == "discord" and any(not sign.isspace() for sign in shown):
+        found = CODE.search(words)
+        assert found is not None and found[2] == shown.replace("``", "`\\u0060"), words
+    elif surface != "discord":
+        assert shown in words
 
 
 @pytest.mark.parametrize("surface", SURFACES)
