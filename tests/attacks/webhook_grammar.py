@@ -15,7 +15,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class Key(Struct, frozen=True, kw_only=True):
-    """The way in which a hook's calls are signed, and its secret as it is written."""
+    """The way in which a hook's calls, or Slack's, are signed, and the secret as it is written."""
 
     way: str
     written: str
@@ -62,17 +62,25 @@ _MORE: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
+_PREFIXES = {"standard": "v1,", "slack": "v0="}
+WAYS = ("standard", "plain", "github")
+
+
 def _sign(way: str, parts: _Parts) -> dict[str, str]:
     if way == "github":
         content = parts.body
     elif way == "plain":
         content = f"{parts.at}.".encode() + parts.body
+    elif way == "slack":
+        content = f"v0:{parts.at}:".encode() + parts.body
     else:
         content = f"{parts.name}.{parts.at}.".encode() + parts.body
     mac = hmac.new(parts.key, content, parts.hash).digest()
     write = parts.write or (_in_base64 if way == "standard" else bytes.hex)
-    prefix = parts.prefix if parts.prefix is not None else "v1," if way == "standard" else "sha256="
+    prefix = _PREFIXES.get(way, "sha256=") if parts.prefix is None else parts.prefix
     signed = prefix + write(mac)
+    if way == "slack":
+        return {"X-Slack-Request-Timestamp": parts.at, "X-Slack-Signature": signed}
     if way == "github":
         return {"X-Hub-Signature-256": signed, "X-GitHub-Delivery": parts.name}
     if way == "plain":
@@ -84,17 +92,17 @@ def _in_base64(mac: bytes) -> str:
     return base64.b64encode(mac).decode()
 
 
-def _parts(key: Key, now: int, chance: random.Random) -> _Parts:
-    body = chance.choice(BODIES) + str(chance.randrange(10**9)).encode()
+def _parts(key: Key, now: int, chance: random.Random, body: bytes = b"") -> _Parts:
+    body = body or chance.choice(BODIES) + str(chance.randrange(10**9)).encode()
     moment = now + chance.choice((0, -1, -WINDOW + 30, WINDOW - 30))
     return _Parts(
         key=key.raw, body=body, sent=body, name=f"msg_{chance.randrange(10**9)}", at=str(moment)
     )
 
 
-def draw_true(key: Key, now: int, chance: random.Random) -> Call:
-    """A call that has to be taken, in some dress."""
-    parts = _parts(key, now, chance)
+def draw_true(key: Key, now: int, chance: random.Random, body: bytes = b"") -> Call:
+    """A call that has to be taken, in some dress. `body`: what it says, where that matters."""
+    parts = _parts(key, now, chance, body)
     headers = _sign(key.way, parts)
     if key.way == "standard" and chance.random() < 0.5:
         name = "webhook-signature"
@@ -104,7 +112,8 @@ def draw_true(key: Key, now: int, chance: random.Random) -> Call:
         headers[name] = beside.format(headers[name])
     spell = chance.choice((str, str.lower, str.upper, str.title))
     pairs = [(spell(name), value) for name, value in headers.items()]
-    pairs += dict(chance.sample(_MORE, chance.randrange(3))).items()
+    more = [one for one in _MORE if not body or one[0] != "Content-Type"]
+    pairs += dict(chance.sample(more, chance.randrange(3))).items()
     chance.shuffle(pairs)
     return Call(headers=tuple(pairs), body=parts.sent, good=True, how="true")
 
@@ -176,9 +185,13 @@ def _another_way_to_write(key: Key, parts: _Parts, chance: random.Random) -> Non
 
 @_forgery
 def _another_name_of_the_hash(key: Key, parts: _Parts, chance: random.Random) -> None:
+    right = _PREFIXES.get(key.way, "sha256=")
+    others = ("sha1=", "v0=", "v2,", "none,", "sha512=", "sha256:", "hmac ", "v1=", '"', "", "V0=")
     parts.prefix = chance.choice(
-        ("sha1=", "v0=", "v2,", "none,", "sha512=", "sha256:", "hmac ", "v1=", '"')
+        [one for one in others if one not in ("", right) or right == "v0="]
     )
+    if parts.prefix == right:
+        parts.prefix = "v0"
 
 
 @_forgery
@@ -204,10 +217,10 @@ _FRAMES: dict[str, Callable[[dict[str, str], str, str], None]] = {
 METHODS = ("GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
-def draw_forged(key: Key, now: int, chance: random.Random) -> Call:
+def draw_forged(key: Key, now: int, chance: random.Random, body: bytes = b"") -> Call:
     """A call that must begin nothing: all is right but one thing."""
     how = chance.choice((*FORGERIES, *_FRAMES, "of another way", "by another method", "moved"))
-    parts = _parts(key, now, chance)
+    parts = _parts(key, now, chance, body)
     if how in FORGERIES:
         FORGERIES[how](key, parts, chance)
     headers, method = _sign(key.way, parts), "POST"
@@ -215,13 +228,60 @@ def draw_forged(key: Key, now: int, chance: random.Random) -> Call:
         name = chance.choice([one for one in headers if one != "X-GitHub-Delivery"])
         _FRAMES[how](headers, name, headers.pop(name))
     elif how == "of another way":
-        headers = _sign(
-            chance.choice([one for one in ("standard", "plain", "github") if one != key.way]), parts
-        )
+        headers = _sign(chance.choice([one for one in WAYS if one != key.way]), parts)
     elif how == "by another method":
         method = chance.choice(METHODS)
     elif how == "moved":  # time or id of another call beside this one's signature
         name = next(iter(headers))
-        headers[name] = f"{headers[name]}0" if key.way != "plain" else str(int(headers[name]) + 1)
+        late = key.way in ("plain", "slack")
+        headers[name] = str(int(headers[name]) + 1) if late else f"{headers[name]}0"
         parts.sent = parts.sent + b"0" if key.way == "github" else parts.sent
     return Call(headers=tuple(headers.items()), body=parts.sent, good=False, how=how, method=method)
+
+
+TOKEN = "X-Telegram-Bot-Api-Secret-Token"
+
+
+def draw_told(secret: str, chance: random.Random, body: bytes) -> Call:
+    """A call of Telegram's, which tells a secret instead of signing, in some dress."""
+    spell = chance.choice((str, str.lower, str.upper, str.title))
+    pairs = [(spell(TOKEN), chance.choice(("{}", " {}", "{}  ", "\t{}")).format(secret))]
+    pairs += dict(chance.sample(_MORE, chance.randrange(3))).items()
+    chance.shuffle(pairs)
+    return Call(headers=tuple(pairs), body=body, good=True, how="true")
+
+
+_TOLD: dict[str, Callable[[str], Pairs]] = {
+    "without": lambda secret: (),
+    "empty": lambda secret: ((TOKEN, ""),),
+    "cut": lambda secret: ((TOKEN, secret[:-1]),),
+    "its end": lambda secret: ((TOKEN, secret[1:]),),
+    "longer": lambda secret: ((TOKEN, secret + "a"),),
+    "twice in one": lambda secret: ((TOKEN, secret * 2),),
+    "in a list": lambda secret: ((TOKEN, f"a, {secret}"),),
+    "at a list's head": lambda secret: ((TOKEN, f"{secret}, a"),),
+    "in quotes": lambda secret: ((TOKEN, f'"{secret}"'),),
+    "in capitals": lambda secret: ((TOKEN, secret.swapcase()),),
+    "with a blank": lambda secret: ((TOKEN, f"{secret[:3]} {secret[3:]}"),),
+    "in base64": lambda secret: ((TOKEN, base64.b64encode(secret.encode()).decode()),),
+    "in hex": lambda secret: ((TOKEN, secret.encode().hex()),),
+    "escaped": lambda secret: ((TOKEN, "".join(f"%{ord(one):02x}" for one in secret)),),
+    "with a letter that looks so": lambda secret: ((TOKEN, secret.replace("a", "\u00e4")),),
+    "its digest": lambda secret: ((TOKEN, hashlib.sha256(secret.encode()).hexdigest()),),
+    "of another name": lambda secret: (("X-Telegram-Secret-Token", secret),),
+    "with underscores": lambda secret: ((TOKEN.replace("-", "_"), secret),),
+    "as a bearer": lambda secret: (("Authorization", f"Bearer {secret}"),),
+    "in a cookie": lambda secret: (("Cookie", f"{TOKEN}={secret}"),),
+    "a wildcard": lambda secret: ((TOKEN, "*"),),
+    "nothing by name": lambda secret: ((TOKEN, "None"),),
+    "a first wrong one": lambda secret: ((TOKEN, "a"), (TOKEN, secret)),
+}
+
+
+def draw_untold(secret: str, chance: random.Random, body: bytes) -> Call:
+    """A call that only looks like Telegram's."""
+    how = chance.choice((*_TOLD, "by another method"))
+    if how in _TOLD:
+        return Call(headers=_TOLD[how](secret), body=body, good=False, how=how)
+    method = chance.choice(METHODS)
+    return Call(headers=((TOKEN, secret),), body=body, good=False, how=how, method=method)
