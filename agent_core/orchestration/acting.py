@@ -1,6 +1,7 @@
 """Runs the calls of one answer: judged, asked about where a person has to be, journaled."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ from agent_core.text import clean, clean_json
 from agent_core.tools import planning
 from agent_core.tools.contract import Caller, InnerCall, Tool, ToolContext
 from agent_core.tools.finding.mcp_tools import look_up
+from agent_core.tools.paths import inside
 from agent_core.tools.toolbox import Prepared, UnfitCall, bind_digest, is_bound, run
 from agent_core.tools.turn.tool import TurnCallable, TurnTool
 
@@ -126,8 +128,16 @@ def _find_bond(hands: Hands, item: Prepared) -> Bond | None:
 def _runs_apart(items: list[Prepared], verdicts: dict[str, Verdict]) -> bool:
     """The calls run one after the other: one of them holds for the files as they are, and another
     one could change them meanwhile."""
+    changing = list(filter(_may_change, items))
     bound = any(verdicts[item.call.id].bound for item in items)
-    return bound and sum(map(_may_change, items)) > 1
+    asked = [item for item in changing if verdicts[item.call.id].ruling == "ask"]
+    named = [_name_file(item) for item in asked if hasattr(item.arguments, "path")]
+    return (bound and len(changing) > 1) or len(set(named)) < len(named)
+
+
+def _name_file(item: Prepared) -> str:
+    """The file that the call changes, however it spells it."""
+    return os.path.normpath(inside(str(getattr(item.arguments, "path", ""))))
 
 
 def _may_change(item: Prepared) -> bool:

@@ -105,6 +105,9 @@ class Tool(Struct, Generic[Args], frozen=True, kw_only=True):
     access: Access
     call: ToolCallable[Args]
     bind: Callable[[Args, Path], str] | None = None
+    is_done: Callable[[Args, Path], bool] | None = None
+    """True where nothing is left to do: all is as the call would make it, so that one which was
+    made before a crash is still the one that was approved."""
     place: Callable[[Path], str] | None = None
     """Where in the workspace it would run now, if that is not among its arguments."""
     preview: Callable[[Args, Path], str | Phrase] | None = None

@@ -1,6 +1,7 @@
 """The file tools: read_file, write_file, list_files. They start no process."""
 
 import asyncio
+import hashlib
 import os
 import stat
 from io import BytesIO
@@ -81,6 +82,8 @@ def file_tools(kept: FileStore | None = None) -> tuple[Tool, ...]:
             repetition="idempotent",
             access="write",
             call=_call_write,
+            bind=bind,
+            is_done=is_written,
             preview=preview,
         ),
         Tool(
@@ -211,6 +214,28 @@ def preview(wanted: Write, workspace: Path, encoding: str = UTF8) -> str:
         return ""
     new = wanted.content.encode(encoding, "replace")
     return backups.diff(old, new, paths.display_path(relative))
+
+
+def bind(wanted: Write, workspace: Path) -> str:
+    """The file as it is: of another one, the same content is another change than the card shows."""
+    old = _read_old(wanted.path, workspace)
+    return "" if old is None else hashlib.sha256(old).hexdigest()
+
+
+def is_written(wanted: Write, workspace: Path) -> bool:
+    """The file has this content already."""
+    return _read_old(wanted.path, workspace) == wanted.content.encode(UTF8, "replace")
+
+
+def _read_old(path: str, workspace: Path) -> bytes | None:
+    """What the file holds, None if there is none that can be written."""
+    try:
+        real = paths.resolve(workspace, path, write=True)
+        if paths.status(workspace, real) is None:
+            return None
+        return backups.content(workspace, path)[0]
+    except ToolFailed:
+        return None
 
 
 def entries(wanted: List, workspace: Path) -> str:

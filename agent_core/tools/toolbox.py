@@ -224,13 +224,14 @@ def bind(prepared: Prepared, workspace: Path, *, by_path: bool = False) -> str:
 async def is_bound(
     prepared: Prepared, workspace: Path, approved: str, bond: Bond | None = None
 ) -> bool:
-    """The call is still what was approved."""
+    """The call is still what was approved, or has nothing left to do."""
     if (await bind_digest(prepared, workspace, bond)).digest == approved:
         return True
 
     def look() -> bool:
         known = (bind(prepared, workspace), bind(prepared, workspace, by_path=True))
-        return approved in known
+        done = prepared.tool.is_done
+        return approved in known or (done is not None and done(prepared.arguments, workspace))
 
     return look() if prepared.tool.bind is None else await asyncio.to_thread(look)
 

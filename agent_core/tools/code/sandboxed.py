@@ -43,6 +43,8 @@ def file_tool(name: str = "sandbox_file") -> Tool:
         repetition="idempotent",
         access="write",
         call=_call,
+        bind=bind,
+        is_done=is_done,
         preview=preview,
         looks=looks,
     )
@@ -93,6 +95,23 @@ def preview(wanted: File, workspace: Path) -> str:
         return backups.diff(backups.content(workspace, wanted.path)[0], b"", wanted.path)
     except ToolFailed:
         return ""
+
+
+def bind(wanted: File, workspace: Path) -> str:
+    """The file that is changed or removed, as it is."""
+    written = files.Write(path=wanted.path, content="")
+    return "" if looks(wanted) else files.bind(written, workspace)
+
+
+def is_done(wanted: File, workspace: Path) -> bool:
+    """The file is as the call would make it."""
+    if wanted.action == "write" and wanted.content is not None:
+        return files.is_written(files.Write(path=wanted.path, content=wanted.content), workspace)
+    try:
+        real = paths.resolve(workspace, wanted.path, write=True)
+    except ToolFailed:
+        return False
+    return wanted.action == "delete" and paths.status(workspace, real) is None
 
 
 def read(wanted: File, workspace: Path) -> str:
