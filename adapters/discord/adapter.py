@@ -27,7 +27,7 @@ from adapters.discord.parse import files_of, read_quotes
 from adapters.discord.receive import DiscordReceiver
 from adapters.discord.render import render
 from adapters.discord.session import DiscordSession
-from adapters.discord.threads import UNKNOWN, UNKNOWN_MESSAGE, Threads
+from adapters.discord.threads import ARCHIVED, UNKNOWN, UNKNOWN_MESSAGE, Threads
 from adapters.discord.transport import DiscordRefused, DiscordWire, UploadPart
 from adapters.outputs import find_copy
 from gateway import clock
@@ -161,7 +161,7 @@ class DiscordAdapter:
         gone: Rejected | None = None
         for channel in self._threads.order(conversation):
             try:
-                await self._call(_message("PATCH", channel, native), data, files)
+                await self._edit_in(channel, native, data, files)
             except DiscordRefused as error:
                 if error.code not in UNKNOWN:
                     raise
@@ -171,6 +171,20 @@ class DiscordAdapter:
                 return
         if gone is not None:
             raise gone
+
+    async def _edit_in(
+        self, channel: str, native: str, data: dict[str, object], files: Sequence[DiscordUpload]
+    ) -> None:
+        """Edit a message; a thread that Discord put away meanwhile is opened again first."""
+        route = _message("PATCH", channel, native)
+        try:
+            await self._call(route, data, files)
+        except DiscordRefused as error:
+            if error.code != ARCHIVED:
+                raise
+            again = Route("PATCH", "/channels/{channel_id}", channel_id=channel)
+            await self._wire.request(again, json={"archived": False})
+            await self._call(route, data, files)
 
     async def remove(self, conversation: Conversation, native: str) -> None:
         """Delete the message, wherever the conversation's messages may stand."""

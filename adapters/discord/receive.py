@@ -12,12 +12,13 @@ from typing import TypeAlias
 from discord.http import Route
 from msgspec.structs import replace
 
-from adapters.discord import menu, parse
+from adapters.discord import lost_chats, menu, parse
+from adapters.discord.lost_chats import LostChats, lose_chat
 from adapters.discord.memory import LastSeen, MessageOrigin
 from adapters.discord.menu import DiscordCommands
 from adapters.discord.session import DiscordSession
 from adapters.discord.threads import Threads
-from adapters.discord.transport import DiscordRefused, DiscordWire
+from adapters.discord.transport import DiscordClosed, DiscordRefused, DiscordWire
 from gateway import clock
 from gateway.errors import DeliveryError, Rejected, StoreFailed, Unsent
 from gateway.messages import CommandGiven, Inbound, MessageDeleted, MessageReceived
@@ -46,6 +47,7 @@ class DiscordReceiver:
         "MESSAGE_DELETE",
         "MESSAGE_DELETE_BULK",
         "INTERACTION_CREATE",
+        *lost_chats.KINDS,
     )
 
     def __init__(
@@ -61,6 +63,7 @@ class DiscordReceiver:
         self._session = session
         self._memory = session.memory
         self._threads = threads
+        self._lost = LostChats(wire)
         self._commands = commands
         self._offered = False
         self._gap = False
@@ -131,7 +134,10 @@ class DiscordReceiver:
 
     async def _hand_over(self, taken: Sequence[Event], accept: Accept) -> None:
         batch: list[Inbound] = []
-        for _, kind, event in taken:
+        for number, kind, event in taken:
+            if kind in lost_chats.KINDS:
+                batch += await self._find_lost(number, kind, event)
+                continue
             channel = await self._threads.channel(event)
             event = await self._name_bot(event)
             try:
@@ -146,6 +152,17 @@ class DiscordReceiver:
             echo = self._echoes.pop(number, None)
             if echo is not None and self._group is not None:
                 self._group.create_task(self._remove_echo(echo, event))
+
+    async def _find_lost(self, number: int, kind: str, event: parse.Json) -> Sequence[Inbound]:
+        me = self._session.me
+        try:
+            name = f"{self._session.id}:{number}"
+            return await self._lost.find(kind, event, me, name) if me else ()
+        except DeliveryError:
+            raise
+        except Exception:  # the border: one poison event must not hold up the others
+            log.exception("discord_poison_event", extra={"kind": kind})
+            return ()
 
     async def _name_bot(self, event: parse.Json) -> parse.Json:
         """The event, in which a mention of the bot's own role is one of the bot: clients offer both
@@ -182,14 +199,20 @@ class DiscordReceiver:
         already is dropped where it is kept."""
         for channel, seen in self._memory.channels():
             said: list[parse.Json] = []
-            await self._insist(partial(self._read, channel, seen, said))
+            lost: list[Inbound] = []
+            await self._insist(partial(self._read, channel, seen, said, lost))
+            if lost:
+                await self._insist(partial(accept, lost))
             taken = [(0, "MESSAGE_CREATE", one) for one in said]
             if taken:
                 log.info("discord_read_back", extra={"channel": channel, "messages": len(taken)})
                 await self._insist(partial(self._hand_over, taken, accept))
 
-    async def _read(self, channel: str, seen: LastSeen, said: list[parse.Json]) -> None:
-        """Messages after the last one that was seen, oldest first."""
+    async def _read(
+        self, channel: str, seen: LastSeen, said: list[parse.Json], lost: list[Inbound]
+    ) -> None:
+        """Messages after the last one that was seen, oldest first. What the bot may not see any
+        more in a server is `lost`: as a channel, and as a thread of one that is not known."""
         after = max(int(seen.message), parse.moment(clock.now() - GAP))
         query = f"limit={PAGE}&after={after}"
         route = Route("GET", "/channels/{channel_id}/messages", channel_id=channel)
@@ -197,6 +220,10 @@ class DiscordReceiver:
             told = await self._wire.request(route, query=query)
         except DiscordRefused as error:  # it is gone, or may not be read any more
             log.info("discord_not_read_back", extra={"error": str(error)})
+            me, name = self._session.me, f"{self._session.id}:gap"
+            if isinstance(error, DiscordClosed) and seen.guild and me is not None:
+                places = ((channel, ""), ("", channel))
+                lost[:] = [lose_chat(me, seen.guild, *place, name) for place in places]
             return
         where = {"channel_id": channel} | ({"guild_id": seen.guild} if seen.guild else {})
         found = [

@@ -74,6 +74,11 @@ class DiscordSession:
         self._live, self._fresh = False, True
         self._socket: DiscordWebSocket | None = None
 
+    @property
+    def id(self) -> str:
+        """The session in which each event has its number; "" before the first."""
+        return self._id
+
     async def identify(self) -> None:
         """Learn who we are. Rejected if Discord refuses the token."""
         try:
@@ -192,15 +197,9 @@ class DiscordSession:
 def _client(wire: DiscordWire, *, reads: bool) -> discord.Client:
     """The SDK's client with the least intents; of its own it only ever identifies."""
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
-    logging.getLogger("discord.state").addFilter(_not_about_guilds)
     intents = discord.Intents.none()
-    intents.guild_messages = intents.dm_messages = True
+    intents.guilds = intents.guild_messages = intents.dm_messages = True
     intents.message_content = reads
     client = discord.Client(intents=intents, max_messages=None)
     client.http = wire
     return client
-
-
-def _not_about_guilds(record: logging.LogRecord) -> bool:
-    """That the cache of servers stays empty is meant."""
-    return "intent" not in str(record.msg)

@@ -24,6 +24,8 @@ T = TypeVar("T")
 ANSWERED, UNKNOWN_MESSAGE = (160004,), 10008
 UNKNOWN = (10003, UNKNOWN_MESSAGE)
 """Discord's codes: the message has a thread already; no such channel or message."""
+ARCHIVED = 50083
+"""Discord's code: the thread was put away."""
 CLOSED_FOR = 600.0
 """Seconds for which a channel is not asked again that lets us make no threads."""
 PATIENCE = 5.0

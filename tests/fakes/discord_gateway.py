@@ -12,8 +12,9 @@ from tests.fakes.discord_schema import fields
 
 Json = dict[str, Any]
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME, RECONNECT, INVALID, HELLO, ACK = 0, 1, 2, 6, 7, 9, 10, 11
-MESSAGES, DIRECT, CONTENT = 1 << 9, 1 << 12, 1 << 15
-LIVE = (MESSAGES | DIRECT, MESSAGES | DIRECT | CONTENT)
+SERVERS, MESSAGES, DIRECT, CONTENT = 1, 1 << 9, 1 << 12, 1 << 15
+LEAST = SERVERS | MESSAGES | DIRECT
+LIVE = (LEAST, LEAST | CONTENT)
 
 
 @dataclass

@@ -15,6 +15,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from tests.fakes.discord_gateway import GatewayServer
+from tests.fakes.discord_rights import Barred, ServerRights
 from tests.fakes.discord_schema import (
     THREAD,
     WHISPER,
@@ -29,8 +30,6 @@ from tests.fakes.waiting import PATIENCE, wait_until
 
 Json = dict[str, Any]
 BOT, APPLICATION = "4001", "4002"
-OWN_ROLE = {"id": "4003", "name": "test_bot", "managed": True, "tags": {"bot_id": BOT}}
-"""What Discord makes in each server for a bot that asks for permissions."""
 GUILD = "7000"
 PROMPT = 3.0
 """Seconds that an interaction may wait for its answer."""
@@ -112,6 +111,7 @@ class DiscordServer:
         self.user = {"id": BOT, "username": "test_bot", "global_name": None, "bot": True}
         self.gateway = GatewayServer(self.token, self.user, {"id": APPLICATION, "flags": 0})
         self.gateway.violations = self.violations
+        self.rights = ServerRights(self, GUILD)
         self._ids = itertools.count(1)
         self._said: dict[str, Json] = {}
         self._gone: set[str] = set()
@@ -131,7 +131,10 @@ class DiscordServer:
             ("GET", "/users/@me", "me"),
             ("GET", "/users/{person}", "person"),
             ("GET", "/channels/{channel}", "channel"),
+            ("PATCH", "/channels/{channel}", "unarchive"),
             ("GET", "/guilds/{guild}/roles", "guild_roles"),
+            ("GET", "/guilds/{guild}/channels", "guild_channels"),
+            ("GET", "/guilds/{guild}/members/{person}", "member"),
             ("POST", "/channels/{channel}/messages", "send"),
             ("PATCH", "/channels/{channel}/messages/{message}", "edit"),
             ("DELETE", "/channels/{channel}/messages/{message}", "remove"),
@@ -386,7 +389,11 @@ class DiscordServer:
                 call.status = fault.status
                 return fault.body
         call.status = 200
-        result = getattr(self, f"_on_{call.name}")(call, **request.match_info)
+        try:
+            self.rights.check(call.name, request.match_info.get("channel", ""))
+            result = getattr(self, f"_on_{call.name}")(call, **request.match_info)
+        except Barred as barred:
+            raise Refusal(*barred.args) from None
         if fault:
             call.status, result = fault.status, fault.body
         return result
@@ -438,7 +445,20 @@ class DiscordServer:
         return self.user
 
     def _on_guild_roles(self, _call: Call, guild: str) -> list[Json]:
-        return [{"id": guild, "name": "@everyone"}, OWN_ROLE]
+        return self.rights.tell_roles()
+
+    def _on_guild_channels(self, _call: Call, guild: str) -> list[Json]:
+        return self.rights.tell_channels()
+
+    def _on_member(self, _call: Call, guild: str, person: str) -> Json:
+        return self.rights.tell_member()
+
+    def _on_unarchive(self, call: Call, channel: str) -> Json:
+        assert call.params == {"archived": False}, call.params
+        if self.rights.put_away.pop(channel, False):
+            self.rights.put_away[channel] = True
+            raise Refusal(403, "Missing Permissions", 50013)
+        return {"id": channel}
 
     def _on_person(self, _call: Call, person: str) -> Json:
         return {"id": person, "username": f"u{person}", "global_name": None}
@@ -452,7 +472,7 @@ class DiscordServer:
                 "parent_id": self.threads[channel],
             }
         self._must_be(channel)
-        return {"id": channel, "type": 0, "guild_id": GUILD, "parent_id": "6999"}
+        return self.rights.tell_channel(channel)
 
     def _must_be(self, channel: str) -> None:
         """A message's id is a channel's only once a thread was made from it."""

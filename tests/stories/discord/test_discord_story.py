@@ -12,7 +12,8 @@ from adapters.discord import receive
 from adapters.discord.adapter import DiscordAdapter
 from gateway.errors import StoreFailed
 from tests.fakes.discord_gateway import INVALID, RECONNECT
-from tests.fakes.discord_server import OWN_ROLE, labels, text_of
+from tests.fakes.discord_rights import OWN_ROLE
+from tests.fakes.discord_server import labels, text_of
 from tests.fakes.model_server import Call, Say
 from tests.stories.discord_rig import (
     ADMIN,
@@ -108,10 +109,10 @@ async def test_its_own_role_is_the_bot(rig: DiscordRig, policy: str) -> None:
     do not come: the person hears why, and what to do."""
     await rig.start(GROUP_POLICY=policy)
     rig.discord.threads[THREAD] = CHANNEL
-    for role in ("4999", OWN_ROLE["id"]):
+    for role in ("4999", OWN_ROLE):
         await rig.discord.say(THREAD, f"<@&{role}> look", PERSON, mention_roles=[role])
     await rig.discord.shows(THREAD, "look" if policy == "thread" else "choose me")
-    await rig.discord.say(THREAD, f"<@&{OWN_ROLE['id']}> too", FRIEND, mention_roles=["4003"])
+    await rig.discord.say(THREAD, f"<@&{OWN_ROLE}> too", FRIEND, mention_roles=["4003"])
     await rig.until(lambda: len(rig.model.requests) == 2)
     await rig.quiet()
     assert "4999" not in str([text.splitlines()[-1] for text in rig.seen(role="user")])
