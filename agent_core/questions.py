@@ -171,7 +171,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     Decision and Input: `choice` is once and `text` the option or the words.
     PlanReview: `choice` is once, or edit and `text` what to change, or deny.
     No answer: `choice` is expired or cancelled. `by` and `at` (seconds since 1970) go into the
-    audit and the card.
+    audit and the card. `said`: what people are shown where `text` describes files or a voice note
+    for the model; `heard`: what was spoken.
     """
 
     choice: Choice
@@ -179,6 +180,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     by: str = ""
     name: str = ""
     at: float = 0.0
+    said: str = ""
+    heard: str = ""
 
     @property
     def allowed(self) -> bool:

@@ -446,12 +446,15 @@ class ViewFold:
         changed: tuple[str, ...] = ()
         view = shape.view
         once: Key = "plan_went" if isinstance(view, PlanView) else "approved"
-        text = self._labels.get(asked, {}).get(answer.text, answer.text)
+        text = self._labels.get(asked, {}).get(answer.text, answer.said or answer.text)
         answer = with_(answer, text=text)
+        if answer.heard:
+            spoken = Notice(text=say("heard", self.language, text=answer.heard), quiet=True)
+            changed = self._set(f"{HEARD}:{asked}", spoken, True)
         state, outcome = _outcome(answer, self.language, once)
         match view:
             case ApprovalCard() if answer.allowed:
-                changed = self._fold_resume()
+                changed += self._fold_resume()
                 view = with_(view, state="approved", buttons=(), outcome=outcome)
             case ApprovalCard() | ChoiceCard():
                 view = with_(view, state=state, buttons=(), outcome=outcome)

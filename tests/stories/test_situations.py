@@ -151,7 +151,58 @@ async def test_a_question_is_answered_by_a_file(surface: type[Surface], rig: Rig
         await person.say("this one", [("list.txt", b"b a")])
         await person.shows("Sorted.")
         (answer,) = rig.seen(role="tool")
-        assert "this one" in answer and "list.txt" in answer
+        assert "this one" in answer and "incoming/list.txt" in answer
+        assert "incoming/" not in "\n".join(person.screen()), "the model's words"
+    finally:
+        await person.close()
+
+
+HEARS = {"TRANSCRIPTION_MODEL": "openai/whisper-1"}
+
+
+@pytest.mark.parametrize("surface", [Telegram, Discord, Slack])
+async def test_a_question_is_answered_by_a_voice_note(
+    surface: type[Telegram | Discord | Slack], rig: Rig
+) -> None:
+    person = surface(rig)
+    await person.open(**HEARS)
+    try:
+        person.answers(Buy=[Call("ask_user", '{"question": "What shall I buy?"}'), Say("Bought.")])
+        await person.say("Buy it")
+        await person.card("What shall I buy?")
+        await person.speak(b"OggS!")
+        await person.shows("Bought.")
+        await rig.quiet()
+        (answer,) = rig.seen(role="tool")
+        assert "buy some milk" in answer and len(rig.model.requests) == 2
+        screen = "\n".join(person.screen())
+        assert screen.count("I heard: buy some milk") == 1 and "incoming/" not in screen
+    finally:
+        await person.close()
+
+
+@pytest.mark.parametrize("surface", [Telegram, Discord, Slack])
+async def test_a_voice_note_beside_a_card_that_waits_is_a_message(
+    surface: type[Telegram | Discord | Slack], rig: Rig
+) -> None:
+    """What was heard decides nothing: the card stays open, and is pressed."""
+    person = surface(rig)
+    await person.open(**HEARS)
+    try:
+        person.answers(
+            Deploy=[Call("run_command", '{"command": "make deploy"}'), Say("Deployed.")],
+            milk=[Say("Noted.")],
+        )
+        await person.say("Deploy it")
+        await person.card("make deploy")
+        await rig.quiet()
+        await person.speak(b"OggS!")
+        await person.shows("Noted.")
+        await rig.quiet()
+        await person.card("make deploy")
+        await person.press("Approve once")
+        await person.shows("Deployed.")
+        assert len(rig.model.requests) == 3
     finally:
         await person.close()
 

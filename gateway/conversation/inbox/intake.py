@@ -235,7 +235,6 @@ class Intake:
         for _ in parts:
             state.queue.popleft()
         text = await self._reading.answer(row)
-        self._reading.take_heard()
         done = tuple(seq for part in parts for seq in self.with_edits(part.seq))
         if not text:  # the question stays open
             self._tell_lost(row.seq, message.sender.language, Changes(done=done))
@@ -244,7 +243,7 @@ class Intake:
         open_turn = await self._context.turns.open(question.turn)
         open_turn.done += done[1:]
         answer = self._decisions.answer(message.sender, read_choice(question), text)
-        await self._decisions.decide(question, answer, row.seq)
+        await self._decisions.decide(question, self._reading.show_answer(row, answer), row.seq)
         return True
 
     def _tell_lost(self, seq: int, language: str, along: Changes | None = None) -> None:

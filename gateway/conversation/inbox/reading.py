@@ -15,6 +15,7 @@ from agent_core.context.data_marks import make_seal, mark
 from agent_core.context.prompt import attribute_text
 from agent_core.errors import ModelFailed, ToolFailed
 from agent_core.messages import Mention, Picture
+from agent_core.questions import Answer
 from agent_core.text import file_name
 from agent_core.tools import paths
 from gateway.conversation.inbox.parts import is_forwarded, render_quote, render_words
@@ -190,6 +191,14 @@ class MessageReader:
         if not said and len(self._lost) - lost == len(message.attachments):
             return ""
         return "\n".join(filter(None, (said, *read)))
+
+    def show_answer(self, row: InboxRow, answer: Answer) -> Answer:
+        """`answer`, which `answer()` read from `row`, with what people are shown of it: files by
+        their names, and what was heard."""
+        heard = self.take_heard()
+        if not getattr(row.inbound, "attachments", ()):
+            return answer
+        return replace(answer, said=show_row(row), heard=heard)
 
     async def _within_bounds(self, texts: Sequence[str]) -> str:
         """The messages one after another; what is more than a prompt should hold goes to a file
