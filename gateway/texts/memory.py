@@ -25,7 +25,7 @@ ENGLISH: dict[MemoryKey, str] = {
     "memory_switched_on": "Memory is on here.",
     "memory_cleared": "All memory here was cleared. Earlier messages stay in the conversation "
     "until {/new …}.",
-    "memory_several": "Several entries match. Write {/memory forget …} and a number:\n{found}",
+    "memory_several": "Which entry? Press it, or write {/memory forget …} and its number:\n{found}",
     "memory_unknown": "No entry matches. {/memory} shows all of them.",
     "memory_usage": "Write {/memory}, {/memory forget …} <words or number>, {/memory clear …}, "
     "{/memory off} or {/memory on}.",
@@ -58,8 +58,8 @@ GERMAN: dict[MemoryKey, str] = {
     "memory_switched_on": "Das Gedächtnis ist hier eingeschaltet.",
     "memory_cleared": "Vergessen: alles, was hier gemerkt war. Was gesagt wurde, steht bis "
     "{/new …} in der Unterhaltung.",
-    "memory_several": "Mehreres enthält diese Wörter. Schreiben Sie {/memory forget …} und eine "
-    "Nummer:\n{found}",
+    "memory_several": "Welcher Eintrag? Drücken Sie ihn, oder schreiben Sie "
+    "{/memory forget …} und seine Nummer:\n{found}",
     "memory_unknown": "Nichts, was hier gemerkt ist, passt dazu. {/memory} zeigt alles.",
     "memory_usage": "Schreiben Sie {/memory}, {/memory forget …} <Wörter oder Nummer>, "
     "{/memory clear …}, {/memory off} oder {/memory on}.",

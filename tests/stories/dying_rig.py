@@ -6,11 +6,13 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+from aiohttp import ClientError
 
 from gateway.errors import StoreFailed
 from gateway.store import sqlite
 from gateway.store.writer import Writer
 from tests.stories.rig import PATIENCE, Rig
+from tests.stories.surfaces import Surface, Web
 
 Restart = Callable[[], Awaitable[object]]
 
@@ -44,6 +46,17 @@ async def settle(rig: Rig, death: Death | None = None) -> None:
                 if not rig.host.sessions and not await rig.store.work("looks"):
                     return
             await asyncio.sleep(0.01)
+
+
+async def do_over(person: Surface, death: Death, act: Callable[[], Awaitable[object]]) -> None:
+    """`act`, once more if the gateway died of it: the page makes a call again that had no answer."""
+    try:
+        await act()
+    except ClientError:
+        assert isinstance(person, Web) and death.dead
+        await death.followed.wait()
+        person._keys -= 1
+        await act()
 
 
 class DyingWriter(Writer):

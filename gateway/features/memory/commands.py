@@ -1,13 +1,23 @@
 """/memory: shows what is remembered where it is given, forgets it, and switches it off and on."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from agent_core.memory.documents import Change, MemoryDocuments, Target, write_document
-from gateway.feature import Call
+from gateway.command_texts import OwnText
+from gateway.feature import Call, Context, Pressed
+from gateway.messages import PluginPress, digest, plugin_token
 from gateway.roles import at_least
-from gateway.services.memory import ConversationMemory
+from gateway.services.memory import ConversationMemory, Memories
+from gateway.store.rows import InboxRow
 from gateway.texts import Key, say
+from gateway.views import Button, ChoiceCard
 
+FORGET = "forget"
+"""The action of the buttons of a list of entries."""
+WHICH = "which"
+MAX_LABEL, MAX_OFFERED = 40, 20
 _Line = tuple[Target, str]
 
 
@@ -18,21 +28,20 @@ async def memory(call: Call) -> str:
     memories = context.services.memory
     if memories is None:
         return say("memory_none", call.language)
-    off = context.state.row.settings.memory == "off"
-    where, sender = context.state.conversation, call.command.sender
-    shelf = memories.open_for(where, sender.key, lambda: off, call.language)
+    shelf = _open_shelf(context, memories, call.command.sender.key, call.language)
     word, _, rest = call.command.arguments.strip().partition(" ")
     shared = not context.state.conversation.private and not at_least(call.role, "admin")
     match word.lower():
         case "":
             return await _show(call, shelf)
-        case "forget" if rest.strip():
+        case "forget":
             return await _forget(call, shelf, rest.strip())
         case "clear" | "off" | "on" if shared:
             return say("memory_admins", call.language)
         case "clear":
-            await shelf.clear(_key(call))
-            return await _tell_beside(call, shelf, say("memory_cleared", call.language))
+            await shelf.clear(_key(context, call.command.event))
+            told = say("memory_cleared", call.language)
+            return await _tell_beside(context, shelf, told, call.language)
         case "off" | "on" as switch:
             setting = "off" if switch == "off" else ""
             context.state.configure(replace(context.state.row.settings, memory=setting))
@@ -66,8 +75,10 @@ async def _show(call: Call, shelf: ConversationMemory) -> str:
 
 
 async def _forget(call: Call, shelf: ConversationMemory, words: str) -> str:
-    """Forget the entry number `words`, or the only one that holds them."""
-    if await shelf.is_done(_key(call)):
+    """Forget the entry number `words`, or the only one that holds them; of several it is asked
+    which, of all without words."""
+    context, key = call.context, _key(call.context, call.command.event)
+    if await shelf.is_done(key):
         return say("memory_done", call.language)
     lines = _lines(await shelf.everything())
     if words.isdecimal():
@@ -75,26 +86,92 @@ async def _forget(call: Call, shelf: ConversationMemory, words: str) -> str:
     else:
         meant = [line for line in lines if words.casefold() in line[1].casefold()]
     if not meant:
-        return say("memory_unknown", call.language)
-    if len(meant) > 1:
-        found = "\n".join(f"{lines.index(line) + 1}. {line[1]}" for line in meant)
-        return say("memory_several", call.language, found=found)
-    target, entry = meant[0]
-    await shelf.apply(Change(action="remove", target=target, old=entry), _key(call))
-    return await _tell_beside(call, shelf, say("memory_dropped", call.language, text=entry))
+        return say("memory_unknown" if words else "memory_nothing", call.language)
+    if len(meant) > 1 or not words:
+        return _ask_which(call, lines, meant)
+    return await _drop(context, shelf, meant[0], (key, call.language))
 
 
-async def _tell_beside(call: Call, shelf: ConversationMemory, told: str) -> str:
+def _ask_which(call: Call, lines: Sequence[_Line], meant: Sequence[_Line]) -> str:
+    """List what is meant, a button for each, numbered as `/memory` numbers it."""
+    named = [(f"{lines.index(line) + 1}. {line[1]}", line) for line in meant]
+    buttons = tuple(
+        Button(
+            label=label if len(label) <= MAX_LABEL else f"{label[: MAX_LABEL - 1]}…",
+            token=plugin_token("memory", FORGET, f"{call.seq}.{_name(line)}"),
+        )
+        for label, line in named[:MAX_OFFERED]
+    )
+    found = OwnText("\n".join(label for label, _ in named))
+    text = say("memory_several", call.language, found=found)
+    card = ChoiceCard(question="", text=text, buttons=buttons, language=call.language)
+    call.context.finish(call.seq, call.context.draw(call.seq, WHICH, card))
+    return ""
+
+
+async def press_entry(
+    context: Context, row: InboxRow, pressed: Pressed, asked: PluginPress
+) -> None:
+    """Forget what a button of the list names; the list becomes the word that says so."""
+    listed, _, name = asked.argument.partition(".")
+    sender, memories = pressed.sender, context.services.memory
+    if memories is None or asked.action != FORGET:
+        return context.state.acknowledge(row.seq, pressed.press, "")
+    shelf = _open_shelf(context, memories, sender.key, sender.language)
+    key = _key(context, pressed.event)
+    lines = _lines(await shelf.everything())
+    meant = next((line for line in lines if _name(line) == name), None)
+    if meant is not None:
+        text = await _drop(context, shelf, meant, (key, sender.language))
+    elif await shelf.is_done(key):
+        text = say("memory_done", sender.language)
+    else:
+        word = say("memory_unknown", sender.language)
+        return context.state.acknowledge(row.seq, pressed.press, word)
+    card = ChoiceCard(question="", text=text, language=sender.language)
+    shown = await context.redraw(int(listed), WHICH, card) if listed.isdecimal() else ()
+    if shown:
+        context.finish(row.seq, *shown)
+    else:
+        context.state.notice(row.seq, text)
+    return context.state.tell(pressed.press, "")
+
+
+async def _drop(
+    context: Context, shelf: ConversationMemory, line: _Line, asked: tuple[str, str]
+) -> str:
+    """Forget an entry, once for the key of what asked for it; a word, in its language."""
+    (target, entry), (key, language) = line, asked
+    await shelf.apply(Change(action="remove", target=target, old=entry), key)
+    told = say("memory_dropped", language, text=entry)
+    return await _tell_beside(context, shelf, told, language)
+
+
+async def _tell_beside(
+    context: Context, shelf: ConversationMemory, told: str, language: str
+) -> str:
     """`told`, and that another memory has not forgotten it, or cannot."""
-    memories = call.context.services.memory
+    memories = context.services.memory
     removals = memories.removals if memories is not None else None
     if removals is None:
         return told
     if not removals.possible:
-        return f"{told}\n\n{say('memory_beside_cannot', call.language, name=removals.name)}"
+        return f"{told}\n\n{say('memory_beside_cannot', language, name=removals.name)}"
     if await shelf.settle():
         return told
-    return f"{told}\n\n{say('memory_beside_waits', call.language, name=removals.name)}"
+    return f"{told}\n\n{say('memory_beside_waits', language, name=removals.name)}"
+
+
+def _open_shelf(
+    context: Context, memories: Memories, account: str, language: str
+) -> ConversationMemory:
+    off = context.state.row.settings.memory == "off"
+    return memories.open_for(context.state.conversation, account, lambda: off, language)
+
+
+def _name(line: _Line) -> str:
+    """What a button carries for an entry: short, and the same as long as it is the same."""
+    return digest("\n".join(line).encode())
 
 
 def _lines(known: MemoryDocuments) -> list[_Line]:
@@ -103,7 +180,6 @@ def _lines(known: MemoryDocuments) -> list[_Line]:
     return work + [("user", entry) for entry in known.user]
 
 
-def _key(call: Call) -> str:
-    """The same if the command is handled again after a crash."""
-    context = call.context
-    return f"{context.state.conversation.id} {call.command.event}"
+def _key(context: Context, event: str) -> str:
+    """The same if what asked for it is handled again after a crash."""
+    return f"{context.state.conversation.id} {event}"

@@ -234,7 +234,7 @@ async def test_the_command_shows_forgets_and_clears(rig: Rig) -> None:
     await ask(rig, "note it", "noted", BOTH, memory("add", DEMO))
     shown = await command(rig, "/memory", "What I know about the work")
     assert f"1. {FALCON}\n2. {DEMO}" in shown and f"3. {TEA}" in shown
-    several = await command(rig, "/memory forget THE", "Several entries match")
+    several = await command(rig, "/memory forget THE", "Which entry?")
     assert several.endswith(f"1. {FALCON}\n2. {DEMO}")
     await command(rig, "/memory forget 2", f"Forgotten: {DEMO}")
     await command(rig, "/memory forget likes TEA", f"Forgotten: {TEA}")

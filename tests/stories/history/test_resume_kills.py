@@ -1,15 +1,13 @@
 """`/resume` and a press on its list, killed before and after each commit, as a person on each
 surface has it: the conversation goes on from what was chosen, once, and from nothing else."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientError
 
 from tests.fakes.model_server import Say
 from tests.sampling import some_and_every, spread
-from tests.stories.dying_rig import Death, dying, settle
+from tests.stories.dying_rig import Death, do_over, dying, settle
 from tests.stories.rig import living, quick
 from tests.stories.surfaces import Discord, Slack, Surface, Telegram, Web
 from tests.stories.surfaces.mind import RECAP
@@ -18,17 +16,6 @@ GOES_ON = "Continuing from 'plan the garden'"
 LABEL = "1. plan the garden"
 LISTED = "Found in earlier"
 TWICE = "Possibly sent twice"
-
-
-async def do_over(person: Surface, death: Death, act: Callable[[], Awaitable[object]]) -> None:
-    """`act`, once more if the gateway died of it: the page makes a call again that had no answer."""
-    try:
-        await act()
-    except ClientError:
-        assert isinstance(person, Web) and death.dead
-        await death.followed.wait()
-        person._keys -= 1
-        await act()
 
 
 async def tell(kind: type[Surface], folder: Path, at: int) -> Death:
