@@ -125,7 +125,8 @@ class Decision(Struct, frozen=True, kw_only=True, tag_field="kind", tag="decisio
     person's language. `labels`: what options are called in it, where they are ours.
     `first`: how the first option stands out, where it does something that the others do not.
     `free`: words of one's own are an answer too. `times`: the moments that the text tells, in
-    order. `awaits`: the event that takes the first option in the person's stead."""
+    order. `awaits`: the event that takes the first option in the person's stead. `folds`: once it
+    is decided its first line is enough."""
 
     text: str
     options: tuple[str, ...]
@@ -137,6 +138,7 @@ class Decision(Struct, frozen=True, kw_only=True, tag_field="kind", tag="decisio
     free: bool = False
     times: tuple[TimeSpan, ...] = ()
     awaits: str = ""
+    folds: bool = False
 
 
 class Input(Struct, frozen=True, kw_only=True, tag_field="kind", tag="input"):

@@ -171,6 +171,7 @@ class _Desk:
                 hints=hints,
                 first=first,
                 times=proposed.times,
+                folds=True,
             )
         )
         if answer.choice != "once" or answer.text == labels[-1]:

@@ -180,6 +180,8 @@ class ViewFold:
     shapes: dict[str, Shape] = field(default_factory=dict)
     _cards: dict[str, str] = field(default_factory=dict)
     _labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    _heads: dict[str, str] = field(default_factory=dict)
+    """What stays of questions that fold once they are decided."""
     _failure: tuple[str, ErrorMet] | None = None
 
     def add(self, record: Record) -> tuple[str, ...]:
@@ -361,9 +363,12 @@ class ViewFold:
                     option: say_phrase(label, self.language)
                     for option, label in question.labels.items()
                 }
+                text = self._compose(question)
+                if question.folds:
+                    self._heads[record.key] = text.partition("\n")[0]
                 card = ChoiceCard(
                     question=record.id,
-                    text=self._compose(question),
+                    text=text,
                     buttons=tuple(
                         Button(
                             label=self._labels[record.key].get(option, option),
@@ -458,6 +463,8 @@ class ViewFold:
                 view = with_(view, state="approved", buttons=(), outcome=outcome)
             case ApprovalCard() | ChoiceCard():
                 view = with_(view, state=state, buttons=(), outcome=outcome)
+                if asked in self._heads:
+                    view = with_(view, text=self._heads[asked])
             case FormCard():
                 view = with_(view, state=state, outcome=outcome)
             case PlanView() if self.course is not None:
