@@ -1,9 +1,11 @@
-# run, check, test, prove and bench are all there is; each one makes .venv first.
+# run, check, test, prove and bench are all there is; each one makes .venv first: run installs what
+# running needs, the others what tests need too.
 
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3 python; do \
 	if "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then echo "$$name"; break; fi; done)
 BIN := .venv/bin
+RUNS := .venv/runs
 READY := .venv/ready
 PYTEST := $(BIN)/pytest -n 3 -r fEs
 unexport PYTHONDONTWRITEBYTECODE  # each worker would compile all tests in each run
@@ -11,7 +13,7 @@ PROVE := rest stories kills faults models timing
 
 .PHONY: run check test prove bench
 
-run: $(READY)
+run: $(RUNS)
 	@exec $(BIN)/turnkeeper run
 
 check: $(READY)
@@ -46,10 +48,21 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.sandboxes
 	$(BIN)/python -m benchmarks.guardrails
 
-$(READY): pyproject.toml constraints.txt
-	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or newer is missing; install it." >&2; exit 1; fi
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
-		{ echo "$(PYTHON) cannot make a venv; install the package python3-venv." >&2; exit 1; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+# $(call install,extras): pip says what it does. What is not compiled here is when it is imported
+define install
+@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or newer is missing; install it." >&2; exit 1; fi
+@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	{ echo "$(PYTHON) cannot make a venv; install the package python3-venv." >&2; exit 1; }
+@echo "Making .venv with $(PYTHON)."
+@$(PYTHON) -m venv .venv
+@echo "Installing into .venv: half a minute or more, once."
+@$(BIN)/python -m pip install --disable-pip-version-check --no-compile -c constraints.txt -e '.[$(1)]'
+endef
+
+$(RUNS): pyproject.toml constraints.txt
+	$(call install,documents)
 	@touch $@
+
+$(READY): pyproject.toml constraints.txt
+	$(call install,dev)
+	@touch $(RUNS) $@
