@@ -63,7 +63,9 @@ DeclaredBy: TypeAlias = Callable[[tuple[str, ...]], tuple[Setting[object], ...]]
 VERSION = "0.2.0"
 FILE = "turnkeeper.toml"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-LIKE_OURS = 0.84
+OURS = "TURNKEEPER_"
+"""Begins names that are no other program's."""
+LIKE_OURS = 0.83
 """How much a name resembles a setting's that is taken for a slip, from 0 to 1."""
 SHORTEST_SECRET = 6
 """Characters; what is shorter stands in logs by chance."""
@@ -334,7 +336,7 @@ class Settings:
         `declared`: what the features that `PLUGINS` names declare."""
         env, folder = os.environ if env is None else env, folder or Path.cwd()
         near = folder / ".env"
-        dotenv = _dotenv(near)
+        dotenv, lines = _dotenv(near)
         found, files = _merge_env(env, folder, dotenv)
         plugins = PLUGINS.read(found)
         theirs = declared(plugins) if plugins else ()
@@ -343,8 +345,8 @@ class Settings:
         for path, names in files:
             _check_names(path, names, known_names)
         for name, other in find_odd_names(dotenv, known_names).items():
-            mend = f"{near} sets it, and there is no such setting; did you mean {other}?"
-            raise SettingsError(name, "", mend)
+            mend = "sets it, and there is no such setting; did you mean"
+            raise SettingsError(name, "", f"{near}, line {lines[name]}, {mend} {other}?")
         for setting in theirs:
             setting.read(found)
         return _read(found, _find_secrets(known, found), known_names)
@@ -463,7 +465,8 @@ def find_odd_names(names: Iterable[str], known: Sequence[str]) -> dict[str, str]
     programs' names are none of ours."""
     found = {}
     for name in names:
-        if name not in known and (near := difflib.get_close_matches(name, known, 1, LIKE_OURS)):
+        like = 0.0 if name.startswith(OURS) else LIKE_OURS
+        if name not in known and (near := difflib.get_close_matches(name, known, 1, like)):
             found[name] = near[0]
     return found
 
@@ -473,16 +476,17 @@ def _drop_empty(env: Env) -> dict[str, str]:
     return {name.upper(): value.strip() for name, value in env.items() if value.strip()}
 
 
-def _dotenv(path: Path) -> dict[str, str]:
-    """`NAME=value` a line; quotes, `export` and comments as shells have them. Raises SettingsError
-    for a line that is none."""
-    found = {}
+def _dotenv(path: Path) -> tuple[dict[str, str], dict[str, int]]:
+    """`NAME=value` a line; quotes, `export` and comments as shells have them. The values, and the
+    lines of the names. Raises SettingsError for a line that is none."""
+    found, lines = {}, {}
     for n, line in enumerate(_text(path).splitlines(), 1):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         if not name.strip() and not equals or name.lstrip().startswith("#"):
             continue
-        if not equals:
-            mend = "a line is NAME=value, or begins with #; this one has no '='."
+        if not (equals and name.strip()):
+            lacks = "name" if equals else "'='"
+            mend = f"a line is NAME=value, or begins with #; this one has no {lacks}."
             raise SettingsError(f"{path}, line {n}", "", mend)
         value = value.strip()
         if value[:1] in ("'", '"') and (end := value.find(value[0], 1)) > 0:
@@ -490,7 +494,8 @@ def _dotenv(path: Path) -> dict[str, str]:
         else:
             value = re.sub(r"(^|\s+)#.*", "", value)
         found[name.strip()] = value
-    return _drop_empty(found)
+        lines[name.strip().upper()] = n
+    return _drop_empty(found), lines
 
 
 def _toml(path: Path) -> dict[str, str]:
@@ -523,7 +528,7 @@ def _flatten(table: Mapping[str, object], prefix: str = "") -> list[tuple[str, s
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:

@@ -55,8 +55,12 @@ def test_the_environment_is_stronger_than_dotenv_than_toml_here_than_toml_at_hom
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("TELEGRAM_TOKEN=1:A", "TELEGRAM_TOKEN: {env} sets it, and there is no such setting; did "
-         "you mean TELEGRAM_BOT_TOKEN?"),
+        ("TELEGRAM_TOKEN=1:A", "TELEGRAM_TOKEN: {env}, line 1, sets it, and there is no such "
+         "setting; did you mean TELEGRAM_BOT_TOKEN?"),
+        ("LOG_LEVEL=info\n\nOpenai_Key=sk-1", "{env}, line 3, sets it"),
+        ("TURNKEEPER_OPENAI_MODEL=x", "TURNKEEPER_OPENAI_MODEL: {env}, line 1, sets it"),
+        ("\ufeffTURNKEEPER_PRT=1", "did you mean TURNKEEPER_PORT?"),
+        (" = sk-1", "{env}, line 1: a line is NAME=value, or begins with #; this one has no name."),
         ("\nexport PRO_MODLE=openai/x", "did you mean PRO_MODEL?"),
         ("# fine\nLOG_LEVEL=debug\nOPENAI_API_KEY sk-1\n", "{env}, line 3: a line is NAME=value"),
     ],
