@@ -3,22 +3,41 @@ writes `.env`."""
 
 import asyncio
 import getpass
-import os
 import re
+import signal
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 import aiohttp
 
-from agent_core.models.discovery import discover
-from agent_core.models.provider_settings import KEYS, MODELS, URLS
-from agent_core.settings import ModelSettings
+from agent_core.models.discovery import discover, list_models
+from agent_core.models.provider_settings import (
+    COMPATIBLE,
+    CUSTOM,
+    FALLBACKS,
+    KEYS,
+    LITE_PROVIDER,
+    MODELS,
+    PROVIDERS,
+    URLS,
+)
+from agent_core.settings import BASE_URLS, TIERS, ModelSettings
 from gateway.access.people import LISTS
 from gateway.accounts import discord, slack, telegram
-from gateway.cli.probes import Bot, Platforms, ProbeResult, has_fault, probe_models
+from gateway.cli.env_file import write_settings
+from gateway.cli.probes import (
+    PERSON_IDS,
+    Bot,
+    Platforms,
+    ProbeResult,
+    has_fault,
+    probe_models,
+)
 from gateway.declaration import Env, SettingsError
+from gateway.settings import DISCOVERY, Settings
 
 Ask: TypeAlias = Callable[[str, bool], str]
 """Asks for a line; True: it is not shown while it is typed. Raises EOFError where nobody
@@ -29,9 +48,8 @@ Asked: TypeAlias = tuple[dict[str, str], list[ProbeResult]]
 AskPart: TypeAlias = Callable[[Env, Ask, Say], Awaitable[Asked]]
 OK, FAILED = 0, 1
 TRIES = 5
-NONE = "none"
-PROVIDERS = tuple(KEYS)
-COMPATIBLE = "openai"
+NONE, KEEP, OTHER = "none", "keep", "other"
+SERVED_BY = "openai"
 """The provider that stands for other addresses that speak its protocol."""
 PLATFORMS: dict[str, tuple[tuple[str, str], ...]] = {
     "telegram": ((telegram.TOKEN.name, "Token (from @BotFather, /newbot)"),),
@@ -46,24 +64,54 @@ READERS: dict[str, Callable[[Env], Bot | None]] = {
     "discord": discord.read_discord,
     "slack": slack.read_slack,
 }
-IDS = {
-    "telegram": "numbers; @userinfobot tells yours",
-    "discord": "numbers; Developer Mode, then right click: Copy User ID",
-    "slack": "like U0123ABCD; profile, More, Copy member ID",
-}
+CHOICES = tuple(one.name for one in (*MODELS.values(), *PROVIDERS.values(), LITE_PROVIDER))
+"""Settings that say which provider or model answers."""
+SERVES = PROVIDERS[TIERS[0]]
+"""The one that the tiers follow that are not set."""
 
 
-def set_up(env: Env, say: Say) -> int:
-    """Ask at the terminal, and write `.env` in the working folder; the exit code."""
+def ask_terminal(what: str, hidden: bool) -> str:
+    """A line that a person types. Raises EOFError."""
+    with _interruptible():
+        if hidden and sys.stdin.isatty():
+            return getpass.getpass(f"{what}: ")
+        print(f"{what}: ", end="", flush=True)
+        line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.rstrip("\n")
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C ends what waits for a line: the loop's own handler only asks the loop, which waits
+    for that line too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return asyncio.run(prepare(Path.cwd(), env, _ask_terminal, say))
-    except EOFError:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def set_up(read: Callable[[], Settings], say: Say, ask: Ask = ask_terminal) -> int:
+    """Ask, and write `.env` in the working folder; the exit code. `read` gives the settings as
+    they are then; it raises SettingsError."""
+    folder = Path.cwd()
+    try:
+        chosen = asyncio.run(prepare(folder, read().env, ask, say))
+    except (EOFError, KeyboardInterrupt):
         print("\nNothing was written.", file=sys.stderr)
         return FAILED
+    if chosen:
+        now = read().env
+        for name in (name for name, value in chosen.items() if now.get(name, "") != value):
+            say(f"note     {name} is set in the environment too, and that counts, not .env.")
+    return OK
 
 
-async def prepare(folder: Path, env: Mapping[str, str], ask: Ask, say: Say) -> int:
-    """Ask, check, and write `folder`/.env, in which other lines stay. Raises EOFError."""
+async def prepare(folder: Path, env: Env, ask: Ask, say: Say) -> dict[str, str]:
+    """Ask, check, and write what was chosen to `folder`/.env, in which other lines stay. Raises
+    EOFError."""
     path = folder / ".env"
     chosen: dict[str, str] = {}
     say("1. A model")
@@ -73,13 +121,14 @@ async def prepare(folder: Path, env: Mapping[str, str], ask: Ask, say: Say) -> i
     if platform != NONE:
         chosen |= await _choose(_make_platform(platform), env, ask, say)
         say("3. Who may talk to it. Nobody listed: strangers are shown a code to be let in by.")
-        chosen |= await _ask_people(platform, dict(env) | chosen, ask, say)
+        chosen |= await _choose(_make_people(platform), dict(env) | chosen, ask, say)
+    chosen = {name: value for name, value in chosen.items() if env.get(name, "") != value}
     if not chosen:
-        say("Nothing was chosen, so nothing is written: the demo model and the page need nothing.")
-        return OK
-    await asyncio.to_thread(_write, path, chosen)
-    say(f"Written: {path} ({', '.join(chosen)}). Start with: turnkeeper run")
-    return OK
+        say("Nothing is changed, so nothing is written; without a model a demo answers.")
+        return {}
+    await asyncio.to_thread(write_settings, path, chosen)
+    say(f"Written: {path} ({', '.join(chosen)}). Start in this folder with: turnkeeper run")
+    return chosen
 
 
 async def _choose(ask_part: AskPart, env: Env, ask: Ask, say: Say) -> dict[str, str]:
@@ -98,21 +147,110 @@ async def _choose(ask_part: AskPart, env: Env, ask: Ask, say: Say) -> dict[str, 
     return {}
 
 
+# ---- a model -----------------------------------------------------------------------------
+
+
 async def _ask_model(env: Env, ask: Ask, say: Say) -> Asked:
-    local = await discover()
+    local = await discover() if DISCOVERY.read(env) else None
     near = (local.name,) if local is not None else ()
-    kinds = (*near, *PROVIDERS, "other", NONE)
-    kind = _pick(ask, say, "Provider", kinds, kinds[0])
+    names = (*CHOICES, *(one.name for one in (*KEYS.values(), COMPATIBLE, CUSTOM)))
+    last = KEEP if any(env.get(name) for name in names) else NONE
+    kinds = (*near, *KEYS, OTHER, last)
+    kind = _pick(ask, say, "Provider", kinds, last if last == KEEP else kinds[0])
     if kind == NONE:
         return {}, []
+    if kind == KEEP:
+        for one in await _probe(env, {}, say):
+            say(str(one))
+        return {}, []
     if local is not None and kind == local.name:
-        return await _probe(env, _name_models(local.base_url, NONE, local.tier_models.pro or ""))
-    if kind == "other":
-        url = ask("Address, such as http://127.0.0.1:8000/v1", False).strip()
-        key = ask("API key (empty: none)", True).strip() or NONE
-        return await _probe(env, _name_models(url, key, ask("Model", False).strip()))
-    key = ask(f"API key of {kind}", True).strip()
-    return await _probe(env, {KEYS[kind].name: key})
+        chosen = _name_models(env, local.base_url, NONE, local.tier_models.pro or "")
+    elif kind == OTHER:
+        chosen = await _ask_address(env, ask, say)
+    else:
+        chosen = _name_provider(env, kind, _ask_key(env, kind, ask), _ask_url(env, kind, ask))
+    return chosen, await _probe(env, chosen, say)
+
+
+def _ask_key(env: Env, kind: str, ask: Ask) -> str:
+    """Raises SettingsError."""
+    setting = KEYS[kind]
+    return _ask_secret(env, setting.name, f"API key of {kind}", ask)
+
+
+def _ask_secret(env: Env, name: str, what: str, ask: Ask) -> str:
+    """What is set stays for an empty answer. Raises SettingsError."""
+    known = env.get(name, "")
+    said = ask(f"{what} (empty: as it is set)" if known else what, True).strip() or known
+    if not said:
+        raise SettingsError(name, "", "it is needed.")
+    return said
+
+
+def _ask_url(env: Env, kind: str, ask: Ask) -> str:
+    """Where the provider is: asked only if another address than its own is set. "": its own."""
+    known = URLS[kind].text(env)
+    if not known or known == BASE_URLS[kind]:
+        return known
+    said = ask(f"Address of {kind} [{known}]; - for {BASE_URLS[kind]}", False).strip()
+    return "" if said == "-" else said or known
+
+
+def _name_provider(env: Env, kind: str, key: str, url: str) -> dict[str, str]:
+    """What makes `kind` serve all tiers."""
+    chosen = {KEYS[kind].name: key}
+    if url != URLS[kind].text(env):
+        chosen[URLS[kind].name] = url  # the models that are named are those of the other address
+    elif _serves(dict(env) | chosen, kind):
+        return chosen
+    chosen |= _clear_choices(env)
+    return chosen if _serves(dict(env) | chosen, kind) else chosen | {SERVES.name: kind}
+
+
+def _serves(env: Env, kind: str) -> bool:
+    """Whether each tier's model is one of `kind`."""
+    settings = ModelSettings.read(env)
+    try:
+        chosen = [settings.choice(tier) for tier in TIERS]
+    except SettingsError:
+        return False
+    return all(one is not None and one[0] == kind for one in chosen)
+
+
+def _clear_choices(env: Env) -> dict[str, str]:
+    return {name: "" for name in CHOICES if env.get(name)}
+
+
+async def _ask_address(env: Env, ask: Ask, say: Say) -> dict[str, str]:
+    """An address that speaks OpenAI's protocol, and which of its models to take."""
+    url = ask("Address, such as http://127.0.0.1:8000/v1", False).strip().rstrip("/")
+    URLS[SERVED_BY].parse(url, URLS[SERVED_BY].kind)
+    key = ask("API key (empty: none)", True).strip() or NONE
+    async with aiohttp.ClientSession(trust_env=True) as session:
+        known = await list_models(session, url, key)
+        if known is None and not url.endswith("/v1"):
+            known = await list_models(session, f"{url}/v1", key)
+            url = url if known is None else f"{url}/v1"
+    if not known:
+        say(f"note     {url}/models names no models; most addresses end in /v1.")
+        return _name_models(env, url, key, ask("Model", False).strip())
+    say(f"ok       {url} has: {', '.join(known[:20])}")
+    return _name_models(env, url, key, ask(f"Model [{known[0]}]", False).strip() or known[0])
+
+
+def _name_models(env: Env, url: str, key: str, model: str) -> dict[str, str]:
+    """What makes one model at an address serve all tiers."""
+    if not model:
+        raise MODELS[TIERS[0]].error("", "name a model.")
+    tiers = {setting.name: f"{SERVED_BY}/{model}" for setting in MODELS.values()}
+    return {URLS[SERVED_BY].name: url, KEYS[SERVED_BY].name: key} | _clear_choices(env) | tiers
+
+
+async def _probe(env: Env, chosen: dict[str, str], say: Say) -> list[ProbeResult]:
+    """Whether that answers by itself, and not what would stand in for it."""
+    say("Asking the model for a word …")
+    settings = ModelSettings.read(dict(env) | chosen | {FALLBACKS.name: ""})
+    return await probe_models(settings)
 
 
 def _pick(ask: Ask, say: Say, what: str, kinds: tuple[str, ...], default: str) -> str:
@@ -125,71 +263,40 @@ def _pick(ask: Ask, say: Say, what: str, kinds: tuple[str, ...], default: str) -
     raise EOFError
 
 
-def _name_models(url: str, key: str, model: str) -> dict[str, str]:
-    tiers = {setting.name: f"{COMPATIBLE}/{model}" for setting in MODELS.values()}
-    return {URLS[COMPATIBLE].name: url, KEYS[COMPATIBLE].name: key} | tiers
-
-
-async def _probe(env: Env, chosen: dict[str, str]) -> Asked:
-    settings = ModelSettings.read(dict(env) | chosen)
-    return chosen, await probe_models(settings)
+# ---- a platform and its people -----------------------------------------------------------
 
 
 def _make_platform(platform: str) -> AskPart:
     """Make what asks for the tokens of `platform`, and tries them out."""
 
     async def ask_tokens(env: Env, ask: Ask, say: Say) -> Asked:
-        chosen = {name: ask(what, True).strip() for name, what in PLATFORMS[platform]}
+        chosen = {name: _ask_secret(env, name, what, ask) for name, what in PLATFORMS[platform]}
+        bot = READERS[platform](dict(env) | chosen)
         async with aiohttp.ClientSession(trust_env=True) as session:
-            found = await _probe_platform(Platforms(session), dict(env) | chosen, platform)
-        return chosen, found
+            platforms = Platforms(session)
+            found = await platforms.probe_bot(bot) if bot is not None else []
+            return chosen, [*found, *platforms.check_clock()]
 
     return ask_tokens
 
 
-async def _probe_platform(platforms: Platforms, env: Env, platform: str) -> list[ProbeResult]:
-    bot, found = READERS[platform](env), [ProbeResult("wrong", platform, "a token is needed")]
-    if bot is not None:
-        found = await platforms.probe_bot(bot)
-    return [*found, *platforms.check_clock()]
+def _make_people(platform: str) -> AskPart:
+    """Make what asks for the ids of who may talk, and looks them up; whoever is not known may be
+    listed all the same."""
 
-
-async def _ask_people(platform: str, env: Env, ask: Ask, say: Say) -> dict[str, str]:
-    """The ids of who may talk, looked up; whoever is not known may be listed all the same."""
-    chosen = {}
-    lists = LISTS[platform]
-    for setting, what in ((lists.admins, "Your own id"), (lists.allowed, "Ids of others")):
-        ids = re.split(r"[,\s]+", ask(f"{what} ({IDS[platform]}; empty: none)", False).strip())
-        if known := list(filter(None, ids)):
-            chosen[setting.name] = ",".join(known)
-    people = ",".join(chosen.values()).split(",") if chosen else []
-    bot = READERS[platform](env)
-    if bot is not None and people:
+    async def ask_people(env: Env, ask: Ask, say: Say) -> Asked:
+        chosen, hint = {}, PERSON_IDS[platform].hint
+        lists = LISTS[platform]
+        for setting, what in ((lists.admins, "Your own id"), (lists.allowed, "Ids of others")):
+            empty = f"empty: {setting.text(env) or 'none'}"
+            said = ask(f"{what} ({hint}; {empty})", False)
+            if known := [one for one in re.split(r"[,\s]+", said) if one]:
+                chosen[setting.name] = ",".join(known)
+        people = ",".join(chosen.values()).split(",") if chosen else []
+        bot = READERS[platform](env)
+        if bot is None or not people:
+            return chosen, []
         async with aiohttp.ClientSession(trust_env=True) as session:
-            for one in await Platforms(session).probe_people(bot, people):
-                say(str(one))
-    return chosen
+            return chosen, await Platforms(session).probe_people(bot, people)
 
-
-def _write(path: Path, chosen: Mapping[str, str]) -> None:
-    """Set the names in the file, in their places; its other lines stay. Only its owner reads it."""
-    left, lines = dict(chosen), []
-    text = path.read_text() if path.exists() else ""
-    for line in text.splitlines():
-        name = line.strip().removeprefix("export ").partition("=")[0].strip()
-        lines.append(f"{name}={left.pop(name)}" if name in left else line)
-    lines += [f"{name}={value}" for name, value in left.items()]
-    new = path.with_name(f"{path.name}.new")
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write("\n".join(lines) + "\n")
-    os.replace(new, path)
-
-
-def _ask_terminal(what: str, hidden: bool) -> str:
-    if hidden and sys.stdin.isatty():
-        return getpass.getpass(f"{what}: ")
-    print(f"{what}: ", end="", flush=True)
-    line = sys.stdin.readline()
-    if not line:
-        raise EOFError
-    return line.rstrip("\n")
+    return ask_people

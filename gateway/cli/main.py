@@ -34,11 +34,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             return OK
         if words.command == "jobs" and words.action == "next":
             return jobs.next_times(words)
-        settings = Settings.read(declared=find_declared)
+        read = partial(Settings.read, declared=find_declared)
         if words.command == "init":
             from gateway.cli.init import set_up
 
-            return set_up(settings.env, print)
+            return set_up(read, print)
+        settings = read()
         if words.command == "run":
             return _run(settings)
         if words.command == "jobs" and words.action == "secret":

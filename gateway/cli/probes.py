@@ -3,6 +3,7 @@ the people who may use them."""
 
 import asyncio
 import email.utils
+import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -36,6 +37,24 @@ MAX_SKEW = 60.0
 MAX_BYTES = 1_000_000
 
 
+class PersonId(NamedTuple):
+    """What ids of people look like on a platform, and where a person finds their own."""
+
+    form: re.Pattern[str]
+    hint: str
+
+
+PERSON_IDS = {
+    "telegram": PersonId(re.compile(r"\d+"), "numbers; @userinfobot tells yours"),
+    "discord": PersonId(
+        re.compile(r"@?\d+"), "numbers; Developer Mode, then right click: Copy User ID"
+    ),
+    "slack": PersonId(
+        re.compile(r"@?[A-Z][A-Z0-9]+"), "like U0123ABCD; profile, More, Copy member ID"
+    ),
+}
+
+
 class ProbeResult(NamedTuple):
     """What a check found. `wrong`: it cannot work so."""
 
@@ -63,7 +82,9 @@ async def probe_models(settings: ModelSettings) -> list[ProbeResult]:
         named: dict[str, list[str]] = {}
         for tier in TIERS:
             named.setdefault(models.describe(tier), []).append(tier)
-        found = [await _probe_model(models, tiers) for tiers in named.values()]
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(_probe_model(models, one)) for one in named.values()]
+        found = [one.result() for one in asked]
         return [*found, *_check_windows(models, settings, named)]
     except SettingsError as error:
         return [ProbeResult("wrong", "models", str(error))]
@@ -73,21 +94,23 @@ async def probe_models(settings: ModelSettings) -> list[ProbeResult]:
 
 async def _probe_model(models: Models, tiers: list[str]) -> ProbeResult:
     name, serves = models.describe(tiers[0]), ", ".join(tiers).upper()
-    model, known_as = await asyncio.to_thread(models.pick, tiers[0])
-    request = ModelRequest(
-        model=known_as, system="", messages=(user("Answer: OK"),), max_tokens=256, retries=0
-    )
     try:
+        model, known_as = await asyncio.to_thread(models.pick, tiers[0])
+        request = ModelRequest(
+            model=known_as, system="", messages=(user("Answer: OK"),), max_tokens=256, retries=0
+        )
         async with asyncio.timeout(MODEL_LIMIT):
             reply = await model.complete(request, lambda delta: None)
     except TimeoutError:
         return ProbeResult(
             "wrong", "models", f"{name} ({serves}) gave no answer in {MODEL_LIMIT:g} s"
         )
-    except ModelFailed as error:
+    except (ModelFailed, SettingsError) as error:
         return ProbeResult("wrong", "models", f"{name} ({serves}): {error}")
-    instead = f", {reply.provider}/{reply.model} in its place" if reply.instead_of else ""
-    return ProbeResult("ok", "models", f"{name} ({serves}) answers{instead}")
+    if reply.instead_of:
+        text = f"{name} ({serves}) gives no answer; {reply.provider}/{reply.model} stands in for it"
+        return ProbeResult("note", "models", text)
+    return ProbeResult("ok", "models", f"{name} ({serves}) answers")
 
 
 def _check_windows(
@@ -190,8 +213,13 @@ class Platforms:
 
     async def probe_people(self, bot: Bot, ids: Iterable[str]) -> list[ProbeResult]:
         """Who is behind the ids that may use a bot."""
-        people = sorted(one for one in ids if one != "*" and not one.startswith("@"))
-        return [await self._find_person(bot, one) for one in people[:MAX_PEOPLE]]
+        name = _name_platform(bot)
+        form, hint = PERSON_IDS[name]
+        people = sorted(one for one in ids if one != "*")
+        odd = [one for one in people if not form.fullmatch(one)]
+        known = [one for one in people if one not in odd and not one.startswith("@")]
+        found = [await self._find_person(bot, one) for one in known[:MAX_PEOPLE]]
+        return found + [ProbeResult("wrong", name, f"{one} is no id ({hint})") for one in odd]
 
     async def _find_person(self, bot: Telegram | Discord | Slack, person: str) -> ProbeResult:
         match bot:
@@ -251,6 +279,16 @@ def _describe_refusal(platform: str, answer: _Answer, setting: str, where: str) 
     else:
         text = f"answered {answer.status}: try again later"
     return ProbeResult("wrong", platform, text)
+
+
+def _name_platform(bot: Bot) -> str:
+    match bot:
+        case Telegram():
+            return "telegram"
+        case Discord():
+            return "discord"
+        case Slack():
+            return "slack"
 
 
 def _bot(bot: Discord) -> dict[str, str]:

@@ -1,5 +1,9 @@
 """`turnkeeper init` and the checks that `doctor` shares with it, against fakes on loopback."""
 
+import asyncio
+import os
+import socket
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -9,9 +13,11 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from agent_core.settings import TIERS as ALL_TIERS
 from agent_core.settings import ModelSettings
 from gateway.accounts.telegram import Telegram
-from gateway.cli.init import prepare
+from gateway.cli.env_file import write_settings
+from gateway.cli.init import prepare, set_up
 from gateway.cli.probes import Platforms, ProbeResult, has_fault, probe_models
 from gateway.settings import Settings
 from tests.fakes.discord_server import DiscordServer
@@ -19,7 +25,8 @@ from tests.fakes.model_server import ModelServer, Ollama
 from tests.fakes.slack_server import APP_TOKEN, SlackServer
 from tests.fakes.slack_server import TOKEN as SLACK
 from tests.fakes.telegram_server import TelegramServer
-from tests.gateway.process import KEY, TOKEN, World
+from tests.fakes.waiting import until
+from tests.gateway.process import KEY, ROOT, START, TOKEN, World
 
 TIERS = {f"{tier}_MODEL": "openai/fake-model" for tier in ("MAX", "PRO", "FLASH")}
 
@@ -61,8 +68,8 @@ class Person:
         return "\n".join(self.said)
 
 
-async def run(folder: Path, person: Person, **env: str) -> int:
-    return await prepare(folder, env, person.ask, person.said.append)
+async def run(folder: Path, person: Person, **env: str) -> None:
+    await prepare(folder, env, person.ask, person.said.append)
 
 
 async def test_model_platform_and_people_are_checked_and_written(
@@ -72,10 +79,10 @@ async def test_model_platform_and_people_are_checked_and_written(
     await stack.enter_async_context(telegram)
     telegram.chats[11].append({"text": "hello", "message_id": 1})
     (tmp_path / ".env").write_text("# mine\nTHEIRS=x\nTELEGRAM_BOT_TOKEN=1:old\n")
-    person = Person("openai", "sk-wrong", "openai", KEY, "telegram", TOKEN, "11", "12 13")
+    person = Person("openai", "sk-wrong", "", "openai", KEY, "", "telegram", TOKEN, "11", "12 13")
     env = {"OPENAI_BASE_URL": f"{model.url}/v1", **TIERS}  # type: ignore[attr-defined]
     env["TELEGRAM_API_BASE_URL"] = telegram.base_url
-    assert await run(tmp_path, person, **env) == 0
+    await run(tmp_path, person, **env)
     assert "wrong    models: openai/fake-model (MAX, PRO, FLASH)" in person.told
     assert "refused the key (401)" in person.told
     assert "ok       models: openai/fake-model (MAX, PRO, FLASH) answers" in person.told
@@ -97,6 +104,189 @@ async def test_model_platform_and_people_are_checked_and_written(
     assert settings.people["telegram"].allowed == {"12", "13"}
 
 
+@pytest.fixture
+async def env(model: ModelServer) -> dict[str, str]:
+    """Each provider's address, with nothing else set."""
+    at = model.url  # type: ignore[attr-defined]
+    model.window = 100_000
+    return {
+        "OPENAI_BASE_URL": f"{at}/v1",
+        "ANTHROPIC_BASE_URL": at,
+        "GEMINI_BASE_URL": f"{at}/v1",
+    }
+
+
+async def test_the_chosen_provider_is_the_one_that_is_asked_and_answers(
+    tmp_path: Path, env: dict[str, str], model: ModelServer
+) -> None:
+    """Whatever else has a key already, or is named for a tier."""
+    kept = {"OPENAI_API_KEY": KEY, "PRO_MODEL": "openai/old", "LITE_MODEL_PROVIDER": "openai"}
+    kept["FALLBACK_PROVIDERS"] = "openai/old"
+    person = Person("anthropic", "sk-bad", "", "anthropic", KEY, "", "none")
+    await run(tmp_path, person, **env, **kept)
+    assert {one.path for one in model.requests} == {"/v1/messages"}
+    assert "wrong    models: anthropic/" in person.told, "what stands in for it does not count"
+    assert "ok       models: anthropic/" in person.told
+    settings = ModelSettings.read(Settings.read(env | {"OPENAI_API_KEY": KEY}, tmp_path).env)
+    assert {(settings.choice(tier) or ("",))[0] for tier in ALL_TIERS} == {"anthropic"}
+    written = (tmp_path / ".env").read_text()
+    assert "PRO_MODEL=\n" in written and "OPENAI_API_KEY" not in written
+
+
+async def test_what_is_set_is_kept_by_enter(tmp_path: Path, env: dict[str, str]) -> None:
+    kept = env | TIERS | {"OPENAI_API_KEY": KEY}
+    person = Person("", "none")
+    await run(tmp_path, person, **kept)
+    assert "keep [keep]" in person.asked[0]
+    assert "ok       models: openai/fake-model" in person.told, "it is tried out all the same"
+    person = Person("openai", "", "", "none")
+    await run(tmp_path, person, **kept)
+    assert "ok       models: openai/fake-model" in person.told
+    assert "Nothing is changed" in person.told and not (tmp_path / ".env").exists()
+    person = Person("openai", "", "none", "none")
+    await run(tmp_path, person, **env)
+    assert "wrong    OPENAI_API_KEY: it is needed." in person.told
+
+
+async def test_another_address_is_found_below_v1_with_its_models(
+    tmp_path: Path, env: dict[str, str], model: ModelServer
+) -> None:
+    at = env["ANTHROPIC_BASE_URL"]
+    model.models = ["an-embedder", "big", "small"]
+    person = Person(
+        *("other", "localhost:9", "other", "http://127.0.0.1:1", "", "m"),
+        *("other", f"{at}/", KEY, "", "none"),
+    )
+    await run(tmp_path, person)
+    assert "wrong    OPENAI_BASE_URL=localhost:9: must be an http or https URL." in person.told
+    assert "most addresses end in /v1" in person.told and "cannot be reached" in person.told
+    assert f"ok       {at}/v1 has: big, small" in person.told
+    settings = ModelSettings.read(Settings.read({}, tmp_path).env)
+    assert settings.choice("flash") == ("openai", "big")
+    assert settings.base_urls["openai"] == f"{at}/v1"
+    person = Person("openai", "", "-", "keep", "none")
+    await run(tmp_path, person, **Settings.read({}, tmp_path).env)
+    assert "[http" in person.asked[2] and "- for https://api.openai.com/v1" in person.asked[2]
+    assert "wrong    models: openai/gpt-" in person.told, "its own models, at its own address"
+
+
+async def test_what_is_no_id_is_asked_for_again(tmp_path: Path, stack: AsyncExitStack) -> None:
+    telegram = TelegramServer(TOKEN)
+    await stack.enter_async_context(telegram)
+    env = {"TELEGRAM_API_BASE_URL": telegram.base_url}
+    person = Person("none", "telegram", TOKEN, "@ann", "", "11", "ann, 12", "11", "")
+    await run(tmp_path, person, **env)
+    assert "wrong    telegram: @ann is no id (numbers; @userinfobot tells yours)" in person.told
+    assert "wrong    telegram: ann is no id" in person.told
+    people = Settings.read({}, tmp_path).people["telegram"]
+    assert people.admins == {"11"} and not people.allowed
+
+
+async def test_a_model_that_only_stands_in_is_noted(env: dict[str, str]) -> None:
+    given = env | TIERS | {"OPENAI_API_KEY": "sk-bad", "ANTHROPIC_API_KEY": KEY}
+    given["FALLBACK_PROVIDERS"] = "anthropic/spare"
+    (answers,) = (
+        one for one in await probe_models(ModelSettings.read(given)) if "holds" not in one.text
+    )
+    assert answers.mark == "note"
+    assert "gives no answer; anthropic/spare stands in for it" in answers.text
+
+
+def test_settings_are_written_in_their_places_and_read_back(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.env", tmp_path / ".env"
+    real.write_text("# mine\nexport PRO_MODEL=a/b # old\nX=1\nPRO_MODEL=c/d\n")
+    real.chmod(0o644)
+    link.symlink_to(real)
+    odd = {"OPENAI_API_KEY": "a #b$c", "PRO_MODEL": "it's", "TURNKEEPER_HOME": "/home/x y"}
+    write_settings(link, odd)
+    assert link.is_symlink() and real.stat().st_mode & 0o777 == 0o600
+    assert real.read_text().splitlines()[:3] == ["# mine", 'PRO_MODEL="it\'s"', "X=1"]
+    found = Settings.read({}, tmp_path).env
+    assert {name: found[name] for name in odd} == odd, "the last line of a name counts"
+
+
+AT_TERMINAL = (
+    "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+    "from gateway.cli.main import main; sys.exit(main(['init']))"
+)
+
+
+async def type_at_terminal(
+    folder: Path, env: dict[str, str], lines: list[tuple[str, bytes]]
+) -> tuple[int, str]:
+    """The exit code and the screen of `init`, where each line is typed once its prompt is there."""
+    ours, theirs = os.openpty()
+    os.set_blocking(ours, False)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", AT_TERMINAL), cwd=folder, env=env,
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = ""
+
+    def read() -> str:
+        nonlocal shown
+        try:
+            shown += os.read(ours, 65_536).decode()
+        except OSError:  # nothing new, or it has ended
+            pass
+        return shown
+
+    try:
+        for prompt, line in lines:
+            await until(lambda prompt=prompt: read().rstrip().endswith(prompt), START)
+            os.write(ours, line)
+        async with asyncio.timeout(START):
+            code = await process.wait()
+        return code, read()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        os.close(ours)
+
+
+PROVIDER, KEY_OF, ADDRESS = "[openai]:", "API key of openai:", "/v1:"
+
+
+@pytest.mark.pick("init at a terminal", 1)
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [(PROVIDER, b"\x03")],
+        [(PROVIDER, b"openai\n"), (KEY_OF, b"\x03")],
+        [(PROVIDER, b"openai\n"), (KEY_OF, b"sk-x\n"), (ADDRESS, b"\n"), ("word …", b"\x03")],
+    ],
+)
+async def test_ctrl_c_ends_it_at_once_and_writes_nothing(
+    tmp_path: Path, lines: list[tuple[str, bytes]]
+) -> None:
+    """Where a line is waited for, shown or not, and while a model is asked."""
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        env = {
+            "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "TURNKEEPER_HOME": str(tmp_path),
+            "OPENAI_BASE_URL": f"http://127.0.0.1:{deaf.getsockname()[1]}/v1",
+            "OPENAI_API_MODE": "chat_completions", "LOCAL_MODEL_DISCOVERY": "off",
+        }  # fmt: skip
+        code, shown = await type_at_terminal(tmp_path, env, lines)
+    assert code == 1 and "Nothing was written." in shown, shown
+    assert "Traceback" not in shown and "sk-x" not in shown
+    assert not (tmp_path / ".env").exists()
+
+
+async def test_a_setting_that_the_environment_overrides_is_noted(
+    tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outer = env | TIERS | {"OPENAI_API_KEY": "sk-outer"}
+    person = Person("openai", KEY, "", "none")
+    code = await asyncio.to_thread(
+        set_up, lambda: Settings.read(outer, tmp_path), person.said.append, person.ask
+    )
+    assert code == 0
+    assert "note     OPENAI_API_KEY is set in the environment too" in person.told
+
+
 @pytest.mark.parametrize("platform", ["discord", "slack"])
 async def test_each_platform_is_checked_by_its_tokens(
     tmp_path: Path, platform: str, stack: AsyncExitStack
@@ -114,7 +304,7 @@ async def test_each_platform_is_checked_by_its_tokens(
         tokens, wrong = [SLACK, APP_TOKEN], [SLACK, "xapp-wrong"]
         known, named = "U0ANN", "ok       slack: U0ANN is "
     person = Person("none", platform, *wrong, *tokens, known, "")
-    assert await run(tmp_path, person, **env) == 0
+    await run(tmp_path, person, **env)
     assert f"wrong    {platform}: refuses {platform.upper()}_" in person.told
     assert named in person.told
     written = (tmp_path / ".env").read_text()
@@ -125,7 +315,7 @@ async def test_what_ends_early_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(EOFError):
         await run(tmp_path, Person("none", "telegram"))
     person = Person("nonsense", "none", "none")
-    assert await run(tmp_path, person) == 0
+    await run(tmp_path, person)
     assert "There is no 'nonsense' here." in person.told
     assert not (tmp_path / ".env").exists()
 
