@@ -124,6 +124,14 @@ async def find_tier(name: str, docker_host: str = "", e2b: E2BAccess | None = No
     return tiers[name]
 
 
+async def can_enclose(tier: Tier) -> bool:
+    """Whether a browser can have a sandbox to itself beside those of `tier`: by bubblewrap, where
+    it works, but not where the operator wants none."""
+    if tier.missing or not tier.isolated:
+        return False
+    return isinstance(tier, BwrapTier) or not await find_fault(BwrapTier())
+
+
 async def _find_e2b(access: E2BAccess) -> Tier:
     try:  # its SDK takes a second: beside the loop
         found = await asyncio.to_thread(importlib.import_module, "agent_core.sandboxes.e2b.tier")

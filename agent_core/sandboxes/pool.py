@@ -152,9 +152,10 @@ class _AdvisedLoan:
 class SandboxPool:
     """All sandboxes of one tier. `idle` in seconds. `lasts`: what is in a sandbox besides the
     workspace is kept for the next one, where the tier keeps it. `keeper`: of what is in them, once
-    they are quiet."""
+    they are quiet. `encloses`: a program of the gateway's can have a sandbox to itself, by
+    `bwrap.enclose_program`, also where commands have another tier."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each thing that differs by where it stands
         self,
         tier: Tier,
         limits: SandboxLimits | None = None,
@@ -162,7 +163,9 @@ class SandboxPool:
         network: SandboxNetwork | None = None,
         lasts: bool = True,
         keeper: WorkspaceKeeper | None = None,
+        encloses: bool = False,
     ) -> None:
+        self.encloses = encloses
         self._tier, self._idle, self._lasts = tier, idle, lasts
         self._keeper = keeper
         self._network = network or SandboxNetwork()
@@ -193,11 +196,6 @@ class SandboxPool:
     def masks(self) -> bool:
         """The tier's."""
         return self._tier.masks
-
-    @property
-    def encloses(self) -> bool:
-        """A program of the gateway's can have a sandbox to itself, by `bwrap.enclose_program`."""
-        return self._tier.name == "bwrap"
 
     @property
     def cannot(self) -> frozenset[Leak]:

@@ -13,7 +13,7 @@ from agent_core.mcp.servers import Servers
 from agent_core.memory.provider import MemoryProvider, find_provider
 from agent_core.sandboxes.buckets.bucket import make_bucket
 from agent_core.sandboxes.buckets.settings import read_bucket
-from agent_core.sandboxes.detect import MissingTier, find_tier
+from agent_core.sandboxes.detect import MissingTier, can_enclose, find_tier
 from agent_core.sandboxes.docker.tier import EngineMissing, ImageMissing, inspect_docker
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.tier import TierUnusable
@@ -191,7 +191,7 @@ async def _sandbox(settings: Settings, say: Say) -> int:
     except TierUnusable as error:
         say(f"wrong    sandbox: SANDBOX_PROVIDER={settings.sandbox} does not work here: {error}.")
         return 1
-    sandbox = SandboxPool(tier, lasts=False)
+    sandbox = SandboxPool(tier, lasts=False, encloses=await can_enclose(tier))
     await sandbox.check()
     if sandbox.missing:
         mark, more = "missing", sandbox.missing
@@ -214,14 +214,14 @@ async def _sandbox(settings: Settings, say: Say) -> int:
 
 def _check_browser(sandbox: SandboxPool, say: Say) -> None:
     """Where the browser runs, if there is one."""
-    if not chromium.find():
-        say("note     browser: none on this machine; for the browser's tools install Chromium.")
+    if missing := chromium.find_missing():
+        say(f"note     browser: {missing}")
     elif sandbox.encloses:
         say("ok       browser: in a sandbox of its own, by bubblewrap.")
     else:
         say(
-            f"note     browser: on this machine, outside of the sandbox: {sandbox.name} cannot "
-            "hold it. Where bubblewrap works, it has a sandbox of its own."
+            f"note     browser: on this machine, outside of the sandbox ({sandbox.name}). Where "
+            "bubblewrap works and SANDBOX_PROVIDER isolates, it has a sandbox of its own."
         )
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.memory.provider import MemoryProvider
 from agent_core.sandboxes.buckets.bucket import make_bucket
-from agent_core.sandboxes.detect import find_tier
+from agent_core.sandboxes.detect import can_enclose, find_tier
 from agent_core.sandboxes.network import SandboxNetwork
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.snapshots import Snapshots
@@ -214,7 +214,9 @@ async def assemble(
     models = await find_models(settings)
     network = SandboxNetwork(models.tools.web.allowed)
     snapshots = make_snapshots(models.tools)
-    sandbox = SandboxPool(await _choose_tier(settings), network=network, keeper=snapshots)
+    tier = await _choose_tier(settings)
+    encloses = await can_enclose(tier)
+    sandbox = SandboxPool(tier, network=network, keeper=snapshots, encloses=encloses)
     stack.push_async_callback(sandbox.close)
     store = await open_store(settings)
     stack.push_async_callback(store.close)

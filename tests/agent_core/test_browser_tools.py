@@ -219,6 +219,16 @@ def test_an_action_needs_what_it_works_on() -> None:
     assert len(actions) == 16
 
 
+@pytest.mark.parametrize("encloses", [True, False])
+def test_the_tool_says_where_the_browser_runs(encloses: bool, tmp_path: Path) -> None:
+    browser = Browser(tmp_path, encloses=encloses)
+    works = Works(browser=browser, search=Found(), keep=FileStore(tmp_path).keep)
+    about = {tool.name: tool.description for tool in browser_tools(works)}
+    for name in ("browser_use", "sandbox_browser"):
+        assert ("in a sandbox of its own" in about[name]) == encloses
+        assert ("outside of the sandbox" in about[name]) == (not encloses)
+
+
 @pytest.fixture
 def tools(tmp_path: Path) -> dict[str, Tool]:
     works = Works(browser=Browser(tmp_path), search=Found(), keep=FileStore(tmp_path).keep)
@@ -657,11 +667,14 @@ async def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     async with Browser(tmp_path / "browser") as browser:
         hand = Hand(browser, tmp_path)
         monkeypatch.setattr(chromium, "NAMES", ("no-such-browser",))
+        assert "Install Chromium" in chromium.find_missing()
         assert "Install Chromium" in await hand.do("browser_navigate", url="http://a.example/")
         monkeypatch.setattr(chromium, "NAMES", ("sh",))
         monkeypatch.setitem(sys.modules, "playwright.async_api", None)
         said = await hand.do("browser_navigate", url="http://a.example/")
-        assert "turnkeeper[browser]" in said
+        assert "turnkeeper[browser]" in said and not chromium.find_missing()
+        monkeypatch.setitem(sys.modules, "playwright", None)
+        assert "turnkeeper[browser]" in chromium.find_missing()
 
 
 def test_the_driver_is_imported_when_a_browser_is_wanted() -> None:

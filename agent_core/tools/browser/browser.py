@@ -57,6 +57,11 @@ class Browser:
         self._stack = AsyncExitStack()
         self._group: asyncio.TaskGroup | None = None
 
+    @property
+    def encloses(self) -> bool:
+        """It has a sandbox of its own."""
+        return self._enclosure is not None
+
     async def __aenter__(self) -> "Browser":
         self._group = await self._stack.enter_async_context(asyncio.TaskGroup())
         return self

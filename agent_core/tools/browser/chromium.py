@@ -4,6 +4,7 @@ Its driver ends it when the gateway's end of a pipe closes, and it ends itself w
 does. Besides, the kernel kills it with its driver: a browser that hangs listens to no pipe.
 """
 
+import importlib.util
 import logging
 import os
 import shlex
@@ -63,6 +64,13 @@ class Driven(Struct, frozen=True, kw_only=True):
 def find() -> str:
     """The browser's path, "" if there is none."""
     return next(filter(None, map(shutil.which, NAMES)), "")
+
+
+def find_missing() -> str:
+    """What to install for a browser, "" if nothing is missing."""
+    if not find():
+        return NO_BROWSER
+    return "" if importlib.util.find_spec("playwright") is not None else NO_DRIVER
 
 
 async def start(folder: Path, proxy: str, enclosure: Enclosure | None = None) -> Driven:

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from agent_core.orchestration.routes.classifier import MODES
 from agent_core.profiles.built_in import PROFILES
+from agent_core.tools.browser import chromium
 from gateway.command_texts import OwnText, name_command
 from gateway.conversation.permission import describe_mode, find_mode
 from gateway.feature import Call, Feature, is_allowed, own_command
@@ -195,11 +196,15 @@ def _describe_sandbox(call: Call) -> str:
         return say("sandbox_missing", call.language)
     if not found.isolated:
         return say("sandbox_none", call.language, name=found.name)
-    browser = say("browser_enclosed" if found.encloses else "browser_beside", call.language)
-    if found.contains:
-        return f"{say('sandbox_contains', call.language, name=found.name)} {browser}"
     leaks = ", ".join(found.leaks) or "?"
-    return f"{say('sandbox_leaks', call.language, name=found.name, leaks=leaks)} {browser}"
+    said = [
+        say("sandbox_contains", call.language, name=found.name)
+        if found.contains
+        else say("sandbox_leaks", call.language, name=found.name, leaks=leaks)
+    ]
+    if not chromium.find_missing():
+        said.append(say("browser_enclosed" if found.encloses else "browser_beside", call.language))
+    return " ".join(said)
 
 
 def _step(call: Call) -> str:

@@ -4,12 +4,15 @@ screenshot is before the model's eyes; and what is left when the gateway dies in
 import asyncio
 import base64
 import json
+import os
 import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import aiohttp
 import pytest
 
+from agent_core.tools.browser import chromium
 from gateway.services.vault import Vault
 from gateway.wiring.agent_default import TurnkeeperAgent
 from tests.agent_core.events_rig import BROWSED, journaled
@@ -246,17 +249,40 @@ async def test_a_picture_is_looked_at_by_the_model_that_can_see(rig: Rig, site: 
     assert "only pictures can be read" in page
 
 
+ENCLOSED = "The browser has a sandbox of its own."
+BESIDE = "The browser runs beside it, on the"
+
+
+def hide_bubblewrap(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """All programs of this machine are found but this one."""
+    for place in os.environ["PATH"].split(os.pathsep):
+        for program in Path(place).glob("*"):
+            if program.name != "bwrap" and not (folder / program.name).is_symlink():
+                (folder / program.name).symlink_to(program)
+    patch.setenv("PATH", str(folder))
+
+
 @pytest.mark.parametrize(
-    ("tier", "where"),
+    ("tier", "without", "where"),
     [
-        pytest.param("bwrap", "The browser has a sandbox of its own.", marks=NEEDS_BWRAP),
-        pytest.param("landlock", "The browser runs beside it, on the", marks=NEEDS_LANDLOCK),
+        pytest.param("bwrap", "", ENCLOSED, marks=NEEDS_BWRAP),
+        pytest.param("landlock", "", ENCLOSED, marks=(NEEDS_LANDLOCK, NEEDS_BWRAP)),
+        pytest.param("landlock", "bwrap", BESIDE, marks=NEEDS_LANDLOCK),
+        pytest.param("landlock", "chromium", "", marks=(NEEDS_LANDLOCK, NEEDS_BWRAP)),
     ],
 )
-async def test_status_says_where_the_browser_runs(tier: str, where: str, rig: Rig) -> None:
+async def test_it_is_told_where_the_browser_runs(
+    tier: str, without: str, where: str, rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a sandbox of its own wherever bubblewrap works, whatever tier commands have."""
+    if without == "bwrap":
+        hide_bubblewrap(tmp_path, monkeypatch)
+    elif without:
+        monkeypatch.setattr(chromium, "NAMES", ("no-such-browser",))
     await rig.start(SANDBOX_PROVIDER=tier)
     rig.telegram.say(ADMIN, "/status")
-    await rig.shows(where, ADMIN)
+    said = json.dumps(await rig.shows(f"Sandbox: {tier}", ADMIN))
+    assert where in said and ("The browser" in said) == bool(where)
     agent = rig.host.services.agent
     assert isinstance(agent, TurnkeeperAgent)
-    assert (agent._browser._enclosure is not None) == (tier == "bwrap")
+    assert agent._browser.encloses == (without != "bwrap")
