@@ -32,7 +32,7 @@ from agent_core.text import clean, clean_json
 from agent_core.tools import planning
 from agent_core.tools.contract import Caller, InnerCall, Tool, ToolContext
 from agent_core.tools.finding.mcp_tools import look_up
-from agent_core.tools.paths import inside
+from agent_core.tools.paths import locate_inside
 from agent_core.tools.toolbox import Prepared, UnfitCall, bind_digest, is_bound, run
 from agent_core.tools.turn.tool import TurnCallable, TurnTool
 
@@ -137,7 +137,7 @@ def _runs_apart(items: list[Prepared], verdicts: dict[str, Verdict]) -> bool:
 
 def _name_file(item: Prepared) -> str:
     """The file that the call changes, however it spells it."""
-    return os.path.normpath(inside(str(getattr(item.arguments, "path", ""))))
+    return os.path.normpath(locate_inside(str(getattr(item.arguments, "path", ""))))
 
 
 def _may_change(item: Prepared) -> bool:

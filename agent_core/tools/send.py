@@ -111,8 +111,7 @@ def send_tool(kept: FileStore) -> Tool:
 
     return Tool(
         name="send_file",
-        description="Give files of the workspace to the person: pictures are shown, others "
-        "offered for download.",
+        description="Give files of the workspace to the person; pictures are shown.",
         arguments=Send,
         repetition="idempotent",
         access="read",

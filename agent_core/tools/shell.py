@@ -43,7 +43,7 @@ class RunCommandArguments(BaseModel):
     timeout: int = Field(default=LIMIT, ge=1, description="Seconds.")
     background: bool = Field(default=False, description="Return a handle at once.")
     hosts: HostNames = ()
-    cwd: str = Field(default="", max_length=1_000, description="A folder to run it in.")
+    cwd: str = Field(default="", max_length=1_000, description="To run it in.")
 
 
 class Check(BaseModel):
@@ -93,8 +93,8 @@ def shell_tool(
 
     return Tool(
         name="run_command",
-        description=f"Run a shell command in the workspace. At most {limit} s; in the background "
-        f"for what goes on, such as a server. {sandbox.about}",
+        description=f"Run a shell command in the workspace. At most {limit} s; what goes on, "
+        f"such as a server, in the background. {sandbox.about}",
         arguments=RunCommandArguments,
         repetition="effect",
         access="shell",

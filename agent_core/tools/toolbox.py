@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import copy
-from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -17,6 +16,7 @@ from agent_core.policy import Bond
 from agent_core.text import clean
 from agent_core.tools import ask, paths
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.finding.argument_schema import describe_arguments
 from agent_core.tools.finding.mcp_tools import NoRegistry, ToolRegistry
 from agent_core.tools.finding.schema import faults
 from agent_core.tools.finding.tool_list import summarize
@@ -295,43 +295,8 @@ async def observe(content: str, context: ToolContext, call_id: str) -> str:
 
 
 def _spec(tool: Tool) -> ToolSpec:
-    parameters = _describe_arguments(tool.arguments)
+    parameters = describe_arguments(tool.arguments)
     return ToolSpec(name=tool.name, description=tool.description, parameters=parameters)
-
-
-@lru_cache(512)
-def _describe_arguments(arguments: type[BaseModel]) -> dict[str, object]:
-    """Their schema, made once for all toolboxes: it costs a millisecond for each tool."""
-    return _simplify_schema(arguments.model_json_schema())
-
-
-_CHECKED_HERE = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
-"""What a call is checked for when it comes; a model need not read it each time."""
-NOTHING: tuple[object, ...] = ("", [], None, 0)
-"""Defaults that go without saying: empty, none, 0 and false."""
-
-
-def _simplify_schema(schema: dict[str, object], own: bool = True) -> dict[str, object]:
-    """The schema without what pydantic adds and what says nothing: fewer tokens, same meaning.
-    `own`: it is that of all arguments, described by the tool itself."""
-    slim: dict[str, object] = {}
-    for key, value in schema.items():
-        if key == "title" and isinstance(value, str):
-            continue
-        if key in _CHECKED_HERE or (key == "default" and value in NOTHING):
-            continue
-        if own and key == "description":
-            continue
-        if key in ("properties", "$defs") and isinstance(value, dict):
-            slim[key] = {name: _simplify_schema(inner, False) for name, inner in value.items()}
-        elif key == "anyOf" and isinstance(value, list) and {"type": "null"} in value:
-            (kind, *others) = (one for one in value if one != {"type": "null"})
-            slim |= _simplify_schema(kind, False) if not others else {key: value}
-        elif isinstance(value, dict):
-            slim[key] = _simplify_schema(value, False)
-        else:
-            slim[key] = value
-    return slim
 
 
 def _explain(error: msgspec.DecodeError | ValidationError | RecursionError) -> str:

@@ -111,9 +111,8 @@ class LandlockTier:
     isolated = True
     about = (
         "Isolated by Landlock: no network but its own localhost, only the workspace, HOME and "
-        "$TMPDIR (there is no /tmp and no shared memory); it shares this kernel. It cannot hide "
-        "that other processes exist, nor count memory exactly, nor keep the copies in .turnkeeper "
-        "from commands."
+        "$TMPDIR (no /tmp, no shared memory); it shares this kernel. It cannot hide that other "
+        "processes exist, count memory exactly, or keep the copies in .turnkeeper from commands."
     )
     cannot: frozenset[Leak] = frozenset({"processes", "copies"})
     missing = ""

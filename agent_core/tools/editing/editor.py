@@ -30,9 +30,11 @@ class EditorArguments(BaseModel):
     command: Command
     path: str
     file_text: str | None = Field(default=None, description="create: the whole new file.")
-    old_str: str | None = Field(default=None, description="str_replace: occurs exactly once.")
+    old_str: str | None = None
     new_str: str | None = Field(default=None, description="str_replace, insert: the new text.")
-    insert_line: int | None = Field(default=None, ge=0, description="insert: after this line.")
+    insert_line: int | None = Field(
+        default=None, ge=0, description="insert: after this line; 0: first."
+    )
     view_range: list[int] | None = Field(
         default=None, min_length=2, max_length=2, description="view: first line, last (-1: end)."
     )

@@ -58,7 +58,7 @@ def finding_tools(servers: Iterable[str] = ()) -> tuple[Tool, ...]:
         ),
         Tool(
             name=CALL,
-            description="Call a tool that find_tools found, by its name.",
+            description="Call a tool by its name.",
             arguments=Through,
             repetition="pure",
             access="read",

@@ -11,8 +11,8 @@ HostNames = Annotated[
     AfterValidator(read_hosts),
     Field(
         max_length=MAX_HOSTS,
-        description="Hosts that it needs, by name; 'packages' or 'git' for the usual "
-        "ones. A person may be asked.",
+        description="Hosts it needs, by name; 'packages' or 'git': the usual ones. A "
+        "person may be asked.",
     ),
 ]
 """What the call needs of the network, as `read_hosts` gives it."""

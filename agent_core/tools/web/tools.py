@@ -30,7 +30,7 @@ class WebSearchArguments(BaseModel):
     """Arguments of web_search."""
 
     query: str = Field(min_length=1, max_length=400)
-    count: int = Field(default=8, ge=1, le=20, description="Results.")
+    count: int = Field(default=8, ge=1, le=20)
 
 
 class ReadPage(BaseModel):

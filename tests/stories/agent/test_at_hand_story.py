@@ -3,9 +3,12 @@
 import json
 import re
 
+import pytest
+
 from agent_core.tools.finding.tool_list import MAX_LINE
 from gateway.wiring.agent_default import TurnkeeperAgent
 from tests.fakes.model_server import Call, Json, Say
+from tests.fakes.needs import NEEDS_BWRAP, NEEDS_LANDLOCK
 from tests.stories.mcp_rig import find, note, stdio, through
 from tests.stories.rig import PERSON, Rig
 
@@ -42,8 +45,18 @@ async def hello(rig: Rig) -> Json:
     return body
 
 
-async def test_hello_names_every_tool_and_stays_small(rig: Rig) -> None:
-    await rig.start()
+@pytest.mark.pick("hello in a tier", 2)
+@pytest.mark.parametrize(
+    "tier",
+    [
+        "unsafe-subprocess",
+        "monty",
+        pytest.param("bwrap", marks=NEEDS_BWRAP),
+        pytest.param("landlock", marks=NEEDS_LANDLOCK),
+    ],
+)
+async def test_hello_names_every_tool_and_stays_small(rig: Rig, tier: str) -> None:
+    await rig.start(SANDBOX_PROVIDER=tier)
     body = await hello(rig)
     assert len(rig.model.requests[-1].raw) <= MAX_HELLO
     names = listed(rig.sent(role="system")[0])
