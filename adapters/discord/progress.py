@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from adapters.discord.components import buttons, message, messages, stopper, text
 from adapters.discord.markdown import LIMIT, code, escape_markup, fence, is_visible, one_line, parts
+from adapters.shortening import choose_steps, say_earlier, say_later, shorten_words
 from adapters.text import utf16
 from adapters.words import LINE_WORDS
 from gateway.moment_texts import map_words
@@ -13,7 +14,6 @@ from gateway.texts import say
 from gateway.texts.call_lines import head_line
 from gateway.texts.signs import visible
 from gateway.views import (
-    ENDED,
     LINE_MARKS,
     PLAN_MARKS,
     STEP_MARKS,
@@ -41,19 +41,21 @@ TITLE, STEP, NOTE, OUTCOME = 300, 300, 200, 600
 def activity(view: Activity) -> tuple[bytes, ...]:
     """Small lines, the newest ones with what they gave, until the answer stands: then those only
     that went wrong, as Discord cannot fold. They ring nowhere: they are for who looks."""
-    words = next(iter(parts(_clip(view.words.strip(), WORDS, view.language))), "")
+    words = next(iter(parts(shorten_words(view.words.strip(), WORDS, view.language))), "")
     telling = [line for line in view.lines if line.output and not _is_settled(line, view)]
     speaking = {line.call_id for line in telling[-OUTPUTS:]}
     lines = [_line(line, view.language, shown=line.call_id in speaking) for line in view.lines]
     note = (
-        f"-# {escape_markup(_clip(_line_of(view.note), WORDS, view.language))}" if view.note else ""
+        f"-# {escape_markup(shorten_words(_line_of(view.note), WORDS, view.language))}"
+        if view.note
+        else ""
     )
     room = LIMIT - utf16(words) - utf16(note) - 100
     first = len(lines)
     while first and room >= utf16(lines[first - 1]) + 1:
         first -= 1
         room -= utf16(lines[first]) + 1
-    before = f"-# {_count_earlier(first, view.language)}" if first else ""
+    before = f"-# {say_earlier(first, view.language)}" if first else ""
     shown = ["\n".join(filter(is_visible, (words, before, *lines[first:], note)))]
     live = any(line.state == "running" for line in view.lines)
     below = stopper(view.language) if live else buttons(view.buttons)
@@ -65,15 +67,15 @@ def plan(view: PlanView) -> tuple[bytes, ...]:
     waits for a yes rings."""
     language = view.language
     steps = [_step(n, step, language) for n, step in enumerate(view.steps, 1)]
-    title = escape_markup(_clip(_line_of(view.title), TITLE, language))
+    title = escape_markup(shorten_words(_line_of(view.title), TITLE, language))
     head = f"### {PLAN_MARKS[view.state]} {title}"
     done = sum(step.state == "done" for step in view.steps)
     head += f" {done}/{len(steps)}" if steps else ""
-    outcome = escape_markup(_clip(_line_of(view.outcome), OUTCOME, language))
+    outcome = escape_markup(shorten_words(_line_of(view.outcome), OUTCOME, language))
     room = LIMIT - utf16(head) - utf16(outcome) - 120
-    first, last = _window([utf16(step) + 1 for step in steps], _count_ended(view.steps), room)
-    before = f"-# {_count_earlier(first, language)}" if first else ""
-    after = f"-# {_count_later(len(steps) - last, language)}" if last < len(steps) else ""
+    first, last = choose_steps(view.steps, [utf16(step) + 1 for step in steps], room)
+    before = f"-# {say_earlier(first, language)}" if first else ""
+    after = f"-# {say_later(len(steps) - last, language)}" if last < len(steps) else ""
     shown = "\n".join(filter(None, (before, *steps[first:last], after)))
     within = [
         *text(head),
@@ -97,12 +99,12 @@ def _is_settled(line: ToolLine, view: Activity) -> bool:
 
 
 def _line(line: ToolLine, language: str, *, shown: bool) -> str:
-    summary = code(_clip(_line_of(line.summary), SUMMARY, language))
+    summary = code(shorten_words(_line_of(line.summary), SUMMARY, language))
     head = head_line(line.tool, line.summary, language)
     pieces = [f"-# {LINE_MARKS[line.state]} {escape_markup(_line_of(head)[:SUMMARY])}", summary]
     if key := LINE_WORDS.get(line.state):
         pieces.append(f"({say(key, language)})")
-    output = fence(_clip(line.output.strip(), OUTPUT, language)) if shown else ""
+    output = fence(shorten_words(line.output.strip(), OUTPUT, language)) if shown else ""
     return " ".join(filter(None, pieces)) + (f"\n{output}" if output else "")
 
 
@@ -113,44 +115,11 @@ def _step(number: int, step: PlanStep, language: str) -> str:
         words = f"**{escape_markup(words)}**"
     elif step.state == "skipped":
         words = f"~~{escape_markup(words)}~~"
-    note = escape_markup(_clip(_line_of(step.note), NOTE, language))
+    note = escape_markup(shorten_words(_line_of(step.note), NOTE, language))
     line = f"{STEP_MARKS[step.state]} {number}. {words}"
     return line + (f" *({note})*" if is_visible(note) else "")
-
-
-def _clip(words: str, most: int, language: str) -> str:
-    """`words`, or their beginning and how much is not shown."""
-    if len(words) <= most:
-        return words
-    return f"{words[:most]}… ({say('more_characters', language, n=len(words) - most)})"
 
 
 def _line_of(words: str) -> str:
     """`words` in a line as they are shown, so that they can be cut: a sign as code is longer."""
     return map_words(" ".join(words.split()), visible)
-
-
-def _count_earlier(count: int, language: str) -> str:
-    return say("earlier_steps", language, n=count)
-
-
-def _count_later(count: int, language: str) -> str:
-    return say("later_steps", language, n=count)
-
-
-def _count_ended(steps: Sequence[PlanStep]) -> int:
-    """How many steps at the beginning have ended."""
-    open_steps = (n for n, step in enumerate(steps) if step.state not in ENDED)
-    return next(open_steps, len(steps))
-
-
-def _window(sizes: Sequence[int], ended: int, room: int) -> tuple[int, int]:
-    """Which steps are shown: those that have ended give way first, then the last ones."""
-    first, last, used = 0, len(sizes), sum(sizes)
-    while first < ended and used > room:
-        used -= sizes[first]
-        first += 1
-    while last > first and used > room:
-        last -= 1
-        used -= sizes[last]
-    return first, last

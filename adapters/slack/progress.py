@@ -5,6 +5,7 @@ place. Pure. What is over gives way to its count.
 from collections.abc import Sequence
 from functools import partial
 
+from adapters.shortening import choose_steps, say_earlier, say_later, shorten_words
 from adapters.slack.blocks import (
     Block,
     buttons,
@@ -34,7 +35,6 @@ from adapters.words import LINE_WORDS
 from gateway.texts import say
 from gateway.texts.call_lines import head_line
 from gateway.views import (
-    ENDED,
     LINE_MARKS,
     PLAN_MARKS,
     Activity,
@@ -76,8 +76,8 @@ def activity(view: Activity) -> tuple[bytes, ...]:
     """One message: words, then a task a call, whose output unfolds; the oldest ones give way to
     their count."""
     language, shown = view.language, view.lines[-MAX_LINES:]
-    said = texts(_cut(view.words.strip(), WORDS, language))[:1]
-    earlier = _count_earlier(len(view.lines) - len(shown), language)
+    said = texts(shorten_words(view.words.strip(), WORDS, language))[:1]
+    earlier = say_earlier(len(view.lines) - len(shown), language)
     blocks, chunks = list(map(markdown, said)), list(map(make_text_chunk, said))
     blocks += [footnote(earlier)] if earlier else []
     summary = "".join(said)
@@ -88,7 +88,7 @@ def activity(view: Activity) -> tuple[bytes, ...]:
         chunks.append(step(name, title, status, output))
         summary = f"{LINE_MARKS[line.state]} {title}"
     live = any(line.state == "running" for line in shown)
-    blocks += [footnote(_cut(view.note, WORDS, language))] if view.note else []
+    blocks += [footnote(shorten_words(view.note, WORDS, language))] if view.note else []
     streamed = bool(shown) and not earlier and not view.note
     stream = StreamChunks(chunks=tuple(chunks), live=live) if streamed else None
     below = stopper(language) if live else buttons(view.buttons)
@@ -99,7 +99,7 @@ def _outputs(lines: Sequence[ToolLine], language: str) -> list[str]:
     """What each call gave, as far as there is room: the newest ones first."""
     left, found = OUTPUTS, []
     for line in reversed(lines):
-        output = _cut(line.output.strip(), OUTPUT, language)
+        output = shorten_words(line.output.strip(), OUTPUT, language)
         left -= len(output)
         found.append(output if left >= 0 else "")
     return found[::-1]
@@ -119,10 +119,10 @@ def plan(view: PlanView) -> tuple[bytes, ...]:
     title = f"{PLAN_MARKS[view.state]} {clip(strip_markup(view.title), TITLE)}".strip()
     title = f"{title} {done}/{len(view.steps)}" if view.steps else title
     tasks = [_task(n, step) for n, step in enumerate(view.steps, 1)]
-    first, last = _window(view.steps)
-    around = (_count_earlier(first, view.language), _count_later(len(tasks) - last, view.language))
+    first, last = _choose_shown(view.steps)
+    around = (say_earlier(first, view.language), say_later(len(tasks) - last, view.language))
     more = " · ".join(filter(None, around))
-    outcome = _cut(view.outcome.strip(), OUTCOME, view.language)
+    outcome = shorten_words(view.outcome.strip(), OUTCOME, view.language)
     rows = _controls(view)
     blocks = [
         planned(title, tasks[first:last]),
@@ -181,34 +181,6 @@ def _words(number: int, step: PlanStep) -> tuple[str, str, str]:
     return clip(f"{number}-{step.id}", 200), shown, clip(" ".join(step.note.split()), NOTE)
 
 
-def _window(steps: Sequence[PlanStep]) -> tuple[int, int]:
-    """Which steps are shown: those that have ended give way first, then the last ones."""
+def _choose_shown(steps: Sequence[PlanStep]) -> tuple[int, int]:
     sizes = [min(len(step.text), STEP) + min(len(step.note), NOTE) + 30 for step in steps]
-    ended = next((n for n, step in enumerate(steps) if step.state not in ENDED), len(steps))
-    first, last, used = 0, len(sizes), sum(sizes)
-    while first < ended and (used > PLAN or last - first > STEPS):
-        used -= sizes[first]
-        first += 1
-    while last > first and (used > PLAN or last - first > STEPS):
-        last -= 1
-        used -= sizes[last]
-    return first, last
-
-
-def _cut(text: str, most: int, language: str) -> str:
-    """`text`, or its beginning and how much is not shown."""
-    if len(text) <= most:
-        return text
-    return f"{text[:most]}… ({say('more_characters', language, n=len(text) - most)})"
-
-
-def _count_earlier(count: int, language: str) -> str:
-    if not count:
-        return ""
-    return say("earlier_steps", language, n=count)
-
-
-def _count_later(count: int, language: str) -> str:
-    if not count:
-        return ""
-    return say("later_steps", language, n=count)
+    return choose_steps(steps, sizes, PLAN, STEPS)
