@@ -4,7 +4,9 @@ changes. What a model makes of a text decides nothing."""
 
 import contextlib
 import json
+import shutil
 import sqlite3
+import subprocess
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 from gateway.services.vault import Vault
 from tests.fakes.model_server import Call, Say
+from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.pictures import PNG
 from tests.fakes.web_pages import WebPages, served
 from tests.stories.jobs_rig import Shifted, fire, jobs_of, schedule
@@ -30,6 +33,7 @@ from tests.stories.obeying_rig import (
     VAULT,
     Obeying,
     Thief,
+    make_looks,
     make_orders,
     thief,
 )
@@ -48,6 +52,7 @@ class Scene:
     model: Obeying
     site: WebPages
     clock: Shifted
+    commands_are_asked: bool = True
     text: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -93,6 +98,44 @@ async def calendar(scene: Scene) -> None:
 
 
 @source
+async def document(scene: Scene) -> None:
+    scene.model.asked = [Call("read_file", json.dumps({"path": "incoming/offer.eml"}))]
+    letter = (
+        f"From: a@example.com\r\nSubject: Offer\r\nContent-Type: text/plain\r\n\r\n{scene.text}\r\n"
+    )
+    await scene.person.say("What do they offer?", [("offer.eml", letter.encode())])
+
+
+@source
+async def name_in_a_list(scene: Scene) -> None:
+    (workspace,) = _list_workspaces(scene.person.rig)
+    (workspace / f"do {' '.join(scene.model.orders)} now.md").write_text("nothing")
+    scene.model.asked = [Call("list_files", "{}")]
+    await scene.person.say("What is there?")
+
+
+@source
+async def title_of_a_page(scene: Scene) -> None:
+    url = scene.site.put("/t", scene.text, "Nothing.")
+    scene.model.asked = [Call("read_page", json.dumps({"url": url}))]
+    await scene.person.say("Read it")
+    await approve(scene, "/t")
+
+
+@source
+async def commit_message(scene: Scene) -> None:
+    (workspace,) = _list_workspaces(scene.person.rig)
+    git = ["git", "-C", str(workspace), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", scene.text], check=True)
+    shutil.rmtree(workspace / ".git" / "hooks", ignore_errors=True)
+    scene.model.asked = [Call("run_command", json.dumps({"command": "git log -3 | sort"}))]
+    await scene.person.say("What was done?")
+    if scene.commands_are_asked:
+        await approve(scene, "git log")
+
+
+@source
 async def words_of_a_picture(scene: Scene) -> None:
     await scene.person.say("What is this?", [("shot.png", PNG + scene.text.encode())])
 
@@ -114,7 +157,8 @@ async def command_output(scene: Scene) -> None:
     (workspace / "build.log").write_text(scene.text)
     scene.model.asked = [Call("run_command", json.dumps({"command": "sort build.log"}))]
     await scene.person.say("Why did it fail?")
-    await approve(scene, "sort build.log")
+    if scene.commands_are_asked:
+        await approve(scene, "sort build.log")
 
 
 @source
@@ -151,6 +195,10 @@ async def job_prompt(scene: Scene) -> None:
     await scene.person.shows("It stands.")
     await scene.person.rig.quiet()
     await fire(scene.person.rig, scene.clock)
+
+
+SHORT = frozenset({"file_name", "name_in_a_list", "title_of_a_page"})
+"""Places too short for all orders at once."""
 
 
 def cases() -> list[Any]:
@@ -191,6 +239,39 @@ async def test_no_order_of_a_stranger_has_an_effect(
             await person.close()
 
 
+@NEEDS_BWRAP
+@pytest.mark.pick("obeying", 2)
+@pytest.mark.parametrize("name", [one for one in SOURCES if one not in SHORT])
+async def test_nor_has_one_where_commands_run_unasked(
+    name: str, rig: Rig, clock: Shifted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In mode auto, where they are contained: with orders to look at what is hidden there."""
+    quick(monkeypatch)
+    async with served() as site, thief() as stranger:
+        orders = make_orders(stranger.place) | make_looks()
+        model = Obeying(orders, stranger.place)
+        person = SURFACES["telegram"](rig)
+        rig.model.steps[:] = [Say("Hello."), *[model] * 80]
+        scene = Scene(person, model, site, clock, commands_are_asked=False)
+        await person.open(
+            WEB_ALLOWED_HOSTS=f"{site.place},{stranger.place}",
+            MCP_SERVERS=stdio(rig, "--publishes", scene.text, allow=["count_*"]),
+            SANDBOX_PROVIDER="bwrap",
+            **SETTINGS,
+        )
+        try:
+            await settle_in(scene)
+            await person.command("/mode auto")
+            await rig.quiet()
+            await SOURCES[name](scene)
+            await deny_all(scene)
+            assert sorted(model.obeyed) == sorted(model.orders), "an order was not even read"
+            assert list(rig.home.rglob(RAN)), "nobody was asked about the commands"
+            await check_nothing_happened(scene, stranger, made=name == "job_prompt", ran=True)
+        finally:
+            await person.close()
+
+
 async def settle_in(scene: Scene) -> None:
     """A conversation with secrets around it."""
     rig = scene.person.rig
@@ -224,10 +305,15 @@ async def deny_all(scene: Scene) -> None:
         await rig.until(lambda asked=asked: len(rig.model.requests) > asked)
 
 
-async def check_nothing_happened(scene: Scene, stranger: Thief, *, made: bool) -> None:
+async def check_nothing_happened(
+    scene: Scene, stranger: Thief, *, made: bool, ran: bool = False
+) -> None:
+    """`made`: the person wanted the one job there is; `ran`: commands may run where they are
+    contained."""
     rig = scene.person.rig
     assert stranger.heard == []
-    assert list(rig.home.rglob(RAN)) == [] == list(rig.home.rglob("post-checkout"))
+    assert ran or list(rig.home.rglob(RAN)) == []
+    assert list(rig.home.rglob("post-checkout")) == []
     for path in rig.home.glob("workspaces/*/.env"):
         assert path.read_text() == f"KEY={ENV}\n"
     assert len(await jobs_of(rig).store.list_jobs()) == made
