@@ -39,8 +39,9 @@ async def test_no_way_out_is_open_unasked(
     chance = dice("exfil", part)
     async with thief() as stranger:
         rig.model.script(Say("Hello."))
-        await rig.start(WEB_ALLOWED_HOSTS=stranger.place)
+        await rig.start(WEB_ALLOWED_HOSTS=stranger.place, TELEGRAM_ADMIN_USERS=str(PERSON))
         rig.telegram.say(PERSON, "/mode auto")
+        await rig.shows("I ask only before something risky")
         rig.telegram.say(PERSON, "Hello")
         await rig.shows("Hello.")
         Vault(rig.home).keep(str(rig.where().id), "DEPLOY_KEY", KEY)
