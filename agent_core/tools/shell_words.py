@@ -61,12 +61,15 @@ _WRITERS = {
 }
 """Verbs that change files and run none."""
 _NAMED_PYTHON = re.compile(r"python3\.\d{1,2}")
+_TOLD = frozenset({"PATH", "HOME", "PWD", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "HOSTNAME"})
+"""Variables that hold no secret."""
 _TESTS = re.compile(
     r"-[abcdefghknoprstuwxzGLNOS]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)|==?|!=?|-?\d{1,18}|"
 )
 _PROBES = frozenset({"arch", "groups", "hostname", "id", "tty", "uname", "whoami"})
 """Who asks for these inside of something else tries out what gets by."""
 _LISTS = re.compile(r"-?(?=[vzjJ]*t)[tvzjJ]{1,5}f")
+_NAME_INSIDE = re.compile(r"(?:\./)?[\w.][\w.-]{0,80}")
 _TESTED = re.compile(r"-[abcdefghkLnprsuwxzGNOS]|-nt|-ot|==?|!=?|")
 """What `[[` may be given: it reads other operands as sums, and a sum may run a command."""
 _CALM = re.compile(
@@ -234,7 +237,13 @@ def _check_test(words: tuple[Word, ...], known: re.Pattern[str]) -> None:
             continue
         if word.text.startswith("-") or set("$`") & set(word.text):  # the index of an array is run
             raise Strange(phrase("odd_option", option=word.text[:40]))
-        check_place(word)
+        if not _names_inside(word):  # that a file for secrets is there is no secret
+            check_place(word)
+
+
+def _names_inside(word: Word) -> bool:
+    """A plain name of a file in the workspace's own folder."""
+    return bool(_NAME_INSIDE.fullmatch(word.text)) and word.text.strip(".") != ""
 
 
 def _check_sed(given: GivenArguments) -> bool:
@@ -260,6 +269,7 @@ _EXTRA: dict[str, Check] = {
     "jq": lambda given: not given.operands or jq_filters(given.operands[0].text),
     "yq": lambda given: yq_filters(given.operands[0].text),
     "date": lambda given: all(word.text.startswith("+") for word in given.operands),
+    "printenv": lambda given: given.operands[0].text in _TOLD,
     "printf": _prints_text,
     "export": lambda given: all(_CALM.fullmatch(word.text) for word in given.operands),
     "seq": lambda given: all(len(word.text) < 8 for word in given.operands),

@@ -204,7 +204,7 @@ def test_what_depends_on_what_a_shell_was_told_is_given_to_it() -> None:
 
 
 NAMES_THAT_ARE_OPTIONS = ("--files0-from=s.env", "-fs.env", "a -fs.env b.c", "-rf", "x -e . s.env")
-PIPES = ("git ls-files | head -1 | xargs {}", "git ls-files | xargs -n 1 {}",
+PIPES = ("git ls-files | head -1 | xargs {}", "git ls-files | xargs -n 1 {}", "ls *.c | xargs {}",
          "find . -name '*.c' | xargs {}", "git ls-files | xargs {}",
          "ls | head -3 | xargs {}",
          "ls -t | xargs -n 1 {}", "find . | sort | xargs {}",

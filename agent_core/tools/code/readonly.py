@@ -13,6 +13,7 @@ from agent_core.tools.shell_words import Understood, understand
 _BY_SHELL = (VERSIONS - {"git", "jq", "rg"}) | {
     "command",
     "kubectl",
+    "printenv",
     "sleep",
     "type",
     "whereis",

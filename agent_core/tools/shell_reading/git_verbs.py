@@ -127,9 +127,10 @@ GIT: dict[str, Verb] = {
     "reflog": Verb(flags=DIGITS, valued="n", most=0),
     "reflog show": Verb(flags=DIGITS, valued="n", names=("--date=", "--format="), most=1),
     "remote": Verb(flags="v", most=0),
+    "remote show": Verb(most=0),
     "remote get-url": Verb(names=("--all", "--push"), free=1, least=1, most=1),
     "rev-list": Verb(
-        flags=DIGITS, valued="n", names=("--count", "--all", "--max-count=", "--no-merges"), least=1
+        flags=DIGITS, valued="n", names=("--count", "--all", "--max-count=", "--no-merges")
     ),
     "rev-parse": Verb(
         names=(

@@ -109,11 +109,12 @@ def _prints_names(command: PlainCommand, is_counted: bool) -> bool:
         asked = [text for text in texts[1:] if text[:1] != "-"]
         whole = all(_PLACE.fullmatch(text) or is_of_a_kind(text) for text in asked)
         return texts[:1] == ["ls-files"] and (whole or not is_counted)
-    if is_counted:
-        return False
     if name == "ls":
         given = read_arguments(VERBS[name], words)
-        return given.letters <= _SHORT_LISTS and not given.names
+        kinds = bool(given.operands) and all(is_of_a_kind(word.text) for word in given.operands)
+        return given.letters <= _SHORT_LISTS and not given.names and (kinds or not is_counted)
+    if is_counted:
+        return False
     if name == "rg":
         return "--files" in texts or bool(set("l") & read_arguments(VERBS[name], words).letters)
     return _is_found(command)

@@ -184,6 +184,7 @@ VERBS: dict[str, Verb] = {
     "paste": Verb(flags="sz", valued="d", wild=True),
     "pr": Verb(flags="adtTfJn" + DIGITS, valued="lwoh", wild=True),
     "printf": Verb(free=ANY, prints=True),
+    "printenv": Verb(free=1, least=1, most=1),
     "pwd": Verb(flags="LP", most=0),
     "readlink": Verb(flags="fem", shows=False),
     "realpath": Verb(flags="emsz", shows=False),
