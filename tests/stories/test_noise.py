@@ -17,9 +17,10 @@ from tests.fakes.model_server import Call, Say
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.slack_server import SlackServer
 from tests.fakes.telegram_server import TelegramServer
+from tests.stories.jobs_rig import schedule
 from tests.stories.plan_rig import ASK
 from tests.stories.rig import living, quick
-from tests.stories.surfaces import Discord, Held, Slack, Surface, Telegram
+from tests.stories.surfaces import Discord, Held, Slack, Surface, Telegram, Web
 from tests.stories.surfaces.chat_stories import PLANNED, SURFACES, ask, run
 
 TABLE = Path(__file__).parents[2] / "docs/attention.md"
@@ -81,6 +82,14 @@ async def a_plan_of_three_steps(s: Surface) -> None:
     await s.shows("There you are.")
 
 
+async def a_job_that_is_made(s: Surface) -> None:
+    s.answers(Every=[schedule(), Say("It stands.")])
+    await s.say("Every day at 9")
+    await s.card("New job")
+    await s.press("Confirm")
+    await s.shows("It stands.")
+
+
 async def commands_that_change_files(s: Surface) -> None:
     call = Call("run_command", '{"command": "echo one > a.txt"}')
     s.answers(Work=[call, Say("Worked.")])
@@ -94,6 +103,7 @@ TURNS: dict[str, tuple[Tell, int, int]] = {
     "an answer after three tools": (tools_that_need_no_word, 2, 0),
     "a change that is approved": (a_change_that_is_approved, 3, 1),
     "a question with choices": (a_question_with_choices, 3, 1),
+    "a job that is made": (a_job_that_is_made, 2, 1),
     "a plan of three steps": (a_plan_of_three_steps, 2, 0),
 }
 """What is told -> how, the most messages, and the presses that it takes. Rings: one for what waits
@@ -214,6 +224,26 @@ async def test_the_first_sign_comes_within_a_second(on: str, tmp_path: Path) -> 
             await surface.settle()
         finally:
             await surface.close()
+
+
+@pytest.mark.pick("sign")
+async def test_the_page_says_that_it_works_before_the_model_does(tmp_path: Path) -> None:
+    async with living(tmp_path) as rig:
+        page = Web(rig)
+        await page.open()
+        try:
+            page.answers(hello=[Held(Say("Good day."))])
+            began = time.monotonic()
+            await page.say("hello")
+            await page._wait(lambda: page._standing["state"] != "idle")
+            assert time.monotonic() - began < FIRST_SIGN
+            await page.thinks()
+            assert page._standing["state"] == "running"
+            page.mind.let_go()
+            await page.shows("Good day.")
+            await page._wait(lambda: page._standing["state"] == "idle")
+        finally:
+            await page.close()
 
 
 def test_each_ability_that_may_be_missing_has_a_test() -> None:
