@@ -115,6 +115,7 @@ class Erasure:
         """Erase the person of whom `notes` are, but for jobs and files. `beside`: it is noted that
         another memory has to forget them too."""
         done, accounts = Erased(), notes.note.accounts
+        await self._finish_begun(notes.note.removed)
         await self._erase_private(notes, done, tell)
         await self._erase_shared(notes, done, tell)
         removed, phrases = notes.note.removed - frozenset(done.busy), notes.note.phrases
@@ -156,6 +157,13 @@ class Erasure:
         )
 
     # ---- conversations -------------------------------------------------------------------
+
+    async def _finish_begun(self, removed: frozenset[str]) -> None:
+        """Remove what an erasure that was cut off had taken out of the person's list already."""
+        for name in await self._removal.find_marked():
+            if name in removed:
+                async with self._closed(name):
+                    await self._finish(name)
 
     async def _erase_private(self, notes: ErasureNotes, done: Erased, tell: Tell) -> None:
         for account in sorted(notes.note.accounts):
