@@ -105,6 +105,12 @@ class ServerRights:
         self.member = False
         await self.server.gateway.dispatch("GUILD_DELETE", {"id": self.guild})
 
+    async def take_back(self, channel: str) -> None:
+        """The bot is in the server again, and may write in the channel."""
+        self.member = True
+        await self.server.gateway.dispatch("GUILD_CREATE", {"id": self.guild, "channels": []})
+        await self.overwrite(channel)
+
     async def break_down(self) -> None:
         """The server is away for a while."""
         down = {"id": self.guild, "unavailable": True}

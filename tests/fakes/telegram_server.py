@@ -155,12 +155,12 @@ class TelegramServer:
         """A message of the platform itself: somebody joined, the title changed."""
         return self.push({"message": self._message(chat, 0, chat < 0, thread) | service})
 
-    def put_out(self, chat: int, status: str, kind: str = "supergroup") -> Json:
+    def put_out(self, chat: int, status: str, kind: str = "supergroup", **rights: bool) -> Json:
         """The bot is told what it is in a chat now."""
         bot = {"id": 42, "is_bot": True, "first_name": "bot"}
         member = {"chat": {"id": chat, "type": kind}, "from": self._user(12), "date": 5,
                   "old_chat_member": {"status": "member", "user": bot},
-                  "new_chat_member": {"status": status, "user": bot}}  # fmt: skip
+                  "new_chat_member": {"status": status, "user": bot} | rights}  # fmt: skip
         return self.push({"my_chat_member": member})
 
     def push(self, update: Json) -> Json:

@@ -83,10 +83,12 @@ class Closes(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class PutsOut(Struct, frozen=True, kw_only=True, tag=True):
-    """The agent is put out of the group, or taken in again."""
+    """The agent is put out of the group, or taken in again; or (`mutes`, not on Slack) it may not
+    write there for a time."""
 
-    on: Literal["telegram", "slack"]
+    on: Platform
     back: bool
+    mutes: bool = False
 
 
 class Passes(Struct, frozen=True, kw_only=True, tag=True):
@@ -112,7 +114,7 @@ _about_group = st.one_of(
     st.builds(Moves, on=_on, who=_who, how=st.sampled_from(("join", "leave"))),
     st.builds(Renames, on=_on, who=_who, name=st.sampled_from(NAMES), group=st.booleans()),
     st.builds(Closes, opens=st.booleans()),
-    st.builds(PutsOut, on=st.sampled_from(("telegram", "slack")), back=st.booleans()),
+    st.builds(PutsOut, on=_on, back=st.booleans(), mutes=st.booleans()),
 )
 _deeds = st.one_of(
     _says,

@@ -19,7 +19,8 @@ from adapters.discord import memory, receive, session
 from adapters.discord.adapter import DiscordAdapter
 from agent_core import ambient
 from agent_core.ambient import SystemClock
-from tests.fakes.discord_server import DiscordServer, labels, text_of
+from tests.fakes.discord_rights import IN_THREADS, SEND
+from tests.fakes.discord_server import GUILD, DiscordServer, labels, text_of
 from tests.fakes.model_server import ModelServer, Say
 from tests.fakes.slack_server import APP_TOKEN, SlackServer, elements, shown
 from tests.fakes.slack_server import BOT as SLACK_BOT
@@ -49,7 +50,7 @@ from tests.stories.rig import GROUP, Log, Rig, quick, write
 
 LATE = 10.0
 """Seconds until what is due counts as missing."""
-WORD = re.compile(r"w\d+x")
+WORD = re.compile(r"w\d+ord")
 
 
 # ---- the world ---------------------------------------------------------------------------------
@@ -157,7 +158,7 @@ class Hour:
         if group and (deed.on in self.out or (topic and self.rig.telegram.closed)):
             return
         pasted = deed.way == "paste" and deed.on == "telegram"
-        words = [f"w{next(self._numbers)}x" for _ in range(1 + pasted)]
+        words = [f"w{next(self._numbers)}ord" for _ in range(1 + pasted)]
         forwards = deed.way == "forward"
         named = deed.named and group and not forwards
         replies = deed.reply and deed.who != "eve" and not forwards
@@ -223,7 +224,7 @@ class Hour:
                 rig.telegram.tell(GROUP, {"forum_topic_closed": {}}, TOPIC)
                 self._give_up(lambda one: one.topic)
             case PutsOut():
-                self._put_out(deed)
+                await self._put_out(deed)
 
     def _give_up(self, meant: Callable[[Said], bool]) -> None:
         """What cannot be answered there any more."""
@@ -231,24 +232,33 @@ class Hour:
             if meant(one):
                 one.due = False
 
-    def _put_out(self, deed: PutsOut) -> None:
-        telegram, slack = self.rig.telegram, self.rig.slack
+    async def _put_out(self, deed: PutsOut) -> None:
         if deed.back == (deed.on not in self.out):
             return
         if deed.back:
             self.out.discard(deed.on)
-            telegram.blocked.discard(GROUP) if deed.on == "telegram" else slack.left.discard(DEV)
         else:
             self.out.add(deed.on)
-            telegram.blocked.add(GROUP) if deed.on == "telegram" else slack.left.add(DEV)
             self._give_up(lambda one: one.on == deed.on and not one.private)
-        if deed.on == "telegram":
-            telegram.put_out(GROUP, "member" if deed.back else "kicked")
-        else:
-            kind = "member_joined_channel" if deed.back else "member_left_channel"
-            slack.event(
-                {"type": kind, "user": SLACK_BOT, "channel": DEV, "event_ts": slack.stamp()}
-            )
+        telegram, slack, rights = self.rig.telegram, self.rig.slack, self.rig.discord.rights
+        match deed.on:
+            case "telegram":
+                telegram.blocked.discard(GROUP) if deed.back else telegram.blocked.add(GROUP)
+                now = "member" if deed.back else "kicked"
+                muted = {"can_send_messages": deed.back} if deed.mutes else {}
+                telegram.put_out(GROUP, "restricted" if deed.mutes else now, **muted)
+            case "discord" if deed.back:
+                await rights.take_back(CHANNEL)
+            case "discord" if deed.mutes:
+                await rights.overwrite(CHANNEL, (GUILD, 0, SEND | IN_THREADS))
+            case "discord":
+                await rights.put_out()
+            case "slack":
+                slack.left.discard(DEV) if deed.back else slack.left.add(DEV)
+                kind = "member_joined_channel" if deed.back else "member_left_channel"
+                slack.event(
+                    {"type": kind, "user": SLACK_BOT, "channel": DEV, "event_ts": slack.stamp()}
+                )
 
     async def _change(self, deed: Changes) -> None:
         there = (one for one in self.said if one.on == deed.on and not one.gone)
@@ -264,7 +274,7 @@ class Hour:
                 event = one.native["event"]
                 self.rig.slack.delete(event["channel"], event["ts"])
             return
-        word = f"w{next(self._numbers)}x"
+        word = f"w{next(self._numbers)}ord"
         one.words.append(word)
         one.due = False  # edits wait for no answer of their own
         match deed.on:
@@ -368,7 +378,7 @@ class Hour:
                     assert place == self._home(one) or word not in text, f"{one} went to {place}"
                 assert one.who != "eve" or word not in asked, f"a stranger's words: {one}"
         self._judge_threads()
-        files = {path.stem for path in (self.rig.home / "workspaces").rglob("w*x.txt")}
+        files = {path.stem for path in (self.rig.home / "workspaces").rglob("w*ord.txt")}
         assert files <= self.approved, files - self.approved
 
     def _judge_threads(self) -> None:
@@ -393,16 +403,17 @@ def _labels(message: Json) -> list[str]:
 
 
 def answer_by_words(body: Json) -> Any:
-    """`write w1x` writes that file; all else is said back."""
+    """All is said back; `write w1ord` writes that file besides."""
     messages = body["messages"]
     said = [n for n, message in enumerate(messages) if message["role"] == "user"]
     last = str(messages[said[-1]]["content"])
     rounds = sum(1 for one in messages[said[-1] :] if one["role"] == "assistant")
     words = last.split()
     named = [after for word, after in zip(words, words[1:], strict=False) if word == "write"]
-    if named and not rounds:
-        return write(f"{named[-1]}.txt")
-    return Say(f"ack {' '.join(WORD.findall(last))}")
+    told = f"ack {' '.join(WORD.findall(last))}"
+    if named and not rounds:  # said at once: messages of a burst are one request
+        return write(f"{named[-1]}.txt", text=told)
+    return Say(told)
 
 
 @contextlib.asynccontextmanager

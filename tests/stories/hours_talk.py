@@ -115,6 +115,8 @@ class Talk:
             more["message_snapshots"] = [{"message": {"content": text, "attachments": []}}]
             text = ""
         answered = str(reply["id"]) if reply else ""
+        if reply:  # as clients have it unless one switches it off
+            more["mentions"] = [self.discord.user]
         return await self.discord.say(
             channel, text, int(IDS["discord"][deed.who]), answered, **more
         )
