@@ -1,10 +1,18 @@
-"""What `make run` does in a new clone: it installs what running needs, says so, and starts."""
+"""What `make run` does in a new clone: it installs what running needs, says so, and starts; and
+that what the documentation says of installing it is so."""
 
+import configparser
+import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
+
+from gateway.__main__ import PATIENCE
+from gateway.cli.main import MISUSED, main
 
 ROOT = Path(__file__).parents[2]
 NEEDED = ("Makefile", "pyproject.toml", "constraints.txt")
@@ -47,3 +55,55 @@ def test_what_is_installed_is_not_installed_again(clone: Path) -> None:
     assert any(" pip install " in line for line in list_commands(clone, "check"))
     done = list_commands(clone, "check")
     assert "touch .venv/runs .venv/ready" in done, "what tests need holds what running needs"
+
+
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+COMMAND = re.compile(r"(?:^ {4,}|`|bin/|gateway |\$ )turnkeeper ([a-z]+)", re.MULTILINE)
+IN_SLACK = {"whoami", "hello"}
+"""What `/turnkeeper` is followed by there, and what is said to it."""
+
+
+def test_the_commands_of_the_documentation_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    named = {word for page in PAGES for word in COMMAND.findall(page.read_text())} - IN_SLACK
+    assert {"run", "init", "doctor", "link", "pair", "backup", "dead"} <= named
+    for word in sorted(named):
+        with pytest.raises(SystemExit) as ended:
+            main([word, "--help"])
+        assert ended.value.code == 0, word
+    assert "usage: turnkeeper run" in capsys.readouterr().out
+
+
+def read_unit() -> configparser.ConfigParser:
+    """The unit of systemd that the documentation shows."""
+    text = (ROOT / "docs" / "install.md").read_text()
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read_string(text.partition("```ini\n")[2].partition("```")[0])
+    return unit
+
+
+def test_the_unit_gives_turns_their_time_and_keeps_a_mistake_from_restarting() -> None:
+    service = read_unit()["Service"]
+    assert service["ExecStart"].endswith("/bin/turnkeeper run")
+    assert int(service["TimeoutStopSec"]) > PATIENCE + 5
+    assert int(service["RestartPreventExitStatus"]) == MISUSED
+    assert service["KillMode"] == "mixed", "what a stop is told to, is the gateway alone"
+    text = (ROOT / "docs" / "install.md").read_text()
+    assert f"env {service['Environment']} " in text, "link speaks to the same folder"
+    assert f"cd {service['WorkingDirectory']} " in text, "init writes .env where run reads it"
+
+
+def test_every_extra_is_told_and_the_container_runs_as_compose_runs_it() -> None:
+    text = (ROOT / "docs" / "install.md").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    table = text.partition("| extra |")[2].partition("\n\n")[0]
+    told = set(
+        re.findall(r"`(\w+)`", "\n".join(row.split("|")[1] for row in table.splitlines()[2:]))
+    )
+    assert told == project["optional-dependencies"].keys() - {"dev"}
+    service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["gateway"]
+    assert service["cap_drop"] == ["ALL"] and "--cap-drop ALL" in text
+    for option in service["security_opt"]:
+        assert f"--security-opt {option}" in text
+    assert f"-v turnkeeper:{service['volumes'][0].partition(':')[2]} " in text
+    assert f"--stop-timeout {service['stop_grace_period'].removesuffix('s')} " in text
