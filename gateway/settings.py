@@ -429,7 +429,10 @@ def _read(env: Env, secrets: tuple[str, ...], known: tuple[str, ...]) -> Setting
 
 
 def _home(env: Env) -> Path:
-    return HOME.read(env).expanduser()
+    home = HOME.read(env).expanduser()
+    if os.path.exists(home) and not os.path.isdir(home):  # one that may not be seen is none yet
+        raise HOME.error(str(home), "it is a file; name a folder.")
+    return home
 
 
 def _find_secrets(known: tuple[Setting[object], ...], env: Env) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ at once. The only module that prints."""
 import argparse
 import asyncio
 import os
+import select
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -20,6 +21,25 @@ OK, FAILED, MISUSED = 0, 1, 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; its exit code (2: a setting or an argument cannot work)."""
+    try:
+        code = _run_command(argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if not _has_lost_reader():
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left
+        return FAILED
+    return code
+
+
+def _has_lost_reader() -> bool:
+    """Who read what is printed went away, as `head` does."""
+    output = select.poll()
+    output.register(sys.stdout, select.POLLOUT)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in output.poll(0))
+
+
+def _run_command(argv: Sequence[str] | None) -> int:
     forbid_inspection()
     collect_seldom()
     os.umask(0o077)  # the data folder may have been there before, open to all

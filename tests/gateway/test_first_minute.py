@@ -2,9 +2,11 @@
 that what the documentation says of installing it is so."""
 
 import configparser
+import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -107,3 +109,17 @@ def test_every_extra_is_told_and_the_container_runs_as_compose_runs_it() -> None
         assert f"--security-opt {option}" in text
     assert f"-v turnkeeper:{service['volumes'][0].partition(':')[2]} " in text
     assert f"--stop-timeout {service['stop_grace_period'].removesuffix('s')} " in text
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_enough_costs_no_traceback(tmp_path: Path, unbuffered: str) -> None:
+    """As in `turnkeeper … | head`: the other end of the pipe is closed before a line is printed."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
+    words = (sys.executable, "-m", "gateway.cli.main", "version")
+    with open(writes, "wb") as output:
+        done = subprocess.run(
+            words, cwd=tmp_path, env=env, stdout=output, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, b"")

@@ -79,6 +79,12 @@ def test_a_slip_in_the_environment_is_none_and_other_programs_have_their_names(
     assert find_odd_names(settings.env, settings.known) == {"TELEGRAM_TOKEN": "TELEGRAM_BOT_TOKEN"}
 
 
+def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "home").touch()
+    said = refused(tmp_path, TURNKEEPER_HOME=str(tmp_path / "home"))
+    assert said == f"TURNKEEPER_HOME={tmp_path / 'home'}: it is a file; name a folder."
+
+
 def test_the_home_can_be_set_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "turnkeeper.toml").write_text(f'turnkeeper.home = "{tmp_path}/other"')
     assert Settings.read({}, tmp_path).home == tmp_path / "other"
