@@ -124,11 +124,11 @@ async def find_tier(name: str, docker_host: str = "", e2b: E2BAccess | None = No
     return tiers[name]
 
 
-async def can_enclose(tier: Tier) -> bool:
-    """Whether a browser can have a sandbox to itself beside those of `tier`: by bubblewrap, where
-    it works, but not where the operator wants none."""
-    if tier.missing or not tier.isolated:
-        return False
+async def can_enclose(tier: Tier, name: str) -> bool:
+    """Whether a browser can have a sandbox to itself beside those of `tier`, which was found by
+    this name: by bubblewrap, where it works, but not where the operator wants none."""
+    if name == "auto" or not tier.isolated:  # auto has tried bubblewrap first
+        return isinstance(tier, BwrapTier)
     return isinstance(tier, BwrapTier) or not await find_fault(BwrapTier())
 
 

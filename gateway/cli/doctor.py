@@ -191,7 +191,8 @@ async def _sandbox(settings: Settings, say: Say) -> int:
     except TierUnusable as error:
         say(f"wrong    sandbox: SANDBOX_PROVIDER={settings.sandbox} does not work here: {error}.")
         return 1
-    sandbox = SandboxPool(tier, lasts=False, encloses=await can_enclose(tier))
+    encloses = await can_enclose(tier, settings.sandbox)
+    sandbox = SandboxPool(tier, lasts=False, encloses=encloses)
     await sandbox.check()
     if sandbox.missing:
         mark, more = "missing", sandbox.missing

@@ -215,7 +215,7 @@ async def assemble(
     network = SandboxNetwork(models.tools.web.allowed)
     snapshots = make_snapshots(models.tools)
     tier = await _choose_tier(settings)
-    encloses = await can_enclose(tier)
+    encloses = await can_enclose(tier, settings.sandbox)
     sandbox = SandboxPool(tier, network=network, keeper=snapshots, encloses=encloses)
     stack.push_async_callback(sandbox.close)
     store = await open_store(settings)
