@@ -11,8 +11,6 @@ from agent_core.settings import CompatibleProvider, TierModels
 
 LIMIT = 0.3
 """Seconds for all probes together: they run side by side."""
-LIST_LIMIT = 10.0
-"""Seconds for the list of a server that a person names."""
 MAX_BYTES = 1_000_000
 
 
@@ -62,30 +60,21 @@ async def discover(
     return next((found[port] for port in ports if port in found), None)
 
 
-async def list_models(
-    session: aiohttp.ClientSession, base_url: str, key: str = "", limit: float = LIST_LIMIT
-) -> list[str] | None:
-    """The models that talk at an address of OpenAI's protocol, by its `/models`; None: it has no
-    such list. `limit` in seconds."""
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    timeout = aiohttp.ClientTimeout(total=limit)
+async def _probe(session: aiohttp.ClientSession, port: Port) -> CompatibleProvider | None:
+    base_url = f"http://127.0.0.1:{port.number}/v1"
+    timeout = aiohttp.ClientTimeout(total=LIMIT)
     try:
         async with session.get(
-            f"{base_url}/models", headers=headers, timeout=timeout, allow_redirects=False
+            f"{base_url}/models", timeout=timeout, allow_redirects=False
         ) as response:
             if response.status != 200:
                 return None
             body = await response.content.read(MAX_BYTES)
         models = msgspec.json.decode(body, type=_Models).data
-    except (aiohttp.ClientError, TimeoutError, ValueError, msgspec.DecodeError):
+    except (aiohttp.ClientError, TimeoutError, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return [model.id for model in models if model.id and "embed" not in model.id]
-
-
-async def _probe(session: aiohttp.ClientSession, port: Port) -> CompatibleProvider | None:
-    base_url = f"http://127.0.0.1:{port.number}/v1"
-    models = await list_models(session, base_url, limit=LIMIT)
-    if not models:
+    model = next((model.id for model in models if model.id and "embed" not in model.id), None)
+    if not model:
         return None
-    tiers = TierModels(max=models[0], pro=models[0], flash=models[0])
+    tiers = TierModels(max=model, pro=model, flash=model)
     return CompatibleProvider(name=port.name, base_url=base_url, tier_models=tiers)

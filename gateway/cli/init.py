@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import aiohttp
 
-from agent_core.models.discovery import discover, list_models
+from agent_core.models.discovery import discover
 from agent_core.models.provider_settings import (
     COMPATIBLE,
     CUSTOM,
@@ -24,6 +24,7 @@ from agent_core.models.provider_settings import (
     PROVIDERS,
     URLS,
 )
+from agent_core.models.windows import ask_models, choose_talking
 from agent_core.settings import BASE_URLS, TIERS, ModelSettings
 from gateway.access.people import LISTS
 from gateway.accounts import discord, slack, telegram
@@ -226,16 +227,21 @@ async def _ask_address(env: Env, ask: Ask, say: Say) -> dict[str, str]:
     url = ask("Address, such as http://127.0.0.1:8000/v1", False).strip().rstrip("/")
     URLS[SERVED_BY].parse(url, URLS[SERVED_BY].kind)
     key = ask("API key (empty: none)", True).strip() or NONE
-    async with aiohttp.ClientSession(trust_env=True) as session:
-        known = await list_models(session, url, key)
-        if known is None and not url.endswith("/v1"):
-            known = await list_models(session, f"{url}/v1", key)
-            url = url if known is None else f"{url}/v1"
+    known = await _list_models(url, key)
+    if not known and not url.endswith("/v1"):
+        known = await _list_models(f"{url}/v1", key)
+        url = f"{url}/v1" if known else url
     if not known:
         say(f"note     {url}/models names no models; most addresses end in /v1.")
         return _name_models(env, url, key, ask("Model", False).strip())
     say(f"ok       {url} has: {', '.join(known[:20])}")
     return _name_models(env, url, key, ask(f"Model [{known[0]}]", False).strip() or known[0])
+
+
+async def _list_models(url: str, key: str) -> tuple[str, ...]:
+    """The models at an address that a conversation can use; () where it names none."""
+    given = {URLS[SERVED_BY].name: url, KEYS[SERVED_BY].name: key}
+    return choose_talking(await ask_models(ModelSettings.read(given).endpoint(SERVED_BY)))
 
 
 def _name_models(env: Env, url: str, key: str, model: str) -> dict[str, str]:

@@ -16,7 +16,13 @@ from agent_core.errors import ModelFailed
 from agent_core.messages import user
 from agent_core.models.port import ModelRequest
 from agent_core.models.tiers import Models
-from agent_core.models.windows import may_be_ollama
+from agent_core.models.windows import (
+    ask_models,
+    choose_talking,
+    find_nearest,
+    has_model,
+    may_be_ollama,
+)
 from agent_core.settings import TIERS, ModelSettings
 from gateway.accounts import discord, slack, telegram
 from gateway.accounts.discord import Discord
@@ -83,7 +89,9 @@ async def probe_models(settings: ModelSettings) -> list[ProbeResult]:
         for tier in TIERS:
             named.setdefault(models.describe(tier), []).append(tier)
         async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(_probe_model(models, one)) for one in named.values()]
+            asked = [
+                group.create_task(_probe_model(settings, models, one)) for one in named.values()
+            ]
         found = [one.result() for one in asked]
         return [*found, *_check_windows(models, settings, named)]
     except SettingsError as error:
@@ -92,7 +100,22 @@ async def probe_models(settings: ModelSettings) -> list[ProbeResult]:
         await models.close()
 
 
-async def _probe_model(models: Models, tiers: list[str]) -> ProbeResult:
+async def _explain_refusal(settings: ModelSettings, name: str) -> str:
+    """What may be the matter: there is no such model, or the address is another one's."""
+    provider, _, model = name.partition("/")
+    endpoint = settings.endpoint(provider)
+    if endpoint.api_mode == "generate_content":
+        return ""
+    listed = await ask_models(endpoint)
+    if not listed:
+        return f" No models are listed at {endpoint.base_url}; is that its address?"
+    if has_model(listed, model):
+        return ""
+    near = find_nearest(name, [f"{provider}/{one}" for one in choose_talking(listed)])
+    return f" It lists no model {model}" + (f"; did you mean {near}?" if near else ".")
+
+
+async def _probe_model(settings: ModelSettings, models: Models, tiers: list[str]) -> ProbeResult:
     name, serves = models.describe(tiers[0]), ", ".join(tiers).upper()
     try:
         model, known_as = await asyncio.to_thread(models.pick, tiers[0])
@@ -106,7 +129,9 @@ async def _probe_model(models: Models, tiers: list[str]) -> ProbeResult:
             "wrong", "models", f"{name} ({serves}) gave no answer in {MODEL_LIMIT:g} s"
         )
     except (ModelFailed, SettingsError) as error:
-        return ProbeResult("wrong", "models", f"{name} ({serves}): {error}")
+        refused = isinstance(error, ModelFailed) and error.fault == "rejected"
+        more = await _explain_refusal(settings, name) if refused else ""
+        return ProbeResult("wrong", "models", f"{name} ({serves}): {error}{more}")
     if reply.instead_of:
         text = f"{name} ({serves}) gives no answer; {reply.provider}/{reply.model} stands in for it"
         return ProbeResult("note", "models", text)

@@ -21,7 +21,7 @@ from gateway.cli.init import prepare, set_up
 from gateway.cli.probes import Platforms, ProbeResult, has_fault, probe_models
 from gateway.settings import Settings
 from tests.fakes.discord_server import DiscordServer
-from tests.fakes.model_server import ModelServer, Ollama
+from tests.fakes.model_server import Fail, ModelServer, Ollama
 from tests.fakes.slack_server import APP_TOKEN, SlackServer
 from tests.fakes.slack_server import TOKEN as SLACK
 from tests.fakes.telegram_server import TelegramServer
@@ -180,6 +180,25 @@ async def test_what_is_no_id_is_asked_for_again(tmp_path: Path, stack: AsyncExit
     assert "wrong    telegram: ann is no id" in person.told
     people = Settings.read({}, tmp_path).people["telegram"]
     assert people.admins == {"11"} and not people.allowed
+
+
+@pytest.mark.parametrize(
+    ("below", "status", "said"),
+    [
+        ("", 404, "No models are listed at http://127.0.0.1:"),
+        ("/v1", 404, "It lists no model gtp-big; did you mean openai/gpt-big?"),
+        ("/v1", 400, "It lists no model gtp-big; did you mean openai/gpt-big?"),
+    ],
+)
+async def test_a_model_that_is_not_there_is_told_with_the_nearest(
+    model: ModelServer, env: dict[str, str], below: str, status: int, said: str
+) -> None:
+    model.models = ["tiny", "gpt-big"]
+    model.script(*[Fail(status)] * 3)
+    given = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": env["ANTHROPIC_BASE_URL"] + below}
+    given |= {f"{tier}_MODEL": "openai/gtp-big" for tier in ("MAX", "PRO", "FLASH")}
+    (answer,) = await probe_models(ModelSettings.read(given | {"OLLAMA_NUM_CTX": "0"}))
+    assert answer.mark == "wrong" and f"({status})" in answer.text and said in answer.text
 
 
 async def test_a_model_that_only_stands_in_is_noted(env: dict[str, str]) -> None:
