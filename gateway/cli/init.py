@@ -37,7 +37,7 @@ from gateway.cli.probes import (
     has_fault,
     probe_models,
 )
-from gateway.declaration import Env, SettingsError
+from gateway.declaration import Env, Setting, SettingsError
 from gateway.settings import DISCOVERY, Settings
 
 Ask: TypeAlias = Callable[[str, bool], str]
@@ -52,12 +52,12 @@ TRIES = 5
 NONE, KEEP, OTHER = "none", "keep", "other"
 SERVED_BY = "openai"
 """The provider that stands for other addresses that speak its protocol."""
-PLATFORMS: dict[str, tuple[tuple[str, str], ...]] = {
-    "telegram": ((telegram.TOKEN.name, "Token (from @BotFather, /newbot)"),),
-    "discord": ((discord.TOKEN.name, "Token (Developer Portal, Bot, Reset Token)"),),
+PLATFORMS: dict[str, tuple[tuple[Setting[object], str], ...]] = {
+    "telegram": ((telegram.TOKEN, "Token (from @BotFather, /newbot)"),),
+    "discord": ((discord.TOKEN, "Token (Developer Portal, Bot, Reset Token)"),),
     "slack": (
-        (slack.TOKEN.name, "Bot token, xoxb-… (OAuth & Permissions)"),
-        (slack.APP_TOKEN.name, "App token, xapp-… (Basic Information)"),
+        (slack.TOKEN, "Bot token, xoxb-… (OAuth & Permissions)"),
+        (slack.APP_TOKEN, "App token, xapp-… (Basic Information)"),
     ),
 }
 READERS: dict[str, Callable[[Env], Bot | None]] = {
@@ -65,7 +65,7 @@ READERS: dict[str, Callable[[Env], Bot | None]] = {
     "discord": discord.read_discord,
     "slack": slack.read_slack,
 }
-CHOICES = tuple(one.name for one in (*MODELS.values(), *PROVIDERS.values(), LITE_PROVIDER))
+CHOICES: tuple[Setting[object], ...] = (*MODELS.values(), *PROVIDERS.values(), LITE_PROVIDER)
 """Settings that say which provider or model answers."""
 SERVES = PROVIDERS[TIERS[0]]
 """The one that the tiers follow that are not set."""
@@ -123,7 +123,7 @@ async def prepare(folder: Path, env: Env, ask: Ask, say: Say) -> dict[str, str]:
         chosen |= await _choose(_make_platform(platform), env, ask, say)
         say("3. Who may talk to it. Nobody listed: strangers are shown a code to be let in by.")
         chosen |= await _choose(_make_people(platform), dict(env) | chosen, ask, say)
-    chosen = {name: value for name, value in chosen.items() if env.get(name, "") != value}
+    chosen = dict(one for one in chosen.items() if one not in env.items())
     if not chosen:
         say("Nothing is changed, so nothing is written; without a model a demo answers.")
         return {}
@@ -154,8 +154,8 @@ async def _choose(ask_part: AskPart, env: Env, ask: Ask, say: Say) -> dict[str, 
 async def _ask_model(env: Env, ask: Ask, say: Say) -> Asked:
     local = await discover() if DISCOVERY.read(env) else None
     near = (local.name,) if local is not None else ()
-    names = (*CHOICES, *(one.name for one in (*KEYS.values(), COMPATIBLE, CUSTOM)))
-    last = KEEP if any(env.get(name) for name in names) else NONE
+    known = (*CHOICES, *KEYS.values(), COMPATIBLE, CUSTOM)
+    last = KEEP if any(setting.text(env) for setting in known) else NONE
     kinds = (*near, *KEYS, OTHER, last)
     kind = _pick(ask, say, "Provider", kinds, last if last == KEEP else kinds[0])
     if kind == NONE:
@@ -175,16 +175,15 @@ async def _ask_model(env: Env, ask: Ask, say: Say) -> Asked:
 
 def _ask_key(env: Env, kind: str, ask: Ask) -> str:
     """Raises SettingsError."""
-    setting = KEYS[kind]
-    return _ask_secret(env, setting.name, f"API key of {kind}", ask)
+    return _ask_secret(env, KEYS[kind], f"API key of {kind}", ask)
 
 
-def _ask_secret(env: Env, name: str, what: str, ask: Ask) -> str:
+def _ask_secret(env: Env, setting: Setting[object], what: str, ask: Ask) -> str:
     """What is set stays for an empty answer. Raises SettingsError."""
-    known = env.get(name, "")
+    known = setting.text(env)
     said = ask(f"{what} (empty: as it is set)" if known else what, True).strip() or known
     if not said:
-        raise SettingsError(name, "", "it is needed.")
+        raise setting.error("", "it is needed.")
     return said
 
 
@@ -219,7 +218,7 @@ def _serves(env: Env, kind: str) -> bool:
 
 
 def _clear_choices(env: Env) -> dict[str, str]:
-    return {name: "" for name in CHOICES if env.get(name)}
+    return {setting.name: "" for setting in CHOICES if setting.text(env)}
 
 
 async def _ask_address(env: Env, ask: Ask, say: Say) -> dict[str, str]:
@@ -276,7 +275,10 @@ def _make_platform(platform: str) -> AskPart:
     """Make what asks for the tokens of `platform`, and tries them out."""
 
     async def ask_tokens(env: Env, ask: Ask, say: Say) -> Asked:
-        chosen = {name: _ask_secret(env, name, what, ask) for name, what in PLATFORMS[platform]}
+        chosen = {
+            setting.name: _ask_secret(env, setting, what, ask)
+            for setting, what in PLATFORMS[platform]
+        }
         bot = READERS[platform](dict(env) | chosen)
         async with aiohttp.ClientSession(trust_env=True) as session:
             platforms = Platforms(session)
