@@ -171,3 +171,16 @@ def test_the_shipped_container_contains_what_runs_in_it(docker_engine: str, imag
         assert facts["HostConfig"]["CapDrop"] == ["ALL"] and not facts["HostConfig"]["CapAdd"]
         healthy = facts["Config"]["Healthcheck"]["Test"][1:]
         docker(docker_engine, "exec", name, *healthy)
+        use_commands(docker_engine, name)
+
+
+def use_commands(engine: str, name: str) -> None:
+    """The commands of the documentation for containers."""
+    said = docker(engine, "exec", name, "turnkeeper", "doctor")
+    assert "ok       sandbox: landlock." in said and "it contains what runs in it" in said
+    assert "note     browser: There is no browser on this machine." in said
+    link = docker(engine, "exec", name, "turnkeeper", "link")
+    assert link.startswith("http://127.0.0.1:8787/signin/owner.")
+    answers = "printf 'none\\ntelegram\\n1:A\\nnone\\n' | timeout 100 turnkeeper init; ls -A"
+    said = docker(engine, "exec", name, "sh", "-c", answers)
+    assert "wrong    telegram: cannot be reached" in said and ".env" not in said
