@@ -3,13 +3,18 @@
 import ast
 import re
 import subprocess
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
+
+from tests.fakes.distributions import find_needed
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("agent_core", "gateway", "adapters", "cron")
@@ -614,6 +619,23 @@ def test_what_the_documentation_names_is_there() -> None:
             if not (page.parent / target).exists():
                 broken.append(f"{page.relative_to(ROOT)}: {link}")
     assert not broken, f"not there any more: {broken}"
+
+
+def test_nothing_is_imported_that_only_development_has() -> None:
+    """`make run`, the wheel and the image install what running needs, or one of its extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].keys() - {"dev"}
+    needed = find_needed("turnkeeper", extras)
+    owners = packages_distributions()
+    lost = {
+        f"{path}: {name}"
+        for path, text in modules()
+        for node in nodes(text)
+        for name in {one.partition(".")[0] for one in _imported(node)}
+        if name not in (*PACKAGES, *sys.stdlib_module_names)
+        and not {canonicalize_name(one) for one in owners.get(name, ())} & needed
+    }
+    assert not lost, f"declare these in pyproject.toml: {lost}"
 
 
 def test_no_test_imports_another_test() -> None:

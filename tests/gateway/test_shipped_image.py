@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from packaging.requirements import Requirement
 
 from agent_core.sandboxes.docker.tier import IMAGE
+from tests.fakes.distributions import find_needed
 
 ROOT = Path(__file__).parents[2]
 NAME = "turnkeeper-shipped"
@@ -68,24 +68,9 @@ def docker(engine: str, *words: str) -> str:
     return done.stdout
 
 
-def find_needed(name: str, extras: tuple[str, ...], found: set[tuple[str, str]]) -> None:
-    """The distributions that one needs with these extras, as far as they are here."""
-    for line in importlib.metadata.distribution(name).requires or ():
-        need = Requirement(line)
-        held = [e for e in extras if need.marker is None or need.marker.evaluate({"extra": e})]
-        if not held:
-            continue
-        inner = ("", *sorted(need.extras))
-        if not {(need.name, e) for e in inner} <= found:
-            found |= {(need.name, e) for e in inner}
-            find_needed(need.name, inner, found)
-
-
 def copy_packages(to: Path) -> None:
     """What the product needs, as it is installed beside these tests."""
-    found: set[tuple[str, str]] = set()
-    find_needed("turnkeeper", ("", "documents", "e2b"), found)
-    for name in {name for name, _ in found}:
+    for name in find_needed("turnkeeper", ("documents", "e2b")):
         one = importlib.metadata.distribution(name)
         for file in one.files or ():
             place = Path(str(one.locate_file(file)))
