@@ -19,19 +19,21 @@ from agent_core.orchestration.plan import (
     problem,
     revise_plan,
     still_open,
+    title,
 )
 from agent_core.orchestration.side_calls import Unusable, ask_json, find_json, tier
 from agent_core.scope import Scope
 
-FORM = """{"steps": [{"id": "s1", "description": "what to do", "outcome": "what can be seen to be \
-so afterwards", "needs": [], "files": [], "command": false}]}
+FORM = """{"title": "what it is about", "steps": [{"id": "s1", "description": "what to do", \
+"outcome": "what can be seen to be so afterwards", "needs": [], "files": [], "command": false}]}
 
+- title: at most six words.
 - needs: ids of the steps whose results this one takes. Steps that do not need each other run at \
 the same time.
 - files: paths in the workspace that exist after the step and are not empty; none if it writes none.
 - command: true if the last command of the step has to end with exit code 0.
-- Write description and outcome in the language of the request. No step for the final answer: it \
-is written after the last step."""
+- Write title, description and outcome in the language of the request. No step for the final \
+answer: it is written after the last step."""
 PLAN = f"""\
 [Planning]
 Do not answer yet and call no tool. Divide the request above into the steps it takes: as few as \
@@ -116,7 +118,8 @@ async def _ask(
 
     def read(text: str) -> Plan | None:
         steps = still_open(before, read_steps(text))
-        new = revise_plan(before, steps) if before.steps else Plan(title=before.title, steps=steps)
+        named = (not brief.title and read_title(text)) or before.title
+        new = revise_plan(before, steps) if before.steps else Plan(title=named, steps=steps)
         if why := problem(new):
             raise Unusable(why)
         return new if steps else None
@@ -154,6 +157,13 @@ def read_steps(text: str) -> tuple[Step, ...]:
     if not isinstance(found, list):
         raise Unusable("There is no list of steps in it.")
     return tuple(_step(row, n) for n, row in enumerate(found, 1))
+
+
+def read_title(text: str) -> str:
+    """What the model calls the plan, "" if it gave no name to it. Raises Unusable."""
+    found = find_json(text)
+    named = found.get("title") if isinstance(found, dict) else None
+    return title(named) if isinstance(named, str) else ""
 
 
 def _step(row: object, n: int) -> Step:

@@ -16,7 +16,7 @@ from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.orchestration.brief import Brief, TurnResult
 from agent_core.orchestration.drive import drive
 from agent_core.orchestration.plan import Step
-from agent_core.orchestration.planner import read_steps
+from agent_core.orchestration.planner import read_steps, read_title
 from agent_core.orchestration.side_calls import Unusable, find_json, tier
 from agent_core.orchestration.verify import StepVerdict, verify
 from agent_core.sandboxes.commands.background import Background
@@ -195,6 +195,20 @@ def test_needs_and_ids_become_keys() -> None:
     assert read_steps('["x", "y"]')[1] == Step(id="s2", description="y")
     text = '[{"id": 1, "do": "x"}, {"id": 2, "do": "y", "needs": 1}, {"do": "z", "needs": [{"id": 2}]}]'
     assert [step.needs for step in read_steps(text)] == [(), ("1",), ("2",)]
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ('{"title": "Cheapest\\nhosts", "steps": []}', "Cheapest hosts"),
+        ('{"title": ["x"], "steps": []}', ""),
+        ('{"steps": ["x"]}', ""),
+        ('["x"]', ""),
+        (f'{{"title": "{"word " * 40}", "steps": []}}', f"{'word ' * 11}word…"),
+    ],
+)
+def test_a_plan_is_called_what_the_model_calls_it(text: str, title: str) -> None:
+    assert read_title(text) == title
 
 
 @pytest.mark.parametrize("text", ["", "no", "{}", '{"steps": "x"}', '{"steps": [1]}', "{]"])

@@ -38,6 +38,21 @@ async def test_a_plan_is_in_the_chat_after_one_call_and_ticks(rig: Rig) -> None:
     assert "came out" not in answer and "Find the hosts" not in answer
 
 
+async def test_the_plan_bears_the_name_that_the_model_gave_it(rig: Rig) -> None:
+    steps = [
+        {"id": name, "description": f"{name} them", "outcome": "it is so", "needs": needs}
+        for name, needs in (("find", []), ("sort", ["find"]))
+    ]
+    named = Say(json.dumps({"title": "Cheapest hosts", "steps": steps}))
+    rig.model.script(named, *[Say("came out"), GOOD] * 2, Say("There they are."))
+    await rig.start()
+    rig.telegram.say(PERSON, ASK)
+    await rig.shows("There they are.")
+    await rig.quiet()
+    (card,) = [text for text in rig.said() if "find them" in text]
+    assert card.startswith("☑ Cheapest hosts") and "First find" not in card
+
+
 async def test_with_debug_the_phases_stand_among_the_tool_lines(rig: Rig) -> None:
     await rig.start(AGENT_DEBUG="on")
     rig.model.script(CHAIN, *[Say("came out"), GOOD] * 3, Say("All is done."))
