@@ -25,11 +25,12 @@ from agent_core.tools.shell_reading.arguments import (
 )
 from agent_core.tools.shell_reading.find import read_find
 from agent_core.tools.shell_reading.git_reading import check_git
-from agent_core.tools.shell_reading.line import PlainCommand, Strange, Word, split_line
+from agent_core.tools.shell_reading.line import Strange, split_line
 from agent_core.tools.shell_reading.piped_names import read_xargs
 from agent_core.tools.shell_reading.programs import awk_prints, jq_filters, sed_prints, yq_filters
 from agent_core.tools.shell_reading.searches import check_search
 from agent_core.tools.shell_reading.verbs import TELLING, VERBS, VERSIONS, Verb
+from agent_core.tools.shell_reading.words import PlainCommand, Word
 
 
 class Understood(Struct, frozen=True, kw_only=True, tag_field="kind", tag="understood"):

@@ -246,3 +246,34 @@ def run_quietly(folder: Path, line: str) -> str:
         capture_output=True, check=False, env=environment,
     )  # fmt: skip
     return (done.stdout + done.stderr).decode(errors="replace")
+
+
+PRINTERS = ("printf '../*'", "printf '../\\052'", "echo '../*'", "echo -e '../\\052'", "cat list", "head -1 list",
+            "date '+../*'", "seq -s '../* ' 1 2", "ls -l --time-style='+../* '", "awk 'BEGIN{print \"../*\"}' list",
+            "sed 's/x/y/' list", "grep . list", "grep -c . list", "grep -l . list", "stat -c '../*' list", "ls",
+            "expr '../*'", "basename '../*'", "dirname '../*/x'", "ls | tr a /", "find .", "find . -printf '../*'",
+            "wc -l list", "pwd", "echo a", "ls | head -2", "cat list | head -1", "tac list", "sort list", "jq -nr '\"../*\"'",
+            "find . -name 'l*'", "echo $(cat list)", "git rev-parse '../*'", "cat <<< '../*'", "nl list")  # fmt: skip
+PLACES = ("echo $({})", "x=$({}); echo $x", 'x="$({})"; echo $x', "for f in $({}); do echo \"$f\"; done",
+          "{} | while read f; do echo $f; done", "printf '%s\\n' $({})", "basename $({})", "echo a$({})b",
+          "echo \"$({})\"", 'x=$({}); echo "$x"', "{} | while read f; do echo \"$f\"; done",
+          "for f in $({}); do x=$f; done", "echo $(echo $({}))", "while read f; do printf '%s' $f; done <<< \"$({})\"",
+          "cat <(echo $({}))", "if true; then echo $({}); fi")  # fmt: skip
+
+
+def test_no_line_that_is_understood_tells_what_lies_outside(tmp_path: Path) -> None:
+    """A text that is put in place of words is looked through for wildcards, in place of which a
+    shell puts names."""
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    (tmp_path / "OUTSIDE").write_text("")
+    (folder / "list").write_text("../*\nab\n")
+    understood = [
+        line
+        for place in PLACES
+        for printer in PRINTERS
+        if is_understood(line := place.replace("{}", printer))
+    ]
+    assert 60 < len(understood) < len(PLACES) * len(PRINTERS) - 60
+    for line in random.Random(SEED).sample(understood, min(len(understood), examples(150))):
+        assert "OUTSIDE" not in run_quietly(folder, line), line

@@ -9,8 +9,9 @@ from msgspec import Struct
 from agent_core.phrases import phrase
 from agent_core.tools import paths
 from agent_core.tools.shell_reach import could_be_secret
-from agent_core.tools.shell_reading.line import Strange, Word
+from agent_core.tools.shell_reading.line import Strange
 from agent_core.tools.shell_reading.verbs import ALWAYS, ANY, Verb
+from agent_core.tools.shell_reading.words import Word
 
 _HIDDEN = re.compile(r"(?:[\w-][\w.-]{0,80}/)?\.[\w.-]{0,80}\*")
 

@@ -2,7 +2,8 @@
 
 from agent_core.phrases import phrase
 from agent_core.tools.shell_reading.arguments import check_place, check_text
-from agent_core.tools.shell_reading.line import Strange, Word
+from agent_core.tools.shell_reading.line import Strange
+from agent_core.tools.shell_reading.words import Word
 
 _VALUED = frozenset(
     {"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-regextype", "-type"}

@@ -11,9 +11,10 @@ from agent_core.tools.shell_reading.arguments import (
     read_arguments,
 )
 from agent_core.tools.shell_reading.git_verbs import GIT, REMOTE, SAID
-from agent_core.tools.shell_reading.line import Strange, Word
+from agent_core.tools.shell_reading.line import Strange
 from agent_core.tools.shell_reading.searches import FILE, check_search
 from agent_core.tools.shell_reading.verbs import Verb
+from agent_core.tools.shell_reading.words import Word
 
 _COMMIT = re.compile(r"HEAD(?:[~^]\d{0,4}){0,4}(?:\^\{(?:tree|commit)\})?(?=$|:)")
 _SPAN = re.compile(r"(?:HEAD|[\w./-]{1,80}\.\.)[\w./~^-]{0,80}")

@@ -12,36 +12,14 @@ import unicodedata
 from typing import NoReturn
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_core.phrases import Phrase, phrase
+from agent_core.tools.shell_reading.printed_text import prints_no_wildcard
+from agent_core.tools.shell_reading.words import PlainCommand, Word
 
 MAX_LENGTH = 1_000
 """Characters; padding hides what is at a longer command's end."""
-
-
-class Word(Struct, frozen=True, kw_only=True):
-    """A word as the program is given it. `plain`: written without quotes, escapes, expansions and
-    wildcards; `glob`: it has a wildcard outside of quotes; `expands`: part of it is not known;
-    `feeds`: it stands for a file that another command of the line prints into."""
-
-    text: str
-    plain: bool = True
-    glob: bool = False
-    expands: bool = False
-    feeds: bool = False
-
-
-class PlainCommand(Struct, frozen=True, kw_only=True):
-    """One program with its words. `source`: the file that it reads as its input; `targets`: those
-    that its output goes to; `fed`: a text of the line is its input; `piped`: another command's
-    output is; `nested`: it stands in a group, a substitution, a loop or behind `!`."""
-
-    words: tuple[Word, ...]
-    source: Word | None = None
-    targets: tuple[Word, ...] = ()
-    fed: bool = False
-    piped: "PlainCommand | None" = None
-    nested: bool = False
 
 
 class SplitLine(Struct, frozen=True, kw_only=True):
@@ -322,8 +300,10 @@ class _Reader:
             if end == "else":
                 self._read_list(("fi",))
         elif found := _READ.match(line, at):
+            fed = self._state.piped
+            read = Word(text="$_", expands=True, wild=fed is None or not prints_no_wildcard(fed))
             for name in found[1].split():
-                self._set_name(name, None)
+                self._set_name(name, replace(read, text=f"${name}"))
             self._at = found.end()
             self._read_list(("done",))
         else:
@@ -382,7 +362,7 @@ class _Reader:
         self._at = at
         value = Word(text="")
         if at < len(line) and line[at] not in _STOPS:
-            value = self._read_word() or value
+            value = self._read_word(is_value=True) or value
         if self._depth > 1 or not state.sure or value.glob:
             raise Strange(phrase("odd_substitution"))
         self._set_name(name, value)
@@ -392,7 +372,7 @@ class _Reader:
         """What a variable holds; None where it is not known."""
         if name in _TAKEN:
             raise Strange(phrase("odd_substitution"))
-        self._names[name] = value or Word(text=f"${name}", expands=True)
+        self._names[name] = value or Word(text=f"${name}", expands=True, wild=True)
 
     def _pass_documents(self) -> None:
         """Pass the here-documents of the line that has just ended."""
@@ -434,10 +414,11 @@ class _Reader:
             raise Strange(phrase("odd_syntax"))
         return word
 
-    def _read_word(self) -> Word | None:
-        """The word that begins here, None where it expands to nothing."""
+    def _read_word(self, *, is_value: bool = False) -> Word | None:
+        """The word that begins here, None where it expands to nothing. `is_value`: of a variable,
+        in which a shell looks for no wildcard yet."""
         line, start = self._line, self._at
-        text, glob, quoted, expands = "", False, False, False
+        text, glob, quoted, expands, wild = "", False, False, False, False
         stops = self._stops + ")" if self._brackets else self._stops
         while self._at < len(line) and line[self._at] not in stops:
             at = self._at
@@ -445,11 +426,17 @@ class _Reader:
             if char in "'\"":
                 part = self._read_quoted(char)
                 quoted, glob, expands = True, glob or part.glob, expands or part.expands
-                text += part.text
+                text, wild = text + part.text, wild or part.wild
             elif (inner := self._read_expansion()) is not None:
                 if inner.glob or not (inner.expands or _EASY.fullmatch(inner.text)):
                     raise Strange(phrase("odd_substitution"))
-                text, expands = text + inner.text, expands or inner.expands
+                if inner.wild and not is_value:
+                    raise Strange(phrase("odd_substitution"))
+                text, expands, wild = (
+                    text + inner.text,
+                    expands or inner.expands,
+                    wild or inner.wild,
+                )
             elif found := (_ESCAPED.match(line, at) or _LITERAL_DOLLAR.match(line, at)):
                 text, quoted, self._at = text + found.group()[-1], True, found.end()
             elif found := (_REFLOG.match(line, at) if at > start else _BARE.match(line, at)):
@@ -463,7 +450,7 @@ class _Reader:
         if not text and not quoted and not expands:
             return None
         plain = line[start : self._at] == text and not glob and not expands
-        return Word(text=text, plain=plain, glob=glob, expands=expands)
+        return Word(text=text, plain=plain, glob=glob, expands=expands, wild=wild)
 
     def _check_sign(self, char: str, start: int) -> None:
         """Refuse what means something to a shell beyond this grammar."""
@@ -497,8 +484,13 @@ class _Reader:
             self._at = found.end()
             return self._names[found[1] or found[2]]
         if line.startswith("$(", at) and not line.startswith("$((", at):
+            begun = len(self._done)
             self._read_inner(at + 2)
-            return Word(text=line[at : self._at], expands=True)
+            inner = self._done[begun:]
+            piped = [one.piped for one in inner]
+            last = [one for one in inner if one not in piped]
+            wild = not all(map(prints_no_wildcard, last))
+            return Word(text=line[at : self._at], expands=True, wild=wild)
         return None
 
     def _sums(self, text: str) -> bool:
@@ -511,7 +503,7 @@ class _Reader:
     def _read_quoted(self, quote: str) -> Word:
         """What stands in quotes."""
         line, self._at = self._line, self._at + 1
-        text, expands, glob = "", False, False
+        text, expands, glob, wild = "", False, False, False
         while self._at < len(line) and line[self._at] != quote:
             at = self._at
             if quote == "'":
@@ -520,7 +512,7 @@ class _Reader:
                 text, self._at = text + line[at:end], end
             elif (inner := self._read_expansion()) is not None:
                 text, expands = text + inner.text, expands or inner.expands
-                glob = glob or inner.glob
+                glob, wild = glob or inner.glob, wild or inner.wild
             elif line[at] == "\\" and line[at + 1 : at + 2] in ("$", "`", '"', "\\"):
                 text, self._at = text + line[at + 1], at + 2
             elif (
@@ -535,7 +527,7 @@ class _Reader:
         if self._at >= len(line) or (self._here and "\n" in text):
             raise Strange(phrase("odd_quote"))
         self._at += 1
-        return Word(text=text, glob=glob, expands=expands)
+        return Word(text=text, glob=glob, expands=expands, wild=wild)
 
 
 def _normalize(char: str) -> str:

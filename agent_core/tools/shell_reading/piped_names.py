@@ -11,9 +11,10 @@ from collections.abc import Callable
 from agent_core.phrases import phrase
 from agent_core.tools.shell_reading.arguments import GivenArguments, read_arguments
 from agent_core.tools.shell_reading.find import names_each_apart
-from agent_core.tools.shell_reading.line import PlainCommand, Strange, Word
+from agent_core.tools.shell_reading.line import Strange
 from agent_core.tools.shell_reading.searches import is_of_a_kind
 from agent_core.tools.shell_reading.verbs import VERBS, Verb
+from agent_core.tools.shell_reading.words import PlainCommand, Word
 
 _SEARCHES = frozenset({"grep", "egrep", "fgrep"})
 _COUNTING = frozenset({"wc", "du"})
