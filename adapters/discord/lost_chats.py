@@ -143,7 +143,8 @@ class LostChats:
         if not isinstance(member, dict) or not isinstance(roles, list):
             return None
         held = member.get("roles")
-        mine = frozenset((guild, *filter(None, held if isinstance(held, list) else ())))
+        own = (one for one in (held if isinstance(held, list) else ()) if isinstance(one, str))
+        mine = frozenset((guild, *own))
         base = 0
         for one in _maps(roles):
             if number_of(one, "id") in mine:
