@@ -36,8 +36,9 @@ MAX_RULE = 300
 Bound = Literal["words", "named", "sources"]
 
 
-_PLAIN_WORDS = re.compile(r"(?!(?:.*\s)?(?:xargs|parallel|find|fd)\s)[\w ./:=,+@%-]+")
-"""A command that says which files it is given: it has nothing that stands for others."""
+_PLAIN_WORDS = re.compile(r"[\w ./:=,+@%-]+")
+_FINDERS = frozenset({"xargs", "parallel", "find", "fd"})
+"""Programs that run others on files they find."""
 
 
 class Bond(Struct, frozen=True, kw_only=True):
@@ -242,7 +243,13 @@ def find_bond(call: CallFacts, situation: Situation) -> Bond:
     runs_files = unsure or call.runs_git  # its config and hooks are files too
     if not runs_files:
         return Bond(kind="named", lends=lends)
-    return Bond(kind="sources", everything=not _PLAIN_WORDS.fullmatch(call.command), lends=lends)
+    return Bond(kind="sources", everything=not _says_its_files(call.command), lends=lends)
+
+
+def _says_its_files(command: str) -> bool:
+    """The command has nothing that stands for files it does not name."""
+    programs = {word.rpartition("/")[2] for word in command.split()}
+    return bool(_PLAIN_WORDS.fullmatch(command)) and not programs & _FINDERS
 
 
 def _list_closed(call: CallFacts, situation: Situation) -> tuple[str, ...]:

@@ -273,7 +273,13 @@ def test_what_is_only_called_a_picture_counts(tmp_path: Path) -> None:
         ),
         *(
             (one, True)
-            for one in ("xargs -a list sh", 'sh "$x"', "for f in a; do sh $f; done", "a\nb")
+            for one in (
+                "xargs -a list sh",
+                "/usr/bin/xargs -a list sh",
+                'sh "$x"',
+                "for f in a; do sh $f; done",
+                "a\nb",
+            )
         ),
     ],
 )
