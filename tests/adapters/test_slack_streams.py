@@ -249,6 +249,18 @@ async def test_a_stream_is_ended_before_slack_ends_it(
     assert len(server.channels["D0ANN"]) == 1
 
 
+async def test_a_stream_whose_end_was_limited_is_ended_soon(
+    server: SlackServer, adapter: SlackAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "AGAIN", 0.05)
+    await send(adapter, growing("Once"))
+    (message,) = server.channels["D0ANN"]
+    server.fail("chat.stopStream", 429, "ratelimited", retry_after=1)
+    await adapter._streams.settle(HERE)
+    await server.wait(lambda: message["streaming_state"] == "completed")
+    assert len(server.made("chat.stopStream")) == 2
+
+
 async def test_an_append_whose_answer_was_lost_shows_nothing_twice(
     server: SlackServer, adapter: SlackAdapter
 ) -> None:

@@ -8,6 +8,7 @@ others the beginning only, so there, and wherever a stream is refused, a message
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -168,16 +169,19 @@ class SlackStreams:
             except DeliveryError as error:
                 log.info("slack_stream_not_stopped", extra={"why": str(error)})
                 self._live[stamp] = replace(live, until=clock.monotonic() + AGAIN)
+                self._more.set()
 
     async def watch(self) -> None:
-        """End streams that have grown too old, until cancelled."""
+        """End streams that have grown too old, or whose end was refused, until cancelled."""
         while True:
             self._more.clear()
             due = min((live.until for live in self._live.values()), default=0.0)
             if not due:
                 await self._more.wait()
                 continue
-            await clock.wait(max(0.0, due - clock.monotonic()))
+            with suppress(TimeoutError):  # one that is due sooner may come meanwhile
+                async with clock.limit(max(0.0, due - clock.monotonic())):
+                    await self._more.wait()
             now = clock.monotonic()
             for stamp, live in list(self._live.items()):
                 if live.until <= now:
