@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -348,32 +348,31 @@ def test_names_say_what_a_thing_is() -> None:
 
 def test_functions_are_named_by_what_they_do() -> None:
     """By a verb or a noun, never by a participle, which hides whether something is done."""
-    found = {
-        node.name: f"{path}:{node.lineno}"
-        for path, text in modules()
-        for node in nodes(text)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and not node.name.startswith("__")
-        and _is_participle(node.name.strip("_").partition("_")[0])
-        and not any("property" in ast.unparse(one) for one in node.decorator_list)
-    }
+    found = _find_functions(
+        lambda name: not name.startswith("__") and _is_participle(name.strip("_").partition("_")[0])
+    )
     wrong = {name: place for name, place in found.items() if name not in NAMED_BY_PARTICIPLE}
     assert not wrong, f"begin these names with a verb: {wrong}"
     assert NAMED_BY_PARTICIPLE.keys() <= found.keys(), "shrink the table"
 
 
 def test_no_function_is_named_by_a_lone_adjective_or_preposition() -> None:
-    found = {
+    found = _find_functions(lambda name: name.strip("_") in NO_NAMES)
+    wrong = {name: place for name, place in found.items() if name not in NAMED_BY_ADJECTIVE}
+    assert not wrong, f"say what these do: {wrong}"
+    assert NAMED_BY_ADJECTIVE.keys() <= found.keys(), "shrink the table"
+
+
+def _find_functions(is_meant: Callable[[str], bool]) -> dict[str, str]:
+    """The functions and methods, but for properties, whose name is meant, and where each stands."""
+    return {
         node.name: f"{path}:{node.lineno}"
         for path, text in modules()
         for node in nodes(text)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.name.strip("_") in NO_NAMES
+        and is_meant(node.name)
         and not any("property" in ast.unparse(one) for one in node.decorator_list)
     }
-    wrong = {name: place for name, place in found.items() if name not in NAMED_BY_ADJECTIVE}
-    assert not wrong, f"say what these do: {wrong}"
-    assert NAMED_BY_ADJECTIVE.keys() <= found.keys(), "shrink the table"
 
 
 def _is_participle(word: str) -> bool:
