@@ -41,7 +41,7 @@ from gateway.roles import Role, at_least
 from gateway.store.rows import Changes, InboxRow, OutboxRow, Thread, TurnRow
 from gateway.texts import Key, say
 from gateway.texts.languages import Texts
-from gateway.views import ActivityNote, View
+from gateway.views import ActivityNote, ChoiceCard, View
 
 Change = Callable[[TurnRow], TurnRow]
 Pressed: TypeAlias = ButtonPressed | FormSubmitted
@@ -125,6 +125,18 @@ class Context(Struct, frozen=True, kw_only=True):
     def finish(self, seq: int, *views: OutboxRow) -> None:
         """End the inbox row `seq` in one commit; people see these views when it stands."""
         self.state.show(Changes(done=(seq,), views=views, row=self.state.row))
+
+    async def replace_list(self, row: InboxRow, pressed: "Pressed", place: str, text: str) -> None:
+        """The list whose button was pressed becomes `text`, which is a message of its own where the
+        list is not there any more. `place`: the list's inbox row and name, as `7.found`."""
+        listed, _, name = place.partition(".")
+        card = ChoiceCard(question="", text=text, language=pressed.sender.language)
+        shown = await self.redraw(int(listed), name, card) if listed.isdecimal() else ()
+        if shown:
+            self.finish(row.seq, *shown)
+        else:
+            self.state.notice(row.seq, text)
+        self.state.tell(pressed.press, "")
 
 
 # ---- commands ------------------------------------------------------------------------------

@@ -153,13 +153,7 @@ async def press_found(
     if place is None or refused:
         return context.state.acknowledge(row.seq, pressed.press, refused)
     text = say("resumed", sender.language, title=place.title)
-    card = ChoiceCard(question="", text=text, language=sender.language)
-    shown = await context.redraw(int(listed), FOUND, card) if listed.isdecimal() else ()
-    if shown:
-        context.finish(row.seq, *shown)
-    else:
-        context.state.notice(row.seq, text)
-    return context.state.tell(pressed.press, "")
+    return await context.replace_list(row, pressed, f"{listed}.{FOUND}", text)
 
 
 async def _continue_from(context: Context, place: HistoryPart | None, sender: Sender) -> str:

@@ -128,13 +128,7 @@ async def press_entry(
     else:
         word = say("memory_unknown", sender.language)
         return context.state.acknowledge(row.seq, pressed.press, word)
-    card = ChoiceCard(question="", text=text, language=sender.language)
-    shown = await context.redraw(int(listed), WHICH, card) if listed.isdecimal() else ()
-    if shown:
-        context.finish(row.seq, *shown)
-    else:
-        context.state.notice(row.seq, text)
-    return context.state.tell(pressed.press, "")
+    return await context.replace_list(row, pressed, f"{listed}.{WHICH}", text)
 
 
 async def _drop(
