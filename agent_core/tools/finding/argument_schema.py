@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from agent_core.tools.finding.schema import Schema
 
-_REF, _NAMED = "#/$defs/", ("$defs",)
+_REF = "#/$defs/"
 _OF_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf"})
 _CHECKED_HERE = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
 """What a call is checked for when it comes; a model need not read it each time."""
@@ -50,7 +50,7 @@ def _put_in(value: object, inline: Schema) -> object:
         return [_put_in(inner, inline) for inner in value]
     if not isinstance(value, dict):
         return value
-    found = {key: _put_in(inner, inline) for key, inner in value.items() if key not in _NAMED}
+    found = {key: _put_in(inner, inline) for key, inner in value.items() if key != "$defs"}
     if (ref := str(found.get("$ref"))) in inline:
         del found["$ref"]
         found = cast(Schema, _put_in(inline[ref], inline)) | found
@@ -76,9 +76,9 @@ def _simplify(schema: dict[str, object], own: bool = True) -> dict[str, object]:
             slim[key] = {name: _simplify(inner, False) for name, inner in value.items()}
         elif key == "anyOf" and isinstance(value, list) and {"type": "null"} in value:
             (kind, *others) = (one for one in value if one != {"type": "null"})
-            slim |= _simplify(kind, False) if not others else {key: _plain_each(value)}
+            slim |= _simplify(kind, False) if not others else {key: _simplify_each(value)}
         elif key in _OF_SCHEMAS and isinstance(value, list):
-            slim[key] = _plain_each(value)
+            slim[key] = _simplify_each(value)
         elif isinstance(value, dict):
             slim[key] = _simplify(value, False)
         else:
@@ -86,5 +86,5 @@ def _simplify(schema: dict[str, object], own: bool = True) -> dict[str, object]:
     return slim
 
 
-def _plain_each(schemas: list[Schema]) -> list[Schema]:
+def _simplify_each(schemas: list[Schema]) -> list[Schema]:
     return [_simplify(one, False) for one in schemas]

@@ -24,14 +24,8 @@ _LOG = Verb(
         *("--committer=", "--cherry-pick", "--cherry-mark", "--right-only", "--left-only"),
         *("--all-match", "--invert-grep", "--source", "--no-abbrev-commit", "--ancestry-path"),
         *("--dirstat", "--compact-summary", "--stat=", "--merge", "--simplify-by-decoration"),
-        *(
-            "--branches=",
-            "--tags=",
-            "--remotes=",
-            "--relative-date",
-            "--extended-regexp",
-            "--patch",
-        ),
+        *("--branches=", "--tags=", "--remotes=", "--relative-date", "--extended-regexp"),
+        "--patch",
     ),
 )
 _DIFF = Verb(
