@@ -14,13 +14,16 @@ from hypothesis import HealthCheck
 
 from tests.fakes.browser import chromium
 from tests.fakes.docker_engine import EngineNotStarted, run_engine
-from tests.sampling import SEED, examples, mark_parts, mark_what_is_left, read_marks
+from tests.sampling import SEED, dice, examples, mark_parts, mark_what_is_left, read_marks
 from tests.time_limit import cancel_timer, set_timer
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """A busy machine is no failure: whole tests have their time limit."""
     read_marks(config.option.markexpr)
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = dice("hypothesis").randrange(2**32)
     hypothesis.settings.register_profile(
         "busy",
         deadline=None,
