@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gateway.cli import audit, jobs, policy
 from gateway.declaration import SettingsError
-from gateway.ops.process import collect_seldom, forbid_inspection
+from gateway.ops.process import forbid_inspection, tune_interpreter
 from gateway.settings import VERSION, Settings
 from gateway.wiring.plugin_settings import find_declared
 
@@ -41,7 +41,7 @@ def _has_lost_reader() -> bool:
 
 def _run_command(argv: Sequence[str] | None) -> int:
     forbid_inspection()
-    collect_seldom()
+    tune_interpreter()
     os.umask(0o077)  # the data folder may have been there before, open to all
     given = sys.argv[1:] if argv is None else list(argv)
     if not given:
