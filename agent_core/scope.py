@@ -199,7 +199,7 @@ class Scope:
         try:
             if turn.is_cut(key):
                 raise TimeoutError
-            asked = _unless_own(call(self._stream), ModelFailed)
+            asked = _fail_if_cancelled_inside(call(self._stream), ModelFailed)
             return await turn.run_limited(key, asked, limit)
         except TimeoutError:
             if turn.is_cut(key):
@@ -241,7 +241,7 @@ class Scope:
         try:
             if self._turn.is_cut(key):
                 raise TimeoutError
-            running = _unless_own(run(token), ToolFailed)
+            running = _fail_if_cancelled_inside(run(token), ToolFailed)
             gave = await self._turn.run_limited(key, running, limit)
             made = wrap_output(gave)
         except ToolFailed as error:
@@ -464,7 +464,7 @@ def _describe_timeout(limit: float | None) -> str:
     return "Timed out." if limit is None else f"Timed out after {limit:g} s."
 
 
-async def _unless_own(work: Awaitable[T], failed: type[AgentError]) -> T:
+async def _fail_if_cancelled_inside(work: Awaitable[T], failed: type[AgentError]) -> T:
     """`work`; `failed` where it ends cancelled though nobody cancelled this task."""
     try:
         return await work

@@ -76,14 +76,14 @@ class JobBook:
 
     async def make(self, draft: Draft, name: str) -> Job:
         job = replace(draft.job, id=name, version=new_id())
-        job = self._ahead(job, await self._deps.now())
+        job = self._move_ahead(job, await self._deps.now())
         if not await self._jobs.commit(None, job, ()):
             return await self._jobs.get(name) or job
         log.info("job_made", extra={"job": name, "owner": job.owner.key})
         self._deps.ring()
         return job
 
-    def _ahead(self, job: Job, now: float) -> Job:
+    def _move_ahead(self, job: Job, now: float) -> Job:
         """`job` with its next due time after `now`, for when it was decided on late."""
         if job.next_due > now or not job.schedule:
             return job
@@ -104,7 +104,7 @@ class JobBook:
             same += ["state", "why"] if job.state == "paused" and not moved else []
             new = replace(draft.job, **{name: getattr(job, name) for name in same})
             waits = is_kept(job) and (new.state == "paused" or job.state == "active")
-            return new if waits else self._ahead(new, now)
+            return new if waits else self._move_ahead(new, now)
 
         before = await self._jobs.get(draft.job.id)
         left = before is not None and (moved or not is_kept(before))
@@ -123,7 +123,7 @@ class JobBook:
         def apply(job: Job) -> Job | None:
             if job.state != "paused":
                 return None
-            return self._ahead(replace(job, state="active", why=""), now)
+            return self._move_ahead(replace(job, state="active", why=""), now)
 
         skipped = await self._find_skipped(await self._jobs.get(name), now)
         return await self._write(name, apply, skipped)

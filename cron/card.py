@@ -5,7 +5,7 @@ from msgspec import Struct
 from gateway.command_texts import OwnText
 from gateway.jobs_port import Draft, Job, Timetable
 from gateway.texts import Key, say
-from gateway.texts.runs import does, due, places, show_moments, spends
+from gateway.texts.runs import describe_work, due, places, show_moments, spends
 
 
 class JobDetails(Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ def card_of(times: Timetable, draft: Draft, about: JobDetails, language: str) ->
         times=following,
         where=places(job, language),
         spend=spends(job, about.day, language),
-        does=does(job, about.fed, language),
+        does=describe_work(job, about.fed, language),
     )
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from cron.job import ScheduleError
-from cron.schedule import real, zone_of
+from cron.schedule import find_moment, zone_of
 
 _NUMBERS = (
     ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
@@ -110,8 +110,8 @@ def _read_span(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
     day = (local + timedelta(days=days)).replace(tzinfo=None)
     if rest:
         clock = read_clock(rest) if days and not seconds else None
-        return None if clock is None else real(datetime.combine(day, clock), zone)
-    begin = real(day, zone) if days else local
+        return None if clock is None else find_moment(datetime.combine(day, clock), zone)
+    begin = find_moment(day, zone) if days else local
     return begin.astimezone(UTC) + timedelta(seconds=seconds)
 
 
@@ -140,11 +140,11 @@ def _read_day(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
             raise ScheduleError(f"Name a time of day too, like {words!r} at nine.")
         return None
     if match is None:
-        moment = real(datetime.combine(local.date(), clock), zone)
+        moment = find_moment(datetime.combine(local.date(), clock), zone)
         tomorrow = datetime.combine(local.date() + timedelta(days=1), clock)
-        return moment if moment > local else real(tomorrow, zone)
+        return moment if moment > local else find_moment(tomorrow, zone)
     day = _find_day(match, local, clock)
-    return real(datetime.combine(day, clock), zone)
+    return find_moment(datetime.combine(day, clock), zone)
 
 
 def _find_day(match: re.Match[str], local: datetime, clock: time) -> date:

@@ -76,7 +76,7 @@ def _read_once(text: str, zone: ZoneInfo) -> Once:
         why = "Write a moment like 'at 2026-12-01 09:00' or 'tomorrow at nine'."
         raise ScheduleError(why) from None
     if when.tzinfo is None:
-        when = real(when, zone)
+        when = find_moment(when, zone)
     at = when.astimezone(UTC).replace(microsecond=0)
     return Once(at=at.timestamp(), text=f"at {at:%Y-%m-%dT%H:%M:%S}Z")
 
@@ -121,7 +121,7 @@ def _explain(reason: str, fields: list[str]) -> str:
     return f"The {name} cannot be {field!r}."
 
 
-def real(wall: datetime, zone: ZoneInfo) -> datetime:
+def find_moment(wall: datetime, zone: ZoneInfo) -> datetime:
     """The wall-clock time `wall` in `zone` as a moment: the first of two; where the clock is put
     forward over it, the moment at which that happens."""
     at = wall.replace(tzinfo=zone, fold=0)

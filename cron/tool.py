@@ -21,7 +21,7 @@ from gateway.clock import new_id
 from gateway.jobs_port import Asker, Draft, Job, JobPorts, JobRefused, JobRequest
 from gateway.moment_texts import drop_moments, split_moments
 from gateway.texts import Key, say
-from gateway.texts.runs import does, due
+from gateway.texts.runs import describe_work, due
 
 T = TypeVar("T")
 CheckModels = Callable[[str, str], Awaitable[None]]
@@ -227,7 +227,7 @@ class _Desk:
         """For the model."""
         lines = [
             f"{n}. {job.title}: {drop_moments(due(self._jobs.times, job, ''))}, "
-            f"{job.state}. schedule: {job.schedule}. {does(job, '', '')}"
+            f"{job.state}. schedule: {job.schedule}. {describe_work(job, '', '')}"
             for n, job in enumerate(jobs, 1)
         ]
         return "\n".join(lines) or "There are no jobs."

@@ -14,7 +14,7 @@ from cronsim import CronSim
 from msgspec import Struct
 
 from cron.job import Cron, Every, Once, Schedule
-from cron.schedule import change_between, real, zone_of
+from cron.schedule import change_between, find_moment, zone_of
 
 MAX_APART = 100
 """Missed times that are told one by one; those before them are counted."""
@@ -76,7 +76,7 @@ def _fixed_times(cron: Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
     wall = _utc(after).astimezone(zone).replace(tzinfo=None)
     last = after
     for wanted in CronSim(" ".join(cron.fields), wall):
-        moment = real(wanted, zone).timestamp()
+        moment = find_moment(wanted, zone).timestamp()
         if moment > last:
             last = moment
             yield moment

@@ -105,7 +105,7 @@ class Gateway:
                 self._settings, self._adapters, stack, port
             )
             page, gate = await self._page(parts, listening)
-            hints, name = assembly.hints(parts), parts.hold_name()
+            hints, name = assembly.listen_for_hints(parts), parts.hold_name()
             warm = _warm_imports(parts, asks=self._settings.discovery)
             jobs = (parts.host.run(self._open), warm, hints, name)
             work = [group.create_task(job) for job in jobs]

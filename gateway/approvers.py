@@ -80,13 +80,13 @@ class Approvers(Struct, frozen=True, kw_only=True):
         highest: Risk = next((risk for risk in reversed(RISKS) if risk in asked), "low")
         rule = self.risks.get(highest, self.default)
 
-        def full(words: tuple[str, ...]) -> tuple[str, ...]:
+        def complete(words: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(
                 word if ":" in word or word == "asker" else f"{platform}:{word}" for word in words
             )
 
         return Deciders(
-            who=full(rule.who), needed=rule.needed, then=full(rule.then), after=rule.after
+            who=complete(rule.who), needed=rule.needed, then=complete(rule.then), after=rule.after
         )
 
 

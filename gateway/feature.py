@@ -179,7 +179,7 @@ class Call(Struct, frozen=True, kw_only=True):
         return ""
 
 
-def no_help(language: str) -> str:
+def say_nothing(language: str) -> str:
     """Nothing is said of a command; its feature's texts do."""
     return ""
 
@@ -191,7 +191,7 @@ class Command(Struct, frozen=True, kw_only=True):
 
     name: str
     run: Callable[[Call], Awaitable[str]]
-    help: Callable[[str], str] = no_help
+    help: Callable[[str], str] = say_nothing
     least: Role = "user"
 
 
@@ -376,7 +376,7 @@ def _press_key(feature: Feature, kind: type[Struct]) -> tuple[type[Struct], str]
 
 def _add_help(feature: Feature, command: Command) -> Command:
     """The command with its help, from the feature's texts where it brings none."""
-    if command.help is not no_help:
+    if command.help is not say_nothing:
         return command
     key = f"command_{command.name}"
     if feature.texts.find(key) is None:

@@ -43,7 +43,7 @@ SIDES: dict[tuple[bool, bool], Callable[[str, int], str]] = {
 
 def parts(text: str, limit: int = LIMIT) -> list[str]:
     """`text` in messages, each with its fences closed; none if there is nothing to see."""
-    shown = split(native(text), limit, utf16)
+    shown = split(write_native(text), limit, utf16)
     return [part.strip("\n") for part in shown if is_visible(part)]
 
 
@@ -52,7 +52,7 @@ def is_visible(text: str) -> bool:
     return any(one.isprintable() and not one.isspace() for one in text)
 
 
-def native(text: str) -> str:
+def write_native(text: str) -> str:
     """`text` with what Discord does not know put otherwise."""
     text = re.sub(r"\r\n?", "\n", text).replace("\x00", "")
     return "\n".join(_lines(text.split("\n")))
@@ -60,7 +60,7 @@ def native(text: str) -> str:
 
 def one_line(text: str, most: int) -> str:
     """Words for a single line: no blocks, at most `most` characters of them."""
-    line = visible(" ".join(native(text).split()))
+    line = visible(" ".join(write_native(text).split()))
     line = line if len(line) <= most else f"{line[: most - 1]}…"
     return line if "```" not in line and line.count("`") % 2 == 0 else escape_markup(line)
 

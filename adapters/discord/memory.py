@@ -78,7 +78,7 @@ class DiscordMemory:
         self.said, self.commands = known.said, known.commands
         return known.place
 
-    def saw(self, event: Json) -> None:
+    def note_read(self, event: Json) -> None:
         """A message was read: the newest of its channel is remembered."""
         channel, message = number_of(event, "channel_id"), number_of(event, "id")
         if not channel or not message:

@@ -348,7 +348,7 @@ def _interaction(event: Json, conversation: Conversation) -> Inbound | None:
     token, data = token_of(event), _map(event.get("data"))
     if not token or (event.get("type") == PRESSED and token.startswith("w:")):
         return None  # a button that opens a modal says nothing yet
-    press = press_of(event)
+    press = read_press_place(event)
     if token == STOP:
         return StopPressed(
             conversation=conversation, sender=sender, event=f"i{number}", press=press
@@ -419,7 +419,7 @@ def token_of(event: Json) -> str:
     return read_string(data.get("custom_id"))
 
 
-def press_of(event: Json) -> str:
+def read_press_place(event: Json) -> str:
     """What a private word to who made the interaction is sent by."""
     return f"{_id(event.get('application_id'))}/{read_string(event.get('token'))}"
 

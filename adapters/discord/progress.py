@@ -81,14 +81,14 @@ def plan(view: PlanView) -> tuple[bytes, ...]:
         *text(head),
         *text(shown),
         *text(f"**{outcome}**" if is_visible(outcome) else ""),
-        *buttons(view.buttons, writing=_wordy(view.buttons)),
+        *buttons(view.buttons, writing=_find_word_questions(view.buttons)),
     ]
     accent = PLAN_COLOURS[view.state]
     container = {"type": 17, "accent_color": accent, "components": within}
     return (message([container], quiet=view.state != "open"),)
 
 
-def _wordy(given: Sequence[Button]) -> list[str]:
+def _find_word_questions(given: Sequence[Button]) -> list[str]:
     """Tokens of questions that want words: what should change about the plan."""
     return [one.token for one in given if one.token[:2] == "q:" and one.token.endswith(":edit")]
 

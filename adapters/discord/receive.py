@@ -148,7 +148,7 @@ class DiscordReceiver:
             await accept(batch)
         for number, kind, event in taken:
             if kind == "MESSAGE_CREATE":
-                self._memory.saw(event)
+                self._memory.note_read(event)
             echo = self._echoes.pop(number, None)
             if echo is not None and self._group is not None:
                 self._group.create_task(self._remove_echo(echo, event))

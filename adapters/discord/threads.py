@@ -109,12 +109,12 @@ class Threads:
         try:
             message = await self._wire.request(opening)
         except DiscordRefused:  # a thread by itself, or what it began with is gone
-            return await self._alone(channel, number)
+            return await self._ask_for_channel(channel, number)
         if not isinstance(message, dict) or message.get("thread"):
             return TaskChannel(channel=number)
         return await self._make_thread(channel, number, _name(message))
 
-    async def _alone(self, channel: str, number: str) -> TaskChannel:
+    async def _ask_for_channel(self, channel: str, number: str) -> TaskChannel:
         try:
             await self._wire.request(Route("GET", "/channels/{channel_id}", channel_id=number))
         except DiscordRefused as error:

@@ -192,7 +192,7 @@ class SlackAdapter:
         """The `ts` of the stream that shows this, "" if a message has to. One that was found shows
         it by an edit; if that fails, the next edit does."""
         stream, stamp = body.stream, ""
-        if stream is None or not self._streams.possible(conversation):
+        if stream is None or not self._streams.can_begin(conversation):
             return ""
         if stream.live:
             stamp = await self._streams.begin(conversation, stream)

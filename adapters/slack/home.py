@@ -55,7 +55,7 @@ def _entry(entry: OverviewEntry, language: str, place: int) -> Iterator[Block]:
     if entry.stops:
         given.append(Button(label=say("plan_stop", language), token=parse.STOP, style="bad"))
     bearing = [
-        msgspec.structs.replace(one, token=parse.from_home(entry.conversation, one.token))
+        msgspec.structs.replace(one, token=parse.write_home_token(entry.conversation, one.token))
         for one in given
     ]
     for n, row in enumerate(buttons(bearing)):

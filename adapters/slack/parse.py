@@ -300,17 +300,17 @@ def _command(payload: Json, me: SlackBot) -> Inbound | None:
         name=name.lstrip("/").lower() or "help",
         arguments=arguments.strip(),
         anywhere=True,
-        press="" if channel.startswith("D") else press_of(channel, "", user, answer_at),
+        press="" if channel.startswith("D") else write_press_place(channel, "", user, answer_at),
     )
 
 
-def press_of(channel: str, thread: str, user: str, answer_at: str = "") -> str:
+def write_press_place(channel: str, thread: str, user: str, answer_at: str = "") -> str:
     """What is wanted back with a word for `user` alone: where it is shown, and the address that
     takes it also where the app is no member."""
     return "|".join((channel, thread, user, *((answer_at,) if answer_at else ())))
 
 
-def from_home(conversation: str, token: str) -> str:
+def write_home_token(conversation: str, token: str) -> str:
     """What a button of the home carries: the address of where it counts, and its token."""
     return f"{conversation} {token}"
 
@@ -327,7 +327,7 @@ def _parse_home_press(action: Json, user: str, me: SlackBot) -> Inbound | None:
         Sender(platform="slack", id=user),
         f"h{user}:{read_string(action.get('action_ts'))}",
     )
-    press = press_of(where.channel, where.thread, user)
+    press = write_press_place(where.channel, where.thread, user)
     if token == STOP:
         return StopPressed(conversation=where, sender=sender, event=event, press=press)
     return ButtonPressed(
@@ -385,7 +385,7 @@ def _parse_modal(payload: Json, me: SlackBot) -> Inbound | None:
     number = read_string(view.get("id"))
     if view.get("callback_id") != MODAL or not user or not number:
         return None
-    words = "\n".join(words_in(view)).strip()
+    words = "\n".join(read_words(view)).strip()
     where, sender = place(me, asked.channel, asked.thread), Sender(platform="slack", id=user)
     press = _press(asked, user)
     if words and asked.token.endswith(":text"):
@@ -408,7 +408,7 @@ def _parse_modal(payload: Json, me: SlackBot) -> Inbound | None:
     )
 
 
-def words_in(view: Json) -> Iterator[str]:
+def read_words(view: Json) -> Iterator[str]:
     """What was written into a modal, field by field."""
     for block in _map(_map(view.get("state")).get("values")).values():
         for element in map(_map, _map(block).values()):
@@ -418,7 +418,7 @@ def words_in(view: Json) -> Iterator[str]:
 
 def _press(asked: ModalOrigin, user: str) -> str:
     """Where a private word on the press goes: channel, thread and person."""
-    return press_of(asked.channel, asked.thread, user)
+    return write_press_place(asked.channel, asked.thread, user)
 
 
 # ---- odd payloads --------------------------------------------------------------------------

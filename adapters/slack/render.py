@@ -274,14 +274,14 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
         blocks.append(rich([section([run(words)])]))
     for words in _slices(visible(view.outcome.strip())):
         blocks.append(rich([section([run(words, "bold")])]))
-    given, writing = _with_reason(view.buttons, language)
+    given, writing = _split_reason(view.buttons, language)
     last = buttons(given, writing, rule or asking, language)
     tools = ", ".join(call.title for _, call in calls)
     summary = f"{title} {tools} {view.outcome}"
     return (*pack_blocks(above, (), summary), *pack_blocks(blocks, last, summary))
 
 
-def _with_reason(given: Sequence[Button], language: str) -> tuple[list[Button], list[Button]]:
+def _split_reason(given: Sequence[Button], language: str) -> tuple[list[Button], list[Button]]:
     """The buttons with one more that denies with a reason; and that one."""
     deny = next((one for one in given if option(one) == "deny"), None)
     if deny is None:

@@ -79,7 +79,7 @@ def draw(shown: Shown) -> RenderedView:
         name=shown.name,
         position=shown.position,
         at=shown.at,
-        view=_unhidden(write_in_view(shown.view)),
+        view=_show_hidden(write_in_view(shown.view)),
         html=_html(shown.view),
         calls=_describe_calls(shown.view),
         decided=_fold(shown.view),
@@ -108,7 +108,7 @@ def _fold(view: View) -> DecidedLine | None:
     return replace(decided, outcome=drop_moments(decided.outcome))
 
 
-def _unhidden(view: View) -> View:
+def _show_hidden(view: View) -> View:
     """An approval's words with their hidden characters shown; the arguments as they are. Tools of
     lines by the names that people give them."""
     if isinstance(view, Activity):

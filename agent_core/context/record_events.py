@@ -69,7 +69,7 @@ def events_of(record: Record) -> tuple[AgentEvent, ...]:
             answered = f"{reply.provider}/{reply.model}"
             return (FellBack(model=answered, instead_of=reply.instead_of), *calls, usage)
         case ToolStarted(call=call):
-            return _began(call)
+            return _tell_began(call)
         case ToolFinished():
             failed = record.outcome != "ok"
             told = ToolAnswered(
@@ -97,7 +97,7 @@ def events_of(record: Record) -> tuple[AgentEvent, ...]:
             return ()
 
 
-def _began(call: ToolCall) -> tuple[AgentEvent, ...]:
+def _tell_began(call: ToolCall) -> tuple[AgentEvent, ...]:
     if call.name not in COMMANDS | CODE:
         return ()
     asked = msgspec.json.decode(call.arguments, type=_Asked)

@@ -128,18 +128,18 @@ class Account:
     def _note_result(
         self, of: Literal["step", "call"], tool: str, action: str, ok: bool, said: str
     ) -> None:
-        row = _row(tool, action, ok, said, self._since(f"{of}:{action}"))
+        row = _row(tool, action, ok, said, self._measure_since(f"{of}:{action}"))
         self._results.append((of, row))
 
     def _record_end(self, event: Completed) -> None:
         ok = event.finish == "stop"
         why = LIMIT if event.finish == "limit" else "; ".join(dict.fromkeys(self._errors)) or FAILED
-        whole = self._since("")
+        whole = self._measure_since("")
         spent = sum(row["execution_time"] for row in self.results)
         self._end = _row(ANSWER, "reply", ok, event.text, max(0.0, whole - spent))
         self._end["error"] = None if ok else why
 
-    def _since(self, key: str) -> float:
+    def _measure_since(self, key: str) -> float:
         now = ambient.monotonic()
         return now - self._began.get(key, now)
 

@@ -45,7 +45,7 @@ class Task:
             journal = Journal(records, self._write)
             brief = self._brief(journal)
             self._setup.begin(usage_of(records).cost or 0.0)
-            ending = read_ending(records) or await self._until_end(journal, brief)
+            ending = read_ending(records) or await self._run_until_end(journal, brief)
             usage = usage_of(journal.records)
             return AgentResult(
                 final_response=ending.text,
@@ -72,7 +72,7 @@ class Task:
         journal.defer(Began(key="began", value=msgspec.Raw(msgspec.json.encode(start))))
         return brief
 
-    async def _until_end(self, journal: Journal, brief: Brief) -> Ending:
+    async def _run_until_end(self, journal: Journal, brief: Brief) -> Ending:
         asked = self._setup.hands.complete
 
         async def complete(name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:

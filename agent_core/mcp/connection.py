@@ -155,7 +155,7 @@ class Connection:
         """Ask it for its tools again, if it is there."""
         self._changed.set()
 
-    async def ready(self, seconds: float) -> bool:
+    async def wait_ready(self, seconds: float) -> bool:
         """Whether it is there; waits so long for one that is starting."""
         self.want()
         if self.state in ("quiet", "starting"):
@@ -190,7 +190,7 @@ class Connection:
 
     async def ask(self, request: Request) -> RunningCall:
         """Begin what is asked. Raises Unavailable where nothing can be sent."""
-        if not await self.ready(START) or self._client is None:
+        if not await self.wait_ready(START) or self._client is None:
             starting = self.state == "starting"
             raise Unavailable(
                 self._why or ("it is still starting" if starting else "it cannot be reached")

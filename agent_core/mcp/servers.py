@@ -215,7 +215,7 @@ class Servers:
         found = {name: self._connect(name, desk) for name in self._names}
         async with asyncio.TaskGroup() as group:
             for connection in filter(None, found.values()):
-                group.create_task(connection.ready(MEET))
+                group.create_task(connection.wait_ready(MEET))
         return tuple([await self._describe(name, one) for name, one in found.items()])
 
     async def _describe(self, name: str, connection: Connection | None) -> ServerFacts:
@@ -268,7 +268,7 @@ class Servers:
         if new:
             async with asyncio.TaskGroup() as group:
                 for connection in new:
-                    group.create_task(connection.ready(MEET))
+                    group.create_task(connection.wait_ready(MEET))
         return tuple(
             one
             for one in self._known.values()
@@ -332,7 +332,7 @@ class Servers:
         """Wait for all servers, as long as they may take."""
         async with asyncio.TaskGroup() as group:
             for connection in self._connections.values():
-                group.create_task(connection.ready(MEET))
+                group.create_task(connection.wait_ready(MEET))
 
     # ---- servers that people sign in at ------------------------------------------------------
 
@@ -374,7 +374,7 @@ class Servers:
             return None  # the call itself says that nobody can
         connection = self._connect(server.name, desk)
         if connection is not None:
-            await connection.ready(START)
+            await connection.wait_ready(START)
             await connection.look_again()
             if not connection.signed_out:
                 return None
@@ -419,7 +419,7 @@ class Servers:
     ) -> str:
         """The result of the call that only signs in."""
         connection = self._connect(server.name, desk)
-        if connection is None or not await connection.ready(START):
+        if connection is None or not await connection.wait_ready(START):
             raise ToolFailed(NOBODY.format(server=server.name))
         return tell_tools(server.name, self._there.get(server.name, ()))
 
@@ -520,7 +520,7 @@ async def _ask(connection: Connection) -> None:
     if connection.there:
         await connection.look()
     else:
-        await connection.ready(START)
+        await connection.wait_ready(START)
 
 
 def _definition(server: str, tool: "Listed") -> Definition:

@@ -235,7 +235,7 @@ def _block(part: Part, provider: str, shown: Mapping[str, str]) -> dict[str, obj
             block: dict[str, object] = {
                 "type": "tool_result",
                 "tool_use_id": part.call_id,
-                "content": _gave(part, shown),
+                "content": _write_result(part, shown),
             }
             return block | {"is_error": True} if part.error else block
 
@@ -247,7 +247,7 @@ def _picture(picture: Picture, data: str | None) -> dict[str, object]:
     return {"type": "image", "source": source}
 
 
-def _gave(result: ToolResult, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
+def _write_result(result: ToolResult, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
     """A result as it is told: plain words, or words and pictures."""
     content, seen = split_result(result, shown)
     if not seen:

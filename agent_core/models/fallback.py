@@ -150,7 +150,7 @@ class Chain:
                 if not left:
                     if shown and failed.fault == "truncated":
                         on_delta(Restarted())  # an answer to less than was asked
-                    raise _together(failures) from None
+                    raise _join_failures(failures) from None
                 _tell(_name(place, request), _name(left[0], request), failed)
                 if shown:
                     shown = False
@@ -250,7 +250,7 @@ def _tell(model: str, after: str, failed: ModelFailed) -> None:
     log.warning("model_fell_back", extra=fields)
 
 
-def _together(failures: list[ModelFailed]) -> ModelFailed:
+def _join_failures(failures: list[ModelFailed]) -> ModelFailed:
     """One failure that says what each place said; it counts as the last one."""
     last = failures[-1]
     different = list({str(failed): failed for failed in failures}.values())

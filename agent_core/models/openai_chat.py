@@ -238,14 +238,14 @@ def alternate_roles(messages: list[dict[str, object]]) -> list[dict[str, object]
             out.append({"role": "user", "content": CONTINUED})
         elif role == last["role"] and role in ("user", "assistant"):
             empty = None if message.get("tool_calls") else ""
-            content = _together(last["content"], message["content"]) or empty
+            content = _join_contents(last["content"], message["content"]) or empty
             out[-1] = last | message | {"content": content}
             continue
         out.append(message)
     return out
 
 
-def _together(first: object, second: object) -> object:
+def _join_contents(first: object, second: object) -> object:
     """The contents of two messages as one."""
     contents = [one for one in (first, second) if one]
     if all(isinstance(one, str) for one in contents):

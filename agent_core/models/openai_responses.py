@@ -118,7 +118,7 @@ def _items(request: ModelRequest, provider: str) -> list[dict[str, object]]:
             for part in message.parts:
                 if isinstance(part, ToolResult):
                     waiting.pop(part.call_id, None)
-                    out.append(_output(part.call_id, _gave(part, request.pictures)))
+                    out.append(_output(part.call_id, _write_result(part, request.pictures)))
             continue
         out.extend(_output(call_id, UNANSWERED) for call_id in waiting)
         waiting.clear()
@@ -148,7 +148,7 @@ def _picture(url: str) -> dict[str, object]:
     return {"type": "input_image", "image_url": url, "detail": "auto"}
 
 
-def _gave(result: ToolResult, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
+def _write_result(result: ToolResult, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
     """A result as it is told: plain words, or words and pictures."""
     content, seen = split_result(result, shown)
     if not seen:

@@ -106,7 +106,7 @@ async def ask_window(
     server = _Server(session, endpoint)
     if endpoint.api_mode == "anthropic_messages":
         about = await server.get(f"{server.root}/v1/models/{quote(model, safe='')}")
-        return _hold(about.get("max_input_tokens"))
+        return _make_window(about.get("max_input_tokens"))
     if endpoint.api_mode == "generate_content":
         return None
     if may_be_ollama(endpoint) and await _tells_version(server):
@@ -114,7 +114,7 @@ async def ask_window(
         return _choose_context(held, endpoint.num_ctx) if endpoint.num_ctx else held
     listed = _find(await server.get(f"{server.base}/models"), model)
     for name in _LISTED:
-        if (held := _hold(listed.get(name))) is not None:
+        if (held := _make_window(listed.get(name))) is not None:
             return held
     return (
         await _ask_llama_cpp(server)
@@ -195,25 +195,25 @@ def _choose_context(held: AskedWindow | None, wanted: int) -> AskedWindow:
 
 async def _ask_llama_cpp(server: _Server) -> AskedWindow | None:
     props = await server.get(f"{server.root}/props")
-    return _hold(_as_object(props.get("default_generation_settings")).get("n_ctx"))
+    return _make_window(_as_object(props.get("default_generation_settings")).get("n_ctx"))
 
 
 async def _ask_lm_studio(server: _Server, model: str) -> AskedWindow | None:
     about = _find(await server.get(f"{server.root}/api/v0/models"), model)
-    if (held := _hold(about.get("loaded_context_length"))) is not None:
+    if (held := _make_window(about.get("loaded_context_length"))) is not None:
         return held
-    return _hold(about.get("max_context_length"), sure=False)
+    return _make_window(about.get("max_context_length"), sure=False)
 
 
 async def _ask_ollama(server: _Server, model: str) -> AskedWindow | None:
     about = await server.post(f"{server.root}/api/show", {"model": model})
     known = _as_object(about.get("model_info"))
     lengths = (value for name, value in known.items() if name.endswith(".context_length"))
-    trained = _hold(next(lengths, None), sure=False)
+    trained = _make_window(next(lengths, None), sure=False)
     most = trained.tokens if trained is not None else 0
     loaded = (await server.get(f"{server.root}/api/ps")).get("models")
     for one in map(_as_object, loaded if isinstance(loaded, list) else ()):
-        held = _hold(one.get("context_length"))
+        held = _make_window(one.get("context_length"))
         if held is not None and model in (one.get("name"), one.get("model")):
             return held._replace(trained=max(most, held.tokens))
     return trained._replace(trained=most) if trained is not None else None
@@ -226,7 +226,7 @@ def _find(body: Json, model: str) -> Json:
     return next((one for one in entries if one.get("id") == model), {})
 
 
-def _hold(value: object, sure: bool = True) -> AskedWindow | None:
+def _make_window(value: object, sure: bool = True) -> AskedWindow | None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         return None
     return AskedWindow(value, sure)

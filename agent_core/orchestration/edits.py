@@ -76,12 +76,14 @@ def _add_step(plan: Plan, edit: PlanEdit) -> Plan | Why:
 def _drop_step(plan: Plan, gone: Step) -> Plan:
     """Who needed it needs what it needed."""
     steps = tuple(
-        replace(step, needs=_instead(step.needs, gone)) for step in plan.steps if step.id != gone.id
+        replace(step, needs=_inherit_needs(step.needs, gone))
+        for step in plan.steps
+        if step.id != gone.id
     )
     return replace(plan, steps=steps)
 
 
-def _instead(needs: tuple[str, ...], gone: Step) -> tuple[str, ...]:
+def _inherit_needs(needs: tuple[str, ...], gone: Step) -> tuple[str, ...]:
     more = gone.needs if gone.id in needs else ()
     return tuple(dict.fromkeys(need for need in (*needs, *more) if need != gone.id))
 
@@ -95,20 +97,20 @@ def _move_step(plan: Plan, step: Step, before: str) -> Plan | Why:
     if at < len(rest) and rest[at].state != "pending":
         return "begun"
     if at < len(rest):
-        rest[at] = replace(rest[at], needs=_and(rest[at].needs, (step.id,)))
+        rest[at] = replace(rest[at], needs=_join_needs(rest[at].needs, (step.id,)))
     else:
         pending = tuple(one.id for one in rest if one.state == "pending")
-        step = replace(step, needs=_and(step.needs, pending))
+        step = replace(step, needs=_join_needs(step.needs, pending))
     rest.insert(at, step)
     plan = replace(plan, steps=tuple(rest))
-    return "circle" if problem(_unbegun(plan)) else plan
+    return "circle" if problem(_end_begun_steps(plan)) else plan
 
 
-def _and(needs: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+def _join_needs(needs: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*needs, *more)))
 
 
-def _unbegun(plan: Plan) -> Plan:
+def _end_begun_steps(plan: Plan) -> Plan:
     """`plan` as if all that has begun were over, to look at what is left."""
     begun = ("running", "skipped", "failed")
     steps = tuple(

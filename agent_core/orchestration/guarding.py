@@ -13,7 +13,7 @@ from agent_core.guardrails.guard import BLOCKED, MARK, Guard, GuardFinding
 from agent_core.messages import Message, text_of, user
 from agent_core.models.port import ModelRequest
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
-from agent_core.orchestration.side_calls import silent, tier
+from agent_core.orchestration.side_calls import hush, tier
 from agent_core.phrases import name_scanner, phrase
 from agent_core.scope import Scope
 
@@ -84,7 +84,7 @@ async def _ask_judge(scope: Scope, brief: Brief, hands: Hands, text: str) -> boo
     request = ModelRequest(
         model=tier(brief.model, "flash"), system="", messages=(ask,), max_tokens=5
     )
-    call = partial(silent(hands).complete, request.model, request)
+    call = partial(hush(hands).complete, request.model, request)
     try:
         reply = await scope.model(call, f"{ASIDE}judge", JUDGE_SECONDS)
     except (ModelFailed, TimedOut, BudgetExceeded, Cut):

@@ -69,7 +69,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         return tuple(step for step in self.steps if step.state in states)
 
 
-def alongside(plan: Plan) -> dict[str, frozenset[str]]:
+def find_parallel(plan: Plan) -> dict[str, frozenset[str]]:
     """The steps that can be worked on at once from now on, in the plan's order: those that are
     ready, and those that wait for some of these but not for all; by id, with all that each waits
     for."""

@@ -37,12 +37,12 @@ from agent_core.orchestration.plan import (
     Plan,
     Step,
     active_context,
-    alongside,
     checklist,
+    find_parallel,
     set_step_state,
 )
 from agent_core.orchestration.planner import Drafted, after_failure, after_wish, redraft
-from agent_core.orchestration.side_calls import silent
+from agent_core.orchestration.side_calls import hush
 from agent_core.orchestration.verify import StepVerdict, verify
 from agent_core.questions import PlanReview
 from agent_core.scope import Scope
@@ -108,7 +108,7 @@ class PlannedTurn:
         self._scope = scope
         self._brief = brief
         self._hands = hands
-        self._quiet = silent(hands)
+        self._quiet = hush(hands)
         self._history, self._thread = told
         self._window = window
         self._looks = self._taken = self._replans = 0
@@ -191,7 +191,7 @@ class PlannedTurn:
     async def _wave(self, plan: Plan, name: str) -> dict[str, _Done]:
         """Work on all steps that are ready at once, and on those that need only some of them, each
         as soon as it can begin. Those that were begun, in the plan's order."""
-        behind, done = alongside(plan), dict[str, _Done]()
+        behind, done = find_parallel(plan), dict[str, _Done]()
         steps = {step.id: step for step in plan.steps if step.id in behind}
         ready = tuple(step.id for step in plan.ready)
         for step_id in ready:
@@ -201,7 +201,7 @@ class PlannedTurn:
             self._scope.emit(ParallelBegan(steps=ready), f"parallel:{name}")
         await self._scope.show()
         wave = _Wave(plan=plan, behind=behind, done=done, among=len(ready) > 1)
-        branches = {s.branch: partial(self._in_turn, wave, s) for s in steps.values()}
+        branches = {s.branch: partial(self._take_step_in_turn, wave, s) for s in steps.values()}
         after = {steps[n].branch: [steps[m].branch for m in behind[n]] for n in steps}
         await self._scope.parallel(branches, after)
         ended = tuple(step_id for step_id in steps if step_id in done)
@@ -213,7 +213,7 @@ class PlannedTurn:
         scope.emit(StepBegan(id=step.id, description=step.description), f"step:{step.branch}")
         return set_step_state(plan, step.id, "running")
 
-    async def _in_turn(self, wave: "_Wave", step: Step, scope: Scope) -> None:
+    async def _take_step_in_turn(self, wave: "_Wave", step: Step, scope: Scope) -> None:
         """Do a step of a wave, where it still is to be done when all it needs is over. What it
         sees depends on these steps alone."""
         plan, seen = wave.plan, self._seen

@@ -75,7 +75,7 @@ async def ask_aside(hands: Hands, request: ModelRequest, on_delta: OnDelta) -> M
     return reply if guard is None else await guard.check_reply(reply)
 
 
-def silent(hands: Hands) -> Hands:
+def hush(hands: Hands) -> Hands:
     """`hands` whose model's words are not shown while they come."""
 
     async def complete(name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:

@@ -89,7 +89,7 @@ class Research:
         await self._search_loop(frame, depth)
         findings = await self._analyze(frame) if len(self._shelf) else ()
         if not findings:
-            return await self._nothing()
+            return await self._report_nothing()
         await self._synthesize(findings)
         return await self._write_report(frame, depth, findings)
 
@@ -208,7 +208,7 @@ class Research:
             file=file,
         )
 
-    async def _nothing(self) -> Researched:
+    async def _report_nothing(self) -> Researched:
         """Nothing can be reported; the model says so."""
         why = "\n".join(f"- {one.what}: {one.why}" for one in self._skipped)
         why = why or "- No source says anything about it."

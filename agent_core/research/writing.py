@@ -55,7 +55,7 @@ class Gathered(Struct, frozen=True, kw_only=True):
 def check(text: str, findings: Iterable[Finding]) -> str:
     """A draft of a report as it is, if it cites anything that is known. Raises Unworded."""
     known = {finding.id for finding in findings}
-    prose, _ = _apart(text)
+    prose, _ = _take_out_code(text)
     cited = {mark for found in _MARK.findall(prose) for mark in _ids(found)}
     if not cited & known:
         raise Unworded("It cites no finding. Put marks such as [f1] behind what they bear.")
@@ -67,7 +67,7 @@ def check(text: str, findings: Iterable[Finding]) -> str:
 def write_report(draft: str, gathered: Gathered) -> Written:
     """The report and its summary out of a draft with marks."""
     draft, code = _lift_code(draft)
-    body = _own_words(draft)
+    body = _strip_own_titles(draft)
     by_id = {finding.id: finding for finding in gathered.findings}
     cited = [by_id[mark] for found in _MARK.findall(body) for mark in _ids(found) if mark in by_id]
     order = list(dict.fromkeys(finding.source for finding in cited))
@@ -100,12 +100,12 @@ def write_report(draft: str, gathered: Gathered) -> Written:
 def _lift_code(draft: str) -> tuple[str, Callable[[re.Match[str]], str]]:
     """The draft with its blocks of code out of the way, in which `[0]` is no citation and `#` no
     heading; and what puts each back. Links are taken out of code too."""
-    lifted, blocks = _apart(draft.replace("\0", ""))
+    lifted, blocks = _take_out_code(draft.replace("\0", ""))
     blocks = [_URL.sub("", block) for block in blocks]
     return lifted, lambda found: blocks[int(found[1])]
 
 
-def _apart(text: str) -> tuple[str, list[str]]:
+def _take_out_code(text: str) -> tuple[str, list[str]]:
     """`text` with a mark in place of each block of code, and the blocks. One that is never closed
     stays where it is, with all that follows."""
     kept: list[str] = []
@@ -137,7 +137,7 @@ def _link(source: SourcePage) -> str:
     return f"[{_line(title)[:TITLE] or url}]({url})"
 
 
-def _own_words(draft: str) -> str:
+def _strip_own_titles(draft: str) -> str:
     """The draft without titles above its headings, and without numbers and links of its own."""
     text = _REFERENCE.sub("", draft)
     text = _IMAGE.sub(r"\1", text)

@@ -198,20 +198,20 @@ def build_guarded_filter(keeper: int, *, scoped: bool, machine: str = "") -> byt
     limit("socket", _judge_socket())
     stream = ((_LOAD, 0, 0, _argument(1)), (_AND, 0, 0, _TYPE))
     kinds = ((_EQUAL, 2, 0, _STREAM), (_EQUAL, 1, 0, _SEQPACKET), refuse, allow)
-    limit("socketpair", [*_unless(0, 1, refuse), *stream, *kinds])
+    limit("socketpair", [*_answer_unless(0, 1, refuse), *stream, *kinds])
     for name, at in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
         limit(name, [(_LOAD, 0, 0, _argument(at)), (_ANY_BIT, 0, 1, _FAST_OPEN), refuse, allow])
     everybody = (0xFFFFFFFF, 0x100000000 - keeper)  # all there are, and the group of `keeper`
     for name in (*SIGNALS, "pidfd_open"):
         barred = (keeper, *everybody) if name == "kill" else (keeper,)
         after = allow if scoped or name == "pidfd_open" else ask
-        limit(name, [*_if_any(0, barred, refuse), after])
+        limit(name, [*_answer_if_any(0, barred, refuse), after])
     for name in _OF_ONESELF:
-        limit(name, [*_unless(0, 0, refuse), allow])
-    limit("setpriority", [*_unless(0, 0, refuse), *_unless(1, 0, refuse), allow])
-    limit("ioprio_set", [*_unless(0, 1, refuse), *_unless(1, 0, refuse), allow])
-    limit("fcntl", [*_if_any(1, (_SET_OWNER, _SET_SIGNAL, _SET_OWNER_EX), refuse), allow])
-    limit("ioctl", [*_if_any(1, _FILE_OWNER, refuse), allow])
+        limit(name, [*_answer_unless(0, 0, refuse), allow])
+    limit("setpriority", [*_answer_unless(0, 0, refuse), *_answer_unless(1, 0, refuse), allow])
+    limit("ioprio_set", [*_answer_unless(0, 1, refuse), *_answer_unless(1, 0, refuse), allow])
+    limit("fcntl", [*_answer_if_any(1, (_SET_OWNER, _SET_SIGNAL, _SET_OWNER_EX), refuse), allow])
+    limit("ioctl", [*_answer_if_any(1, _FILE_OWNER, refuse), allow])
     program.append((_LOAD, 0, 0, _NUMBER))
     head = 8 * _HEAD  # the machine is checked first; what is refused everywhere comes last
     return first[:head] + _pack(program) + first[head:]
@@ -231,12 +231,12 @@ def _answer(number: int) -> _Instruction:
     return (_RETURN, 0, 0, _FAIL | number)
 
 
-def _unless(at: int, value: int, answer: _Instruction) -> _Program:
+def _answer_unless(at: int, value: int, answer: _Instruction) -> _Program:
     """Answer if the argument is another."""
     return [(_LOAD, 0, 0, _argument(at)), (_EQUAL, 1, 0, value), answer]
 
 
-def _if_any(at: int, values: tuple[int, ...], answer: _Instruction) -> _Program:
+def _answer_if_any(at: int, values: tuple[int, ...], answer: _Instruction) -> _Program:
     """Answer if the argument is one of them."""
     *others, last = values
     tests = [(_EQUAL, len(others) - n, 0, one) for n, one in enumerate(others)]

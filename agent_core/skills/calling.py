@@ -23,7 +23,7 @@ async def call_tools(
     return await act(scope, brief, hands, await make_calls(scope, written))
 
 
-def good(result: ToolResult) -> str:
+def require_good(result: ToolResult) -> str:
     """What the call gave; raises ToolFailed where it failed or was denied."""
     if result.error:
         raise ToolFailed(result.content)

@@ -17,7 +17,7 @@ from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.side_calls import Unusable, ask_json, find_json, tier
 from agent_core.scope import Scope
 from agent_core.settings import Tier
-from agent_core.skills.calling import call_tools, good
+from agent_core.skills.calling import call_tools, require_good
 from agent_core.skills.contract import Schema, Skill, SkillMetadata, Values, Wanted
 from agent_core.tools.finding.schema import faults
 from agent_core.tools.finding.toolsets import is_in_all
@@ -112,7 +112,7 @@ class SkillRun:
     async def tool(self, name: str, arguments: Values) -> str:
         """What the tool gave; raises ToolFailed where it failed or was denied."""
         (result,) = await self.tools(((name, arguments),))
-        return good(result)
+        return require_good(result)
 
     async def tools(self, wanted: tuple[Wanted, ...]) -> tuple[ToolResult, ...]:
         """What the calls gave, also those that failed. Those that need a person stand on one

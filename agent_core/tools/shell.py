@@ -159,7 +159,7 @@ def bind(wanted: RunCommandArguments, workspace: Path) -> str:
 
 def _digest_named_files(command: str, workspace: Path) -> Iterator[tuple[str, str]]:
     """(name, digest) of the files that the command may name, each once."""
-    words = [inner for word in _words(command) if (inner := _inner(word))]
+    words = [inner for word in _words(command) if (inner := _read_inner_path(word))]
     root = Path(os.path.realpath(workspace))
     places = dict.fromkeys(os.path.normpath(word) for word in words)
     there = (place for place in places if paths.is_folder(workspace, root / place))
@@ -174,7 +174,7 @@ def _digest_named_files(command: str, workspace: Path) -> Iterator[tuple[str, st
             yield paths.display_path(name), digest
 
 
-def _inner(word: str) -> str:
+def _read_inner_path(word: str) -> str:
     """The word as a path of the workspace, "" if it is none. A pattern may be longer than any name
     that it fits."""
     inner = paths.locate_inside(word)

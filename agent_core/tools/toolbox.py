@@ -118,7 +118,7 @@ class Toolbox:
         there = name in offered or (reach is not None and is_in_all(name, reach))
         return name in self._tools and there and is_in_all(name, self.barred)
 
-    async def beyond(self, reach: Reach | None) -> tuple[ToolSpec, ...]:
+    async def list_reachable(self, reach: Reach | None) -> tuple[ToolSpec, ...]:
         """All tools within `reach`, those of servers too."""
         if reach is None:
             return ()
@@ -149,14 +149,14 @@ class Toolbox:
         try:
             raw = msgspec.json.decode(call.arguments or "{}")
             if tool.schema is not None and (wrong := faults(tool.schema, raw)):
-                return _unfit(call, "; ".join(wrong), tool.schema)
+                return _explain_unfit(call, "; ".join(wrong), tool.schema)
             return Prepared(call=call, tool=tool, arguments=tool.arguments.model_validate(raw))
         except (msgspec.DecodeError, ValidationError, RecursionError) as error:
             schema = tool.schema or self._specs[name].parameters
-            return _unfit(call, _explain(error), schema)
+            return _explain_unfit(call, _explain(error), schema)
 
 
-def _unfit(call: ToolCall, why: str, schema: dict[str, object]) -> UnfitCall:
+def _explain_unfit(call: ToolCall, why: str, schema: dict[str, object]) -> UnfitCall:
     said = msgspec.json.encode(schema).decode()
     shown = f"The arguments of {call.name} do not fit: {why}."
     return UnfitCall(call=call, text=f"{shown} Schema: {said}", shown=shown)

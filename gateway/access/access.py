@@ -226,7 +226,7 @@ class Access:
         group = self.policy.group
         return group == "always" or (group == "thread" and bool(where.thread))
 
-    def for_agent(self, message: MessageReceived, *, followed: bool) -> bool:
+    def is_for_agent(self, message: MessageReceived, *, followed: bool) -> bool:
         """A known person's words are for the agent. `followed`: it was addressed here before."""
         if message.conversation.private or message.addressed:
             return True

@@ -120,7 +120,7 @@ class Codes:
         written = await self._directory.put(self._name(code.code), msgspec.json.encode(taken), body)
         return taken if written else None
 
-    async def wrong(self, by: str, text: str) -> bool:
+    async def note_wrong(self, by: str, text: str) -> bool:
         """One more wrong code by `by` within the hour; whether that locks out. The same one in a
         row counts once: a command that was cut off is carried out again."""
         key, code = f"wrong:{by}", _normalize(text)

@@ -44,7 +44,7 @@ class DirectoryLinking:
         fresh = ambient.new_id()
         taken = await self._codes.take(found, by, fresh) if found is not None else None
         if taken is None:
-            locked = await self._codes.wrong(by, code)
+            locked = await self._codes.note_wrong(by, code)
             return say("pair_locked" if locked else "pair_wrong", language)
         keys = await self._join(taken.key, by, taken.grants)
         if not keys:

@@ -78,7 +78,7 @@ class DirectoryPairing:
         if found is not None:
             taken = await self._codes.take(found, by, await self._role(found[0], by))
         if taken is None:
-            locked = await self._codes.wrong(by, code)
+            locked = await self._codes.note_wrong(by, code)
             return say("pair_locked" if locked else "pair_wrong", language)
         role = read_role(taken.grants)
         await self._let_in(taken, role, by)

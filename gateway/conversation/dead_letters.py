@@ -79,7 +79,7 @@ def end_as_dead_letter(
     log.error("turn_dead", extra={"turn": row.id, "resumes": row.resumes, "why": why})
     open_turn.letters = tuple(
         context.state.letter("message", str(one.seq), why, encode_json(one.inbound), row.id)
-        for one in open_turn.began_with()
+        for one in open_turn.read_first_rows()
     )
     context.turns.close(open_turn, Stopped(key="stopped", reason=reason, text=text))
 

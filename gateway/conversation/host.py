@@ -348,7 +348,7 @@ class Host:
                 failures = 0
                 rounds = rounds + 1 if failed else 0
                 if rounds == TROUBLED_AFTER and (outage := self.services.outage) is not None:
-                    outage.trouble(session.state.conversation, session.state.language)
+                    outage.tell_delay(session.state.conversation, session.state.language)
             except (StoreFailed, Fenced) as error:
                 log.error("session_not_opened", extra={"why": str(error)})
                 again = failed = True

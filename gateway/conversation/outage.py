@@ -35,7 +35,7 @@ class Outage:
                 self._told.add(where.id)
                 self._spawn(partial(self._say, where, sender.language), "outage")
 
-    def trouble(self, where: Conversation, language: str) -> None:
+    def tell_delay(self, where: Conversation, language: str) -> None:
         """Work that is under way there cannot be committed: it goes on by itself later."""
         if where.id not in self._told:
             self._told.add(where.id)

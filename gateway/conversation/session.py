@@ -39,7 +39,7 @@ from gateway.conversation.state import ConversationState
 from gateway.conversation.thread import ConversationHistory
 from gateway.conversation.turn_commits import TurnCommits
 from gateway.conversation.turn_context import SessionTurnHost, TurnContext
-from gateway.conversation.turns import OpenTurn, began, name_retry, note_rows, read_brief
+from gateway.conversation.turns import OpenTurn, name_retry, note_brief, note_rows, read_brief
 from gateway.delivery.fold import ViewFold
 from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
 from gateway.feature import Change, Context, Features, FiredTurns
@@ -393,7 +393,7 @@ class Session:
         open_turn.done = done
         self.state.turns[row.id] = row
         self.state.loaded[row.id] = open_turn
-        open_turn.journal.defer(began(brief))
+        open_turn.journal.defer(note_brief(brief))
         if rows:
             open_turn.journal.defer(note_rows(rows))
         if not shows or asked.fetched:

@@ -95,7 +95,7 @@ class TurnContext:
 
     async def _refresh_role(self) -> None:
         row = self._open.row
-        wrote = [sender_of(one.inbound) for one in self._open.began_with()]
+        wrote = [sender_of(one.inbound) for one in self._open.read_first_rows()]
         known = next((one for one in wrote if one is not None and one.key == row.sender), None)
         role = await self._state.services.access.learn(known or self.sender())
         # who was put out meanwhile only reads

@@ -74,7 +74,7 @@ class OpenTurn:
         """Its last commit is queued."""
         return self.row.status not in ("running", "parked")
 
-    def began_with(self) -> tuple[InboxRow, ...]:
+    def read_first_rows(self) -> tuple[InboxRow, ...]:
         """The inbox rows that it began with, as far as they are known."""
         record = self.journal.find(INBOUND, Noted)
         return _read_rows(record.value) if record is not None else ()
@@ -83,7 +83,7 @@ class OpenTurn:
         """What it began with, while nothing of it is stored and no model has answered: in the store
         these rows still wait. None where there is more that its first commit takes along."""
         known = any(isinstance(record, Replied | ToolStarted) for record in self.journal.records)
-        rows = () if known or self.stored or self.closed else self.began_with()
+        rows = () if known or self.stored or self.closed else self.read_first_rows()
         return rows if len(self.done) == len(rows) and not self._withdrawn else ()
 
     def withdraw(self) -> None:
@@ -99,7 +99,7 @@ class OpenTurn:
         withdrawn, or was stopped meanwhile."""
         if not self._withdrawn or self.closed:
             return False
-        queue.extendleft(reversed(self.began_with()))
+        queue.extendleft(reversed(self.read_first_rows()))
         return True
 
     def open_questions(self) -> tuple[QuestionAsked, ...]:
@@ -151,7 +151,7 @@ def note_rows(rows: Sequence[InboxRow]) -> Noted:
     return Noted(key=INBOUND, value=msgspec.Raw(msgspec.json.encode(tuple(rows))))
 
 
-def began(brief: Brief) -> Began:
+def note_brief(brief: Brief) -> Began:
     """The record that stands at the start of each turn."""
     return Began(key="began", value=msgspec.Raw(msgspec.json.encode(brief)))
 

@@ -192,7 +192,7 @@ class ViewFold:
             case Replied():
                 return self._fold_reply(Message(role="assistant", parts=record.reply.parts))
             case ToolStarted():
-                return self._began(record.call)
+                return self._show_began(record.call)
             case ToolFinished():
                 output = self._output(record)
                 changed = self._line(record.call_id, ENDS[record.outcome], output)
@@ -281,7 +281,7 @@ class ViewFold:
         words = text_of(message) or activity.words
         return self._set("activity", with_(activity, lines=(*activity.lines, *lines), words=words))
 
-    def _began(self, call: ToolCall) -> tuple[str, ...]:
+    def _show_began(self, call: ToolCall) -> tuple[str, ...]:
         """A call that no model wrote, but a skill, has no line before it begins."""
         activity = self._activity()
         known = any(line.call_id == call.id for line in activity.lines)

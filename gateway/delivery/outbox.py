@@ -475,7 +475,7 @@ class Outbox:
         if self.rows[key].sending != index:
             row = self.rows[key] = replace(self.rows[key], sending=index)
             await self._holder.keep(Changes(views=(row,)))
-        await self._gate.front(self._held[1])
+        await self._gate.wait_turn(self._held[1])
 
     async def _show_growth(self, key: Key) -> None:
         """Show the live text. A refusal ends the growing, never the conversation."""

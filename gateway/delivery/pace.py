@@ -153,7 +153,7 @@ class SendGate:
         await self._wait(ticket, ticket.may_mark)
         return ticket
 
-    async def front(self, ticket: Ticket) -> None:
+    async def wait_turn(self, ticket: Ticket) -> None:
         """Wait until it may send."""
         await self._wait(ticket, ticket.may_send)
 
@@ -173,7 +173,7 @@ class SendGate:
     def _advance(self) -> None:
         self._crowded = len(self._behind) > (0 if self._crowded else CROWD)
         while self._crowded and self._behind and self._impatient < MAX_IN_FLIGHT:
-            self._hurry(next(iter(self._behind)))
+            self._let_along(next(iter(self._behind)))
         for place, ticket in enumerate(islice(self._line, MARKED_AHEAD)):
             if not ticket.may_mark.done():
                 ticket.may_mark.set_result(None)
@@ -181,7 +181,7 @@ class SendGate:
                 ticket.may_send.set_result(None)
                 self._behind.pop(ticket, None)
 
-    def _hurry(self, ticket: Ticket) -> None:
+    def _let_along(self, ticket: Ticket) -> None:
         """Let it go along with others."""
         ticket.impatient = True
         self._impatient += 1
@@ -198,7 +198,7 @@ class SendGate:
             except TimeoutError:
                 ticket.until += self._patience
                 if self._impatient < MAX_IN_FLIGHT and not ticket.impatient:
-                    self._hurry(ticket)
+                    self._let_along(ticket)
 
 
 class Delay:

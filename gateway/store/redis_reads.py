@@ -338,7 +338,7 @@ class RedisReads:
             named = await self._load_named([member for member, _ in entries])
             for (member, at), row in zip(entries, named, strict=True):
                 if isinstance(row, Letter):  # or it would be due for ever
-                    wrong += self._aside(row)
+                    wrong += self._set_aside(row)
                     wrong.append(run(MOVE, DUE, member, at, ""))
                 elif row is None or row.due <= 0:
                     if row is not None or at < ambient.now() - DAY:
@@ -352,7 +352,7 @@ class RedisReads:
             await self._writes.call(*wrong)
         return await self._open(after, until, limit) if moved else rows[:limit]
 
-    def _aside(self, letter: Letter) -> list[Command]:
+    def _set_aside(self, letter: Letter) -> list[Command]:
         return [*index_letter(letter), ("SREM", f"{key(letter.conversation)}:open", letter.name)]
 
     async def _load_named(self, entries: Sequence[str]) -> list[QuestionRow | Letter | None]:

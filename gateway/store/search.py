@@ -44,24 +44,24 @@ def seek(
     for bodies in pieces:
         if not missing:
             break
-        if not _possible(missing, bodies):
+        if not _find_stored_words(missing, bodies):
             continue
         for body in bodies:
-            if _possible(missing, (body,)):
+            if _find_stored_words(missing, (body,)):
                 missing = _drop_found(missing, read(body).casefold())
     return missing
 
 
 def may_hold(words: frozenset[str], bodies: Sequence[bytes]) -> bool:
     """False if one of the folded words is surely in none of the stored rows."""
-    return len(_possible(words, bodies)) == len(words)
+    return len(_find_stored_words(words, bodies)) == len(words)
 
 
 def _drop_found(missing: frozenset[str], folded: str) -> frozenset[str]:
     return frozenset(word for word in missing if word not in folded)
 
 
-def _possible(words: frozenset[str], bodies: Sequence[bytes]) -> frozenset[str]:
+def _find_stored_words(words: frozenset[str], bodies: Sequence[bytes]) -> frozenset[str]:
     """Those of the words that occur in the rows as they are stored. JSON keeps a text as it is but
     for signs that are escaped: of these words only what stands before and after them is sought."""
     stored = b"\n".join(bodies)

@@ -101,7 +101,9 @@ def read_recent(
     found: list[Summary] = []
     for row in c.execute(_RECENT, (scope.key, search.MAX_SEARCHED)).fetchall():
         one = _summary(*row)
-        bodies = _in_pieces(c, "SELECT body FROM outbox WHERE conversation = ?", one.conversation)
+        bodies = _read_in_pieces(
+            c, "SELECT body FROM outbox WHERE conversation = ?", one.conversation
+        )
         if not search.miss(words, one.title, bodies, _read_shown):
             found.append(one)
             if len(found) == limit:
@@ -127,7 +129,7 @@ def read_holding(
     return tuple(found)
 
 
-def _in_pieces(c: sqlite3.Connection, sql: str, conversation: str) -> Iterator[list[bytes]]:
+def _read_in_pieces(c: sqlite3.Connection, sql: str, conversation: str) -> Iterator[list[bytes]]:
     rows = c.execute(sql, (conversation,))
     while piece := rows.fetchmany(search.PIECE):
         yield [body for (body,) in piece]

@@ -35,7 +35,7 @@ def place(one: str, language: str) -> str:
     return one
 
 
-def does(job: Job, feeds_on: str, language: str) -> str:
+def describe_work(job: Job, feeds_on: str, language: str) -> str:
     """What it does; `feeds_on`: the title of the job whose report it is given."""
     lines = []
     if job.script:
@@ -62,7 +62,7 @@ def spends(job: Job, day: str, language: str) -> str:
     return ", ".join(filter(None, (run, day))) or say("jobs_no_limit", language)
 
 
-def ran(run: JobRun, language: str) -> str:
+def describe_run(run: JobRun, language: str) -> str:
     """How a run went."""
     state: Key = f"jobs_run_{run.state}"  # type: ignore[assignment]  # keys of texts
     text = say(state, language)

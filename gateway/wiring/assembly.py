@@ -233,7 +233,7 @@ async def assemble(
         sandbox=sandbox,
         store=store,
         adapters=adapters,
-        access=access(settings, store),
+        access=open_access(settings, store),
         feature_env=_select_env(features, settings),
         owner=owner,
         ears=ears,
@@ -380,10 +380,10 @@ def make_pairing_alone(settings: Settings, store: Store, note: NoteAudit) -> Dir
     async def accept(inbounds: Sequence[Inbound]) -> None:
         await store.accept(inbounds)
 
-    return DirectoryPairing(store, access(settings, store), accept, note)
+    return DirectoryPairing(store, open_access(settings, store), accept, note)
 
 
-def access(settings: Settings, directory: Directory) -> Access:
+def open_access(settings: Settings, directory: Directory) -> Access:
     """The lists of the settings, and who was paired. SettingsError."""
     _check_rights(settings)
     return Access(settings.people, {}, settings.policy, directory.get)
@@ -439,7 +439,7 @@ async def keep_nothing() -> None:
     """There is no name to keep."""
 
 
-async def hints(parts: Parts) -> None:
+async def listen_for_hints(parts: Parts) -> None:
     """Wake conversations that other replicas leave to us, where the store tells of them."""
     if parts.settings.redis_url:
         from gateway.store.redis import RedisStore

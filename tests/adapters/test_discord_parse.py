@@ -13,9 +13,9 @@ from adapters.discord.parse import (
     DiscordBot,
     channel_of,
     parse,
-    press_of,
     read_channel,
     read_me,
+    read_press_place,
     token_of,
 )
 from adapters.discord.receive import read_deletions
@@ -235,5 +235,5 @@ def test_odd_events_are_no_error(whole: Json, odd: Json) -> None:
     for kind in ("MESSAGE_CREATE", "MESSAGE_UPDATE", "INTERACTION_CREATE", "TYPING_START"):
         parse(kind, event, ME)
     read_deletions(event, {})
-    token_of(event), press_of(event), channel_of(event), read_channel(event.get("channel"))
+    token_of(event), read_press_place(event), channel_of(event), read_channel(event.get("channel"))
     read_me(event)

@@ -5,7 +5,7 @@ import json
 from msgspec.structs import replace
 
 from adapters.discord.components import QUIET
-from adapters.discord.markdown import native
+from adapters.discord.markdown import write_native
 from adapters.discord.render import render
 from gateway.views import ApprovalCard, MentionedPerson, Notice, PlanStep, PlanView, ProposalLine
 from tests.fakes.discord_server import Json, text_of, walk
@@ -62,7 +62,7 @@ def test_a_table_stands_in_columns_without_markup_and_with_its_links_below() -> 
 | [one](https://one.example/a) | 3 € | **x** |
 | `a_b` \\| c | 12 € | 日本 |
 """
-    assert native(table.strip()).split("\n") == [
+    assert write_native(table.strip()).split("\n") == [
         "```",
         "Host    | Price |  名",
         "--------+-------+-----",
@@ -76,7 +76,7 @@ def test_a_table_stands_in_columns_without_markup_and_with_its_links_below() -> 
 def test_a_wide_table_is_a_list_in_which_each_cell_says_what_it_is() -> None:
     long = "words " * 20
     table = f"| Host | Why | Price |\n|---|---|---|\n| **one** | {long} | 3 |\n| two | | |"
-    assert native(table).split("\n") == [
+    assert write_native(table).split("\n") == [
         "Host",
         f"- **one** · Why: {long.strip()} · Price: 3",
         "- two",
@@ -86,7 +86,7 @@ def test_a_wide_table_is_a_list_in_which_each_cell_says_what_it_is() -> None:
 def test_a_table_that_a_phone_would_wrap_is_a_list() -> None:
     for wide in range(20, 60):
         table = f"| Host | Why |\n|---|---|\n| one | {'x' * (wide - 7)} |"
-        lines = native(table).split("\n")
+        lines = write_native(table).split("\n")
         columns = max(map(len, lines[1:-1])) if lines[0] == "```" else 0
         assert columns == (wide if wide <= 44 else 0)
 

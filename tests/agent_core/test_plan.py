@@ -9,8 +9,8 @@ from agent_core.orchestration.plan import (
     Plan,
     Step,
     active_context,
-    alongside,
     checklist,
+    find_parallel,
     problem,
     revise_plan,
     set_step_state,
@@ -32,7 +32,7 @@ def test_steps_are_ready_when_what_they_need_is_over() -> None:
 
 def test_who_needs_only_some_of_what_runs_need_not_wait_for_the_rest() -> None:
     def behind(one: Plan) -> dict[str, str]:
-        return {name: " ".join(sorted(waits)) for name, waits in alongside(one).items()}
+        return {name: " ".join(sorted(waits)) for name, waits in find_parallel(one).items()}
 
     assert behind(plan("a", "b a", "c b")) == {"a": ""}, "one after the other"
     assert behind(plan("a", "b", "c a b")) == {"a": "", "b": ""}, "it needs all of them"

@@ -58,7 +58,7 @@ def read_telegram(update: Json) -> bool:
 
 def read_discord(kind: str, event: Json) -> bool:
     memory = DiscordMemory(None)
-    memory.saw(event)
+    memory.note_read(event)
     memory.remember_language(event)
     msgspec.json.encode(menu.answer(event))
     menu.make_choices([(discord.command_of(event), discord.read_typed(event))])

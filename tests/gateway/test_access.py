@@ -92,8 +92,8 @@ def test_words_in_groups(policy: GroupPolicy, thread: str, addressed: bool, want
         text="x", addressed=addressed,
     )  # fmt: skip
     assert access.is_wanted(said) is wanted
-    assert access.for_agent(said, followed=False) is (addressed or policy == "always")
-    assert access.for_agent(said, followed=True) is (addressed or policy != "mention")
+    assert access.is_for_agent(said, followed=False) is (addressed or policy == "always")
+    assert access.is_for_agent(said, followed=True) is (addressed or policy != "mention")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ class Queue:
 
     async def send(self, name: int) -> None:
         ticket = await self._gate.enter()
-        await self._gate.front(ticket)
+        await self._gate.wait_turn(ticket)
         ended = self.under_way[name] = asyncio.Event()
         self.begun.append(name)
         await ended.wait()

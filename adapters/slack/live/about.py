@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from adapters.incoming import read_string
 from adapters.slack.markup import readable
-from adapters.slack.parse import ID, STAMP, Json, SlackBot, place, words_in
+from adapters.slack.parse import ID, STAMP, Json, SlackBot, place, read_words
 from adapters.slack.people import SlackPeople
 from adapters.slack.transport import SlackWire
 from gateway import clock
@@ -160,7 +160,7 @@ def read_question(payload: Json, me: SlackBot) -> Inbound | None:
         person = msgspec.convert(user, _Named).id
     except (msgspec.DecodeError, msgspec.ValidationError):
         return None
-    number, text = read_string(view.get("id")), "\n".join(words_in(view)).strip()
+    number, text = read_string(view.get("id")), "\n".join(read_words(view)).strip()
     if not number or not text or not person:
         return None
     return MessageReceived(

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from msgspec.structs import replace
 
 from adapters.incoming import read_string
-from adapters.slack.parse import Json, press_of
+from adapters.slack.parse import Json, write_press_place
 from adapters.slack.transport import SlackWire
 from gateway import clock
 from gateway.errors import DeliveryError, Rejected
@@ -33,7 +33,7 @@ class OwnChats:
         where, user = inbound.conversation, inbound.sender.id
         if not where.private or await self._is_own(where.channel):
             return inbound
-        press = press_of(where.channel, "", user, read_string(payload.get("response_url")))
+        press = write_press_place(where.channel, "", user, read_string(payload.get("response_url")))
         return replace(inbound, conversation=replace(where, private=False), press=press)
 
     async def _is_own(self, channel: str) -> bool:

@@ -54,7 +54,7 @@ class SlackStreams:
         self._not_before = 0.0
         self._more = asyncio.Event()
 
-    def possible(self, where: Conversation) -> bool:
+    def can_begin(self, where: Conversation) -> bool:
         """A stream can be tried here, now."""
         here = where.private and bool(where.thread)
         return here and clock.monotonic() >= self._not_before
@@ -87,10 +87,10 @@ class SlackStreams:
         begun = answer.get("ts")
         if not isinstance(begun, str):
             raise Ambiguous("the answer to chat.startStream names no message")
-        self._began(where, begun, chunks)
+        self._note_began(where, begun, chunks)
         return begun
 
-    def _began(self, where: Conversation, stamp: str, chunks: Sequence[Chunk]) -> None:
+    def _note_began(self, where: Conversation, stamp: str, chunks: Sequence[Chunk]) -> None:
         until = clock.monotonic() + MAX_STREAM_SECONDS
         self._live[stamp] = _Live(where=where, shown=tuple(chunks), until=until)
         self._more.set()

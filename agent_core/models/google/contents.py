@@ -96,7 +96,7 @@ def _parts(message: Message, provider: str, request: ModelRequest) -> list[Json]
             continue
         if isinstance(part, ToolCall) and not called:
             called = True
-            signature = signature or (UNSIGNED.encode() if _signs(request.model) else None)
+            signature = signature or (UNSIGNED.encode() if _signs_calls(request.model) else None)
         if signature is not None:
             made["thought_signature"], signature = signature, None
         out.append(made)
@@ -113,7 +113,7 @@ def _signature(part: Thinking, provider: str) -> bytes | None:
         return None
 
 
-def _signs(model: str) -> bool:
+def _signs_calls(model: str) -> bool:
     return not model.startswith("gemini-2")
 
 

@@ -39,7 +39,9 @@ def classify(text: str, mode: Mode = "task", short: int = SHORT_WORDS) -> Route:
     if mode != "task" or _is_short(text.strip(), short):
         return "simple"
     head = text[:READ]
-    several = len(_LISTED.findall(head)) >= 3 or any(one.several(head) for one in _read_languages())
+    several = len(_LISTED.findall(head)) >= 3 or any(
+        one.asks_for_several(head) for one in _read_languages()
+    )
     return "complex" if several else "simple"
 
 
@@ -62,7 +64,7 @@ class _Language:
         self._works = tuple(_match_any((work,), patterns.spaced) for work in patterns.works)
         self._numbered = re.compile(rf"(?:{'|'.join(patterns.step)})\s*([1-9１-９])", re.IGNORECASE)
 
-    def several(self, text: str) -> bool:
+    def asks_for_several(self, text: str) -> bool:
         """`text` asks for several steps, or for several kinds of work."""
         follows = self._follows.findall(text)
         if follows:

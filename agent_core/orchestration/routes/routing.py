@@ -8,7 +8,7 @@ from agent_core.errors import BudgetExceeded, Cut, ModelFailed, TimedOut
 from agent_core.messages import Message, text_of, user
 from agent_core.models.port import ModelRequest
 from agent_core.orchestration.brief import Brief, Hands
-from agent_core.orchestration.side_calls import silent, tier
+from agent_core.orchestration.side_calls import hush, tier
 from agent_core.scope import Scope
 
 LIMIT = 3.0
@@ -28,7 +28,7 @@ async def choose_route(
     request = ModelRequest(
         model=tier(brief.model, "flash"), system="", messages=(ask,), max_tokens=5
     )
-    call = partial(silent(hands).complete, request.model, request)
+    call = partial(hush(hands).complete, request.model, request)
     try:
         reply = await scope.model(call, f"{ASIDE}route", LIMIT)
     except (ModelFailed, TimedOut, BudgetExceeded, Cut):

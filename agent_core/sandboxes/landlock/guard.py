@@ -298,17 +298,17 @@ class SyscallGuard:
 
     def _set_utime(self, call: AskedCall) -> None:
         path, times = call.arguments[:2]
-        given = _to_times(call.read(times, 16), whole=True) if times else None
+        given = _convert_times(call.read(times, 16), whole=True) if times else None
         self._set_times(call, self._hold(call, _AT_FDCWD, path, 0), given)
 
     def _set_utimes(self, call: AskedCall) -> None:
         path, times = call.arguments[:2]
-        given = _to_times(call.read(times, 32)) if times else None
+        given = _convert_times(call.read(times, 32)) if times else None
         self._set_times(call, self._hold(call, _AT_FDCWD, path, 0), given)
 
     def _set_utimes_at(self, call: AskedCall) -> None:
         at, path, times = call.arguments[:3]
-        given = _to_times(call.read(times, 32)) if times else None
+        given = _convert_times(call.read(times, 32)) if times else None
         self._set_times(call, self._hold(call, at, path, 0 if path else _EMPTY_PATH), given)
 
     def _set_times_at(self, call: AskedCall) -> None:
@@ -397,7 +397,7 @@ def _has_listener(table: str, at: str) -> bool:
         return False
 
 
-def _to_times(data: bytes, whole: bool = False) -> bytes:
+def _convert_times(data: bytes, whole: bool = False) -> bytes:
     """Two `struct timespec` of two `struct timeval`, or of two whole seconds."""
     if whole:
         first, second = struct.unpack("=qq", data)

@@ -11,7 +11,7 @@ from agent_core.messages import ToolResult
 from agent_core.skills.apps.frameworks import FRAMEWORKS, STACKS, Framework, starter_files
 from agent_core.skills.apps.tools import INSTALL, START, folder_of, resolve_path
 from agent_core.skills.built_in.fences import code_in
-from agent_core.skills.calling import good
+from agent_core.skills.calling import require_good
 from agent_core.skills.contract import (
     Schema,
     SkillContext,
@@ -121,7 +121,7 @@ async def _run(context: SkillContext, params: Values) -> Values:
         for path, content in files.items()
     )
     for result in await context.tools(calls):
-        good(result)
+        require_good(result)
     installed, started, shown = await _install_and_start(context, project)
     return {
         "project": project,

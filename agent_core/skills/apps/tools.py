@@ -27,7 +27,7 @@ from agent_core.skills.apps.frameworks import (
     Stack,
     starter_files,
 )
-from agent_core.skills.calling import call_tools, good
+from agent_core.skills.calling import call_tools, require_good
 from agent_core.skills.contract import Values, Wanted
 from agent_core.skills.files import slug
 from agent_core.tools import paths
@@ -150,14 +150,14 @@ async def _create(wanted: Create, scope: Scope, brief: Brief, hands: Hands) -> s
         for path, content in files.items()
     )
     for result in await call_tools(scope.child("files"), brief, hands, calls):
-        good(result)
+        require_good(result)
     return f"Began {project}: {', '.join(files)}. {stack.about}"
 
 
 async def _write(wanted: WriteFile, scope: Scope, brief: Brief, hands: Hands) -> str:
     file: Values = {"path": resolve_path(wanted.project, wanted.path), "content": wanted.content}
     (result,) = await call_tools(scope.child("file"), brief, hands, (("write_file", file),))
-    return good(result)
+    return require_good(result)
 
 
 async def _install(wanted: Install, scope: Scope, brief: Brief, hands: Hands) -> str | ToolOutput:
@@ -174,7 +174,7 @@ async def _install(wanted: Install, scope: Scope, brief: Brief, hands: Hands) ->
         "hosts": ["packages"],
     }
     (result,) = await call_tools(scope.child("install"), brief, hands, (("run_command", run),))
-    return ToolOutput(text=good(result), command=result.command)
+    return ToolOutput(text=require_good(result), command=result.command)
 
 
 async def _start(
@@ -185,7 +185,7 @@ async def _start(
     line = make_start_line(wanted.project, stack.start.format(port=port), port)
     run: Values = {"command": line, "timeout": START_SECONDS + 30}
     (began,) = await call_tools(scope.child("start"), brief, hands, (("run_command", run),))
-    said = good(began)
+    said = require_good(began)
     if began.command is None or began.command.failed:
         return ToolOutput(text=f"{said}\n{DOWN.format(port=port)}", command=began.command)
     open_link = partial(_open_link, preview, Path(brief.workspace), port, line)

@@ -3,7 +3,7 @@ and a summary of what it gave. Numbers come from the program, never from the mod
 
 from agent_core.errors import ToolFailed
 from agent_core.skills.built_in.fences import code_in
-from agent_core.skills.calling import good
+from agent_core.skills.calling import require_good
 from agent_core.skills.contract import (
     SkillContext,
     SkillMetadata,
@@ -86,7 +86,7 @@ async def _run(context: SkillContext, params: Values) -> Values:
     heads = await _heads(context, tuple(map(str, files)))
     plan = await context.think_as("pro", PLAN.format(question=question, heads=heads), _PLAN)
     path = f"analysis/{slug(question, 'analysis')}.py"
-    output = (await _ran(context, path))[-OUTPUT:]
+    output = (await _run_program(context, path))[-OUTPUT:]
     summary = await context.think("pro", SUM_UP.format(output=output))
     return {"summary": summary, "plan": plan["steps"], "program": path, "output": output}
 
@@ -97,10 +97,10 @@ async def _heads(context: SkillContext, files: tuple[str, ...]) -> str:
     )
     seen = await context.tools(looks)
     pairs = zip(files, seen, strict=True)
-    return "\n\n".join(f"{path}:\n{good(result)}" for path, result in pairs)
+    return "\n\n".join(f"{path}:\n{require_good(result)}" for path, result in pairs)
 
 
-async def _ran(context: SkillContext, path: str) -> str:
+async def _run_program(context: SkillContext, path: str) -> str:
     """What the program gave, after as many tries as it takes; ToolFailed where none went well."""
     ask, output = PROGRAM, ""
     for _ in range(MAX_TRIES):
@@ -108,7 +108,7 @@ async def _ran(context: SkillContext, path: str) -> str:
         await context.tool("write_file", {"path": path, "content": code})
         run: Wanted = ("run_command", {"command": f"python3 {path}", "timeout": 30})
         (result,) = await context.tools((run,))
-        output = good(result)
+        output = require_good(result)
         if result.command is not None and result.command.exit_code == 0:
             return output
         ask = MEND.format(output=output[-OUTPUT:])

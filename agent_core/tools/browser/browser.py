@@ -107,7 +107,7 @@ class Browser:
                 yield known
         finally:
             if self._desks.get(workspace) is known:
-                self._rest(workspace)
+                self._wait_idle(workspace)
 
     def halt(self, workspace: Path) -> None:
         """Close the workspace's desk, soon."""
@@ -137,7 +137,7 @@ class Browser:
         if (timer := self._timers.pop(workspace, None)) is not None:
             timer.cancel()
 
-    def _rest(self, workspace: Path) -> None:
+    def _wait_idle(self, workspace: Path) -> None:
         """From now on it has nothing to do, until it is asked again."""
         self._stir(workspace)
         loop = asyncio.get_running_loop()

@@ -131,7 +131,7 @@ class BrowserSession:
         self._elements[page] = Elements()
         page.on("request", self._on_request)
         page.on("framenavigated", self._on_navigation)
-        page.on("dialog", self._spoke)
+        page.on("dialog", self._answer_dialog)
         page.on("download", self._on_download)
         page.on("close", self._on_close)
 
@@ -156,7 +156,7 @@ class BrowserSession:
     def _on_close(self, page: "Page") -> None:
         self._elements.pop(page, None)
 
-    async def _spoke(self, dialog: "Dialog") -> None:
+    async def _answer_dialog(self, dialog: "Dialog") -> None:
         from playwright.async_api import Error
 
         said, leaves = " ".join(dialog.message.split())[:300], dialog.type == "beforeunload"

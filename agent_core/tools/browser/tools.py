@@ -242,7 +242,7 @@ async def _work(works: Works, act: Act, context: ToolContext) -> ToolOutput:
             text = await content(desk, act.offset) if extracted else ""
         except Error as error:
             raise ToolFailed(f"It did not work: {acts.shorten_message(error.message)}") from None
-        told = BrowserResult(action=act.action, said=said + _anew(before), content=text)
+        told = BrowserResult(action=act.action, said=said + _tell_new_browser(before), content=text)
         try:
             made = await output(told, desk, context, works.keep)
         except (Error, ToolFailed) as error:  # what was done is done, and has to be told
@@ -252,7 +252,7 @@ async def _work(works: Works, act: Act, context: ToolContext) -> ToolOutput:
     return made
 
 
-def _anew(before: str) -> str:
+def _tell_new_browser(before: str) -> str:
     return f"\n{NEW.format(url=before[:MAX_URL])}" if before else ""
 
 

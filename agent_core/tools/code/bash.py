@@ -165,7 +165,7 @@ def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
         limit=float(bash.limit),
         isolated=bash.sandbox.isolated,
         interactive=True,
-        rule=_no_rule,
+        rule=_offer_no_rule,
         looks=_only_restarts,
     )
 
@@ -177,7 +177,7 @@ def bind(wanted: BashArguments, workspace: Path) -> str:
     return f"{folder}\n{shell.bind(shell.RunCommandArguments(command=at), workspace)}"
 
 
-def _no_rule(arguments: BaseModel) -> str:
+def _offer_no_rule(arguments: BaseModel) -> str:
     """What the same words do in a shell that stays depends on those before: no 'always'."""
     return ""
 

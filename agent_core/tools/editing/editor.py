@@ -147,7 +147,9 @@ def _replace_text(wanted: EditorArguments, workspace: Path) -> _Changed:
     content, encoding = _read_text(wanted.path, workspace)
     at = content.find(old)
     if at < 0:
-        hint = " It is there with other spaces or line ends." if _loosely(old, content) else ""
+        hint = (
+            " It is there with other spaces or line ends." if _holds_loosely(old, content) else ""
+        )
         raise ToolFailed(f"old_str is not in {wanted.path}.{hint} View it, copy it exactly.")
     if content.find(old, at + 1) >= 0:
         lines = ", ".join(str(n) for n in _places(content, old))
@@ -180,7 +182,7 @@ def _read_text(path: str, workspace: Path) -> tuple[str, str]:
         raise ToolFailed(f"{path} is not text throughout and cannot be edited here.") from None
 
 
-def _loosely(old: str, content: str) -> bool:
+def _holds_loosely(old: str, content: str) -> bool:
     return " ".join(old.split()) in " ".join(content.split())
 
 

@@ -21,12 +21,12 @@ def replace_deep_arguments(reply: ModelReply) -> ModelReply:
 
 
 def _replace_deep(part: Part) -> Part:
-    if not isinstance(part, ToolCall) or not _deep(part.arguments):
+    if not isinstance(part, ToolCall) or not _is_too_deep(part.arguments):
         return part
     return replace(part, arguments=_UNREADABLE)
 
 
-def _deep(arguments: str) -> bool:
+def _is_too_deep(arguments: str) -> bool:
     if arguments.count("[") + arguments.count("{") <= DEEPEST:
         return False
     depth = 0

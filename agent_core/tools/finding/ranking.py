@@ -36,12 +36,12 @@ def _weight(
     best = 0.0
     for worth, words in ((NAMED, name), (1.0, about)):
         for other in words:
-            if (match := _alike(word, other)) > 0:
+            if (match := _compare_words(word, other)) > 0:
                 best = max(best, worth * match * math.log(1 + count / often[other]))
     return best
 
 
-def _alike(one: str, other: str) -> float:
+def _compare_words(one: str, other: str) -> float:
     if one == other:
         return 1.0
     short, long = sorted((one, other), key=len)

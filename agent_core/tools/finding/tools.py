@@ -62,7 +62,7 @@ def finding_tools(servers: Iterable[str] = ()) -> tuple[Tool, ...]:
             arguments=Through,
             repetition="pure",
             access="read",
-            call=_never,
+            call=_refuse_unnamed,
         ),
     )
 
@@ -100,7 +100,9 @@ async def _find(wanted: FindToolsArguments, scope: Scope, brief: Brief, hands: H
 
 async def _look(query: str, brief: Brief, hands: Hands) -> str:
     box = hands.toolbox
-    hidden = [spec for spec in await box.beyond(brief.reach) if spec.name not in brief.tools]
+    hidden = [
+        spec for spec in await box.list_reachable(brief.reach) if spec.name not in brief.tools
+    ]
     count = BEST if brief.most_observed >= MAX_OBSERVE else BEST_SMALL
     best = await asyncio.to_thread(rank, query, hidden, count)
     if best:
@@ -123,5 +125,5 @@ def _describe_tool(spec: ToolSpec) -> str:
     return f"{spec.name}: {said}\nArguments: {schema}"
 
 
-async def _never(arguments: BaseModel, context: ToolContext) -> str:
+async def _refuse_unnamed(arguments: BaseModel, context: ToolContext) -> str:
     raise ToolFailed("Name a tool that find_tools found, and its arguments.")

@@ -473,7 +473,7 @@ class _Reader:
             self._at = found.end()
             return Word(text="")
         if (found := _SHOWN.match(line, at)) or (
-            (found := _SUM.match(line, at)) and self._sums(found[1])
+            (found := _SUM.match(line, at)) and self._is_sum(found[1])
         ):
             self._at = found.end()
             return Word(text=found.group(), expands=True)
@@ -493,7 +493,7 @@ class _Reader:
             return Word(text=line[at : self._at], expands=True, wild=wild)
         return None
 
-    def _sums(self, text: str) -> bool:
+    def _is_sum(self, text: str) -> bool:
         """Only numbers: a variable that is something else could be a sum by itself."""
         return all(
             name in self._names and self._names[name].text.isdecimal()

@@ -14,11 +14,11 @@ from agent_core.tools.contract import Args, Tool, ToolCallable, ToolContext
 TurnCallable: TypeAlias = Callable[[Args, Scope, Brief, Hands], Awaitable[str | ToolOutput]]
 
 
-async def _alone(arguments: BaseModel, context: ToolContext) -> str:
+async def _refuse_alone(arguments: BaseModel, context: ToolContext) -> str:
     raise ToolFailed("This tool belongs to a turn; it does not run alone.")
 
 
-def _always(arguments: BaseModel) -> bool:
+def _say_yes(arguments: BaseModel) -> bool:
     return True
 
 
@@ -27,6 +27,6 @@ class TurnTool(Tool[Args], Generic[Args], frozen=True, kw_only=True):
     it makes in there, not as one effect, and after a crash it goes on where it was."""
 
     run_in_turn: TurnCallable[Args]
-    call: ToolCallable[Args] = _alone
-    works_by_turn: Callable[[Args], bool] = _always
+    call: ToolCallable[Args] = _refuse_alone
+    works_by_turn: Callable[[Args], bool] = _say_yes
     """False for arguments with which it is a plain tool: then `call` is made."""

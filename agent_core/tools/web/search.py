@@ -51,7 +51,7 @@ class JsonSearch:
             raise ToolFailed(f"{asked.name} cannot be reached: {type(error).__name__}.") from None
         for name in asked.inside:
             answer = answer.get(name) if isinstance(answer, dict) else None
-        return _hits(answer, ("url", "title", asked.snippet), count)
+        return _read_hits(answer, ("url", "title", asked.snippet), count)
 
 
 class KeylessSearch:
@@ -79,7 +79,7 @@ class KeylessSearch:
             raise ToolFailed(f"The search gave nothing: {error}.") from None
         except Exception as error:  # the border: it drives several strangers' pages
             raise ToolFailed(f"The search failed: {type(error).__name__}.") from error
-        return _hits(rows, ("href", "title", "body"), count)
+        return _read_hits(rows, ("href", "title", "body"), count)
 
 
 def search_of(settings: WebSettings) -> Search:
@@ -136,7 +136,7 @@ async def _answer(session: aiohttp.ClientSession, asked: _Keyed) -> object:
         return msgspec.json.decode(await answer.read())
 
 
-def _hits(rows: object, names: tuple[str, str, str], count: int) -> tuple[Hit, ...]:
+def _read_hits(rows: object, names: tuple[str, str, str], count: int) -> tuple[Hit, ...]:
     if not isinstance(rows, list):
         raise ToolFailed("The search gave an answer that cannot be read.")
     url, title, snippet = names

@@ -45,11 +45,11 @@ async def read_earlier(state: ConversationState, rows: Sequence[InboxRow]) -> st
         known.add(first.reply_to.message)
     if where.private:  # what follows there was said to the agent, or by it about a command
         said = tuple(one for one in said if one.message == where.thread)
-    new = said if fresh else _since_own(said)
+    new = said if fresh else _cut_after_own(said)
     return render_earlier([one for one in new if one.message not in known], where.thread)
 
 
-def _since_own(said: Sequence[Quote]) -> Sequence[Quote]:
+def _cut_after_own(said: Sequence[Quote]) -> Sequence[Quote]:
     own = [n for n, one in enumerate(said) if one.mine]
     return said[own[-1] + 1 :] if own else said
 

@@ -166,7 +166,7 @@ class Intake:
         state.language = message.sender.language or state.language
         access = self._context.services.access
         role = access.role(message.sender)
-        known = role is not None and access.for_agent(message, followed=state.row.followed)
+        known = role is not None and access.is_for_agent(message, followed=state.row.followed)
         silent = role == "viewer" and not message.addressed
         if (silent or not known) and not message.conversation.private:
             state.submit(Changes(done=(row.seq,)))  # strangers in groups are told nothing

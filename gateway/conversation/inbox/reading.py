@@ -171,7 +171,7 @@ class MessageReader:
         typed = tuple(filter(_has_mark, map(_read_typed, rows)))
         return TurnInput(
             pictures=tuple(self._seen[:MAX_PICTURES]),
-            text=await self._within_bounds(texts),
+            text=await self._join_within_bounds(texts),
             said="\n\n".join(map(show_row, rows)),
             fetched=any(getattr(row.inbound, "attachments", ()) for row in rows),
             mentions=self._services.agent.find_mentions(typed) if typed else (),
@@ -200,7 +200,7 @@ class MessageReader:
             return answer
         return replace(answer, said=show_row(row), heard=heard)
 
-    async def _within_bounds(self, texts: Sequence[str]) -> str:
+    async def _join_within_bounds(self, texts: Sequence[str]) -> str:
         """The messages one after another; what is more than a prompt should hold goes to a file
         that it names."""
         used = 0

@@ -51,7 +51,7 @@ async def permissions(call: Call) -> str:
         by, rule = call.command.sender, rules[n - 1]
         if not await context.services.access.may_act_for(rule.person, by, call.role):
             return say("grant_not_yours", language)
-        what = _verbatim(allows(rule, language))
+        what = _quote_verbatim(allows(rule, language))
         told = Notice(text=say("grant_dropped", language, what=what))
         await _drop(context, rule, by, call.seq, told)
         return ""
@@ -155,10 +155,10 @@ def describe_rule(rule: Rule, language: str, *, private: bool, old: bool = False
     `old`: it was stored for this conversation alone."""
     always: Key = "grant_always" if old else "grant_private" if private else "grant_group"
     pieces = [
-        _verbatim(allows(rule, language)),
+        _quote_verbatim(allows(rule, language)),
         say(always if rule.lasting else "grant_here", language),
         say("grant_since", language, when=_show_day(rule.at)) if rule.at else "",
-        say("grant_by", language, name=_verbatim(rule.by)) if rule.by else "",
+        say("grant_by", language, name=_quote_verbatim(rule.by)) if rule.by else "",
         "" if private else say("grant_whose", language, person=rule.person),
     ]
     return ", ".join(filter(None, pieces))
@@ -180,7 +180,7 @@ def allows(rule: Rule, language: str) -> str:
     return words if rule.covers.phrase is None else f"{tool}: {words}"
 
 
-def _verbatim(words: str) -> str:
+def _quote_verbatim(words: str) -> str:
     """`words` in one line of markdown in which each sign stands for itself: what looks like
     another rule, a link or emphasis is neither."""
     line = " ".join(drop_marks(words).split())

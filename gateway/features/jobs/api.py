@@ -29,7 +29,7 @@ class BookDesk:
 
     async def jobs(self, sender: Sender) -> tuple[ShownJob, ...]:
         """Those that the person may manage."""
-        mine = await self._mine(sender)
+        mine = await self._list_own(sender)
         return tuple([await present_job(self._jobs, job, sender.language) for job in mine])
 
     async def runs(self, sender: Sender, name: str) -> tuple[ShownRun, ...] | None:
@@ -69,10 +69,10 @@ class BookDesk:
             return str(error)
         return ""
 
-    async def _mine(self, sender: Sender) -> tuple[Job, ...]:
+    async def _list_own(self, sender: Sender) -> tuple[Job, ...]:
         return await self._jobs.book.list_visible(
             await identify_asker(self._services.access, PLACE, sender)
         )
 
     async def _find_own(self, sender: Sender, name: str) -> Job | None:
-        return next((job for job in await self._mine(sender) if job.id == name), None)
+        return next((job for job in await self._list_own(sender) if job.id == name), None)

@@ -4,7 +4,7 @@ from agent_core import ambient
 from gateway.command_texts import drop_marks
 from gateway.jobs_port import Job, JobPorts, JobRun
 from gateway.shown_jobs import ShownJob, ShownRun
-from gateway.texts.runs import due, ran
+from gateway.texts.runs import describe_run, due
 
 
 async def present_job(jobs: JobPorts, job: Job, language: str) -> ShownJob:
@@ -44,7 +44,7 @@ def present_run(run: JobRun, language: str) -> ShownRun:
         due=_utc(run.due),
         state=run.state,
         reason=run.reason,
-        words=ran(run, language),
+        words=describe_run(run, language),
         tries=run.tries,
         tried=run.tried,
         count=run.count,

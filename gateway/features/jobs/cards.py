@@ -15,7 +15,7 @@ from gateway.jobs_port import Job, JobPorts
 from gateway.messages import MAX_TOKEN, JobPress, job_token, read_press
 from gateway.store.rows import OutboxRow
 from gateway.texts import Key, say
-from gateway.texts.runs import due, ran, show_moment, show_moments, works_with
+from gateway.texts.runs import describe_run, due, show_moment, show_moments, works_with
 from gateway.views import Button, ChoiceCard, View
 
 NEWEST = 40
@@ -107,7 +107,7 @@ async def line(jobs: JobPorts, job: Job, n: int, language: str) -> str:
     runs = await jobs.store.runs(job.id, 1)
     if runs:
         when = show_moment(jobs.times, runs[0].due, job.zone)
-        lines.append(say("jobs_last", language, when=when, state=ran(runs[0], language)))
+        lines.append(say("jobs_last", language, when=when, state=describe_run(runs[0], language)))
     else:
         lines.append(say("jobs_never", language))
     return "\n".join(lines)
@@ -135,7 +135,7 @@ async def redraw_cards(
             after = _render_deleted(view, where, title)
         else:
             after = await _as_now(jobs, job, where, view, sure=asks)
-        rows += await context.state.redraw(*where, partial(_instead, after))
+        rows += await context.state.redraw(*where, partial(_replace_view, after))
     return rows
 
 
@@ -158,7 +158,7 @@ async def ask_sure(
     return (*views, context.state.want(*at.view, asking, 1, final=True))
 
 
-def _instead(after: View, _: View) -> View:
+def _replace_view(after: View, _: View) -> View:
     return after
 
 

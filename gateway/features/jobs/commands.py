@@ -4,15 +4,15 @@ from gateway.feature import Call, Context
 from gateway.features.jobs.cards import CardPlace, ask_sure, card, redraw_cards
 from gateway.features.jobs.lines.adding import add_job
 from gateway.features.jobs.lines.editing import edit_job, read_fields
-from gateway.features.jobs.runs import asker
+from gateway.features.jobs.runs import identify
 from gateway.jobs_port import Job, JobPorts, JobRefused
 from gateway.roles import at_least
 from gateway.store.rows import Changes
 from gateway.texts import say
 from gateway.texts.runs import (
     describe_delivery,
+    describe_run,
     describe_tries,
-    ran,
     show_moment,
     show_moments,
     works_with,
@@ -28,7 +28,7 @@ async def jobs(call: Call) -> str:
     jobs = context.services.jobs
     if jobs is None:
         return say("jobs_off", call.language)
-    known = await jobs.book.list_visible(await asker(context, call.command.sender))
+    known = await jobs.book.list_visible(await identify(context, call.command.sender))
     words = call.words
     if words and words[0].lower() == "add":
         return await add_job(call, jobs)
@@ -70,7 +70,7 @@ async def _edit(call: Call, job: Job, line: str) -> str:
     context, language, jobs = call.context, call.language, call.context.services.jobs
     if jobs is None or not at_least(call.role, "user"):
         return say("not_allowed", language)
-    who = await asker(context, call.command.sender)
+    who = await identify(context, call.command.sender)
     try:
         check = context.services.agent.check_model
         after = await edit_job(jobs, job, read_fields(line), who, check)
@@ -149,7 +149,7 @@ async def _history(jobs: JobPorts, job: Job, language: str) -> str:
     lines = []
     for run in runs:
         when = show_moment(jobs.times, run.due, job.zone)
-        text = say("jobs_run_line", language, when=when, state=ran(run, language))
+        text = say("jobs_run_line", language, when=when, state=describe_run(run, language))
         said = " ".join(run.text.split())[:120] if run.state in ("done", "failed") else ""
         lines.append(f"{text}. {said}".rstrip(". ") if said else text)
         lines += describe_tries(jobs.times, job, run, language)

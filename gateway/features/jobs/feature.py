@@ -40,7 +40,7 @@ FEATURE = Feature(
     ),
     begins=(on_queued(JobFired, running.begin), on_queued(WebhookCalled, running.begin_talk)),
     settings=TABLES["jobs"],
-    on_end=(running.put_down_end,),
+    on_end=(running.note_end,),
     fired=FiredTurns(
         fold=make_fold,
         code=_make_code,

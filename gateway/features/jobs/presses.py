@@ -3,7 +3,7 @@
 from gateway.feature import Context
 from gateway.features.jobs.cards import CardPlace, ask_sure, find_card, read_place, redraw_cards
 from gateway.features.jobs.commands import act
-from gateway.features.jobs.runs import asker, find_managed
+from gateway.features.jobs.runs import find_managed, identify
 from gateway.jobs_port import Job
 from gateway.messages import ButtonPressed, FormSubmitted, JobPress
 from gateway.store.rows import InboxRow, OutboxRow
@@ -33,7 +33,7 @@ async def press(
         if await _is_gone(context, name):
             views = await redraw_cards(context, name, at)
     elif action == "delete" and not job.of_file:
-        at = at or await _fresh(context, pressed, row, job)
+        at = at or await _place_new_card(context, pressed, row, job)
         views = await ask_sure(context, job, at, language)
     elif action == "keep":
         views = await redraw_cards(context, name, at)
@@ -50,13 +50,13 @@ async def press(
     context.state.tell(pressed.press, word)
 
 
-async def _fresh(
+async def _place_new_card(
     context: Context, pressed: ButtonPressed | FormSubmitted, row: InboxRow, job: Job
 ) -> CardPlace:
     """The place of a new card, for a press on one that names none."""
     jobs, n = context.services.jobs, 1
     if jobs is not None:
-        known = await jobs.book.list_visible(await asker(context, pressed.sender))
+        known = await jobs.book.list_visible(await identify(context, pressed.sender))
         n = next((n for n, one in enumerate(known, 1) if one.id == job.id), 1)
     return CardPlace(seq=row.seq, n=n)
 

@@ -107,7 +107,7 @@ def _as_run(context: Context, job: JobFired, row: TurnRow) -> TurnRow:
     )
 
 
-def put_down_end(context: Context, row: TurnRow) -> None:
+def note_end(context: Context, row: TurnRow) -> None:
     """Put down the end of a turn that a job began, once its last commit stands."""
     firing, jobs, last = row.firing, context.services.jobs, context.state.last_commit
     if firing is None or jobs is None:
@@ -150,7 +150,7 @@ def _show_report(context: Context, row: InboxRow, job: JobReported) -> None:
     context.finish(row.seq, context.draw(row.seq, name_report(job), report))
 
 
-async def asker(context: Context, sender: Sender) -> Asker:
+async def identify(context: Context, sender: Sender) -> Asker:
     """The person as jobs know people."""
     return await identify_asker(context.services.access, context.state.conversation, sender)
 
@@ -158,7 +158,7 @@ async def asker(context: Context, sender: Sender) -> Asker:
 async def find_managed(context: Context, sender: Sender, name: str) -> Job | None:
     """The job `name`, if the person may manage it from here."""
     jobs = context.services.jobs
-    who = await asker(context, sender)
+    who = await identify(context, sender)
     if jobs is None or who.role not in ("user", "admin"):
         return None
     return next((job for job in await jobs.book.list_visible(who) if job.id == name), None)

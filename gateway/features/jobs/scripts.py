@@ -56,7 +56,7 @@ class Scripted:
         brief, command = self._open.brief, self._terms.script
         if not command:
             return await self._agent.code(scope, brief, self._hands, history, past)
-        output = await self._ran(scope, brief)
+        output = await self._run_command(scope, brief)
         if output is None:
             return TurnResult(text="", messages=(), finish="error")
         if _sleeps(output):
@@ -69,7 +69,7 @@ class Scripted:
         brief = replace(brief, text=asked)
         return await self._agent.code(scope, brief, self._hands, history, past)
 
-    async def _ran(self, scope: Scope, brief: Brief) -> str | None:
+    async def _run_command(self, scope: Scope, brief: Brief) -> str | None:
         """What the command wrote, None if it ended badly. Where the turn goes on from its records
         it is never run again."""
         records = self._open.journal.records

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 from agent_core import ambient
 from gateway.feature import Call
-from gateway.features.jobs.runs import asker
+from gateway.features.jobs.runs import identify
 from gateway.features.jobs.zones import Zones
 from gateway.jobs_port import MAX_RUNS
 from gateway.store.spending.tally import utc_day
@@ -21,7 +21,7 @@ async def timezone(call: Call) -> str:
     jobs, language = context.services.jobs, call.language
     if jobs is None:
         return say("jobs_off", language)
-    who = await asker(context, call.command.sender)
+    who = await identify(context, call.command.sender)
     zones, accounts = Zones(context.services.store), who.accounts | {who.sender.key}
     if not call.words:
         zone = await zones.read_zone(accounts)
@@ -48,7 +48,7 @@ async def job_costs(call: Call) -> list[str]:
     if jobs is None:
         return []
     lines, today = [], utc_day()
-    known = await jobs.book.list_visible(await asker(context, call.command.sender))
+    known = await jobs.book.list_visible(await identify(context, call.command.sender))
     for job in known[:MAX_JOBS]:
         runs = await jobs.store.runs(job.id, MAX_RUNS)
         runs = tuple(run for run in runs if f"{ambient.utc(run.at):%Y-%m-%d}" == today)

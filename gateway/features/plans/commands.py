@@ -88,7 +88,7 @@ def read(words: list[str], steps: tuple[Step, ...]) -> PlanEdit | None:
         return None
     if words[0].lower() == "add":
         return PlanEdit(action="add", text=" ".join(rest_))
-    step = _nth(rest_[0], steps)
+    step = _find_step(rest_[0], steps)
     if step is None:
         return None
     if action == "add":
@@ -104,7 +104,7 @@ def read(words: list[str], steps: tuple[Step, ...]) -> PlanEdit | None:
     return PlanEdit(action=action, step=step)
 
 
-def _nth(word: str, steps: tuple[Step, ...]) -> str | None:
+def _find_step(word: str, steps: tuple[Step, ...]) -> str | None:
     n = int(word) if word.isdecimal() else 0
     return steps[n - 1].id if 1 <= n <= len(steps) else None
 

@@ -5,7 +5,7 @@ import re
 from gateway.feature import Call
 from gateway.features.jobs.cards import CardPlace, card
 from gateway.features.jobs.lines.editing import check_models
-from gateway.features.jobs.runs import asker
+from gateway.features.jobs.runs import identify
 from gateway.jobs_port import Job, JobPorts, JobRefused, JobRequest
 from gateway.messages import digest
 from gateway.roles import at_least
@@ -24,7 +24,7 @@ async def add_job(call: Call, jobs: JobPorts) -> str:
     when, what = _divide(line)
     if not when or not what:
         return say("jobs_add_usage", language)
-    who = await asker(call.context, call.command.sender)
+    who = await identify(call.context, call.command.sender)
     if not at_least(call.role, "user"):
         return say("not_allowed", language)
     name = digest(f"{call.context.state.conversation.id} {call.seq}".encode())
@@ -50,7 +50,7 @@ async def add_job(call: Call, jobs: JobPorts) -> str:
 
 async def _show(call: Call, jobs: JobPorts, job: Job, *, guessed: bool) -> None:
     context = call.context
-    known = await jobs.book.list_visible(await asker(context, call.command.sender))
+    known = await jobs.book.list_visible(await identify(context, call.command.sender))
     n = next((n for n, one in enumerate(known, 1) if one.id == job.id), len(known))
     at = CardPlace(seq=call.seq, n=n)
     hint = say("jobs_zone_hint", call.language) if guessed else ""

@@ -12,7 +12,7 @@ from gateway.features.jobs.operator.apply import JobFile
 from gateway.features.jobs.operator.jobfile import Faulty
 from gateway.jobs_port import MAX_RUNS, OPERATOR, Asker, Job, JobPorts, JobRefused
 from gateway.messages import read_conversation
-from gateway.texts.runs import describe_delivery, describe_tries, due, ran, works_with
+from gateway.texts.runs import describe_delivery, describe_run, describe_tries, due, works_with
 
 SHORT = 8
 """Characters of an id by which a job may be named, at least."""
@@ -126,7 +126,7 @@ class Console:
         lines = []
         for run in runs:
             when = self._jobs.times.format_moment(run.due, job.zone)
-            lines.append(f"{when}  {ran(run, '')}")
+            lines.append(f"{when}  {describe_run(run, '')}")
             said = " ".join(run.text.split())[:200]
             before = describe_tries(self._jobs.times, job, run, "")
             lines += (f"    {one}" for one in (said, *before, describe_delivery(run, "")) if one)

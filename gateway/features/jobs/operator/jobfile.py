@@ -111,7 +111,7 @@ def _entry(
     if not NAME.fullmatch(name):
         faults.append(entry.fault(NAME_RULE))
     for key, value in table.items():
-        if why := _wrong(key, value):
+        if why := _explain_refusal(key, value):
             faults.append(entry.fault(why, key))
     if not table.get("where"):
         faults.append(
@@ -150,7 +150,7 @@ def _entry(
     return JobTable(name=name, where=read_value("where", str, ""), wish=wish, lines=lines)
 
 
-def _wrong(key: str, value: object) -> str:
+def _explain_refusal(key: str, value: object) -> str:
     """Why this cannot be said of a job, "" if it can."""
     if key not in KINDS:
         near = difflib.get_close_matches(key, KINDS, 1, 0.5)
