@@ -47,6 +47,13 @@ ENGLISH: dict[str, str] = {
     "empty_text": "Write below. I show what I do as I do it, and ask before anything with "
     "consequences.",
     "what_can_you": "What can you do?",
+    "show_plan": "A plan",
+    "try_plan": "Make a plan: first list the files here, then write a note about them to plan.txt, "
+    "and finally read it again and correct it.",
+    "show_approval": "An approval",
+    "try_approval": "Turn on format on save for this folder: write it to .vscode/settings.json.",
+    "show_job": "A job",
+    "try_job": "Every weekday at 9:00, tell me which files are here.",
     "messages": "Messages",
     "later": "Pending messages",
     "to_end": "To the newest message",
@@ -194,6 +201,14 @@ GERMAN: dict[str, str] = {
     "empty_text": "Schreiben Sie unten. Ich zeige, was ich tue, und frage vor allem, was Folgen "
     "hat.",
     "what_can_you": "Was können Sie?",
+    "show_plan": "Ein Plan",
+    "try_plan": "Machen Sie einen Plan: zuerst die Dateien hier auflisten, dann eine Notiz darüber "
+    "in plan.txt schreiben und zum Schluss alles noch einmal lesen und verbessern.",
+    "show_approval": "Eine Freigabe",
+    "try_approval": "Schalten Sie für diesen Ordner das Formatieren beim Speichern ein: schreiben "
+    "Sie es in .vscode/settings.json.",
+    "show_job": "Ein Auftrag",
+    "try_job": "Sagen Sie mir an jedem Werktag um 9:00, welche Dateien hier liegen.",
     "messages": "Nachrichten",
     "later": "Wartende Nachrichten",
     "to_end": "Zur neuesten Nachricht",

@@ -1,6 +1,6 @@
 """A scripted model that needs no key: it shows what the product does and says that it is a demo."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TypeAlias
 
 import msgspec
@@ -26,6 +26,7 @@ Try a message with one of these words:
 - **plan**: a plan as a checklist that is worked off
 - **list**: the files in the workspace (a tool call)
 - **write**: a note in the workspace
+- **settings**: a change of an editor's settings, which you are asked about in every mode
 - **run**: a command in the sandbox; in mode ask, or where the sandbox does not contain it, you \
 are asked first
 - **choose**: a question with options
@@ -56,26 +57,56 @@ QUESTION: dict[str, object] = {
     "options": ["Short answer", "Long answer", "Stop here"],
     "kind": "decision",
 }
-Row: TypeAlias = tuple[tuple[str, ...], str, str, dict[str, object]]
+SETTINGS: dict[str, object] = {
+    "path": ".vscode/settings.json",
+    "content": '{\n  "editor.formatOnSave": true\n}\n',
+}
+"""A file that an editor obeys: a change of it is asked about in every mode and sandbox."""
+Row: TypeAlias = tuple[str, str, str, dict[str, object]]
 SCRIPT: tuple[Row, ...] = (
-    (("plan",), "task_planning", "I make a plan.", PLAN),
-    (("every", "daily", "job"), "schedule_job", "I propose a job.", JOB),
-    (("list", "files"), "list_files", "I will look at the files.", {}),
+    ("plan plano план 计划 計画", "task_planning", "I make a plan.", PLAN),
     (
-        ("write", "note"),
+        "every daily job jeden jedem täglich chaque cada diário diariamente каждый ежедневно 每 毎",
+        "schedule_job",
+        "I propose a job.",
+        JOB,
+    ),
+    (
+        "settings vscode/settings.json",
+        "write_file",
+        "I will change an editor's settings.",
+        SETTINGS,
+    ),
+    (
+        "list files dateien fichiers archivos arquivos файлы 文件 ファイル",
+        "list_files",
+        "I will look at the files.",
+        {},
+    ),
+    (
+        "write note schreibe schreiben écris écrivez escribe escriba escreve escreva напиши "
+        "напишите 写 書",
         "write_file",
         "I will write a note.",
         {"path": "note.txt", "content": "A note from the demo model.\n"},
     ),
     (
-        ("run", "command"),
+        "run command befehl commande comando команду 命令 コマンド",
         "run_command",
         "I will run a command.",
         {"command": "echo hello from the sandbox"},
     ),
-    (("choose",), "ask_user", "I have a question.", QUESTION),
+    (
+        "choose wähle choisir elegir escolher выбрать 选 選",
+        "ask_user",
+        "I have a question.",
+        QUESTION,
+    ),
 )
-"""Words that start it, the tool, what is said, the arguments. The first row that fits counts."""
+"""Words that start it in our languages, the tool, what is said, the arguments. The first row that
+fits counts."""
+FIRST_KANA = "\u3040"
+"""Words of what is written from here on are not parted by blanks."""
 MAX_QUOTED = 1000
 STEP = "Now do this step and nothing else:\n"
 """How a step of a plan is given out."""
@@ -119,7 +150,7 @@ def _answer(request: ModelRequest) -> tuple[Part, ...]:
         return _say(_quote(last))
     said = strip_surroundings(_find_said(request.messages))
     if "[Finishing]" in said:
-        return _say("The plan is at its end. The command `todo` changes one while it runs.")
+        return _say("The plan is finished. The command `todo` changes one while it runs.")
     if (step := said.partition(STEP)[2].partition(":")[0]) in STEPS:
         return (_call(request, *STEPS[step]),)
     offered = {tool.name for tool in request.tools}
@@ -136,8 +167,13 @@ def _find_said(messages: Sequence[Message]) -> str:
 
 
 def _find_rows(said: str) -> tuple[Row, ...]:
-    words = {word.strip(".,;:!?()'\"`") for word in said.lower().split()}
-    return tuple(row for row in SCRIPT if not words.isdisjoint(row[0]))
+    text = said.lower()
+    words = {word.strip(".,;:!?()'\"`") for word in text.replace("。", " ").split()}
+    return tuple(row for row in SCRIPT if any(_is_said(one, words, text) for one in row[0].split()))
+
+
+def _is_said(word: str, words: Set[str], text: str) -> bool:
+    return word in words or (word >= FIRST_KANA and word in text)
 
 
 def _call(request: ModelRequest, tool: str, arguments: dict[str, object]) -> ToolCall:

@@ -6,6 +6,7 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
+from adapters.web.words import WORDS
 from gateway.messages import (
     ButtonPressed,
     CommandGiven,
@@ -44,6 +45,21 @@ async def test_the_models_are_one_press_away(tmp_path: Path) -> None:
         await room.page.click("#model")
         given = await room.next()
         assert isinstance(given, CommandGiven) and (given.name, given.arguments) == ("model", "")
+
+
+async def test_an_example_is_sent_by_one_press_and_leaves_a_draft_alone(tmp_path: Path) -> None:
+    async with opened(tmp_path, look=(390, 844, "light")) as room:
+        for name in ("try_plan", "try_approval", "try_job"):
+            await room.page.until("!document.querySelector('#empty').hidden")
+            await fits(room)
+            await room.page.click("#text")
+            await room.page.type("half a thought")
+            await room.page.click(f"[data-say='{WORDS.say(name)}']")
+            said = await room.next()
+            assert isinstance(said, MessageReceived) and said.text == WORDS.say(name)
+            assert await value(room) == "half a thought"
+            await room.page.click("#menu")
+            await room.page.click("#new")
 
 
 async def test_a_command_in_a_text_is_a_button(tmp_path: Path) -> None:

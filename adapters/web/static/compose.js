@@ -35,12 +35,12 @@ export function restore() { // the words that were not sent in this conversation
   offer();
 }
 
-export async function send(words = text.value) {
-  const ready = files.filter((one) => one.ref), command = /^\/([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$/i.exec(words.trim());
-  if (files.length > ready.length) return toast(say("still_uploading"));
+export async function send(example) { // what stands in the field, which an example leaves there
+  const words = example ?? text.value, ready = example ? [] : files.filter((one) => one.ref), command = /^\/([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$/i.exec(words.trim());
+  if (!example && files.length > ready.length) return toast(say("still_uploading"));
   if (!words.trim() && !ready.length) return;
   const key = newKey(), chat = at.chat;
-  files = []; write(""); drawFiles();
+  if (!example) { files = []; write(""); drawFiles(); }
   if (!command) sending(key, words, ready.map((one) => one.name));
   try {
     if (command) await post("/commands", { key, name: command[1], arguments: command[2] ?? "" });
@@ -49,6 +49,7 @@ export async function send(words = text.value) {
   } catch (error) {
     arrived(key, false);
     toast(error.message);
+    if (example) return;
     if (at.chat !== chat) return keep(`draft:${chat}`, words);
     files = [...ready, ...files]; write(text.value || words); drawFiles();
   }
