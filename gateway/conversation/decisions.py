@@ -5,6 +5,7 @@ private word.
 """
 
 import logging
+import re
 from collections.abc import Iterable
 
 from msgspec.structs import replace
@@ -56,6 +57,7 @@ _STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "can
 DENY_IN_WORDS = "why"
 """The option of an approval by which its person says no in words of their own."""
 MAX_DESCRIBED = 200
+_BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 """Characters of a question in one line."""
 MAX_CALLS = 3
 """Calls that a line names."""
@@ -376,7 +378,8 @@ def summarize(question: QuestionRow, language: str = "") -> str:
             first = proposals[:MAX_CALLS]
             return "; ".join(summarize_call(one.tool, one.arguments, language) for one in first)
         case Decision(text=text) | Input(text=text) | PlanReview(text=text):
-            return _clip(" ".join(text.split()))
+            lines = (" ".join(line.split()) for line in _BOLD.sub(r"\1", text).splitlines())
+            return _clip(" · ".join(filter(None, lines)))
 
 
 def _clip(text: str) -> str:

@@ -100,7 +100,7 @@ def say_failed(told: JobFailed, language: str) -> str:
 
 def show_moments(times: Timetable, moments: Iterable[float], zone: str) -> OwnText:
     """Moments for people, without their zone."""
-    return OwnText(", ".join(show_moment(times, one, zone, zoned=False) for one in moments))
+    return OwnText(" · ".join(show_moment(times, one, zone, zoned=False) for one in moments))
 
 
 def describe_tries(times: Timetable, job: Job, run: JobRun, language: str) -> tuple[str, ...]:

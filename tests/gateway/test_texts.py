@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_core.questions import Approval, Proposal
+from agent_core.questions import Approval, Decision, Proposal
 from gateway.conversation.decisions import summarize
 from gateway.features.history.undo import Restored
 from gateway.store.rows import QuestionRow
@@ -39,6 +39,14 @@ def test_people_read_of_no_tool_by_its_own_name(language: str) -> None:
         assert name not in summarize(row, language)
     twice = Restored(tools=("run_command", "bash")).describe(language)
     assert twice.count(CATALOGUE.say("tool_run_command", language)) == 1
+
+
+def test_a_question_of_several_lines_is_listed_in_one_without_marks() -> None:
+    asked = Decision(
+        text="**New job: Files**\nAt 09:00\n\n**Next**: 2031-03-03 · 2*3", options=("a",)
+    )
+    row = QuestionRow(id="q", turn="t", key="k", status="open", question=asked, entitled=(), asked=0.0, expires=0.0)  # fmt: skip
+    assert summarize(row) == "New job: Files · At 09:00 · Next: 2031-03-03 · 2*3"
 
 
 @pytest.mark.parametrize(
