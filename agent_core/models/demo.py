@@ -35,11 +35,12 @@ are asked first
 For a real model set `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`, and `PRO_MODEL=provider/model` to \
 choose the model yourself. Then start the gateway again."""
 PLAN: dict[str, object] = {
+    "title": "A note about the files",
     "steps": [
         {"id": "look", "description": "Look at the files in the workspace"},
         {"id": "note", "description": "Write a note there", "needs": ["look"]},
         {"id": "check", "description": "Read the note again", "needs": ["note"]},
-    ]
+    ],
 }
 JOB: dict[str, object] = {
     "title": "The files, every working day",

@@ -33,11 +33,10 @@ from agent_core.orchestration.cut_answers import (
 )
 from agent_core.orchestration.fitting import ask_within, make_window
 from agent_core.orchestration.guarding import warn_of_answer
-from agent_core.orchestration.plan import Plan
 from agent_core.orchestration.side_calls import strip_calls
 from agent_core.orchestration.written_calls import read_written_calls
 from agent_core.scope import Scope
-from agent_core.skills.built_in.task_planning import PLANNERS, read_steps
+from agent_core.skills.built_in.task_planning import PLANNERS, read_plan
 from agent_core.skills.direct import make_reply
 from agent_core.tools.finding.argument_depth import replace_deep_arguments
 from agent_core.tools.finding.tools import unwrap_calls
@@ -85,8 +84,8 @@ async def react(
         if last := final_words(calls, results, text_of(answer)):
             return LoopResult(text=text_of(last[0]), messages=(*new, *last))
         planned = brief.plans and any(call.name in PLANNERS for call in calls)
-        if planned and (steps := read_steps(calls, results)):
-            plan = Plan(title=brief.choose_title(), steps=steps)
+        if planned and (plan := read_plan(calls, results)) is not None:
+            plan = replace(plan, title=brief.title or plan.title or brief.choose_title())
             return LoopResult(text="", messages=tuple(new), finish="planned", plan=plan)
         state = watch.note(hands.toolbox.select_lasting(calls), results)
         if state == "stuck":

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall, ToolResult
-from agent_core.orchestration.plan import Plan, Step, problem
+from agent_core.orchestration.plan import Plan, Step, problem, title
 from agent_core.tools.contract import Tool, ToolContext
 
 NAME = "task_planning"
@@ -28,6 +28,7 @@ class PlannedStep(BaseModel):
 class Planning(BaseModel):
     """Arguments of task_planning."""
 
+    title: str = Field("", description="At most six words.")
     steps: list[PlannedStep] = Field(min_length=2)
 
 
@@ -35,7 +36,7 @@ def planning_tool() -> Tool:
     """task_planning. What is made of its steps is the orchestrator's business."""
 
     async def call(wanted: Planning, context: ToolContext) -> str:
-        if why := problem(Plan(title="", steps=_steps(wanted))):
+        if why := problem(_make_plan(wanted)):
             raise ToolFailed(why)
         return "The plan stands. It is worked off step by step now."
 
@@ -50,20 +51,20 @@ def planning_tool() -> Tool:
     )
 
 
-def read_steps(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> tuple[Step, ...]:
-    """The steps of a plan that was made in this round, () if none was."""
+def read_plan(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> Plan | None:
+    """The plan that was made in this round; its title is "" where the call had none."""
     went = {result.call_id for result in results if not result.error}
     for call in calls:
         if call.name == NAME and call.id in went:
             try:
-                return _steps(Planning.model_validate(msgspec.json.decode(call.arguments)))
+                return _make_plan(Planning.model_validate(msgspec.json.decode(call.arguments)))
             except (msgspec.DecodeError, ValidationError):
                 continue
-    return ()
+    return None
 
 
-def _steps(wanted: Planning) -> tuple[Step, ...]:
-    return tuple(
+def _make_plan(wanted: Planning) -> Plan:
+    steps = (
         Step(
             id=step.id,
             description=step.description,
@@ -72,3 +73,4 @@ def _steps(wanted: Planning) -> tuple[Step, ...]:
         )
         for step in wanted.steps
     )
+    return Plan(title=title(wanted.title), steps=tuple(steps))

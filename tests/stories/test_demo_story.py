@@ -35,6 +35,7 @@ async def test_the_demo_shows_a_plan_a_tool_call_and_an_approval(
             await page.settle()
             (checklist,) = [s for s in page.screen() if " 3/3" in s and "◐" not in s]
             assert "☑ 3. Read the note again" in checklist
+            assert "A note about the files" in checklist and "Show me" not in checklist
             (note,) = rig.home.glob("workspaces/*/plan.txt")
             assert "step of a plan" in note.read_text()
             assert any("The plan is finished" in s for s in page.screen())

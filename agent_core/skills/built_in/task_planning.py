@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall, ToolResult
 from agent_core.orchestration.fitting import make_window
-from agent_core.orchestration.plan import Step
+from agent_core.orchestration.plan import Plan, Step
 from agent_core.orchestration.planner import draft
 from agent_core.skills.contract import (
     Schema,
@@ -56,8 +56,9 @@ async def _run(context: SkillContext, params: Values) -> Values:
         {"id": s.id, "description": s.description, "outcome": s.outcome, "needs": list(s.needs)}
         for s in drafted.plan.steps
     ]
-    await context.tool(planning.NAME, {"steps": steps})
-    return {"steps": steps}
+    made: Values = {"title": drafted.plan.title, "steps": steps}
+    await context.tool(planning.NAME, made)
+    return made
 
 
 class _Invoked(Struct):
@@ -66,16 +67,19 @@ class _Invoked(Struct):
 
 class _Made(Struct):
     steps: tuple[Step, ...]
+    title: str = ""
 
 
-def read_steps(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> tuple[Step, ...]:
-    """The steps of a plan that the tool or the skill made in this round, () if neither did."""
+def read_plan(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> Plan | None:
+    """The plan that the tool or the skill made in this round, None if neither did. Its title is ""
+    where none was given."""
     known, given = tuple(calls), {one.call_id: one for one in results if not one.error}
-    if steps := planning.read_steps(known, given.values()):
-        return steps
+    if (plan := planning.read_plan(known, given.values())) is not None:
+        return plan
     for call in known:
         if call.name == INVOKE and call.id in given:
             asked = msgspec.json.decode(call.arguments, type=_Invoked)
             if asked.skill_id == planning.NAME:
-                return msgspec.json.decode(given[call.id].content, type=_Made).steps
-    return ()
+                made = msgspec.json.decode(given[call.id].content, type=_Made)
+                return Plan(title=made.title, steps=made.steps)
+    return None

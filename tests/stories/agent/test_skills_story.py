@@ -322,13 +322,14 @@ async def test_the_skill_that_plans_makes_a_plan_of_the_turn(rig: Rig) -> None:
     steps = [{"id": "a", "description": "Find it"}, {"id": "b", "description": "Count it"}]
     rig.model.script(
         invoke("task_planning", task="Find it and count it"),
-        Say(json.dumps({"steps": steps})),
+        Say(json.dumps({"title": "All counted", "steps": steps})),
         Say("found"),
         Say("counted"),
         Say("Found and counted."),
     )
     rig.telegram.say(PERSON, "look at it")
     await rig.shows("☑ 2. Count it")
+    await rig.shows("All counted")
     await rig.shows("Found and counted.")
     await rig.quiet()
 
