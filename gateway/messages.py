@@ -64,7 +64,8 @@ def read_conversation(address: str) -> Conversation:
 
 class Sender(Struct, frozen=True, kw_only=True):
     """Who wrote or pressed. `id` is the platform's, never a name. `groups`: ids of the roles or
-    user groups that the platform says the person has where it happened."""
+    user groups that the platform says the person has where it happened; `zone` the time zone
+    (`Europe/Berlin`) of their client, if it tells one."""
 
     platform: str
     id: str
@@ -72,6 +73,7 @@ class Sender(Struct, frozen=True, kw_only=True):
     handle: str = ""
     language: str = ""
     groups: tuple[str, ...] = ()
+    zone: str = ""
 
     @property
     def key(self) -> str:

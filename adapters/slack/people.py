@@ -1,4 +1,4 @@
-"""Names, languages and user groups of people, which Slack's events leave out."""
+"""Names, languages, time zones and user groups of people, which Slack's events leave out."""
 
 import asyncio
 import logging
@@ -65,7 +65,7 @@ def _members(groups: object) -> dict[str, tuple[str, ...]]:
 
 
 class SlackPeople:
-    """Names and languages of people, which Slack's events leave out; kept for an hour."""
+    """Names, languages and zones of people, which Slack's events leave out; kept for an hour."""
 
     def __init__(self, wire: SlackWire) -> None:
         self._wire, self._groups = wire, Groups(wire)
@@ -103,10 +103,11 @@ def _apply_name(sender: Sender, user: object) -> Sender:
     profile = inner if isinstance(inner, dict) else {}
     names = (profile.get("display_name"), profile.get("real_name"), about.get("real_name"))
     name = next((one for one in names if isinstance(one, str) and one), "")
-    handle, locale = about.get("name"), about.get("locale")
+    handle, locale, zone = about.get("name"), about.get("locale"), about.get("tz")
     return replace(
         sender,
         name=name,
         handle=handle if isinstance(handle, str) else "",
         language=locale if isinstance(locale, str) else "",
+        zone=zone if isinstance(zone, str) else "",
     )

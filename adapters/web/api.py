@@ -68,6 +68,7 @@ COMMAND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 VIEWS, MAX_VIEWS = 100, 2000
 LIST = 100
 MAX_SOUGHT = 200
+ZONE, MAX_ZONE = "X-Time-Zone", 64
 EXCERPTS = 12
 """Conversations of a search of which a line is shown."""
 MAX_REV = 2**53 - 1
@@ -374,7 +375,8 @@ class Api:
     async def _enter(self, request: web.Request) -> Sender:
         person = (await identify(self._gate, request)).person
         language = choose_language(request.headers.get("Accept-Language", ""))
-        sender = Sender(platform="web", id=person, name=person, language=language)
+        zone = request.headers.get(ZONE, "")[:MAX_ZONE]
+        sender = Sender(platform="web", id=person, name=person, language=language, zone=zone)
         role = await self._desk.find_role(sender)
         if role is None:
             raise RequestRefused(

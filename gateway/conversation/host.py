@@ -50,6 +50,7 @@ from gateway.messages import (
     sender_of,
 )
 from gateway.ports import Changed
+from gateway.services.zones import Zones
 from gateway.store.dead_letters import MAX_REASON, letter_id
 from gateway.store.rows import AcceptedRow, AcquiredConversation, Letter, QuestionRow
 from gateway.texts import say
@@ -96,6 +97,7 @@ class Host:
         self._due_patience = RETRY_DELAY
         ports = HostPorts(spawn=self.spawn, alarm=self._alarm, deliver=self.accept)
         self.services = build(ports)
+        self._zones = Zones(self.services.store)
 
     def _alarm(self, when: float) -> None:
         if when and (self._next_due is None or when < self._next_due):
@@ -184,7 +186,11 @@ class Host:
             placed = await self._place(inbound)
             if placed.conversation.thread:
                 placed = await mark_answer(self.services, placed)
-            return self._add_language(placed) if self.services.access.is_wanted(placed) else None
+            if not self.services.access.is_wanted(placed):
+                return None
+            if isinstance(placed, MessageReceived | CommandGiven):
+                await self._zones.learn(placed.sender)
+            return self._add_language(placed)
         except StoreFailed:
             raise
         except Exception as error:  # noqa: BLE001  # the border: the others of the batch go on

@@ -58,6 +58,7 @@ _PLAIN = (
     "identity:",
     "quota:",
     "zone:",
+    "zonetold:",
     "wrong:",
     "shown:",
     "linkshown:",

@@ -22,11 +22,11 @@ from gateway.features.jobs.lines.editing import CheckModel, check_models
 from gateway.features.jobs.operator.apply import JobFile
 from gateway.features.jobs.operator.console import Console
 from gateway.features.jobs.run_ends import RunSettler
-from gateway.features.jobs.zones import Zones
 from gateway.jobs_port import Asker, JobPorts, JobSettings, JobStore
 from gateway.messages import Inbound
 from gateway.model_settings import read_models
 from gateway.services.workspaces import WORKSPACES
+from gateway.services.zones import Zones
 from gateway.settings import Settings
 from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Store

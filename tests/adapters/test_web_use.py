@@ -40,6 +40,15 @@ XSS = """<script>window.__x=1</script><img src=x onerror="window.__x=2">
 ![p](https://evil.invalid/p.png) [a](javascript:window.__x=3) <svg onload="window.__x=4">"""
 
 
+async def test_the_browsers_time_zone_goes_with_what_is_written(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        for zone in ("Asia/Tokyo", "America/Lima"):  # a person travels
+            await room.page.call("Emulation.setTimezoneOverride", timezoneId=zone)
+            await room.write("hello")
+            said = await room.next()
+            assert isinstance(said, MessageReceived) and said.sender.zone == zone
+
+
 async def test_the_models_are_one_press_away(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         await room.page.click("#model")

@@ -104,6 +104,7 @@ async def talk(store: Store, home: Path) -> None:
         "identity:web:ada2": encode(Identity(person="p1")),
         "accounts:p1": encode(Accounts(keys=(ADA.key, ADA2.key))),
         "zone:test:ada": NONCE.encode(),
+        "zonetold:web:ada2": NONCE.encode(),
         "sessions:web:ada2": f'[{{"id":"s","device":"{NONCE}","began":0,"expires":0}}]'.encode(),
     }.items():
         await store.put(key, body)

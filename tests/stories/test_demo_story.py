@@ -122,6 +122,31 @@ async def test_the_demo_schedules_a_job_that_reports(
             await page.close()
 
 
+@ON
+async def test_times_are_those_of_the_persons_client_until_they_choose_others(
+    on: type[Surface], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    async with living(tmp_path) as rig:
+        page = on(rig)
+        page.zone = "Asia/Tokyo"
+        await page.open(OPENAI_API_KEY="", PRO_MODEL="")
+        try:
+            await page.say("Report every day, please")
+            await page.card("(Asia/Tokyo)")
+            assert not any("timezone" in one for one in page.screen())
+            await page.press("Cancel")
+            await page.command("/timezone")
+            await page.shows("Your time zone is Asia/Tokyo")
+            await page.command("/timezone Europe/Berlin")
+            await page.shows("is now Europe/Berlin")
+            await page.settle()
+            await page.say("Report every day, please")
+            await page.card("(Europe/Berlin)")
+        finally:
+            await page.close()
+
+
 @pytest.mark.parametrize(
     ("tier", "mode", "asked"),
     [

@@ -5,10 +5,12 @@ import { newKey, say } from "./dom.js";
 export const at = { chat: "" };
 export const here = () => "/conversations/" + encodeURIComponent(at.chat);
 
+const headers = () => ({ "X-Time-Zone": new Intl.DateTimeFormat().resolvedOptions().timeZone ?? "" });
+
 export async function call(path, { method = "GET", body } = {}) {
   let response;
   try {
-    response = await fetch("/api" + path, { method, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch("/api" + path, { method, headers: headers(), body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
     throw new Error(say("no_gateway"));
   }

@@ -33,8 +33,7 @@ ZONE = Setting(
     "JOBS_TIMEZONE",
     DEFAULTS.zone,
     parse_zone,
-    "time zone of a job that names none, of a person who chose none by `/timezone`; like "
-    "`Europe/Berlin`",
+    "time zone of a job that names none, of a person of whom none is known; like `Europe/Berlin`",
 )
 TABLES: SettingTables = {"jobs": (PER_PERSON, INTERVAL, ZONE)}
 

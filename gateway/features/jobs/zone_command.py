@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 from agent_core import ambient
 from gateway.feature import Call
 from gateway.features.jobs.runs import identify
-from gateway.features.jobs.zones import Zones
 from gateway.jobs_port import MAX_RUNS
+from gateway.services.zones import Zones
 from gateway.store.spending.tally import utc_day
 from gateway.texts import say
 from gateway.texts.money import describe_cost

@@ -63,8 +63,8 @@ class Slack(Surface):
         patch.setattr(SlackAdapter, "abilities", PACE)
         patch.setattr(receive, "MIN_PAUSE", 0.01)
         await self._exit.enter_async_context(self.slack)
-        locale = {"locale": "de-DE" if self.language == "de" else "en-US"}
-        self.slack.people = dict.fromkeys(NAMES, locale)
+        about = {"locale": "de-DE" if self.language == "de" else "en-US", "tz": self.zone}
+        self.slack.people = dict.fromkeys(NAMES, about)
         self._settings = {
             "TELEGRAM_BOT_TOKEN": "", "SLACK_BOT_TOKEN": TOKEN, "SLACK_APP_TOKEN": APP_TOKEN,
             "SLACK_API_BASE_URL": self.slack.base_url, "SLACK_ALLOWED_USERS": USERS[FRIEND],

@@ -32,6 +32,8 @@ class Surface(abc.ABC):
 
     def __init__(self, rig: Rig, language: str = "en", crash_at: str = "") -> None:
         self.rig, self.language, self.crash_at = rig, language, crash_at
+        self.zone = ""
+        """What their client tells, where it tells one."""
         self.mind = Mind(rig.model)
         self.fragile = Fragile()
         """Another model, where a story starts it."""

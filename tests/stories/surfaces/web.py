@@ -63,7 +63,7 @@ class Web(Surface):
         self._settings = alone | settings
         await self.rig.start(**self._settings)
         url = self.rig.url.rstrip("/")
-        headers = {"Origin": url, "Accept-Language": self.language}
+        headers = {"Origin": url, "Accept-Language": self.language, "X-Time-Zone": self.zone}
         made = ClientSession(
             url, headers=headers, cookie_jar=CookieJar(unsafe=True), timeout=ClientTimeout(None),
             read_bufsize=1 << 22,
