@@ -7,7 +7,7 @@ descriptors, and no link is followed.
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -18,8 +18,9 @@ from agent_core.tools.paths import OWN
 NOBODY = 65534
 KEPT = 86_400.0
 """Seconds without use after which HOME and /tmp begin empty again."""
-STATE, HOME, TMP, ALIASES = "sandbox", "home", "tmp", "bin"
-"""Below the gateway's folder of the workspace; the last one: programs under other names."""
+STATE, HOME, TMP, ALIASES, ETC = "sandbox", "home", "tmp", "bin", "etc"
+"""Below the gateway's folder of the workspace; ALIASES: programs under other names; ETC: files that
+are written for the sandbox."""
 MASK = "masked"
 """A file beside them that nobody may read, to stand in the place of those that are hidden."""
 SNAPSHOTS = "snapshots"
@@ -53,6 +54,27 @@ def prepare(workspace: Path, root: bool) -> None:
             _give_all(top, OWN)
 
 
+def write_etc(workspace: Path, files: Mapping[str, str]) -> None:
+    """Write what stands in the sandbox's /etc, to be mounted there: for all to read, whatever is in
+    its place. After `prepare`; ToolFailed as there."""
+    with (
+        _open_folder(workspace, None) as top,
+        _open_folder(OWN, top) as own,
+        _open_folder(STATE, own) as state,
+        _open_folder(ETC, state) as etc,
+    ):
+        os.fchmod(etc, 0o755)
+        for name, text in files.items():
+            new = f"{name}.new"
+            with suppress(FileNotFoundError):
+                os.unlink(new, dir_fd=etc)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            with os.fdopen(os.open(new, flags, 0o444, dir_fd=etc), "w") as file:
+                os.fchmod(file.fileno(), 0o444)
+                file.write(text)
+            os.replace(new, name, src_dir_fd=etc, dst_dir_fd=etc)
+
+
 @contextmanager
 def _open_folder(name: str | Path, parent: int | None) -> Iterator[int]:
     """The folder `name` of `parent`, made if it is not there."""
@@ -60,7 +82,7 @@ def _open_folder(name: str | Path, parent: int | None) -> Iterator[int]:
         try:
             descriptor = os.open(name, _OPEN, dir_fd=parent)
         except (FileNotFoundError, NotADirectoryError):
-            if name in (STATE, HOME, TMP, ALIASES):
+            if name in (STATE, HOME, TMP, ALIASES, ETC):
                 with suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=parent)  # a link or a file that a command put there
             os.mkdir(name, dir_fd=parent)

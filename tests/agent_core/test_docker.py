@@ -226,4 +226,6 @@ def test_what_a_container_is(tmp_path: Path) -> None:
     own = f"{WORKSPACE}/.turnkeeper"
     hidden = {f"{own}/sandbox": True, f"{own}/snapshots": True}
     lent = {WORKSPACE: False, HOME: False, TMP: False}
-    assert only_read == lent | hidden | {own: True, "/opt/turnkeeper/bin": True}
+    etc = {f"/etc/{name}": True for name in ("passwd", "group", "hosts", "nsswitch.conf")}
+    written = etc | {"/etc/resolv.conf": True}
+    assert only_read == lent | hidden | written | {own: True, "/opt/turnkeeper/bin": True}

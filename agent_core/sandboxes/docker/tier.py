@@ -31,7 +31,7 @@ from agent_core.sandboxes.docker.engine import (
     EngineStream,
     JsonObject,
 )
-from agent_core.sandboxes.environment import NAME, make_env
+from agent_core.sandboxes.environment import NAME, make_env, make_etc
 from agent_core.sandboxes.folders import NOBODY
 from agent_core.sandboxes.languages import PROGRAMS, choose_languages
 from agent_core.sandboxes.link import CommandSpec, Link, SandboxGone, SandboxLimits, SupervisorSpec
@@ -195,7 +195,7 @@ class DockerTier:
     async def _begin(
         self, workspace: Path, limits: SandboxLimits, hidden: SecretFiles
     ) -> ContainerSandbox:
-        await asyncio.to_thread(folders.prepare, workspace, os.geteuid() == 0)
+        await asyncio.to_thread(_prepare, workspace)
         engine, name = self.facts.engine, f"turnkeeper-{ambient.new_id()}"
         sandbox = ContainerSandbox(engine, name, Link(limits))
         try:
@@ -215,8 +215,7 @@ class DockerTier:
     ) -> dict[str, object]:
         """The container, as the engine is told of it."""
         spec = SupervisorSpec(limits=limits, folders=(WORKSPACE, HOME, TMP), proxy_port=PORT)
-        root = os.geteuid() == 0
-        user = f"{NOBODY}:{NOBODY}" if root else f"{os.geteuid()}:{os.getegid()}"
+        user = "{}:{}".format(*_find_user())
         entry, program = (one.read_text(encoding="utf-8") for one in (_ENTRY, SUPERVISOR))
         refusals = seccomp.build_filter().hex()
         words = (entry, program, str(limits.cpus), refusals, spec.encode())
@@ -330,6 +329,16 @@ async def _find_programs(tier: DockerTier, workspace: Path) -> Mapping[Language,
     return choose_languages({one for one in lines if one in PROGRAMS}, version)
 
 
+def _find_user() -> tuple[int, int]:
+    """Who commands are, and their group."""
+    return (NOBODY, NOBODY) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
+
+
+def _prepare(workspace: Path) -> None:
+    folders.prepare(workspace, os.geteuid() == 0)
+    folders.write_etc(workspace, make_etc(*_find_user(), HOME))
+
+
 def _mount(workspace: Path, hidden: SecretFiles) -> list[JsonObject]:
     """The workspace, HOME and /tmp; the gateway's own folder is only read, its state not even; in
     place of `hidden` is a file that nobody may read, or an empty folder."""
@@ -341,6 +350,7 @@ def _mount(workspace: Path, hidden: SecretFiles) -> list[JsonObject]:
         (state / folders.HOME, HOME, False),
         (state / folders.TMP, TMP, False),
         (state / folders.ALIASES, _ALIASES, True),
+        *((state / folders.ETC / name, f"/etc/{name}", True) for name in make_etc(0, 0, HOME)),
     )
     mounted: list[JsonObject] = [
         {"Type": "bind", "Source": str(source), "Target": target, "ReadOnly": only_read}
