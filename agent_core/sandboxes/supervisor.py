@@ -95,7 +95,10 @@ class Ground:
 
     def connect(self, port: int) -> socket.socket:
         """A connection to a command's server; the kernel answers at once here. OSError."""
-        return socket.create_connection(("127.0.0.1", port), timeout=1.0)
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=1.0)
+        except ConnectionRefusedError:  # `localhost` is both, and some programs listen at one
+            return socket.create_connection(("::1", port), timeout=1.0)
 
 
 class Supervisor:

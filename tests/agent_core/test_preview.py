@@ -11,10 +11,13 @@ from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.phrases import Phrase
 from agent_core.sandboxes.bwrap import BwrapTier
+from agent_core.sandboxes.docker.tier import find_docker
+from agent_core.sandboxes.landlock.tier import LandlockTier
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.previews.server import COOKIE, PreviewServer
+from agent_core.sandboxes.tier import Tier
 from agent_core.sandboxes.unsafe import UnsafeTier
-from tests.fakes.needs import NEEDS_BWRAP
+from tests.fakes.needs import NEEDS_BWRAP, NEEDS_LANDLOCK
 from tests.fakes.ports import free_port
 from tests.fakes.sandboxes import make_sandboxes
 from tests.fakes.waiting import PATIENCE
@@ -70,6 +73,36 @@ async def site(tier: BwrapTier | UnsafeTier, tmp_path: Path) -> AsyncIterator[Si
                 await asyncio.sleep(0.05)
     yield site
     await site.preview.close()
+
+
+@pytest.mark.parametrize(
+    "tier",
+    [
+        pytest.param(BwrapTier(), marks=NEEDS_BWRAP),
+        pytest.param(LandlockTier(), marks=(NEEDS_LANDLOCK, pytest.mark.slow)),
+        pytest.param("docker", marks=pytest.mark.slow),
+    ],
+    ids=["bwrap", "landlock", "docker"],
+)
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+async def test_a_server_at_either_localhost_is_reached(
+    tier: Tier | str, host: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if isinstance(tier, str):
+        tier = await find_docker(request.getfixturevalue("docker_engine"))
+    pool, port = make_sandboxes(tier), free_port()
+    family = "AF_INET6" if host == "::1" else "AF_INET"
+    server_at = f"socket.create_server(('{host}', {port}), family=socket.{family})"
+    program = f"import socket\ns = {server_at}\nprint('up', flush=True)\n"
+    (tmp_path / "app.py").write_text(f"{program}s.accept()[0].send(b'hello')")
+    server = await pool.start("python3 app.py", tmp_path, 60)
+    async with asyncio.timeout(PATIENCE):
+        while "up" not in server.output():
+            assert server.done is None, server.output()
+            await asyncio.sleep(0.05)
+        reader, writer = await pool.connect(tmp_path, port)
+        assert await reader.readexactly(5) == b"hello"
+    writer.close()
 
 
 def browser() -> aiohttp.ClientSession:
