@@ -137,7 +137,8 @@ class Guard:
             if await self._scan_in_time(find_dangerous_code, words, len(words) > LONG):
                 return "code"
         elif tool.access == "network" and find_closed_url(item.arguments, self._places):
-            return "url"
+            inside = tool.looks is not None and tool.looks(item.arguments)  # the sandbox's own
+            return None if inside else "url"
         return None
 
     async def _scan_in_time(self, scan: Callable[[str], T], text: str, apart: bool) -> T:

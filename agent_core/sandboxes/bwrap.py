@@ -61,6 +61,7 @@ class BwrapTier:
     missing = ""
     max_processes = 4096
     masks = True
+    serves = True
 
     @property
     def programs(self) -> Mapping[Language, str]:

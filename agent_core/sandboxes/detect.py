@@ -45,6 +45,7 @@ class MissingTier:
     cannot: frozenset[Leak] = frozenset()
     max_processes = 0
     masks = True
+    serves = False
     shell = ("/bin/sh",)
     python = "python3"
 

@@ -70,6 +70,7 @@ _HIDDEN = (
     "[Nothing can be read here: {names}. A command that names it is asked about, and reads it if "
     "it is allowed.]"
 )
+NO_SERVERS = "Nothing listens at a port here: the sandbox runs no servers."
 MAX_FILE = 1 << 30
 """Bytes of one file that a command writes."""
 
@@ -196,6 +197,11 @@ class SandboxPool:
     def masks(self) -> bool:
         """The tier's."""
         return self._tier.masks
+
+    @property
+    def serves(self) -> bool:
+        """The tier's."""
+        return self._tier.serves
 
     @property
     def cannot(self) -> frozenset[Leak]:
@@ -325,6 +331,8 @@ class SandboxPool:
     async def connect(self, workspace: Path, port: int) -> Streams:
         """A connection to a server that a command started; ToolFailed if none answers there. Makes
         no sandbox: what ran in one that is gone, runs no more (NothingRuns)."""
+        if not self._tier.serves:
+            raise ToolFailed(NO_SERVERS)
         place = self._places.get(_Key(Path(os.path.realpath(workspace))))
         if place is None or not (place.is_open or place.making.locked()):
             raise NothingRuns(phrase("preview_stopped", minutes=f"{self._idle / 60:g}"))

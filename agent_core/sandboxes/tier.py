@@ -134,6 +134,10 @@ class Tier(Protocol):
     def masks(self) -> bool:
         """It can hide files of the workspace."""
 
+    @property
+    def serves(self) -> bool:
+        """What runs in it can listen at a port, which is reached from outside by the link."""
+
     async def open(
         self,
         workspace: Path,

@@ -32,6 +32,7 @@ class UnsafeTier:
     missing = ""
     max_processes = 4096
     masks = False
+    serves = True
 
     @property
     def programs(self) -> Mapping[Language, str]:

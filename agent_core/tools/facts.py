@@ -54,7 +54,7 @@ def read_facts(tool: Tool, arguments: BaseModel) -> CallFacts:
     unsure = _doubt(arguments, command) if is_shell else None
     asked = arguments.model_dump(include={"timeout"}, exclude_unset=True).get("timeout", 0)
     in_words = is_shell and not is_program
-    place, closed = _read_place(tool, arguments)
+    place, inside = _read_place(tool, arguments)
     return CallFacts(
         tool=tool.name,
         access=tool.access,
@@ -80,7 +80,7 @@ def read_facts(tool: Tool, arguments: BaseModel) -> CallFacts:
         and any(map(secret_files.holds_settings, _read_paths(tool, arguments))),
         words=command if in_words else arguments.model_dump_json(),
         place=place,
-        closed=closed,
+        closed=None if reads_only else inside,
         paths=_read_paths(tool, arguments),
     )
 

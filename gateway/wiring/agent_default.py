@@ -51,7 +51,6 @@ from agent_core.settings import TIERS, ModelSettings
 from agent_core.skills.built_in.all import built_in
 from agent_core.skills.direct import direct, skill_of
 from agent_core.tools import hooks, paths
-from agent_core.tools.browser.browser import Browser
 from agent_core.tools.code.script.execute_script import NAME as SCRIPT
 from agent_core.tools.code.script.running import RunningScripts
 from agent_core.tools.facts import find_call_bond, judge_call
@@ -76,7 +75,7 @@ from gateway.texts import say
 from gateway.wiring.jobs import JobWork
 from gateway.wiring.model_choice import find_problem, list_models
 from gateway.wiring.models_now import read_models_now
-from gateway.wiring.previews import make_preview
+from gateway.wiring.previews import make_browser, make_preview
 from gateway.wiring.server_desk import GatewayServers
 from gateway.wiring.toolkit import ToolDeps, toolkit
 
@@ -128,7 +127,7 @@ class TurnkeeperAgent:
         self._background = Background()
         self._scripts = RunningScripts()
         self._sandbox = sandbox
-        tools, home, encloses = models.tools, folder.parent, sandbox.encloses
+        tools, home = models.tools, folder.parent
         self._warm, self._answered, self._tried = (asyncio.Event() for _ in range(3))
         starter = AppStarter(sandbox, self._tried.wait)
         again = start_nothing if equipment.ask_all else starter.start
@@ -141,7 +140,7 @@ class TurnkeeperAgent:
         self._guard = Guard(guards, load_models(guards), seen)
         self._means = ResearchDeps(web=web_of(tools.web), kept=kept)
         self._skills = built_in(models, folder.parent / SKILLS)
-        self._browser = Browser(home / "browser", seen, origin=self._preview, encloses=encloses)
+        self._browser = make_browser(models, sandbox, home, self._preview)
         ground = ToolDeps(
             settings=models,
             sandbox=sandbox,

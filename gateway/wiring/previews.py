@@ -1,4 +1,4 @@
-"""Where people look at apps."""
+"""Where people look at apps, and the browser looks at them and at the web."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.previews.again import StartsAgain
 from agent_core.sandboxes.previews.server import PreviewServer
 from agent_core.settings import ModelSettings
+from agent_core.tools.browser.browser import Browser
 from gateway.delivery.phrasing import say_to_browser
 
 
@@ -16,3 +17,16 @@ def make_preview(
     tools = models.tools
     place = tools.preview_port, tools.preview_url, tools.preview_host
     return PreviewServer(sandbox.connect, *place, home, again, say_to_browser)
+
+
+def make_browser(
+    models: ModelSettings, sandbox: SandboxPool, home: Path, origin: PreviewServer
+) -> Browser:
+    """The browser, which reaches what runs in sandboxes if their ports are not this machine's."""
+    return Browser(
+        home / "browser",
+        models.tools.web.allowed,
+        origin=origin,
+        connect=sandbox.connect if sandbox.isolated and sandbox.serves else None,
+        encloses=sandbox.encloses,
+    )

@@ -152,6 +152,7 @@ class DockerTier:
     cannot: frozenset[Leak] = frozenset()
     missing = ""
     masks = True
+    serves = True
     max_processes = 4096
     """The kernel counts those of one user in all containers together."""
 

@@ -234,6 +234,7 @@ class E2BTier:
     cannot: frozenset[Leak] = frozenset()
     missing = ""
     masks = True
+    serves = True
     max_processes = 4096
 
     def __init__(self, access: E2BAccess) -> None:

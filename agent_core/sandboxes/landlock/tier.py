@@ -119,6 +119,7 @@ class LandlockTier:
     max_processes = 16_384
     """Of all sandboxes together, of which each one's are counted by its supervisor."""
     masks = False
+    serves = True
 
     def __init__(self, abi: int = NEWEST) -> None:
         self._abi = abi

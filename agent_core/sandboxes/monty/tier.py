@@ -99,6 +99,7 @@ class MontyTier:
     missing = ""
     max_processes = 4096
     masks = False
+    serves = False
     programs: Mapping[Language, str] = {"python": "python3 -u"}
     python = "python3"
 

@@ -9,8 +9,8 @@ from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.phrases import Phrase, phrase
 from agent_core.tools.browser.desk import BrowserSession
+from agent_core.tools.browser.ways import BrowserWays
 from agent_core.tools.web.addresses import Unreachable, read_url
-from agent_core.tools.web.proxy import GuardedProxy
 
 Action = Literal[
     "go_to_url", "click_element", "input_text", "scroll_down", "scroll_up", "scroll_to_text",
@@ -71,12 +71,12 @@ class Act(BaseModel):
         return self.action not in TOUCHES | TRAVELS | {"web_search"}
 
 
-async def do(act: Act, desk: BrowserSession, proxy: GuardedProxy) -> str:
+async def do(act: Act, desk: BrowserSession, ways: BrowserWays) -> str:
     """Do it; what was done, in words of ours. Words of the page go to the desk's notes. Raises
     ToolFailed, and the driver's Error where the page would not."""
     match act.action:
         case "go_to_url" | "open_tab":
-            return await _travel(act, desk, proxy)
+            return await _travel(act, desk, ways)
         case "scroll_down" | "scroll_up":
             way = act.amount if act.action == "scroll_down" else -act.amount
             await desk.ask_page(desk.page.evaluate("(y) => window.scrollBy(0, y)", way))
@@ -98,15 +98,18 @@ async def do(act: Act, desk: BrowserSession, proxy: GuardedProxy) -> str:
             return await _touch(act, desk)
 
 
-async def _travel(act: Act, desk: BrowserSession, proxy: GuardedProxy) -> str:
+async def _travel(act: Act, desk: BrowserSession, ways: BrowserWays) -> str:
     from playwright.async_api import Error
 
     try:
         target = read_url(act.url)
     except Unreachable as error:
         raise ToolFailed(f"{act.url} is not opened. {error}") from None
-    new = act.action == "open_tab" or not desk.context.pages
-    page = await desk.open() if new else desk.page
+    inside, new = ways.is_inside(target), act.action == "open_tab" or not desk.pages
+    if new or desk.is_inside(desk.page) != inside:
+        page = await desk.open(inside=inside)
+    else:
+        page = desk.page
     downloads = desk.downloads
     desk.begin()
     try:
@@ -115,9 +118,10 @@ async def _travel(act: Act, desk: BrowserSession, proxy: GuardedProxy) -> str:
         if desk.downloads > downloads or "Download is starting" in error.message:
             await desk.settle()
             return f"{target.url} is a download."
-        why = proxy.why_barred(target.url) or shorten_message(error.message)
+        why = ways.why_barred(desk.workspace, target.url) or shorten_message(error.message)
         raise ToolFailed(f"{target.url} is not opened. {why}") from None
-    if answer is not None and answer.status == 403 and (why := proxy.why_barred(page.url)):
+    why = ways.why_barred(desk.workspace, page.url)
+    if answer is not None and answer.status == 403 and why:
         await page.goto(EMPTY)
         raise ToolFailed(f"{target.url} is not opened. {why}")
     bad = answer is not None and answer.status >= 400
@@ -178,7 +182,7 @@ async def _scroll_to(text: str, desk: BrowserSession) -> str:
 
 
 async def _tab(act: Act, desk: BrowserSession) -> str:
-    pages = desk.context.pages
+    pages = desk.pages
     number = desk.tab if act.tab is None else act.tab
     if number >= len(pages):
         raise ToolFailed(f"There is no tab {number}.")

@@ -8,18 +8,25 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.tools.browser import chromium, memory
 from agent_core.tools.browser.chromium import Driven
 from agent_core.tools.browser.desk import HEIGHT, NO_WAY_OUT, WIDTH, BrowserSession
-from agent_core.tools.browser.enclosure import ADDRESS, Enclosure
+from agent_core.tools.browser.enclosure import Enclosure
 from agent_core.tools.browser.memory import RememberedPage
 from agent_core.tools.browser.stream import Origin, ScreenStream
-from agent_core.tools.web.proxy import GuardedProxy, Resolve
+from agent_core.tools.browser.ways import BrowserWays, Connect
+from agent_core.tools.web.proxy import Resolve
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser as DrivenBrowser
+    from playwright.async_api import BrowserContext, ProxySettings
 
 log = logging.getLogger("turnkeeper.browser")
 
@@ -32,22 +39,23 @@ SHUT = "The browser is shut down with the gateway. Try again after its restart."
 class Browser:
     """Desks by workspace; `async with` ends them all. `folder` is the browser's home. `allowed`:
     places (`host:port`) that may be anywhere, as the operator said; `origin`: where people watch
-    it; `encloses`: it has a sandbox of its own by bubblewrap."""
+    it; `connect`: how it reaches what runs in sandboxes, None where it does not; `encloses`: it
+    has a sandbox of its own by bubblewrap."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each thing that differs by where it runs
         self,
         folder: Path,
         allowed: frozenset[str] = frozenset(),
         resolve: Resolve | None = None,
         idle: float = IDLE,
         origin: Origin | None = None,
+        connect: Connect | None = None,
         *,
         encloses: bool = False,
     ) -> None:
         self._enclosure = Enclosure(folder) if encloses else None
-        self._folder, self._allowed, self._idle = folder, allowed, idle
-        self._resolve = resolve
-        self.proxy = GuardedProxy(allowed, resolve)
+        self._folder, self._idle = folder, idle
+        self.ways = BrowserWays(allowed, resolve, connect, self._enclosure)
         self.stream = ScreenStream(self.at_work, origin)
         self._desks: dict[Path, BrowserSession] = {}
         self._timers: dict[Path, asyncio.TimerHandle] = {}
@@ -117,20 +125,25 @@ class Browser:
     async def _make_desk(self, workspace: Path) -> BrowserSession:
         if self._driven is None:
             try:
-                self._driven = await chromium.start(
-                    self._folder, await self._open_proxy(), self._enclosure
-                )
+                way = await self.ways.open()
+                self._driven = await chromium.start(self._folder, way, self._enclosure)
             except BaseException:
-                await self._shut_proxy()
+                await self.ways.close()
                 raise
             self._driven.browser.on("disconnected", lambda _: self._forget_all())
-        context = await self._driven.browser.new_context(
-            viewport={"width": WIDTH, "height": HEIGHT},
-            accept_downloads=True,
-            service_workers="block",
+        return BrowserSession(
+            await _make_context(self._driven.browser),
+            workspace,
+            partial(self._make_inside, workspace, self._driven.browser),
         )
-        await context.add_init_script(NO_WAY_OUT)
-        return BrowserSession(context, workspace)
+
+    async def _make_inside(self, workspace: Path, running: "DrivenBrowser") -> "BrowserContext":
+        """The part of a desk whose pages are those of its sandbox."""
+        try:
+            way = await self.ways.open_inside(workspace)
+        except OSError as error:
+            raise ToolFailed(f"The sandbox cannot be reached: {error.strerror}.") from None
+        return await _make_context(running, chromium.name_proxy(way))
 
     def _stir(self, workspace: Path) -> None:
         """It has something to do."""
@@ -154,8 +167,9 @@ class Browser:
         """Close the desk; the browser too, if nobody else works with it."""
         async with self._turning:
             desk = self._desks.pop(workspace, None) if workspace is not None else None
-            if desk is not None:
+            if desk is not None and workspace is not None:
                 await _close_quietly(desk)
+                await self.ways.close_inside(workspace)
             if not self._desks:
                 await self._end()
 
@@ -170,28 +184,25 @@ class Browser:
                     await driven.close()
             except Exception:  # the border: its driver is gone with it
                 log.warning("browser_close_failed", exc_info=True)
-        await self._shut_proxy()
+        await self.ways.close()
 
-    async def _open_proxy(self) -> str:
-        """The way out, as the browser calls it."""
-        if self._enclosure is None:
-            return await self.proxy.open()
-        try:
-            await self._enclosure.open(self.proxy)
-        except OSError as error:
-            raise ToolFailed(f"The browser's sandbox cannot be made: {error}.") from None
-        return ADDRESS
 
-    async def _shut_proxy(self) -> None:
-        if self._enclosure is not None:
-            self._enclosure.close()
-        await self.proxy.close()
-        self.proxy = GuardedProxy(self._allowed, self._resolve)
+async def _make_context(
+    running: "DrivenBrowser", proxy: "ProxySettings | None" = None
+) -> "BrowserContext":
+    context = await running.new_context(
+        viewport={"width": WIDTH, "height": HEIGHT},
+        accept_downloads=True,
+        service_workers="block",
+        proxy=proxy,
+    )
+    await context.add_init_script(NO_WAY_OUT)
+    return context
 
 
 async def _close_quietly(desk: BrowserSession) -> None:
     try:
         async with ambient.limit(CLOSING):
-            await desk.context.close()
+            await desk.close()
     except Exception:  # the border: a page that hangs is ended with the browser
         log.warning("desk_close_failed", exc_info=True)

@@ -19,7 +19,7 @@ from agent_core.errors import ToolFailed
 from agent_core.tools.browser.enclosure import Enclosure
 
 if TYPE_CHECKING:  # imported when a browser is first wanted
-    from playwright.async_api import Browser, Playwright
+    from playwright.async_api import Browser, Playwright, ProxySettings
 
 log = logging.getLogger("turnkeeper.browser")
 
@@ -35,7 +35,7 @@ PLACE_INSIDE = "/tmp"  # noqa: S108  # its HOME in an enclosure, which is empty 
 OF_OURS = frozenset(("PATH", "HOME", "LANG", "TMPDIR", "PLAYWRIGHT_BROWSERS_PATH"))
 """What of the gateway's environment a browser's driver needs. No proxy: its browser has its own."""
 FLAGS = (
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # names are the proxy's business
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.*",  # names are the proxy's business
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--disable-quic",
@@ -115,7 +115,7 @@ async def _launch(
     return await driver.chromium.launch(
         executable_path=wrapper,
         chromium_sandbox=sandbox,
-        proxy={"server": proxy, "bypass": "<-loopback>"},
+        proxy=name_proxy(proxy),
         args=FLAGS,
         env=dict(env),
         downloads_path=downloads,
@@ -124,6 +124,11 @@ async def _launch(
         handle_sighup=False,
         timeout=30_000,
     )
+
+
+def name_proxy(address: str) -> "ProxySettings":
+    """The only way of a browser, or of a part of it; it leads to this machine's names, too."""
+    return {"server": address, "bypass": "<-loopback>"}
 
 
 def _strip_driver_environment() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -36,10 +36,18 @@ NO_WAY_OUT = "for (const n of ['RTCPeerConnection','webkitRTCPeerConnection','We
 
 
 class BrowserSession:
-    """Tabs of one workspace; one action at a time (`lock`)."""
+    """Tabs of one workspace; one action at a time (`lock`). `inside` makes the part of it whose
+    pages are those of servers in its sandbox, when it is wanted."""
 
-    def __init__(self, context: "BrowserContext", workspace: Path) -> None:
+    def __init__(
+        self,
+        context: "BrowserContext",
+        workspace: Path,
+        inside: Callable[[], Awaitable["BrowserContext"]],
+    ) -> None:
         self.context = context
+        self._make_inside = inside
+        self._inside: BrowserContext | None = None
         self.workspace = workspace
         self.secret = ambient.secret_id()
         self.lock = asyncio.Lock()
@@ -49,14 +57,17 @@ class BrowserSession:
         self.tab = 0
         self._elements: dict[Page, Elements] = {}
         self._moved, self._setting_off = asyncio.Event(), asyncio.Event()
-        context.set_default_timeout(SECONDS * 1000)
-        context.on("page", self._on_page)
-        context.on("page", self._limit_tabs)
+        self._watch(context)
+
+    @property
+    def pages(self) -> "list[Page]":
+        """The tabs, in the order in which they were opened."""
+        return list(self._elements)
 
     @property
     def page(self) -> "Page":
         """The tab that is worked in."""
-        pages = self.context.pages
+        pages = self.pages
         if not pages:
             raise ToolFailed("No tab is open. Open one with go_to_url.")
         self.tab = max(0, min(self.tab, len(pages) - 1))
@@ -69,19 +80,32 @@ class BrowserSession:
 
     def remember(self) -> RememberedPage:
         """What is worth knowing of it when it is gone."""
-        pages = self.context.pages
-        if not pages:
+        if not self.pages:
             return RememberedPage()
         labels = {str(one.number): one.label for one in self.elements.seen.values()}
         return RememberedPage(url=self.page.url, labels=labels)
 
-    async def open(self) -> "Page":
-        """A new tab, which is worked in from now on."""
-        if len(self.context.pages) >= MAX_TABS:
+    async def open(self, *, inside: bool = False) -> "Page":
+        """A new tab, which is worked in from now on; `inside`: for pages of the sandbox."""
+        if len(self.pages) >= MAX_TABS:
             raise ToolFailed(f"{MAX_TABS} tabs are open. Close one first.")
-        page = await self.context.new_page()
-        self.tab = self.context.pages.index(page)
+        if inside and self._inside is None:
+            self._inside = await self._make_inside()
+            self._watch(self._inside)
+        context = self._inside if inside else self.context
+        assert context is not None
+        page = await context.new_page()
+        self.tab = self.pages.index(page)
         return page
+
+    def is_inside(self, page: "Page") -> bool:
+        """It is a tab for pages of the sandbox, and no other."""
+        return page.context is self._inside
+
+    async def close(self) -> None:
+        """Close all tabs, and forget what they kept."""
+        for context in filter(None, (self._inside, self.context)):
+            await context.close()
 
     def begin(self) -> None:
         """An action begins: see what it sets off."""
@@ -124,6 +148,11 @@ class BrowserSession:
         except (Error, ToolFailed):
             return b""
 
+    def _watch(self, context: "BrowserContext") -> None:
+        context.set_default_timeout(SECONDS * 1000)
+        context.on("page", self._on_page)
+        context.on("page", self._limit_tabs)
+
     def _on_page(self, page: "Page") -> None:
         """A tab, opened by us or by a page."""
         if self._elements:
@@ -139,7 +168,7 @@ class BrowserSession:
         """No page opens tabs without end."""
         from playwright.async_api import Error
 
-        if len(self.context.pages) > MAX_TABS:
+        if len(self.pages) > MAX_TABS:
             with contextlib.suppress(Error):
                 await page.close()
             self.note("A page wanted to open too many tabs; the last ones were closed.")

@@ -1,8 +1,9 @@
 """The browser's own sandbox, by bubblewrap: what Chromium sees of the machine, and its way out.
 
-It has no network: a port inside leads to the guarded proxy over a Unix socket. It sees the system's
-programs and one folder, where its downloads go. Its profile is in memory. It is apart from the
-sandboxes of commands: nothing that runs there can drive it, or use its way out.
+It has no network: a port inside leads to a guarded proxy over a Unix socket, at each address of
+loopback to another one. It sees the system's programs and one folder, where its downloads go. Its
+profile is in memory. It is apart from the sandboxes of commands: nothing that runs there can drive
+it, or use its way out.
 
 A gateway that is root lets it be a user that nobody else is, behind the filter of system calls that
 commands have; Chromium's own sandbox does not work then, as it does not for root anyway. For
@@ -23,10 +24,10 @@ MEMORY = 4 << 30
 """Bytes that all of the browser may take."""
 USER = 65533
 """Who the browser is where the gateway is root."""
-ADDRESS = f"http://127.0.0.1:{PORT}"
-"""The proxy, as the browser calls it."""
+WEB = "127.0.0.1"
+"""The address at which the browser meets the proxy for the web."""
 PROGRAM = Path(__file__).with_name("inside.py")
-_INSIDE, _WAY_OUT = "/opt/turnkeeper/inside.py", "/opt/turnkeeper/proxy"
+_INSIDE, _WAYS = "/opt/turnkeeper/inside.py", "/opt/turnkeeper/ways"
 _OF_BROWSERS = ("/etc/chromium", "/etc/chromium.d", "/opt/google")
 """What browsers have outside of /usr."""
 _FILTER = 9
@@ -39,25 +40,37 @@ class Enclosure:
     def __init__(self, folder: Path) -> None:
         self._folder = folder.absolute()
         self.downloads = self._folder / "downloads"
-        self._server: asyncio.Server | None = None
+        self._ways: dict[str, asyncio.Server] = {}
 
-    async def open(self, proxy: GuardedProxy) -> None:
-        """Make the folders, and the way out to `proxy`. OSError."""
-        root = os.geteuid() == 0
+    async def open(self, proxy: GuardedProxy) -> str:
+        """Make the folders, and the way to `proxy`, as the browser calls it. OSError."""
         self.downloads.mkdir(parents=True, exist_ok=True, mode=0o700)
-        way_out = self._folder / "proxy"
-        way_out.unlink(missing_ok=True)
-        self._server = await asyncio.start_unix_server(proxy.take, way_out)
-        if root:
+        (self._folder / "ways").mkdir(exist_ok=True, mode=0o700)
+        if os.geteuid() == 0:
             os.chown(self.downloads, USER, USER)
-            os.chown(way_out, USER, USER)
+            os.chown(self._folder / "ways", USER, USER)
             (self._folder / "filter").write_bytes(seccomp.build_filter())
+        return await self.add_way(WEB, proxy)
+
+    async def add_way(self, address: str, proxy: GuardedProxy) -> str:
+        """A way to one more proxy, at another address of loopback. OSError."""
+        place = self._folder / "ways" / address
+        place.unlink(missing_ok=True)
+        self._ways[address] = await asyncio.start_unix_server(proxy.take, place)
+        if os.geteuid() == 0:
+            os.chown(place, USER, USER)
+        return f"http://{address}:{PORT}"
+
+    def remove_way(self, address: str) -> None:
+        """No connection comes in there any more; those that are there are the proxy's to end."""
+        if (server := self._ways.pop(address, None)) is not None:
+            server.close()
+            (self._folder / "ways" / address).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """No connection comes in any more; those that are there are the proxy's to end."""
-        if self._server is not None:
-            self._server.close()
-        (self._folder / "proxy").unlink(missing_ok=True)
+        """No connection comes in any more."""
+        for address in list(self._ways):
+            self.remove_way(address)
 
     def write_wrapper(self, path: str) -> Path:
         """A program that starts the browser at `path` inside, with what it is given itself."""
@@ -67,13 +80,13 @@ class Enclosure:
             *(word for one in above for word in ("--perms", "0755", "--dir", str(one))),
             *(word for one in _OF_BROWSERS for word in ("--ro-bind-try", one, one)),
             *("--ro-bind", str(PROGRAM), _INSIDE),
-            *("--bind", str(self._folder / "proxy"), _WAY_OUT),
+            *("--bind", str(self._folder / "ways"), _WAYS),
             *("--bind", str(self.downloads), str(self.downloads)),
         )
         words = (
             *enclose_program(binds, USER if root else None, _FILTER if root else None),
             *(find_inside_python(), "-I", "-S", "-B", _INSIDE),
-            *(_WAY_OUT, str(PORT), str(MEMORY), path),
+            *(_WAYS, str(PORT), str(MEMORY), path),
         )
         refusals = f"exec {_FILTER}<{shlex.quote(str(self._folder / 'filter'))}\n" if root else ""
         place = self._folder / "chromium"

@@ -1,9 +1,10 @@
 """The first process of the browser's own sandbox: starts Chromium there, and is its way out.
 
 A program that is started by its one file; standard library only. Chromium's every connection
-comes to a port here, and goes on over a Unix socket to the gateway's guarded proxy: there is no
-other network. When Chromium ends, or takes too much memory, this ends, and the kernel ends the
-rest. Arguments: the socket, the port, bytes of memory, Chromium and what it is given.
+comes to a port here, and goes on over a Unix socket to a guarded proxy of the gateway's: there is
+no other network. Which proxy it is says the address at which it comes, by which the socket is
+called. When Chromium ends, or takes too much memory, this ends, and the kernel ends the rest.
+Arguments: the folder of the sockets, the port, bytes of memory, Chromium and what it is given.
 """
 
 import os
@@ -31,24 +32,24 @@ def carry(source: socket.socket, target: socket.socket) -> None:
         target.shutdown(socket.SHUT_WR)
 
 
-def serve(near: socket.socket, way_out: str) -> None:
-    """Carry one connection to the proxy and back."""
+def serve(near: socket.socket, ways: str) -> None:
+    """Carry one connection to its proxy and back."""
     with near, socket.socket(socket.AF_UNIX) as far, suppress(OSError):
-        far.connect(way_out)
+        far.connect(f"{ways}/{near.getsockname()[0]}")
         there = threading.Thread(target=carry, args=(near, far), daemon=True)
         there.start()
         carry(far, near)
         there.join()
 
 
-def listen(port: int, way_out: str) -> None:
-    """Take connections at the port, for ever."""
-    server = socket.create_server(("127.0.0.1", port), backlog=256)
+def listen(port: int, ways: str) -> None:
+    """Take connections at the port of every address here, for ever."""
+    server = socket.create_server(("", port), backlog=256)
 
     def take() -> None:
         while True:
             near, _ = server.accept()
-            threading.Thread(target=serve, args=(near, way_out), daemon=True).start()
+            threading.Thread(target=serve, args=(near, ways), daemon=True).start()
 
     threading.Thread(target=take, daemon=True).start()
 
@@ -91,9 +92,9 @@ def wait_for_driver() -> None:
 
 def main() -> None:
     """Until Chromium ends."""
-    way_out, port, memory, *words = sys.argv[1:]
+    ways, port, memory, *words = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    listen(int(port), way_out)
+    listen(int(port), ways)
     chromium, ended = start(choose_words(words)), threading.Event()
 
     def watch() -> None:

@@ -43,9 +43,9 @@ async def output(
 ) -> ToolOutput:
     """The result with the state of the page that is worked in."""
     notes, desk.notes = desk.notes, []
-    where = name_page(desk.page.url) if desk.context.pages else "no page"
+    where = name_page(desk.page.url) if desk.pages else "no page"
     head = f"[browser {told.action} at {where}]"
-    if not desk.context.pages:
+    if not desk.pages:
         text = "\n".join((head, told.said, mark_untrusted(notes), "No tab is open."))
         return ToolOutput(text=text, browsed=Browsed(action=told.action))
     content = [f"Content:\n{told.content}"] if told.content else []
@@ -102,7 +102,7 @@ async def _state(desk: BrowserSession) -> list[str]:
         title = " ".join((await desk.ask_page(page.title())).split())[:200]
     except Error:
         top, height, title = 0, 0, "(the page is just changing)"
-    tabs = desk.context.pages
+    tabs = desk.pages
     others = [f"Tab {n}: {tab.url[:MAX_URL]}" for n, tab in enumerate(tabs) if n != desk.tab]
     left = desk.elements.left
     return [

@@ -24,6 +24,7 @@ from agent_core.tools.browser.state import (
     output,
 )
 from agent_core.tools.contract import Tool, ToolContext
+from agent_core.tools.web.addresses import Unreachable, read_url
 from agent_core.tools.web.port import Search
 from agent_core.tools.web.tools import ReadPage, host_rule
 
@@ -46,6 +47,11 @@ USE = (
 
 ENCLOSED = "It runs in a sandbox of its own, apart from that of commands."
 BESIDE = "It runs on the gateway's machine, outside of the sandbox of commands."
+REACHES = (
+    "A server that a command started in the background is at http://localhost:PORT; opening it "
+    "asks nobody. Its pages reach that sandbox alone, nothing of the web."
+)
+NO_WAY_IN = "It reaches nothing that runs in the sandbox of commands."
 
 
 class Works(Struct, frozen=True, kw_only=True):
@@ -107,7 +113,8 @@ class _Face(Struct, frozen=True, kw_only=True):
 
 def browser_tools(works: Works) -> tuple[Tool, ...]:
     """All of them."""
-    about = f"{USE} {ENCLOSED if works.browser.encloses else BESIDE}"
+    where = ENCLOSED if works.browser.encloses else BESIDE
+    about = f"{USE} {where} {REACHES if works.browser.ways.leads_inside else NO_WAY_IN}"
     use, boxed = (
         _Face(name=name, description=about, arguments=Act, reads=_take_as_is, repetition="effect")
         for name in ("browser_use", "sandbox_browser")
@@ -195,6 +202,11 @@ def _tool(works: Works, face: _Face) -> Tool:
             return phrase("covers_search")
         return host_rule(ReadPage(url=act.url)) if act.url else ""
 
+    def looks(arguments: BaseModel) -> bool:
+        """A page of the sandbox can be opened unasked: it is the conversation's own."""
+        act = reads(arguments)
+        return act.looks or (act.action in acts.TRAVELS and _is_inside(browser, act.url))
+
     def bind(arguments: BaseModel, workspace: Path) -> str:
         """What is touched is part of what is approved: the page's place, and the label."""
         act = reads(arguments)
@@ -219,9 +231,16 @@ def _tool(works: Works, face: _Face) -> Tool:
         bind=bind,
         preview=preview,
         rule=rule,
-        looks=lambda arguments: reads(arguments).looks,
+        looks=looks,
         polls=face.name == "browser_screenshot",
     )
+
+
+def _is_inside(browser: Browser, url: str) -> bool:
+    try:
+        return browser.ways.is_inside(read_url(url))
+    except Unreachable:
+        return False
 
 
 async def _work(works: Works, act: Act, context: ToolContext) -> ToolOutput:
@@ -237,7 +256,7 @@ async def _work(works: Works, act: Act, context: ToolContext) -> ToolOutput:
         from playwright.async_api import Error
 
         try:
-            said = await acts.do(act, desk, browser.proxy)
+            said = await acts.do(act, desk, browser.ways)
             extracted = act.action == "extract_content"
             text = await content(desk, act.offset) if extracted else ""
         except Error as error:

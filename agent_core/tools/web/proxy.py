@@ -34,6 +34,11 @@ Admit: TypeAlias = Callable[[str, Target], str]
 """Why a request with these credentials (`Proxy-Authorization`) may not go there, "" if it may."""
 
 
+Side: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Reach: TypeAlias = Callable[[Target], Awaitable[Side]]
+"""A connection to where a request leads, by another way than the network. Barred."""
+
+
 class Barred(Exception):
     """The guard lets no connection be made; the text says why."""
 
@@ -41,13 +46,17 @@ class Barred(Exception):
 class GuardedProxy:
     """Listens on loopback between `open` and `close`, or serves what it is handed by `take`.
     `allowed`: places (`host:port`) that may be anywhere, as the operator said. With `admit` a
-    request needs credentials, and its word."""
+    request needs credentials, and its word; with `reach` nothing is reached by another way."""
 
     def __init__(
-        self, allowed: frozenset[str], resolve: Resolve | None = None, admit: Admit | None = None
+        self,
+        allowed: frozenset[str],
+        resolve: Resolve | None = None,
+        admit: Admit | None = None,
+        reach: Reach | None = None,
     ) -> None:
         self._allowed = allowed
-        self._admit = admit
+        self._admit, self._reach = admit, reach
         self._resolve = resolve or _resolve
         self._connections = Connections(self._answer)
         self._barred: deque[tuple[str, str]] = deque(maxlen=MAX_NOTED)
@@ -103,8 +112,14 @@ class GuardedProxy:
         finally:
             out.close()
 
-    async def _connect(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self, target: Target) -> Side:
         """A connection to the first address of the host that may be reached."""
+        if self._reach is not None:
+            try:
+                return await self._reach(target)
+            except Barred as error:
+                self._barred.append((target.place, str(error)))
+                raise
         free = target.place in self._allowed
         found = await self._resolve(target.host, target.port)
         usable = [address for address in found if free or public(address)]
@@ -156,9 +171,6 @@ async def _refuse(writer: asyncio.StreamWriter, status: str, why: str) -> None:
         head += 'Proxy-Authenticate: Basic realm="sandbox"\r\n'
     writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
     await writer.drain()
-
-
-Side: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def join_streams(
