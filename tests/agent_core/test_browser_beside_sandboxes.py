@@ -120,10 +120,23 @@ class Looker:
 
 @pytest.fixture
 async def looker(pool: SandboxPool, site: WebPages, tmp_path: Path) -> AsyncIterator[Looker]:
-    allowed, home = frozenset({site.place}), tmp_path / "browser"
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
     encloses = pool.name != "landlock"  # once beside a browser that has no sandbox of its own
-    async with Browser(home, allowed, connect=pool.connect, encloses=encloses) as browser:
+    async with Browser(
+        tmp_path / "browser",
+        frozenset({find_web(site).removeprefix("http://")}),
+        resolve,
+        connect=pool.connect,
+        encloses=encloses,
+    ) as browser:
         yield Looker(browser, pool, tmp_path)
+
+
+def find_web(site: WebPages) -> str:
+    """The site as it is called in the web."""
+    return f"http://web.example:{site.place.rpartition(':')[2]}"
 
 
 async def test_a_server_in_the_background_is_seen_and_worked_with(
@@ -133,7 +146,7 @@ async def test_a_server_in_the_background_is_seen_and_worked_with(
     assert "failed: " in (none := await looker.use("go_to_url", url=at))
     assert "Nothing runs in the sandbox. Start the server" in none
     (place / "server.py").write_text(SERVER)
-    (place / "page.html").write_text(PAGE.format(web=site.url))
+    (place / "page.html").write_text(PAGE.format(web=find_web(site)))
     await looker.run(START)
     said = await looker.use("go_to_url", url=at)
     assert "Title: Cups" in said and "button “More”" in said
@@ -142,7 +155,7 @@ async def test_a_server_in_the_background_is_seen_and_worked_with(
     assert site.fetched["/form"] == site.fetched["/carried"] == 0, "a page here stays here"
     said = await looker.use("go_to_url", url=f"http://127.0.0.1:{PORT + 1}/")
     assert "Nothing answers at port" in said
-    said = await looker.use("go_to_url", url=f"{site.url}/form")
+    said = await looker.use("go_to_url", url=f"{find_web(site)}/form")
     assert "Title: A form" in said and "Tab 1 of 2" in said, "the web has tabs of its own"
 
 
@@ -151,7 +164,7 @@ async def test_no_page_of_the_web_reaches_it(looker: Looker, site: WebPages) -> 
     (looker.workspace / "page.html").write_text("<title>Cups</title>")
     site.pages["/hostile"] = Answer(HOSTILE.format(port=PORT))
     await looker.run(START)
-    said = await looker.use("go_to_url", url=f"{site.url}/hostile")
+    said = await looker.use("go_to_url", url=f"{find_web(site)}/hostile")
     assert "Title: Tea" in said
     assert "tried" in await looker.use("extract_content")
     await looker.use("click_element", index=1)
