@@ -372,14 +372,15 @@ def describe(question: QuestionRow) -> str:
 
 
 def summarize(question: QuestionRow, language: str = "") -> str:
-    """A question in one line for a list: what it is about, in the words that people use."""
+    """A question in one line for a list: what it is about, in the words that people use; of a
+    text of several lines the first two."""
     match question.question:
         case Approval(proposals=proposals):
             first = proposals[:MAX_CALLS]
             return "; ".join(summarize_call(one.tool, one.arguments, language) for one in first)
         case Decision(text=text) | Input(text=text) | PlanReview(text=text):
             lines = (" ".join(line.split()) for line in _BOLD.sub(r"\1", text).splitlines())
-            return _clip(" · ".join(filter(None, lines)))
+            return _clip(" · ".join([line for line in lines if line][:2]))
 
 
 def _clip(text: str) -> str:

@@ -287,6 +287,8 @@ async def test_code_has_colours_that_all_can_read(tmp_path: Path, scheme: str, a
             "[...document.querySelectorAll('pre')].map((one) => one.textContent.trim())"
         )
         blocks = [one.split("\n", 1)[1].rstrip("\n`") for one in CODE.split("```")[1::2]]
+        named = "[...document.querySelectorAll('.code')].map((one) => one.dataset.language)"
+        assert await room.page.js(named) == ["py", "sql", "klingon"]
         assert shown == blocks, "the words stay as they are"
         assert await room.page.js("document.querySelectorAll('pre b, pre script').length") == 0
         seen = "[...document.querySelectorAll('.copy')].map((one) => getComputedStyle(one).opacity)"

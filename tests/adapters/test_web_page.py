@@ -73,6 +73,12 @@ async def test_a_conversation_from_the_first_word_to_the_answer(tmp_path: Path) 
         assert await room.texts(".growing > span") == ["And **then"]
         desk.grow(room.where, f"{grown}** more\n\n- a\n\nLast")
         await room.shows(".growing .finished", "then more")
+        apart = (
+            "[...document.querySelectorAll('.growing .html')].map((one, n, all) => all[n + 1] &&"
+        )
+        apart += " all[n + 1].getBoundingClientRect().top - one.lastElementChild.getBoundingClientRect().bottom)"
+        gaps = cast(list[float | None], await page.js(apart))
+        assert all(gap == 12 for gap in gaps[:-1]) and len(gaps) > 1, "as in the finished answer"
         assert await room.texts(".growing .finished strong") == ["2 °C", "then"]
         assert await room.texts(".growing > span") == ["Last"]
         desk.stand(room.where, "idle")

@@ -51,9 +51,14 @@ async def test_the_browsers_time_zone_goes_with_what_is_written(tmp_path: Path) 
 
 async def test_the_models_are_one_press_away(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
+        await room.page.type("half a thought")
         await room.page.click("#model")
         given = await room.next()
         assert isinstance(given, CommandGiven) and (given.name, given.arguments) == ("model", "")
+        assert await value(room) == "half a thought"
+        await room.page.look(390, 844)
+        width = "document.querySelector('#model').getBoundingClientRect().width"
+        assert await room.page.js(width) == 44, "on a phone too"
 
 
 async def test_an_example_is_sent_by_one_press_and_leaves_a_draft_alone(tmp_path: Path) -> None:

@@ -11,8 +11,11 @@ const OTHERS = { py: "python", python3: "python", sh: "bash", shell: "bash", zsh
 const LONGEST = 60000; // letters that are coloured at once
 const known = new Map();
 
+const written = (block) => block.querySelector("code[class^='language-']");
+export const language = (block) => written(block)?.className.slice("language-".length) || null; // as the answer calls it
+
 export function colour(block) {
-  const node = block.querySelector("code[class^='language-']"), said = node?.className.slice("language-".length).toLowerCase();
+  const node = written(block), said = language(block)?.toLowerCase();
   const name = OTHERS[said] ?? said, text = node?.textContent ?? "";
   if (!NAMES.includes(name) || text.length > LONGEST) return;
   const found = load(name); // one that is here already is used at once: a block that is drawn anew does not flicker

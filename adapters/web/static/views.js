@@ -1,7 +1,7 @@
 // One function for each kind of view: a value in, a node out.
 
 import { here, post } from "./api.js";
-import { colour } from "./colour.js";
+import { colour, language } from "./colour.js";
 import { enterSends, inOwnTime, make, safe, say, size, toast } from "./dom.js";
 
 const MARKS = { waiting: "☐", running: "◐", done: "☑", failed: "✕", denied: "✕", stopped: "✕", unknown: "?", pending: "☐", skipped: "–" };
@@ -114,7 +114,7 @@ function code(node) { // a button that copies each block
         button.textContent = say("copied");
       } catch { getSelection().selectAllChildren(block); }
     });
-    const frame = make("div", { class: "code" });
+    const frame = make("div", { class: "code", "data-language": language(block) });
     colour(block);
     block.replaceWith(frame);
     frame.append(block, button);

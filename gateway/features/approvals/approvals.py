@@ -23,9 +23,10 @@ async def approvals(call: Call) -> str:
     lines += [summarize(one, language) for _, one in await list_relayed(call.context)]
     lines += [one.describe(language) for one in elsewhere if _takes_yes(one.question)]
     numbered = [f"{n}. {line}" for n, line in enumerate(lines, 1)]
-    numbered += [f"– {summarize(one, language)}" for one in own if not _takes_yes(one)]
-    numbered += [f"– {one.describe(language)}" for one in elsewhere if not _takes_yes(one.question)]
-    return "\n".join(numbered) or say("no_approvals", language)
+    others = [f"- {summarize(one, language)}" for one in own if not _takes_yes(one)]
+    others += [f"- {one.describe(language)}" for one in elsewhere if not _takes_yes(one.question)]
+    lists = ("\n".join(one) for one in (numbered, others) if one)
+    return "\n\n".join(lists) or say("no_approvals", language)
 
 
 def _takes_yes(question: QuestionRow) -> bool:

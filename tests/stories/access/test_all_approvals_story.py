@@ -44,4 +44,4 @@ async def test_what_wants_words_is_listed_without_a_number(rig: Rig) -> None:
     await rig.quiet()
     rig.telegram.say(PERSON, "/approvals")
     listed = await rig.shows("Which day? (Telegram", PERSON)
-    assert listed["text"].startswith("–")
+    assert listed["text"].startswith("• ")
