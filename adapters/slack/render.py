@@ -11,6 +11,7 @@ from typing import assert_never
 import msgspec
 
 from adapters.calls import CallDescription, describe_call, describe_scope, fold_decided
+from adapters.formulas import show_formulas
 from adapters.slack.blocks import (
     TEXT,
     Block,
@@ -75,7 +76,7 @@ def render(view: View, *, thread: bool = False) -> tuple[bytes, ...]:
     """`view` as native payloads in order; none if there is nothing to show. With the last one goes
     what the thread's session then is, if it changes. `thread`: it is shown in one."""
     plain = partial(write_command, thread=thread)
-    view = show_doubt(view)
+    view = show_formulas(show_doubt(view))
     view = write_in_view(view, lambda command: f"`{plain(command)}`", plain, moments=True)
     payloads, status = tuple(map(write_in_payload, _payloads(view))), _session(view)
     if not payloads or status is None:

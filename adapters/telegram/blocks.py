@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from adapters.formulas import mark_formulas
 from adapters.telegram.entities import MARKED, WEB
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def of_markdown(markdown: str) -> tuple[Block, ...]:
     """`markdown` in blocks. HTML is shown as text, images as links, other links as their text."""
     from markdown_it.tree import SyntaxTreeNode
 
-    tree = SyntaxTreeNode(_reader().parse(markdown))
+    tree = SyntaxTreeNode(_reader().parse(mark_formulas(markdown)))
     return tuple(_blocks(tree.children))
 
 

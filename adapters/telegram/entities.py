@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from adapters.formulas import write_dollars
 from adapters.text import split, utf16
 from gateway.texts.signs import visible
 from gateway.views import MentionedPerson
@@ -168,7 +169,7 @@ def _convert_markdown(markdown: str) -> Marked:
     from telegramify_markdown import convert
 
     guarded = SPOILERS.sub(
-        lambda line: line.group().replace("||", BAR + BAR), TAGS.sub(LESS, markdown)
+        lambda line: line.group().replace("||", BAR + BAR), TAGS.sub(LESS, write_dollars(markdown))
     )
     text, entities = convert(guarded, config=_looks())
     shown = text.rstrip().translate(RESTORE)

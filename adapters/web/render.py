@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.calls import CallDescription, DecidedLine, describe_call, fold_decided
+from adapters.formulas import mark_formulas
 from gateway.command_texts import (
     MARKED,
     OPENS,
@@ -140,7 +141,7 @@ def _html(view: View) -> str:
 
 def draw_answer(markdown: str) -> str:
     """What a model wrote as HTML: it offers no command."""
-    return to_html(drop_marks(markdown))
+    return to_html(mark_formulas(drop_marks(markdown)))
 
 
 def to_html(markdown: str) -> str:
