@@ -49,6 +49,7 @@ Asked: TypeAlias = tuple[dict[str, str], list[ProbeResult]]
 AskPart: TypeAlias = Callable[[Env, Ask, Say], Awaitable[Asked]]
 OK, FAILED = 0, 1
 TRIES = 5
+PEOPLE = "3. Who may talk to it on {platform}. Nobody listed: strangers are shown a pairing code."
 NONE, KEEP, OTHER = "none", "keep", "other"
 SERVED_BY = "openai"
 """The provider that stands for other addresses that speak its protocol."""
@@ -117,15 +118,12 @@ async def prepare(folder: Path, env: Env, ask: Ask, say: Say) -> dict[str, str]:
     chosen: dict[str, str] = {}
     say("1. A model")
     chosen |= await _choose(_ask_model, env, ask, say)
-    say("2. A platform. The page on this machine is always there.")
-    platform = _pick(ask, say, "Platform", (*PLATFORMS, NONE), NONE)
-    if platform != NONE:
-        chosen |= await _choose(_make_platform(platform), env, ask, say)
-        say("3. Who may talk to it. Nobody listed: strangers are shown a code to be let in by.")
-        chosen |= await _choose(_make_people(platform), dict(env) | chosen, ask, say)
+    say("2. Platforms. The page on this machine is always there.")
+    chosen |= await _ask_platforms(env, ask, say)
     chosen = dict(one for one in chosen.items() if one not in env.items())
     if not chosen:
-        say("Nothing is changed, so nothing is written; without a model a demo answers.")
+        demo = "" if _has_model(env) else " Without a model a demo answers."
+        say(f"Nothing is changed, so nothing is written.{demo}")
         return {}
     await asyncio.to_thread(write_settings, path, chosen)
     say(f"Written: {path} ({', '.join(chosen)}). Start in this folder with: turnkeeper run")
@@ -154,8 +152,7 @@ async def _choose(ask_part: AskPart, env: Env, ask: Ask, say: Say) -> dict[str, 
 async def _ask_model(env: Env, ask: Ask, say: Say) -> Asked:
     local = await discover() if DISCOVERY.read(env) else None
     near = (local.name,) if local is not None else ()
-    known = (*CHOICES, *KEYS.values(), COMPATIBLE, CUSTOM)
-    last = KEEP if any(setting.text(env) for setting in known) else NONE
+    last = KEEP if _has_model(env) else NONE
     kinds = (*near, *KEYS, OTHER, last)
     kind = _pick(ask, say, "Provider", kinds, last if last == KEEP else kinds[0])
     if kind == NONE:
@@ -171,6 +168,11 @@ async def _ask_model(env: Env, ask: Ask, say: Say) -> Asked:
     else:
         chosen = _name_provider(env, kind, _ask_key(env, kind, ask), _ask_url(env, kind, ask))
     return chosen, await _probe(env, chosen, say)
+
+
+def _has_model(env: Env) -> bool:
+    known = (*CHOICES, *KEYS.values(), COMPATIBLE, CUSTOM)
+    return any(setting.text(env) for setting in known)
 
 
 def _ask_key(env: Env, kind: str, ask: Ask) -> str:
@@ -268,7 +270,46 @@ def _pick(ask: Ask, say: Say, what: str, kinds: tuple[str, ...], default: str) -
     raise EOFError
 
 
-# ---- a platform and its people -----------------------------------------------------------
+# ---- platforms and their people ----------------------------------------------------------
+
+
+async def _ask_platforms(env: Env, ask: Ask, say: Say) -> dict[str, str]:
+    """One after the other, until there are enough. What is set already is tried and kept."""
+    chosen: dict[str, str] = {}
+    for platform in PLATFORMS:
+        if (bot := _find_bot(platform, env, say)) is not None:
+            found = await _probe_bot(bot)
+            for one in found:
+                say(str(one))
+            how = "and does not work" if has_fault(found) else "and kept as it is"
+            say(f"note     {platform} is set already {how}; name it to change that.")
+    left = [*PLATFORMS]
+    platform = _pick(ask, say, "Platform", (*left, NONE), NONE)
+    while platform != NONE:
+        left.remove(platform)
+        chosen |= await _choose(_make_platform(platform), dict(env) | chosen, ask, say)
+        if _find_bot(platform, dict(env) | chosen, say) is not None:
+            say(PEOPLE.format(platform=platform.title()))
+            chosen |= await _choose(_make_people(platform), dict(env) | chosen, ask, say)
+        try:
+            platform = _pick(ask, say, "Another platform", (*left, NONE), NONE) if left else NONE
+        except EOFError:
+            platform = NONE
+    return chosen
+
+
+def _find_bot(platform: str, env: Env, say: Say) -> Bot | None:
+    """What is set of the platform; what is wrong with it is said."""
+    try:
+        return READERS[platform](env)
+    except SettingsError as error:
+        say(f"wrong    {error}")
+        return None
+
+
+async def _probe_bot(bot: Bot) -> list[ProbeResult]:
+    async with aiohttp.ClientSession(trust_env=True) as session:
+        return await Platforms(session).probe_bot(bot)
 
 
 def _make_platform(platform: str) -> AskPart:

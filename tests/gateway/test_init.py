@@ -306,6 +306,44 @@ async def test_a_setting_that_the_environment_overrides_is_noted(
     assert "note     OPENAI_API_KEY is set in the environment too" in person.told
 
 
+async def test_more_platforms_are_offered_and_what_is_set_is_kept(
+    tmp_path: Path, env: dict[str, str], stack: AsyncExitStack
+) -> None:
+    telegram, discord, slack = TelegramServer(TOKEN), DiscordServer(), SlackServer()
+    for server in (telegram, discord, slack):
+        await stack.enter_async_context(server)
+    env |= TIERS | {
+        "TELEGRAM_API_BASE_URL": telegram.base_url, "DISCORD_API_BASE_URL": discord.api_url,
+        "SLACK_API_BASE_URL": slack.base_url,
+    }  # fmt: skip
+    person = Person(
+        *("openai", KEY, "", "telegram", TOKEN, "11", ""), *("discord", discord.token, "", "", "")
+    )
+    await run(tmp_path, person, **env)
+    assert "Another platform: discord, slack, none [none]" in person.asked
+    assert "Another platform: slack, none [none]" in person.asked
+    first = Settings.read(env, tmp_path).env
+    assert first["TELEGRAM_BOT_TOKEN"] == TOKEN and first["DISCORD_BOT_TOKEN"] == discord.token
+
+    person = Person("", "")
+    written = (tmp_path / ".env").read_text()
+    await run(tmp_path, person, **first)
+    for name in ("telegram", "discord"):
+        assert f"ok       {name}: " in person.told, "tried anew"
+        assert f"note     {name} is set already and kept as it is" in person.told
+    assert "slack is set" not in person.told and not person.hidden, "no token is asked for again"
+    assert "Nothing is changed" in person.told and "demo" not in person.told
+    assert (tmp_path / ".env").read_text() == written
+
+    person = Person("", "slack", SLACK, APP_TOKEN, "", "")  # nobody answers for another one
+    await run(tmp_path, person, **first)
+    added = (tmp_path / ".env").read_text()
+    assert added.startswith(written) and SLACK in added
+    person = Person("", "")
+    await run(tmp_path, person, **first, SLACK_BOT_TOKEN="xoxb-old", SLACK_APP_TOKEN=APP_TOKEN)
+    assert "slack is set already and does not work" in person.told
+
+
 @pytest.mark.parametrize("platform", ["discord", "slack"])
 async def test_each_platform_is_checked_by_its_tokens(
     tmp_path: Path, platform: str, stack: AsyncExitStack
