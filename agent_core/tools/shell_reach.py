@@ -13,7 +13,8 @@ _SECRET_NAMES = (
     *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials.json"),
     *("secrets.json", "secrets.yml", "secrets.yaml", "secrets.toml", "service-account.json"),
     *("kubeconfig", "*?.pem", "*?.p12", "*?.pfx", "*?.kdbx", "*?.key", "*?.jks", "*?.ppk"),
-    *("*?.keystore", "client_secret*.json", "_netrc"),
+    *("*?.keystore", "client_secret*.json", "_netrc", "*?.env", "*?.tfvars", "*?.ovpn", "*?.p8"),
+    *("*?.kdb", "*?.tfstate", "secring.gpg", "wallet.dat", "ssh_host_rsa_key", "*?.tfvars.json"),
 )
 """Names for secrets that do not begin with a dot: no shell's wildcard stands for one that does."""
 _TELLING = re.compile(

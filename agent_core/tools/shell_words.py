@@ -15,6 +15,7 @@ from msgspec import Struct
 from agent_core.phrases import Phrase, phrase
 from agent_core.tools import paths
 from agent_core.tools.secret_files import holds_settings
+from agent_core.tools.shell_reach import could_be_secret
 from agent_core.tools.shell_reading.arguments import (
     GivenArguments,
     check_glob,
@@ -23,14 +24,14 @@ from agent_core.tools.shell_reading.arguments import (
     is_hidden,
     read_arguments,
 )
-from agent_core.tools.shell_reading.find import read_find
+from agent_core.tools.shell_reading.find import list_kinds, read_find
 from agent_core.tools.shell_reading.git_reading import check_git
-from agent_core.tools.shell_reading.line import Strange, split_line
-from agent_core.tools.shell_reading.piped_names import read_xargs
+from agent_core.tools.shell_reading.line import split_line
+from agent_core.tools.shell_reading.piped_names import check_on_names, read_xargs
 from agent_core.tools.shell_reading.programs import awk_prints, jq_filters, sed_prints, yq_filters
 from agent_core.tools.shell_reading.searches import check_search
 from agent_core.tools.shell_reading.verbs import TELLING, VERBS, VERSIONS, Verb
-from agent_core.tools.shell_reading.words import PlainCommand, Word
+from agent_core.tools.shell_reading.words import PlainCommand, Strange, Word
 
 
 class Understood(Struct, frozen=True, kw_only=True, tag_field="kind", tag="understood"):
@@ -80,6 +81,16 @@ _CALM = re.compile(
 """What may be set for a command: the language, the time zone, the width."""
 
 
+_SHELL_OPTIONS = {
+    "set": re.compile(r"-[eu]{1,2}|-[eu]{0,2}o pipefail|\+e"),
+    "shopt": re.compile(r"-s (?:globstar|nullglob|failglob)"),
+    "ulimit": re.compile(r"-[an]"),
+}
+"""What a shell may be told of itself that changes no word's meaning."""
+_SETTERS = frozenset({"export", "set", "shopt"})
+_ASKED_OF_FILE = re.compile(r"-[abcdefghkLprsuwxGNOS]")
+
+
 def understand(command: str) -> Understood | NotUnderstood:
     """Whether `command` is plain enough to run without asking."""
     try:
@@ -87,7 +98,8 @@ def understand(command: str) -> Understood | NotUnderstood:
         verbs = tuple(map(_check_command, line.commands))
     except Strange as strange:
         return NotUnderstood(reason=strange.reason)
-    return Understood(verbs=verbs, sets=line.sets or "export" in verbs)
+    sets = line.sets or not _SETTERS.isdisjoint(verbs)
+    return Understood(verbs=verbs, sets=sets)
 
 
 def runs_no_file(command: str) -> bool:
@@ -140,14 +152,25 @@ def _check_command(command: PlainCommand) -> str:
         raise Strange(phrase("odd_substitution"))
     if _tells_version(name, words):
         return name
-    if name == "xargs":
+    if any(word.loose and word.stands for word in words) and not _prints(name):
+        _check_loose(given)
+    elif name in _SHELL_OPTIONS:
+        _check_shell_option(name, words)
+    elif name == "xargs":
         read_xargs(command.piped, words, _check_on_found)
     elif name == "git":
         check_git(words)
     elif name == "find":
         for inner in read_find(words):
-            _check_on_found(inner)
-    elif name in ("test", "[", "[["):
+            _check_on_found(inner, list_kinds(words))
+    else:
+        _check_plain(name, words)
+    return name
+
+
+def _check_plain(name: str, words: tuple[Word, ...]) -> None:
+    """A command that runs no other."""
+    if name in ("test", "[", "[["):
         ends = name != "test" and words and words[-1].text == {"[": "]", "[[": "]]"}[name]
         _check_test(words[:-1] if ends else words, _TESTED if name == "[[" else _TESTS)
     elif name == "tar":
@@ -156,7 +179,6 @@ def _check_command(command: PlainCommand) -> str:
         _check_verb(name, words)
     else:
         raise Strange(phrase("odd_verb", name=name[:40]))
-    return name
 
 
 def _check_places(command: PlainCommand) -> None:
@@ -165,8 +187,7 @@ def _check_places(command: PlainCommand) -> None:
     either."""
     if command.source is not None:
         check_place(command.source)
-        shows = VERBS.get(command.words[0].text)
-        if command.source.glob and (shows is None or shows.shows):
+        if command.words[0].text not in _ON_FOUND - _SEARCHES:
             check_glob(command.source)
     for word in command.words:
         if word.glob and "$" in word.text[: max(map(word.text.rfind, "*?["))]:
@@ -213,11 +234,37 @@ def _check_verb(name: str, words: tuple[Word, ...], *, found: bool = False) -> N
         raise Strange(phrase("odd_use", name=name))
 
 
-def _check_on_found(words: tuple[Word, ...]) -> None:
-    """A command that is run on files of any name."""
-    if not words or not words[0].plain or words[0].text not in _ON_FOUND:
+def _check_on_found(words: tuple[Word, ...], kinds: tuple[str, ...]) -> None:
+    """A command that is run on files whose names, `{}`, fit one of `kinds`; any without."""
+    if not words or not words[0].plain or words[0].text not in (VERBS if kinds else _ON_FOUND):
         raise Strange(phrase("odd_find"))
-    _check_verb(words[0].text, words[1:], found=True)
+    name, given = words[0].text, words[1:]
+    if not kinds or any(map(could_be_secret, kinds)):
+        if name not in _ON_FOUND:
+            raise Strange(phrase("odd_find"))
+        _check_verb(name, given, found=True)
+        return
+    if any("{}" in word.text and word.text != "{}" for word in given):
+        raise Strange(phrase("odd_find"))
+    file = Word(text=f"./{kinds[0]}", plain=False, glob=True)
+    _check_verb(name, tuple(file if word.text == "{}" else word for word in given))
+
+
+def _prints(name: str) -> bool:
+    return name in VERBS and VERBS[name].prints
+
+
+def _check_loose(given: tuple[Word, ...]) -> None:
+    """A command that is given names of files which a shell parts at their blanks, as xargs does."""
+    rest = tuple(word for word in given if not (word.loose and word.stands))
+    alone = not all(word.counts for word in given if word.loose)
+    check_on_names(rest, _check_on_found, alone=alone)
+
+
+def _check_shell_option(name: str, words: tuple[Word, ...]) -> None:
+    check_text(words)
+    if not _SHELL_OPTIONS[name].fullmatch(" ".join(word.text for word in words)):
+        raise Strange(phrase("odd_use", name=name))
 
 
 def _check_tar(words: tuple[Word, ...]) -> None:
@@ -232,6 +279,9 @@ def _check_tar(words: tuple[Word, ...]) -> None:
 
 
 def _check_test(words: tuple[Word, ...], known: re.Pattern[str]) -> None:
+    if any(word.expands or word.stands for word in words):
+        _check_compared(words, parts=known is _TESTS)
+        return
     check_text(words)
     for word in words:
         if known.fullmatch(word.text):
@@ -240,6 +290,21 @@ def _check_test(words: tuple[Word, ...], known: re.Pattern[str]) -> None:
             raise Strange(phrase("odd_option", option=word.text[:40]))
         if not _names_inside(word):  # that a file for secrets is there is no secret
             check_place(word)
+
+
+def _check_compared(words: tuple[Word, ...], *, parts: bool) -> None:
+    """A text that is not known, compared or looked at as one: as a part of more words it could be
+    an option of the test, and an index that is run. `parts`: the shell parts it at blanks."""
+    words = words[1:] if words[:1] and words[0].text == "!" else words
+    if any(word.loose and (parts or word.stands) for word in words):
+        raise Strange(phrase("odd_substitution"))
+    first, *rest = words
+    compares = len(words) == 3 and words[1].text in ("=", "==", "!=") and not words[1].expands
+    measures = len(words) == 2 and first.text in ("-z", "-n") and not first.expands
+    looks = len(words) == 2 and bool(_ASKED_OF_FILE.fullmatch(first.text) and rest[0].stands)
+    globs = parts and any(word.glob and not word.stands for word in words)
+    if globs or not (compares or measures or looks):
+        raise Strange(phrase("odd_substitution"))
 
 
 def _names_inside(word: Word) -> bool:
@@ -264,6 +329,14 @@ def _decompresses(given: GivenArguments) -> bool:
     return "l" in given.letters or {"d", "c"} <= given.letters
 
 
+def _unpacks_named(given: GivenArguments) -> bool:
+    """It prints files of an archive that are named: the program knows wildcards of its own."""
+    names = [word.text for word in given.operands[1:]]
+    return (
+        "p" in given.letters and bool(names) and not any(set("*?[") & set(name) for name in names)
+    )
+
+
 _EXTRA: dict[str, Check] = {
     "awk": lambda given: awk_prints(given.operands[0].text),
     "sed": _check_sed,
@@ -272,9 +345,12 @@ _EXTRA: dict[str, Check] = {
     "date": lambda given: all(word.text.startswith("+") for word in given.operands),
     "printenv": lambda given: given.operands[0].text in _TOLD,
     "printf": _prints_text,
+    "pdftotext": lambda given: given.operands[1].text == "-",
+    "top": lambda given: {"b", "n"} <= given.letters,
+    "vmstat": lambda given: len(given.operands) != 1,
     "export": lambda given: all(_CALM.fullmatch(word.text) for word in given.operands),
     "seq": lambda given: all(len(word.text) < 8 for word in given.operands),
-    "unzip": lambda given: bool({"l", "v"} & given.letters),
+    "unzip": lambda given: bool({"l", "v"} & given.letters) or _unpacks_named(given),
     "gzip": _decompresses,
     "gunzip": lambda given: bool({"c", "l"} & given.letters),
     "cd": lambda given: given.operands[0].text != "-" and not given.operands[0].glob,

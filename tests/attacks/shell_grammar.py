@@ -51,7 +51,7 @@ def disguise_word(draw: st.DrawFn, word: str) -> str:
         f"{head}\\{tail}" if tail else f"\\{head}",
         f"{head}${{x}}{tail}",
         f"$'{spelled}'",
-        f"{{{head},}}{tail}",
+        f"{{{word},}}",
     )
     return draw(st.sampled_from(ways))
 

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from agent_core.tools.shell_reading.mentions import names_secret
 from agent_core.tools.shell_words import Understood, understand
 from gateway.wiring.policy_check import CONTAINING, UNSAFE, PolicyChecker
 from tests.attacks.case_lists import read_cases
-from tests.sampling import SEED, examples
+from tests.sampling import SEED, examples, take
 
 CHECKER = PolicyChecker(ModelSettings.read({}))
 LISTS = (
@@ -48,7 +49,9 @@ def test_the_lists_are_large_and_apart() -> None:
 @pytest.mark.parametrize("tier", ["none", UNSAFE])
 @pytest.mark.parametrize("tool", ["run_command", "bash", "sandbox_shell"])
 def test_nothing_hostile_is_allowed_where_nothing_contains(tier: str, tool: str) -> None:
-    cases = read_cases("shell_hostile")
+    cases: Sequence[str] = read_cases("shell_hostile")
+    if (tier, tool) != ("none", "run_command"):
+        cases = take(cases, 600, tier, tool)
     assert [one for one in cases if judge(one, tier, tool) == "allow"] == []
 
 
@@ -58,7 +61,7 @@ def test_what_only_reads_is_no_alarm() -> None:
 
 @pytest.mark.parametrize("tier", sorted(CONTAINING))
 def test_what_people_do_each_day_is_no_alarm_where_it_is_contained(tier: str) -> None:
-    everyday = (*read_cases("shell_everyday"), *read_cases("shell_reading"))
+    everyday = take((*read_cases("shell_everyday"), *read_cases("shell_reading")), 800, tier)
     assert [one for one in everyday if judge(one, tier) != "allow"] == []
 
 

@@ -9,11 +9,12 @@ from msgspec import Struct
 from agent_core.phrases import phrase
 from agent_core.tools import paths
 from agent_core.tools.shell_reach import could_be_secret
-from agent_core.tools.shell_reading.line import Strange
 from agent_core.tools.shell_reading.verbs import ALWAYS, ANY, Verb
-from agent_core.tools.shell_reading.words import Word
+from agent_core.tools.shell_reading.words import Strange, Word
 
-_HIDDEN = re.compile(r"(?:[\w-][\w.-]{0,80}/)?\.[\w.-]{0,80}\*")
+_CHOOSING = frozenset({"--include", "--glob", "--iglob"})
+"""Options whose value says which files are shown."""
+_HIDDEN = re.compile(r"(?:[\w-][\w.-]{0,80}/)?\.[\w.-]{0,80}\*/?")
 
 
 class GivenArguments(Struct, frozen=True, kw_only=True):
@@ -34,9 +35,7 @@ def read_arguments(verb: Verb, words: tuple[Word, ...]) -> GivenArguments:
     scripts: list[Word] = []
     waiting, options = list(words), not verb.prints
     while waiting:
-        word = waiting.pop(0)
-        if word.expands and not verb.prints:
-            raise Strange(phrase("odd_substitution"))
+        word = _place_expanded(verb, waiting.pop(0), options=options)
         if options and word.text == "--":
             options = False
         elif options and word.text.startswith("--"):
@@ -62,6 +61,19 @@ def read_arguments(verb: Verb, words: tuple[Word, ...]) -> GivenArguments:
         names=tuple(names),
         scripts=tuple(scripts),
     )
+
+
+def _place_expanded(verb: Verb, word: Word, *, options: bool) -> Word:
+    """The word as one that is known; a name of a file as the wildcard for which it stands."""
+    if not word.expands or verb.prints or (verb.revisions and word.fact):
+        return word
+    name, equals, _ = word.text.partition("=")
+    is_value = options and name[:2] == "--" and name + equals in verb.names
+    if is_value and name not in _CHOOSING and not word.loose:
+        return word
+    if not word.stands or word.loose:
+        raise Strange(phrase("odd_substitution"))
+    return Word(text=word.stands, plain=False, glob=True)
 
 
 def check_place(word: Word) -> None:
@@ -136,6 +148,9 @@ def _read_letters(verb: Verb, word: Word, waiting: list[Word]) -> tuple[set[str]
         if letter in verb.valued:
             rest = word.text[at:]
             value = Word(text=rest, plain=False) if rest else _take_value(word, waiting)
+            if letter in verb.placed:
+                check_place(value)
+                check_glob(value)
             return letters, value if letter == "e" else None
         if letter not in verb.flags:
             _refuse_option(word.text)

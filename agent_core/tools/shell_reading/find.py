@@ -2,13 +2,12 @@
 
 from agent_core.phrases import phrase
 from agent_core.tools.shell_reading.arguments import check_place, check_text
-from agent_core.tools.shell_reading.line import Strange
-from agent_core.tools.shell_reading.words import Word
+from agent_core.tools.shell_reading.words import Strange, Word
 
 _VALUED = frozenset(
     {"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-regextype", "-type"}
     | {"-maxdepth", "-mindepth", "-size", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin"}
-    | {"-perm", "-user", "-group", "-links", "-printf", "-newermt"}
+    | {"-perm", "-user", "-group", "-links", "-printf", "-newermt", "-newerct", "-inum"}
 )
 _PLACED = frozenset({"-newer", "-anewer", "-cnewer", "-samefile"})
 _PLAIN = frozenset(
@@ -16,6 +15,8 @@ _PLAIN = frozenset(
     | {"!", "-readable", "-writable", "-executable", "-true", "-false", "-depth", "-mount", "-xdev"}
     | {"-quit", "-daystart"}
 )
+_ACTS = frozenset({"-exec", "-print", "-print0", "-printf", "-ls"})
+_NAMED = ("-name", "-iname")
 _ENDS = ("+", ";")
 
 
@@ -43,6 +44,40 @@ def read_find(words: tuple[Word, ...]) -> FoundCommands:
         elif word.text not in _PLAIN:
             raise Strange(phrase("odd_find"))
     return FoundCommands(inner)
+
+
+def list_kinds(words: tuple[Word, ...]) -> tuple[str, ...]:
+    """The patterns of which each name that it finds fits one; () where nothing is known of them.
+    Only what all names have to fit counts: one `-name`, or several with `-o` in brackets."""
+    tests = _list_tests([word.text for word in words])
+    names = [at for at, (test, _) in enumerate(tests) if test in _NAMED]
+    if not names:
+        return ()
+    begin, end = names[0], names[0] + 1
+    if [test for test, _ in tests[begin - 1 : begin]] == ["("]:
+        while [test for test, _ in tests[end : end + 1]] == ["-o"] and end + 1 in names:
+            end += 2
+        begin, end = begin - 1, end + 1
+        if [test for test, _ in tests[end - 1 : end]] != [")"]:
+            return ()
+    left = {test for test, _ in (*tests[:begin], *tests[end:])}
+    negated = [test for test, _ in tests[begin - 1 : begin]] in (["!"], ["-not"])
+    acts = _ACTS & {test for test, _ in tests[:begin]}  # on names that nothing was asked of yet
+    if negated or acts or left & {"-o", "-or", ",", "("}:
+        return ()
+    return tuple(value for at in names if begin <= at < end for value in (tests[at][1],))
+
+
+def _list_tests(texts: list[str]) -> list[tuple[str, str]]:
+    """What it tests, each with its value."""
+    tests, at = [], 0
+    while at < len(texts):
+        takes = texts[at] in _VALUED | _PLACED
+        tests.append((texts[at], texts[at + 1] if takes and at + 1 < len(texts) else ""))
+        at += 1 + takes
+        if tests[-1][0] == "-exec":
+            at = next((n for n in range(at, len(texts)) if texts[n] in _ENDS), len(texts)) + 1
+    return tests
 
 
 def names_each_apart(words: tuple[Word, ...]) -> bool:

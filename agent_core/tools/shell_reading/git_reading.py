@@ -2,6 +2,8 @@
 
 import re
 
+from msgspec.structs import replace
+
 from agent_core.phrases import phrase
 from agent_core.tools import paths
 from agent_core.tools.shell_reading.arguments import (
@@ -11,10 +13,9 @@ from agent_core.tools.shell_reading.arguments import (
     read_arguments,
 )
 from agent_core.tools.shell_reading.git_verbs import GIT, REMOTE, SAID
-from agent_core.tools.shell_reading.line import Strange
 from agent_core.tools.shell_reading.searches import FILE, check_search
 from agent_core.tools.shell_reading.verbs import Verb
-from agent_core.tools.shell_reading.words import Word
+from agent_core.tools.shell_reading.words import Strange, Word
 
 _COMMIT = re.compile(r"HEAD(?:[~^]\d{0,4}){0,4}(?:\^\{(?:tree|commit)\})?(?=$|:)")
 _SPAN = re.compile(r"(?:HEAD|[\w./-]{1,80}\.\.)[\w./~^-]{0,80}")
@@ -45,7 +46,8 @@ def check_git(words: tuple[Word, ...]) -> None:
     verb = GIT.get(longer) or GIT.get(name)
     if verb is None or any(word.text == "--help" for word in rest):
         raise Strange(phrase("odd_verb", name=f"git {name}"[:40]))
-    given = read_arguments(verb, rest[2 if longer in GIT else 1 :])
+    known = replace(verb, revisions=name != "cat-file")
+    given = read_arguments(known, rest[2 if longer in GIT else 1 :])
     _check_use(verb, name, given)
     for word in given.operands:
         _check_revision(word)

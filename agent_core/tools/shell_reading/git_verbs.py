@@ -124,7 +124,9 @@ GIT: dict[str, Verb] = {
     "remote show": Verb(most=0),
     "remote get-url": Verb(names=("--all", "--push"), free=1, least=1, most=1),
     "rev-list": Verb(
-        flags=DIGITS, valued="n", names=("--count", "--all", "--max-count=", "--no-merges")
+        flags=DIGITS,
+        valued="n",
+        names=("--count", "--all", "--max-count=", "--no-merges", "--max-parents="),
     ),
     "rev-parse": Verb(
         names=(

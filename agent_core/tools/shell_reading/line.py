@@ -14,9 +14,10 @@ from typing import NoReturn
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_core.phrases import Phrase, phrase
+from agent_core.phrases import phrase
 from agent_core.tools.shell_reading.printed_text import prints_no_wildcard
-from agent_core.tools.shell_reading.words import PlainCommand, Word
+from agent_core.tools.shell_reading.printed_words import describe_line, describe_printed, loosen
+from agent_core.tools.shell_reading.words import PlainCommand, Strange, Word, join_parts
 
 MAX_LENGTH = 1_000
 """Characters; padding hides what is at a longer command's end."""
@@ -27,14 +28,6 @@ class SplitLine(Struct, frozen=True, kw_only=True):
 
     commands: tuple[PlainCommand, ...]
     sets: bool
-
-
-class Strange(Exception):
-    """The line is not in the grammar, for `reason`."""
-
-    def __init__(self, reason: Phrase) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 class _Rewritten(Exception):
@@ -63,7 +56,18 @@ _NAME = re.compile(
 )
 """Names of variables; of the large ones, which programs may obey, those that nothing obeys."""
 _VARIABLE = re.compile(rf"\$(?:({_NAME.pattern})(?![A-Za-z0-9_])|\{{({_NAME.pattern})\}})")
-_LENGTH = re.compile(rf"\$\{{#({_NAME.pattern})\}}")
+_TOLD = r"HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME"
+_LENGTH = re.compile(rf"\$\{{#(?:({_NAME.pattern})|({_TOLD}))\}}")
+_SHAPED = re.compile(
+    rf"\$\{{(?:({_NAME.pattern})|{_TOLD})(?:(?:%%?|##?)[\w./*?@:-]{{0,40}}|:\d{{1,3}}(?::\d{{1,3}})?"
+    r"|\^\^?|,,?|:?-([\w./:@-]{0,40})|//?[\w.:@ -]{1,20}/[\w.:@ -]{0,20})\}"
+)
+"""A part of a variable, in other letters, or a text where it is empty."""
+_BEGINS = re.compile(r"(?:\A|[\s;|&(=])\"?\Z|\A\"\Z")
+_FOLDER = re.compile(r"(?:\$PWD|\$\{PWD\}|\$\(pwd\))(?=$|[/\s;|&)])")
+_FOLDER_QUOTED = re.compile(r"(?:\$PWD|\$\{PWD\}|\$\(pwd\))(?=/|\"(?:$|[/\s;|&)]))")
+"""The folder that the shell is in, as a path of its own or the beginning of one."""
+_ANSI = re.compile(r"\$'((?:[^'\\\n]|\\[tn])*)'")
 _QUOTED_VARIABLE = re.compile(rf"\"(?:{_VARIABLE.pattern})[\w./-]{{0,80}}\"")
 _ASSIGNED = re.compile(rf"({_NAME.pattern})=(?!\()")
 _TAKEN = frozenset(
@@ -73,8 +77,9 @@ _TAKEN = frozenset(
 """Names that mean something to some shell or program."""
 _EASY = re.compile(r"[A-Za-z0-9_./:,=+@%-]*")
 """A value that stays one word without quotes."""
-_KEYWORD = re.compile(r"(?:if|then|elif|else|fi|for|while|do|done|[{}!])(?=$|[\s;&|)])")
+_KEYWORD = re.compile(r"(?:if|then|elif|else|fi|for|while|until|do|done|[{}!])(?=$|[\s;&|)])")
 _FOR = re.compile(rf"for[ \t]+({_NAME.pattern})[ \t]+in(?=[ \t])")
+_COUNTED = re.compile(r"\$\(seq(?: -w)?(?: \d{1,6}){1,3}\)")
 _DO = re.compile(r"[ \t]{0,80}[;\n]\s{0,80}do(?=\s)")
 _READ = re.compile(
     r"while[ \t]+(?:IFS=(?:[,:]|'[^'\n]?'|\"[^\"$`\\\n]?\")?[ \t]+)?read[ \t]+(?:-r[ \t]+)?"
@@ -96,6 +101,7 @@ _LITERAL_DOLLAR = re.compile(r"\$(?=$|[\s|;&])")
 _LITERAL_DOLLAR_QUOTED = re.compile(r"\$(?![A-Za-z0-9_{(\[*@#?!$'-])")
 _REFLOG = re.compile(r"@\{(?:\d{1,6}|u|upstream|push)\}")
 _BARE = re.compile(r"(?:\{\}|\[\[?|\]\]?)(?=$|[\s;|&)])")
+_EMPTY = re.compile(r"\{\}")
 _CLASS = re.compile(r"\[(?:[A-Za-z0-9](?:-[A-Za-z0-9])?){1,20}\]")
 _ESCAPED = re.compile(r"\\[ ()!;|&*?\[\]{}$'\"#~<>,.:=+/@%^-]")
 _BACKTICKS = re.compile(r"`([\w./ :=,+%@|&;'-]{1,80})`")
@@ -302,13 +308,27 @@ class _Reader:
         elif found := _READ.match(line, at):
             fed = self._state.piped
             read = Word(text="$_", expands=True, wild=fed is None or not prints_no_wildcard(fed))
-            for name in found[1].split():
-                self._set_name(name, replace(read, text=f"${name}"))
+            names = found[1].split()
+            for name in names:
+                named = replace(read, text=f"${name}")
+                whole = fed is not None and len(names) == 1
+                self._set_name(name, describe_line(fed, named) if fed and whole else named)
             self._at = found.end()
             self._read_list(("done",))
+        elif word in ("while", "until"):
+            self._read_waiting(at + len(word))
         else:
             self._read_for()
         self._state.grouped = True
+
+    def _read_waiting(self, at: int) -> None:
+        """A loop that waits for something: it sleeps in between."""
+        self._at = at
+        self._read_list(("do",))
+        begun = len(self._done)
+        self._read_list(("done",))
+        if not any(one.words[0].text == "sleep" for one in self._done[begun:]):
+            raise Strange(phrase("odd_syntax"))
 
     def _read_inner(self, at: int) -> None:
         """The commands in brackets that begin before `at`."""
@@ -331,11 +351,11 @@ class _Reader:
             word = None if self._at >= len(self._line) else self._read_value()
             if word is None:
                 raise Strange(phrase("odd_syntax"))
-            values.append(word)
+            values.append(Word(text="1") if _COUNTED.fullmatch(word.text) else word)
         if not values:
             raise Strange(phrase("odd_syntax"))
         for value in values:
-            self._set_name(name, value)
+            self._set_name(name, replace(value, counts=False))
             self._at = done.end()
             self._read_list(("done",))
         self._set_name(name, None)
@@ -408,6 +428,8 @@ class _Reader:
         found, held by a variable."""
         self._at, line = at, self._line
         word = self._read_word() if at < len(line) and line[at] not in "\n;|&#" else None
+        if found and word is not None and word.stands and not word.loose:
+            return Word(text=word.stands, plain=False, glob=True)
         if word is None or word.expands or not word.text:
             raise Strange(phrase("odd_syntax"))
         if word.glob and not (found and _QUOTED_VARIABLE.fullmatch(line, at, self._at)):
@@ -418,39 +440,42 @@ class _Reader:
         """The word that begins here, None where it expands to nothing. `is_value`: of a variable,
         in which a shell looks for no wildcard yet."""
         line, start = self._line, self._at
-        text, glob, quoted, expands, wild = "", False, False, False, False
+        parts, quoted = list[Word](), False
         stops = self._stops + ")" if self._brackets else self._stops
         while self._at < len(line) and line[self._at] not in stops:
             at = self._at
             char = line[at]
             if char in "'\"":
-                part = self._read_quoted(char)
-                quoted, glob, expands = True, glob or part.glob, expands or part.expands
-                text, wild = text + part.text, wild or part.wild
+                parts.append(self._read_quoted(char))
+                quoted = True
+            elif found := _ANSI.match(line, at):
+                parts.append(Word(text=found[1].replace("\\t", "\t").replace("\\n", "\n")))
+                quoted, self._at = True, found.end()
             elif (inner := self._read_expansion()) is not None:
-                if inner.glob or not (inner.expands or _EASY.fullmatch(inner.text)):
-                    raise Strange(phrase("odd_substitution"))
-                if inner.wild and not is_value:
-                    raise Strange(phrase("odd_substitution"))
-                text, expands, wild = (
-                    text + inner.text,
-                    expands or inner.expands,
-                    wild or inner.wild,
+                parts.append(
+                    inner if is_value and not inner.glob else _take_unquoted(inner, is_value)
                 )
             elif found := (_ESCAPED.match(line, at) or _LITERAL_DOLLAR.match(line, at)):
-                text, quoted, self._at = text + found.group()[-1], True, found.end()
-            elif found := (_REFLOG.match(line, at) if at > start else _BARE.match(line, at)):
-                text, self._at = text + found.group(), found.end()
+                parts.append(Word(text=found.group()[-1]))
+                quoted, self._at = True, found.end()
+            elif found := (
+                _EMPTY.match(line, at)
+                or (_REFLOG.match(line, at) if at > start else _BARE.match(line, at))
+            ):
+                parts.append(Word(text=found.group()))
+                self._at = found.end()
             elif found := _CLASS.match(line, at):
-                glob, text, self._at = True, text + found.group(), found.end()
+                parts.append(Word(text=found.group(), glob=True))
+                self._at = found.end()
             else:
                 self._check_sign(char, start)
-                glob, text = glob or char in "*?", text + char
+                parts.append(Word(text=char, glob=char in "*?"))
                 self._at += 1
-        if not text and not quoted and not expands:
+        word = join_parts(parts)
+        if not word.text and not quoted and not word.expands:
             return None
-        plain = line[start : self._at] == text and not glob and not expands
-        return Word(text=text, plain=plain, glob=glob, expands=expands, wild=wild)
+        plain = line[start : self._at] == word.text and not word.glob and not word.expands
+        return replace(word, plain=plain)
 
     def _check_sign(self, char: str, start: int) -> None:
         """Refuse what means something to a shell beyond this grammar."""
@@ -462,7 +487,7 @@ class _Reader:
         if char in "~#" and (at == start or self._line[at - 1] in "=:"):
             raise Strange(phrase("odd_syntax"))
 
-    def _read_expansion(self) -> Word | None:
+    def _read_expansion(self, *, quoted: bool = False) -> Word | None:
         """What a dollar that stands here becomes; None if none does, or nothing is known of it."""
         line, at = self._line, self._at
         if found := _BACKTICKS.match(line, at):
@@ -472,12 +497,19 @@ class _Reader:
         if found := _WORKSPACE.match(line, at):
             self._at = found.end()
             return Word(text="")
+        folder = _FOLDER_QUOTED if quoted else _FOLDER
+        if _BEGINS.search(line, max(at - 2, 0), at) and (found := folder.match(line, at)):
+            self._at = found.end()
+            return Word(text=".")
+        if (found := _SHAPED.match(line, at)) and (shaped := self._shape(found)):
+            self._at = found.end()
+            return shaped
         if (found := _SHOWN.match(line, at)) or (
             (found := _SUM.match(line, at)) and self._is_sum(found[1])
         ):
             self._at = found.end()
             return Word(text=found.group(), expands=True)
-        if (found := _LENGTH.match(line, at)) and found[1] in self._names:
+        if (found := _LENGTH.match(line, at)) and (found[1] in self._names or found[2]):
             self._at = found.end()
             return Word(text=found.group(), expands=True)
         if (found := _VARIABLE.match(line, at)) and (found[1] or found[2]) in self._names:
@@ -490,8 +522,18 @@ class _Reader:
             piped = [one.piped for one in inner]
             last = [one for one in inner if one not in piped]
             wild = not all(map(prints_no_wildcard, last))
-            return Word(text=line[at : self._at], expands=True, wild=wild)
+            printed = Word(text=line[at : self._at], expands=True, wild=wild)
+            return describe_printed(inner, printed)
         return None
+
+    def _shape(self, found: re.Match[str]) -> Word | None:
+        """A variable of which a part is taken, or another text where it is empty."""
+        name, other = found[1], found[2] or ""
+        value = self._names.get(name) if name else Word(text="", wild=True)
+        if value is None:
+            return None
+        wild = value.wild or value.glob or bool(set("*?[\\") & set(value.text + other))
+        return Word(text=found.group(), plain=False, expands=True, wild=wild)
 
     def _is_sum(self, text: str) -> bool:
         """Only numbers: a variable that is something else could be a sum by itself."""
@@ -503,18 +545,19 @@ class _Reader:
     def _read_quoted(self, quote: str) -> Word:
         """What stands in quotes."""
         line, self._at = self._line, self._at + 1
-        text, expands, glob, wild = "", False, False, False
+        parts = [Word(text="")]
         while self._at < len(line) and line[self._at] != quote:
             at = self._at
             if quote == "'":
                 end = line.find("'", at)
                 end = len(line) if end < 0 else end
-                text, self._at = text + line[at:end], end
-            elif (inner := self._read_expansion()) is not None:
-                text, expands = text + inner.text, expands or inner.expands
-                glob, wild = glob or inner.glob, wild or inner.wild
+                parts.append(Word(text=line[at:end]))
+                self._at = end
+            elif (inner := self._read_expansion(quoted=True)) is not None:
+                parts.append(inner)
             elif line[at] == "\\" and line[at + 1 : at + 2] in ("$", "`", '"', "\\"):
-                text, self._at = text + line[at + 1], at + 2
+                parts.append(Word(text=line[at + 1]))
+                self._at = at + 2
             elif (
                 line[at] == "`"
                 or (line[at] == "$" and not _LITERAL_DOLLAR_QUOTED.match(line, at))
@@ -523,11 +566,23 @@ class _Reader:
             ):
                 raise Strange(phrase("odd_escape"))
             else:
-                text, self._at = text + line[at], at + 1
-        if self._at >= len(line) or (self._here and "\n" in text):
+                parts.append(Word(text=line[at]))
+                self._at = at + 1
+        word = join_parts(parts)
+        if self._at >= len(line) or (self._here and "\n" in word.text):
             raise Strange(phrase("odd_quote"))
         self._at += 1
-        return Word(text=text, glob=glob, expands=expands, wild=wild)
+        return replace(word, stands=word.text) if word.glob else word
+
+
+def _take_unquoted(inner: Word, is_value: bool) -> Word:
+    """What a dollar becomes that stands without quotes."""
+    if inner.glob:  # a loop's variable
+        name = Word(text="$_", plain=False, expands=True, stands=inner.text, counts=True)
+        return name if is_value else loosen(name)
+    if inner.wild or not (inner.expands or _EASY.fullmatch(inner.text)):
+        raise Strange(phrase("odd_substitution"))
+    return loosen(inner) if inner.expands else inner
 
 
 def _normalize(char: str) -> str:

@@ -7,24 +7,27 @@ written only after a person was asked (`holds_settings`).
 
 import re
 from collections.abc import Callable
+from typing import TypeAlias
 
 from agent_core.phrases import phrase
 from agent_core.tools.shell_reading.arguments import GivenArguments, read_arguments
-from agent_core.tools.shell_reading.find import names_each_apart
-from agent_core.tools.shell_reading.line import Strange
+from agent_core.tools.shell_reading.find import list_kinds, names_each_apart
 from agent_core.tools.shell_reading.searches import is_of_a_kind
 from agent_core.tools.shell_reading.verbs import VERBS, Verb
-from agent_core.tools.shell_reading.words import PlainCommand, Word
+from agent_core.tools.shell_reading.words import PlainCommand, Strange, Word
 
-_SEARCHES = frozenset({"grep", "egrep", "fgrep"})
+SEARCHES = frozenset({"grep", "egrep", "fgrep"})
 _COUNTING = frozenset({"wc", "du"})
 """An option of theirs names a list of files, and of a wrong one they print the words. With another
 file beside it they refuse the list; a repository of that one file is not provided for."""
-_ON_NAMES = _SEARCHES | _COUNTING | {"basename", "dirname", "ls", "stat", "cksum", "md5sum"}
+_ON_NAMES = SEARCHES | _COUNTING | {"basename", "dirname", "ls", "stat", "cksum", "md5sum"}
 _ON_NAMES |= {"sha1sum", "sha256sum", "sha512sum"}
 """Verbs that print nothing of a file's content, whatever options and paths they are given."""
-_PICKS = frozenset({"head", "tail"})
-_ORDERS = frozenset({"sort", "uniq"})
+CheckFound: TypeAlias = Callable[[tuple[Word, ...], tuple[str, ...]], None]
+"""Judges a command that is run on files of these kinds, of any without: `{}` is their names."""
+
+PICKS = frozenset({"head", "tail"})
+ORDERS = frozenset({"sort", "uniq"})
 _SHORT_LISTS = frozenset("aAdrRtSUX1")
 """Letters of `ls` with which it prints names alone."""
 _PLACE = re.compile(r"(?:\w[\w.-]{0,80}/?){1,20}|\.")
@@ -35,48 +38,50 @@ _XARGS = Verb(flags="0rt", valued="nPLId")
 def read_xargs(
     before: PlainCommand | None,
     words: tuple[Word, ...],
-    check_found: Callable[[tuple[Word, ...]], None],
+    check_found: CheckFound,
 ) -> None:
     """Raise Strange where the command of `xargs` could do more than look at what is named before
     it. `check_found`: judges a command that is run on files of any name, each a word by itself."""
     if before is None:
         raise Strange(phrase("odd_verb", name="xargs"))
-    verbs = _ON_NAMES | {"file"}
-    at = next((n for n, word in enumerate(words) if word.text in verbs), len(words))
+    at = next((n for n, word in enumerate(words) if word.text in VERBS), len(words))
     given = read_arguments(_XARGS, words[:at])
-    if given.operands or at == len(words):
+    if given.operands:
         raise Strange(phrase("odd_use", name="xargs"))
-    if before.words[0].text == "find" and names_each_apart(before.words) and "0" in given.letters:
-        check_found(words[at:])
+    if at == len(words) or words[at].text == "echo":  # which prints what it is given
         return
-    _check_on_names(words[at:], check_found, alone=bool(set("nPLI") & given.letters))
-    _check_source(before, is_counted=words[at].text in _COUNTING)
+    if before.words[0].text == "find" and names_each_apart(before.words) and "0" in given.letters:
+        replaced = () if "I" in given.letters else (Word(text="{}"),)
+        check_found((*words[at:], *replaced), list_kinds(before.words[1:]))
+        return
+    check_on_names(words[at:], check_found, alone=bool(set("nPLI") & given.letters))
+    check_source(before, is_counted=words[at].text in _COUNTING)
 
 
-def _check_on_names(
-    words: tuple[Word, ...], check_found: Callable[[tuple[Word, ...]], None], *, alone: bool
-) -> None:
+def check_on_names(words: tuple[Word, ...], check_found: CheckFound, *, alone: bool) -> None:
     """A command that may run on any words. `alone`: it is given few at a time."""
     name = words[0].text
     if name not in _ON_NAMES or (alone and name in _COUNTING):
         raise Strange(phrase("odd_use", name="xargs"))
-    if name in _SEARCHES:
+    if name in SEARCHES:
         given = read_arguments(VERBS[name], words[1:])
         names = {"--count", "--files-with-matches"} & set(given.names)
         if not names and not given.letters & set("lLcq"):
             raise Strange(phrase("odd_search"))
-    check_found(words)
+    check_found(words, ())
 
 
-def _check_source(before: PlainCommand, *, is_counted: bool) -> None:
+def check_source(before: PlainCommand, *, is_counted: bool) -> None:
     """Refuse what prints more than names of files that are there. `is_counted`: no single one may
     be picked out of them."""
     source: PlainCommand | None = before
-    while source is not None and source.words[0].text in _PICKS | _ORDERS | _SEARCHES:
+    if _find_source(before).words[0].text == "find":  # no name of its begins like an option
+        is_counted = False
+    while source is not None and source.words[0].text in PICKS | ORDERS | SEARCHES:
         if _is_found(source):
             break
         given = read_arguments(VERBS[source.words[0].text], source.words[1:])
-        picks = source.words[0].text not in _ORDERS
+        picks = source.words[0].text not in ORDERS
         if (picks and is_counted) or not _only_picks(source.words[0].text, given) or source.fed:
             raise Strange(phrase("odd_use", name="xargs"))
         source = source.piped if source.source is None else None
@@ -84,10 +89,17 @@ def _check_source(before: PlainCommand, *, is_counted: bool) -> None:
         raise Strange(phrase("odd_use", name="xargs"))
 
 
+def _find_source(command: PlainCommand) -> PlainCommand:
+    """The first of the commands that are piped into one another."""
+    while command.piped is not None:
+        command = command.piped
+    return command
+
+
 def _is_found(command: PlainCommand) -> bool:
     """A search that prints the names of files."""
     name = command.words[0].text
-    if name not in _SEARCHES:
+    if name not in SEARCHES:
         return False
     given = read_arguments(VERBS[name], command.words[1:])
     return bool(set("lL") & given.letters) or "--files-with-matches" in given.names
@@ -95,7 +107,7 @@ def _is_found(command: PlainCommand) -> bool:
 
 def _only_picks(name: str, given: GivenArguments) -> bool:
     """It prints some lines of what it is given, as they are."""
-    if name in _SEARCHES:
+    if name in SEARCHES:
         kept = given.letters <= set("vEFiwxP") and not given.names
         return kept and len(given.operands) == 1
     return not given.operands and not given.letters & set("cdDoz")

@@ -4,8 +4,8 @@ import re
 
 from agent_core.phrases import phrase
 from agent_core.tools.shell_reach import could_be_secret, is_plain_search
-from agent_core.tools.shell_reading.arguments import GivenArguments, check_place
-from agent_core.tools.shell_reading.line import Strange
+from agent_core.tools.shell_reading.arguments import GivenArguments, check_glob, check_place
+from agent_core.tools.shell_reading.words import Strange
 
 FILE = re.compile(
     r"\w\.(?:c|cc|cpp|css|csv|go|h|html?|java|js|json|jsx|log|md|py|rb|rs|rst|sh|sql|toml|tsx?|txt|xml"
@@ -32,6 +32,13 @@ def check_search(name: str, given: GivenArguments, *, found: bool) -> None:
 def _check_found(name: str, given: GivenArguments, *, found: bool) -> None:
     """Refuse lines out of files that nobody names, but for words that no secret has."""
     sought = given.scripts or given.operands[:1]
+    if "f" in given.letters:  # what is sought stands in a file
+        if found or given.scripts or given.letters & set("rR") or "--recursive" in given.names:
+            raise Strange(phrase("odd_search"))
+        for word in given.operands:
+            check_place(word)
+            check_glob(word)
+        return
     if not sought:
         raise Strange(phrase("odd_count"))
     files = given.operands if given.scripts else given.operands[1:]

@@ -1,6 +1,9 @@
 """The programs that only read what they are given, and what each may be given for that."""
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_core.tools.shell_reading.long_options import LONG_OPTIONS
 
 
 class Verb(Struct, frozen=True, kw_only=True):
@@ -25,6 +28,10 @@ class Verb(Struct, frozen=True, kw_only=True):
     """Its free operands are a program, so no file's name may get there."""
     prints: bool = False
     """It prints its words, so they may be known variables."""
+    placed: str = ""
+    """Those of `valued` whose value is a path."""
+    revisions: bool = False
+    """Its operands may be revisions of git's."""
 
 
 DIGITS = "0123456789"
@@ -33,7 +40,8 @@ ALWAYS = ("--help", "--version")
 
 GREP = Verb(
     flags="abcEFGhHiIlLnoPqrRsTUvVwxyzZ" + DIGITS,
-    valued="emABC",
+    valued="efmABC",
+    placed="f",
     names=(
         *("--include=", "--exclude=", "--exclude-dir=", "--color", "--color=", "--count"),
         *(
@@ -63,6 +71,17 @@ GREP = Verb(
     shows=False,
 )
 
+LIST_FILES = Verb(
+    flags="1aAdDfFghHilmrRSTUxX" + DIGITS,
+    valued="LIs",
+    names=(
+        *("--tree", "--long", "--all", "--git", "--icons", "--header", "--level=", "--sort="),
+        *("--group-directories-first", "--git-ignore", "--no-user", "--no-permissions"),
+        *("--ignore-glob=", "--color=", "--reverse", "--oneline", "--recurse"),
+    ),
+    shows=False,
+)
+
 FIND_NAMES = Verb(
     flags="HIsigapF0u1",
     valued="edEtSj",
@@ -75,9 +94,11 @@ FIND_NAMES = Verb(
     shows=False,
 )
 
-VERBS: dict[str, Verb] = {
+_KNOWN: dict[str, Verb] = {
+    ":": Verb(free=ANY),
     "ag": Verb(flags="cilnoQsSvw", valued="ABCGm", free=1, shows=False),
     "arch": Verb(most=0),
+    "b2sum": Verb(flags="bt", wild=True, shows=False),
     "awk": Verb(valued="Fv", free=1, least=1, is_program=True),
     "base64": Verb(flags="di", valued="w", most=1),
     "bc": Verb(flags="lq", most=0),
@@ -95,7 +116,8 @@ VERBS: dict[str, Verb] = {
     ),
     "date": Verb(
         flags="uR",
-        valued="dI",
+        valued="dIr",
+        placed="r",
         names=("--utc", "--iso-8601", "--iso-8601=", "--date=", "--rfc-3339="),
         most=1,
     ),
@@ -115,6 +137,8 @@ VERBS: dict[str, Verb] = {
     "du": Verb(flags="abcDhHkLlmPsSx", valued="d", names=("--max-depth=",), wild=True, shows=False),
     "echo": Verb(free=ANY, prints=True),
     "egrep": GREP,
+    "eza": LIST_FILES,
+    "exa": LIST_FILES,
     "expand": Verb(flags="i", valued="t", wild=True),
     "export": Verb(free=ANY, least=1),
     "factor": Verb(free=ANY),
@@ -171,21 +195,29 @@ VERBS: dict[str, Verb] = {
         shows=False,
         itself=frozenset("d"),
     ),
+    "lsblk": Verb(flags="abdfilmpnrtS", most=0),
     "lscpu": Verb(most=0),
     "md5sum": Verb(flags="bt", wild=True, shows=False),
+    "netstat": Verb(flags="aeilnprstuxW46", most=0),
+    "nm": Verb(flags="aACDglnoPrSu", names=("--demangle", "--defined-only"), wild=True),
     "nl": Verb(flags="p", valued="bwnsv", wild=True),
     "nproc": Verb(names=("--all",), most=0),
+    "objdump": Verb(flags="adfhprsStTxC"),
     "numfmt": Verb(
         valued="d",
         names=("--to=", "--from=", "--suffix=", "--field=", "--padding=", "--header", "--format="),
         free=ANY,
     ),
     "od": Verb(flags="bcdox", valued="AtNjw", wild=True),
+    "pdfinfo": Verb(most=1),
     "paste": Verb(flags="sz", valued="d", wild=True),
+    "pdftotext": Verb(flags="anopgbrkwq", valued="fl", least=2, most=2),
+    "ps": Verb(flags="eA", valued="p", most=0),
     "pr": Verb(flags="adtTfJn" + DIGITS, valued="lwoh", wild=True),
     "printf": Verb(free=ANY, prints=True),
     "printenv": Verb(free=1, least=1, most=1),
     "pwd": Verb(flags="LP", most=0),
+    "readelf": Verb(flags="adehlnrsSVW"),
     "readlink": Verb(flags="fem", shows=False),
     "realpath": Verb(flags="emsz", shows=False),
     "rev": Verb(wild=True),
@@ -215,25 +247,30 @@ VERBS: dict[str, Verb] = {
     "sha1sum": Verb(flags="bt", wild=True, shows=False),
     "sha256sum": Verb(flags="bt", wild=True, shows=False),
     "sha512sum": Verb(flags="bt", wild=True, shows=False),
+    "shasum": Verb(flags="bt", valued="a", shows=False),
     "shuf": Verb(flags="rz", valued="ni", most=1),
+    "size": Verb(flags="ABdtx", shows=False),
     "sleep": Verb(free=1, least=1, most=1),
     "sort": Verb(
         flags="bcCdfghiMmnrRsuVz", valued="kt", names=("--reverse", "--unique", "--numeric-sort")
     ),
+    "ss": Verb(flags="aeHilmnoprstuxW46", most=0),
     "stat": Verb(flags="Lft", valued="c", names=("--format=",), wild=True, shows=False),
     "strings": Verb(flags="a", valued="nt", wild=True),
     "sum": Verb(wild=True, shows=False),
     "tac": Verb(wild=True),
     "tail": Verb(flags="qvz" + DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
     "test": Verb(free=ANY),
+    "top": Verb(flags="b", valued="no", most=0),
     "tr": Verb(flags="cCdst", free=2, most=2),
     "tree": Verb(
-        flags="adfghilpsCFDQ",
+        flags="acdfghilnpqrstuvxACDFJNQSUX",
         valued="LIP",
         names=("--dirsfirst", "--noreport", "--prune", "--gitignore"),
         shows=False,
     ),
     "true": Verb(most=0),
+    "tsort": Verb(most=1),
     "tty": Verb(flags="s", most=0),
     "type": Verb(flags="at", free=ANY),
     "uname": Verb(flags="asnrvmpio", most=0),
@@ -241,10 +278,13 @@ VERBS: dict[str, Verb] = {
     "uniq": Verb(flags="cdDiuz", valued="fsw", names=("--count",), most=1),
     "uptime": Verb(flags="ps", most=0),
     "wc": Verb(flags="clLmw", names=("--lines", "--words", "--bytes"), wild=True, shows=False),
-    "unzip": Verb(flags="lvqZ", shows=False),
+    "unzip": Verb(flags="lpqvZ"),
+    "vmstat": Verb(flags="adsw", free=2, most=2),
     "whereis": Verb(flags="bms", free=ANY, shows=False),
     "which": Verb(flags="a", free=ANY, shows=False),
+    "who": Verb(flags="abHqrsu", most=0),
     "whoami": Verb(most=0),
+    "xmllint": Verb(names=("--format", "--noout", "--nonet", "--xpath="), takes=(("--xpath", 1),)),
     "xxd": Verb(flags="bpu", valued="lsc", most=1),
     "xzcat": Verb(wild=True),
     "yq": Verb(flags="rPMCje", free=1, least=1, is_program=True),
@@ -252,6 +292,19 @@ VERBS: dict[str, Verb] = {
     "zgrep": GREP,
     "zipinfo": Verb(flags="1shtmv", shows=False),
 }
+
+
+def _add_long(name: str, verb: Verb) -> Verb:
+    names = LONG_OPTIONS.get(name, "").split()
+    bound = [one[:-1] for one in names if one[-1] == "=" and one[:-1] not in names]
+    return replace(
+        verb,
+        names=tuple(dict.fromkeys((*verb.names, *names))),
+        takes=tuple({**dict.fromkeys(bound, 1), **dict(verb.takes)}.items()),
+    )
+
+
+VERBS = {name: _add_long(name, verb) for name, verb in _KNOWN.items()}
 
 VERSIONS = frozenset(
     {"bash", "black", "bun", "clang", "clang++", "cc", "cmake", "curl", "deno", "docker", "ffmpeg"}

@@ -2,12 +2,27 @@
 
 from msgspec import Struct
 
+from agent_core.phrases import Phrase
+
+
+class Strange(Exception):
+    """The line is not in the grammar, for `reason`."""
+
+    def __init__(self, reason: Phrase) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
 
 class Word(Struct, frozen=True, kw_only=True):
     """A word as the program is given it. `plain`: written without quotes, escapes, expansions and
     wildcards; `glob`: it has a wildcard outside of quotes; `expands`: part of it is not known, and
     if `wild` could be a wildcard; `feeds`: it stands for a file that another command of the line
-    prints into."""
+    prints into.
+
+    Of one that expands is known: `stands`, that it is the name of a file that is there, which a
+    wildcard like this finds too; `fact`, that it is a revision of git's, and no option or path;
+    `loose`, that a shell parts it at its blanks, so that each part of a name is a word;
+    `counts`, that then there is never a lone one."""
 
     text: str
     plain: bool = True
@@ -15,6 +30,10 @@ class Word(Struct, frozen=True, kw_only=True):
     expands: bool = False
     wild: bool = False
     feeds: bool = False
+    stands: str = ""
+    fact: bool = False
+    loose: bool = False
+    counts: bool = False
 
 
 class PlainCommand(Struct, frozen=True, kw_only=True):
@@ -28,3 +47,21 @@ class PlainCommand(Struct, frozen=True, kw_only=True):
     fed: bool = False
     piped: "PlainCommand | None" = None
     nested: bool = False
+
+
+def join_parts(parts: list[Word]) -> Word:
+    """The parts of a word as one."""
+    parts = [one for one in parts if one.text or one.expands]
+    unknown = [one for one in parts if one.expands]
+    lone = parts[0] if len(parts) == 1 else Word(text="")
+    return Word(
+        text="".join(one.text for one in parts),
+        plain=False,
+        glob=any(one.glob for one in parts),
+        expands=bool(unknown),
+        wild=any(one.wild for one in parts),
+        stands=lone.stands,
+        fact=bool(unknown) and all(one.fact for one in unknown),
+        loose=any(one.loose for one in parts),
+        counts=lone.counts,
+    )

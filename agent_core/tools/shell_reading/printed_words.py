@@ -1,0 +1,188 @@
+"""Decides what is known of the words that a substitution becomes: a number or a time, revisions of
+git's, or names of files that are there.
+
+A name of a file is worth as much as a wildcard that finds it: what a program may be given by the
+one, it may be given by the other.
+"""
+
+import re
+
+from agent_core.tools.shell_reach import could_be_secret
+from agent_core.tools.shell_reading.arguments import read_arguments
+from agent_core.tools.shell_reading.find import list_kinds
+from agent_core.tools.shell_reading.piped_names import ORDERS, PICKS, SEARCHES, check_source
+from agent_core.tools.shell_reading.searches import is_of_a_kind
+from agent_core.tools.shell_reading.verbs import VERBS
+from agent_core.tools.shell_reading.words import PlainCommand, Strange, Word
+
+ANY_NAME = "*"
+"""A name of which nothing else is known."""
+_TIMES = {
+    "%Y": "2000", "%m": "01", "%d": "01", "%H": "00", "%M": "00", "%S": "00", "%s": "0",
+    "%j": "001", "%F": "2000-01-01", "%T": "00:00:00", "%R": "00:00", "%N": "0", "%V": "01",
+}  # fmt: skip
+"""Parts of a time that have digits only, and what may stand between digits."""
+_TIME = re.compile(r"\+(%[YmdHMSsjFTRNV](?:[-_:]?%[YmdHMSsjFTRNV]){0,8})")
+_COUNTS = frozenset("lwcm")
+_REVISION = re.compile(r"[\w@][\w./~^@-]{0,200}(?:@\{(?:u|upstream|\d{1,4})\})?")
+_HASHES = re.compile(
+    r"--(?:format|pretty)=(?:format:)?%[hH]|-\d{1,4}|-n|--(?:no-merges|all|reverse)?"
+)
+_REFS = re.compile(r"--format=%\((?:refname(?::short)?|objectname(?::short)?)\)")
+_ASKED_OF_GIT: dict[str, re.Pattern[str]] = {
+    "rev-parse": re.compile(r"--(?:short(?:=\d{1,2})?|abbrev-ref|verify|quiet|symbolic-full-name)"),
+    "branch": re.compile(rf"--show-current|-[ar]|--(?:no-)?merged|--sort=[\w:-]+|{_REFS.pattern}"),
+    "for-each-ref": re.compile(rf"--sort=[\w:-]+|--count=\d{{1,4}}|{_REFS.pattern}"),
+    "describe": re.compile(r"--(?:tags|always|all|long|dirty|abbrev=\d{1,2})"),
+    "merge-base": re.compile(r"--(?:all|fork-point)"),
+    "symbolic-ref": re.compile(r"--short|--quiet|-q"),
+    "tag": re.compile(r"-l|--list|--sort=[\w:-]+|--merged"),
+    "log": _HASHES,
+    "rev-list": re.compile(r"-\d{1,4}|-n|--(?:all|no-merges|max-count=\d{1,4}|max-parents=0)?"),
+}
+"""What git may be asked and answers with names of commits only, one a line."""
+_ENDING = re.compile(r"\\\.(?:\\?\(((?:\w{1,10}\\?\|){0,8}\w{1,10})\\?\)|(\w{1,10}))\$")
+
+
+def describe_printed(commands: list[PlainCommand], word: Word) -> Word:
+    """The word `word`, which becomes what the commands print, with what is known of that."""
+    piped = [one.piped for one in commands]
+    last = [one for one in commands if one not in piped]
+    if len(last) != 1:
+        return word
+    if number := _find_number(last[0]):
+        return Word(text=number, plain=False)
+    return _describe_name(last[0], word)
+
+
+def describe_line(command: PlainCommand, word: Word) -> Word:
+    """The word `word`, which becomes a line that the command prints."""
+    try:
+        check_source(command, is_counted=False)
+    except Strange:
+        return word
+    return _make_known(word, stands=_find_pattern(command))
+
+
+def loosen(word: Word) -> Word:
+    """The word where it stands without quotes: a shell parts it at its blanks."""
+    return _make_known(word, stands=word.stands, fact=word.fact, loose=True, counts=word.counts)
+
+
+def _make_known(word: Word, **known: str | bool) -> Word:
+    return Word(text=word.text, plain=False, expands=True, wild=word.wild, **known)  # type: ignore[arg-type]
+
+
+def _describe_name(command: PlainCommand, word: Word) -> Word:
+    if _prints_revisions(command):
+        return Word(text="HEAD", plain=False, expands=True, fact=True)
+    known = describe_line(command, word)
+    if not known.stands:
+        return known
+    try:
+        check_source(command, is_counted=True)
+    except Strange:
+        return known
+    return _make_known(word, stands=known.stands, counts=True)
+
+
+def _find_number(command: PlainCommand) -> str:
+    """A number like that which the command prints, or a time; "" where it prints something else."""
+    name, texts = command.words[0].text, [word.text for word in command.words[1:]]
+    fed = command.piped is not None or command.source is not None or command.fed
+    if name == "nproc":
+        return "0"
+    if name == "date":
+        found = [_TIME.fullmatch(text) for text in texts if text[:1] == "+"]
+        plain = {"-u", "-d", "--utc"}.issuperset(text for text in texts if text[:1] == "-")
+        if len(found) == 1 and found[0] is not None and plain:
+            return re.sub("%.", lambda part: _TIMES[part[0]], found[0][1])
+    if name == "wc" and fed:
+        asked = len(texts) == 1 and texts[0][:1] == "-" and texts[0][1:] in _COUNTS
+        return "0" if asked else ""
+    if name == "tr" and texts[:1] == ["-d"] and command.piped is not None:
+        return _find_number(command.piped)
+    if name in SEARCHES:
+        given = _try_read(command)
+        return "0" if given and "c" in given and _counts_one(command, fed) else ""
+    if name == "git" and texts[:2] == ["rev-list", "--count"]:
+        return "0"
+    return ""
+
+
+def _try_read(command: PlainCommand) -> frozenset[str]:
+    try:
+        return read_arguments(VERBS[command.words[0].text], command.words[1:]).letters
+    except Strange:
+        return frozenset()
+
+
+def _counts_one(command: PlainCommand, fed: bool) -> bool:
+    """A search of one file prints no name beside its number."""
+    given = read_arguments(VERBS[command.words[0].text], command.words[1:])
+    files = len(given.operands) + len(given.scripts) - 1
+    whole = any(word.glob for word in given.operands[1:])
+    plain = given.letters <= set("ceivwxEFP") and not given.names
+    return plain and not whole and files == (0 if fed else 1)
+
+
+def _prints_revisions(command: PlainCommand) -> bool:
+    name, words = command.words[0].text, command.words[1:]
+    if name in PICKS | ORDERS and command.piped is not None and command.source is None:
+        given = {word.text for word in words if word.text[:1] != "-" and not word.text.isdecimal()}
+        return not given and _prints_revisions(command.piped)
+    asked = _ASKED_OF_GIT.get(words[0].text) if name == "git" and words else None
+    if asked is None or any(word.expands and not word.fact for word in words):
+        return False
+    texts = [word.text for word in words[1:]]
+    plain = all(asked.fullmatch(text) or _REVISION.fullmatch(text) for text in texts)
+    told = any(map(_REFS.fullmatch, texts)) or "--show-current" in texts
+    hashes = any(text.startswith(("--format=", "--pretty=")) for text in texts)
+    needed = {"branch": told, "for-each-ref": told, "log": hashes}.get(words[0].text, True)
+    return plain and needed
+
+
+def _find_pattern(command: PlainCommand) -> str:
+    """A wildcard for the names that the command prints."""
+    kinds: tuple[str, ...] = ()
+    prefix, source = "", command
+    while source.piped is not None and source.words[0].text in PICKS | ORDERS | SEARCHES:
+        if source.words[0].text in SEARCHES and not kinds:
+            kinds = _list_endings(source)
+        source = source.piped
+    words = source.words[1:]
+    if source.words[0].text == "find":
+        kinds, prefix = kinds or list_kinds(words), "./"
+    kinds = kinds or _list_named(source.words[0].text, words)
+    pattern = next(filter(could_be_secret, kinds), kinds[0] if kinds else ANY_NAME)
+    return prefix + pattern
+
+
+def _list_endings(command: PlainCommand) -> tuple[str, ...]:
+    """The kinds of names that a search picks by their endings."""
+    given = read_arguments(VERBS[command.words[0].text], command.words[1:])
+    sought = given.scripts or given.operands[:1]
+    found = [_ENDING.search(word.text) for word in sought]
+    if "v" in given.letters or len(found) != 1 or found[0] is None:
+        return ()
+    if "|" in sought[0].text[: found[0].start()] or found[0].end() != len(sought[0].text):
+        return ()
+    endings = found[0][2] or found[0][1].replace("\\", "")
+    return tuple(f"*.{ending}" for ending in endings.split("|"))
+
+
+def _list_named(name: str, words: tuple[Word, ...]) -> tuple[str, ...]:
+    """The kinds of names that a program is asked for."""
+    if name == "git":
+        asked = [word for word in words[1:] if word.text[:1] != "-"]
+        kinds = tuple(word.text for word in asked)
+        return kinds if all(map(is_of_a_kind, kinds)) else ()
+    if name == "rg":
+        globs = [b.text for a, b in zip(words, words[1:], strict=False) if a.text == "-g"]
+        return () if any(text[:1] == "!" for text in globs) else tuple(globs)
+    if name == "ls":
+        asked = [word for word in words if word.text[:1] != "-"]
+        return tuple(word.text for word in asked) if all(word.glob for word in asked) else ()
+    kinds = tuple(w.text.partition("=")[2] for w in words if w.text.startswith("--include="))
+    files = read_arguments(VERBS[name], words).operands[1:] if name in SEARCHES else ()
+    return kinds or (tuple(w.text for w in files) if all(w.glob for w in files) else ())
