@@ -204,6 +204,46 @@ OF_OS = {
     *("readlink", "remove", "rename", "replace", "rmdir", "scandir", "stat", "symlink", "truncate"),
     *("unlink", "walk"),
 }
+CONNECTS = {
+    *("ClientSession", "TCPConnector", "UnixConnector", "AsyncClient", "AsyncHTTPTransport"),
+    *("HTTPTransport", "HTTPConnection", "HTTPSConnection", "DefaultAioHttpClient", "urlopen"),
+    *("AsyncOpenAI", "AsyncAnthropic", "AsyncWebClient", "WebClient", "DDGS", "open_connection"),
+    *("create_connection", "sock_connect", "create_mcp_http_client", "from_url", "fetch_url"),
+    *("HTTPXRequest", "urlretrieve", "build_opener", "FTP", "SMTP", "OpenAI", "Anthropic"),
+}
+"""What opens a connection, by whichever name it is called."""
+ASKS = ("get", "post", "put", "delete", "head", "options", "patch", "request", "stream", "Client")
+OF_CLIENTS = frozenset({"aiohttp", "requests", "httpx", "httpx2", "genai", "urllib3"})
+CONNECTING = {
+    "agent_core/tools/web/fetch.py": "the guarded one: pages, pictures, documents by URL",
+    "agent_core/tools/web/proxy.py": "the guarded one: browsers, commands, what MCP servers name",
+    "agent_core/mcp/oauth/flow.py": "the guarded proxy, but for the server itself",
+    "agent_core/mcp/oauth/ways.py": "the guarded proxy, but for the server itself",
+    "agent_core/mcp/transport.py": "an operator's server, within its origin",
+    "agent_core/tools/web/search.py": "an operator's search engine; the results are not read",
+    "agent_core/skills/images/generations.py": "an operator's provider",
+    "agent_core/models/anthropic_messages.py": "an operator's provider",
+    "agent_core/models/discovery.py": "an operator's provider",
+    "agent_core/models/google/client.py": "an operator's provider",
+    "agent_core/models/ollama/client.py": "an operator's provider",
+    "agent_core/models/openai_chat.py": "an operator's provider",
+    "agent_core/models/streamed_http.py": "an operator's provider",
+    "agent_core/models/transcription.py": "an operator's provider",
+    "agent_core/models/windows.py": "an operator's provider",
+    "agent_core/sandboxes/docker/engine.py": "an operator's engine",
+    "agent_core/sandboxes/landlock/supervisor.py": "a preview's own port",
+    "agent_core/sandboxes/previews/server.py": "a preview's own port",
+    "agent_core/sandboxes/supervisor.py": "runs inside, where there is nothing else",
+    "gateway/cli/doctor.py": "what an operator set",
+    "gateway/cli/init.py": "what an operator types",
+    "gateway/cli/prices.py": "one list of prices",
+    "gateway/store/redis_wire.py": "an operator's store",
+    "adapters/discord/transport.py": "the platform; files from its own hosts, not redirected",
+    "adapters/slack/transport.py": "the platform; files from its own hosts, not redirected",
+    "adapters/telegram/transport.py": "the platform, whose files have no address of their own",
+}
+"""Who opens connections, and to what: an address that a model, a page, a server or a person names is
+reached by the guarded ones alone."""
 NOT_IN_WORKSPACES = {
     "agent_core/tools/paths.py": "the one place that does",
     "agent_core/tools/send.py": "copies that the gateway keeps",
@@ -554,6 +594,27 @@ def _uses_path(call: ast.Call) -> bool:
         return name != "which"
     of_path = isinstance(of, ast.Attribute) and of.attr == "path"
     return name in ON_DISK or (of_path and name in ("exists", "isdir", "isfile", "islink"))
+
+
+def test_only_known_modules_open_connections() -> None:
+    """An address that somebody names leads to where only the gateway can look."""
+    found = {
+        path
+        for path, text in modules()
+        for node in nodes(text)
+        if isinstance(node, ast.Call) and _opens_connection(node)
+    }
+    assert found - set(CONNECTING) == set(), "take agent_core.tools.web.fetch or its proxy"
+    assert set(CONNECTING) - found == set(), "these open none"
+
+
+def _opens_connection(call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Name):
+        return call.func.id in CONNECTS
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    of = call.func.value.id if isinstance(call.func.value, ast.Name) else ""
+    return call.func.attr in CONNECTS or (of in OF_CLIENTS and call.func.attr in ASKS)
 
 
 def test_only_tables_are_laid_out_by_hand() -> None:
