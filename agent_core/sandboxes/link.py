@@ -128,7 +128,9 @@ class RemoteProcess:
         """What there is to say of it now; one that cannot even be killed counts as dead."""
         reason = f"\n{self._link.limits.describe(self._reason)}" if self._reason else ""
         text = f"{self.output()}{reason}"
-        return ProcessResult(exit_code=self._code, output=text, timed_out=self.timed_out)
+        return ProcessResult(
+            exit_code=self._code, output=text, timed_out=self.timed_out, reason=self._reason
+        )
 
     def on_end(self, act: Callable[[], None]) -> None:
         """Call `act` when it has ended; at once if it has."""

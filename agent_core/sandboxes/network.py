@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from agent_core import ambient
+from agent_core.sandboxes.commands.advice import MAX_LOOKED
 from agent_core.sandboxes.link import Streams
 from agent_core.sandboxes.port import ProcessResult
 from agent_core.tools.web.addresses import Target
@@ -30,8 +31,6 @@ _BY_ITSELF = (
     "[The sandbox has no network and no names of its own. A program reaches the hosts that the "
     "call names in `hosts`, by the proxy that its environment names (HTTPS_PROXY).]"
 )
-MAX_LOOKED = 4_000
-"""Characters of the end of an output that are looked at for that."""
 _NO_PASS = "Only the command that was given hosts can reach them, while it runs."
 _CLOSED = (
     "{host} is not open for this command. Give the call `hosts` with what it needs; a person may "
@@ -54,6 +53,8 @@ class NetworkPass:
         names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "CARGO_HTTP_PROXY", "NPM_CONFIG_PROXY")
         found = {name: url for name in (*names, "NPM_CONFIG_HTTPS_PROXY")}
         found |= {name.lower(): url for name in names[:3]}
+        if not self.hosts:  # nothing is reached however often it is tried
+            found |= {"PIP_RETRIES": "0", "UV_HTTP_RETRIES": "0", "CARGO_NET_RETRY": "0"}
         return found | {"NO_PROXY": _NEVER, "no_proxy": _NEVER, "NODE_USE_ENV_PROXY": "1"}
 
     def describe_refused(self, done: ProcessResult) -> str:

@@ -20,7 +20,7 @@ from agent_core.errors import NothingRuns, ToolFailed
 from agent_core.phrases import phrase
 from agent_core.sandboxes.channel import TalkingCommand
 from agent_core.sandboxes.commands import session
-from agent_core.sandboxes.commands.advice import advise
+from agent_core.sandboxes.commands.advice import MAX_FILE, MAX_LOOKED, advise, explain_end
 from agent_core.sandboxes.commands.carried import CarriedShell
 from agent_core.sandboxes.commands.output import DRAIN, HALF, OutputBuffer
 from agent_core.sandboxes.link import (
@@ -33,7 +33,7 @@ from agent_core.sandboxes.link import (
     Streams,
 )
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles, find_secret_files
-from agent_core.sandboxes.network import MAX_LOOKED, SandboxNetwork
+from agent_core.sandboxes.network import SandboxNetwork
 from agent_core.sandboxes.port import (
     NO_PERMITS,
     NOTHING,
@@ -71,8 +71,6 @@ _HIDDEN = (
     "it is allowed.]"
 )
 NO_SERVERS = "Nothing listens at a port here: the sandbox runs no servers."
-MAX_FILE = 1 << 30
-"""Bytes of one file that a command writes."""
 
 
 class _Key(NamedTuple):
@@ -254,7 +252,8 @@ class SandboxPool:
                 known = self._places.get(place)
                 hidden = known.hidden if known is not None else NO_SECRETS
                 ended = "" if permits.reveals else self._ended.pop(place.path, "")
-                return _add_notes(done, loan, ended, hidden)
+                noted = _add_notes(done, loan, ended, hidden)
+                return _append_note(noted, explain_end(command, done))
 
     async def start(
         self,
@@ -516,11 +515,14 @@ def _add_notes(
     met = [one for one in hidden.names if os.path.basename(one) in output[-MAX_LOOKED:]]
     if done.exit_code and met:
         output = f"{output.rstrip()}\n{_HIDDEN.format(names=_list_names(met))}\n"
-    if refused := loan.describe_refused(done):
-        output = f"{output.rstrip()}\n{refused}\n".lstrip()
     if ended:
         output = ended + output
-    return done if output is done.output else replace(done, output=output)
+    noted = done if output is done.output else replace(done, output=output)
+    return _append_note(noted, loan.describe_refused(done))
+
+
+def _append_note(done: ProcessResult, note: str) -> ProcessResult:
+    return replace(done, output=f"{done.output.rstrip()}\n{note}\n".lstrip()) if note else done
 
 
 def _list_names(found: Sequence[str]) -> str:

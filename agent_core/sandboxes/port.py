@@ -15,12 +15,14 @@ class ProcessResult(Struct, frozen=True, kw_only=True):
     """A command that has ended. `exit_code` is 128 + the signal's number where one killed it.
 
     `output` is what it wrote, errors in between; where it wrote too much, its beginning and end,
-    and the last line says how much was left out.
+    and the last line says how much was left out. `reason`: why the sandbox ended it, "" if it did
+    not; the output says it, too.
     """
 
     exit_code: int
     output: str
     timed_out: bool
+    reason: str = ""
 
 
 class Running(Protocol):

@@ -25,6 +25,7 @@ from agent_core.tools.web.host_field import HostNames
 MAX_LIMIT = MAX_SECONDS.default
 LIMIT = 30
 """Seconds that a command gets that says nothing."""
+WAY_ON = "[`timeout` gives a command more seconds; `background` is for what goes on.]"
 MAX_TAIL = 6_000
 """Characters of the newest output that are shown of a command that still runs."""
 MAX_COMMAND = 100_000
@@ -89,7 +90,7 @@ def shell_tool(
             return ToolOutput(text=text, command=CommandResult(handle=handle))
         most = min(wanted.timeout, limit)
         done = await sandbox.run(command, place, most, context.output, permits)
-        return report(done, most)
+        return report(done, most, hint=WAY_ON)
 
     return Tool(
         name="run_command",
@@ -234,12 +235,12 @@ def _state(handle: str, command: BackgroundCommand) -> ToolOutput:
     return ToolOutput(text=text, command=CommandResult(handle=handle))
 
 
-def report(done: ProcessResult, limit: float, stopped: bool = False) -> ToolOutput:
-    """What a command wrote, and how it ended."""
+def report(done: ProcessResult, limit: float, stopped: bool = False, hint: str = "") -> ToolOutput:
+    """What a command wrote, and how it ended; `hint`: what to do where its time was up."""
     body = done.output.rstrip()
     if done.timed_out or stopped:
         command = CommandResult(stopped=limit if done.timed_out else 0.0, written=len(body))
     else:
         command = CommandResult(exit_code=done.exit_code, written=len(body))
-    text = f"{body or NO_OUTPUT}\n{command.describe_end()}"
-    return ToolOutput(text=text, command=command)
+    said = [body or NO_OUTPUT, hint if done.timed_out else "", command.describe_end()]
+    return ToolOutput(text="\n".join(filter(None, said)), command=command)

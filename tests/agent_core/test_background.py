@@ -144,4 +144,4 @@ async def test_a_command_sees_nothing_of_its_supervisor(tmp_path: Path) -> None:
     done = await unsafe_sandbox().run("python3 x.py", tmp_path, 10, quiet)
     assert done.output == "'' False\nno child\n"
     done = await unsafe_sandbox().run("kill -SEGV $$", tmp_path, 10, quiet)
-    assert (done.exit_code, done.output) == (139, "")
+    assert (done.exit_code, done.output) == (139, "[A program crashed: SIGSEGV.]\n")

@@ -32,7 +32,7 @@ from agent_core.tools.code.bash import Bash
 from agent_core.tools.editing.editor import editor_tool
 from agent_core.tools.files import file_tools
 from agent_core.tools.send import FileStore, send_tool
-from agent_core.tools.shell import command_tools
+from agent_core.tools.shell import WAY_ON, command_tools
 from tests.agent_core.events_rig import (
     APP_STARTED,
     BROWSED,
@@ -205,7 +205,7 @@ async def test_a_command(server: ModelServer, tmp_path: Path) -> None:
         OutputAdded(call_id="c1", text="out\n"),
         CommandEnded(call_id="c1", exit_code=3),
         CommandBegan(call_id="c2", command="sleep 20"),
-        CommandFailed(call_id="c2", text="(no output)\n[stopped after 1 s]"),
+        CommandFailed(call_id="c2", text=f"(no output)\n{WAY_ON}\n[stopped after 1 s]"),
         CommandBegan(call_id="c3", command="sleep 20", background=True),
     ]
 

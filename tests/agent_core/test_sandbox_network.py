@@ -9,7 +9,7 @@ import pytest
 
 from agent_core.config.declaration import SettingsError
 from agent_core.sandboxes.bwrap import BwrapTier
-from agent_core.sandboxes.network import PORT, SandboxNetwork
+from agent_core.sandboxes.network import PORT, NetworkPass, SandboxNetwork
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.port import Permits, ProcessResult
 from agent_core.tools.web.addresses import read_url
@@ -199,3 +199,9 @@ def test_the_operator_opens_hosts_by_a_setting() -> None:
     assert WebSettings.read({}).open == frozenset()
     with pytest.raises(SettingsError, match="SANDBOX_HOSTS=.*is no host"):
         WebSettings.read({"SANDBOX_HOSTS": "*.pypi.org"})
+
+
+def test_what_reaches_nothing_is_not_tried_again() -> None:
+    again = {"PIP_RETRIES", "UV_HTTP_RETRIES", "CARGO_NET_RETRY"}
+    assert again <= NetworkPass(frozenset()).env.keys()
+    assert again.isdisjoint(NetworkPass(frozenset({"pypi.org"})).env)

@@ -1,6 +1,9 @@
 """What to do otherwise in any sandbox: read off the end of what a command wrote that failed."""
 
 import re
+import signal
+
+from agent_core.sandboxes.port import ProcessResult
 
 _PROGRAM = re.compile(r": ([\w.+-]+): command not found$", re.MULTILINE)
 _PROGRAM_127 = re.compile(r"(?:^|: )([\w.+-]+): not found$", re.MULTILINE)
@@ -11,9 +14,67 @@ _SHUT = re.compile(
     re.MULTILINE,
 )
 _ROOT = re.compile(
-    r"are you root\?|must be (?:run as )?root|no new privil"
-    r"|(?:chown|chgrp|u?mount|useradd).*Operation not permitted"
+    r"are you root\?|must be (?:run as )?root|no new privil|/var/lib/(?:apt|dpkg)/"
+    r"|^su: (?:Critical|Authentication|must be|Permission)"
+    r"|(?:chown|chgrp|u?mount|useradd).*Operation not permitted",
+    re.MULTILINE,
 )
+_USUAL = (
+    (
+        re.compile(
+            r"Cannot connect to the Docker daemon|(?:docker|podman)\S*: (?:command )?not found"
+        ),
+        "[There is no container engine in the sandbox, and none can be reached. Run the program "
+        "itself here; what needs a container, a person has to run elsewhere.]",
+    ),
+    (
+        re.compile(
+            r"not been booted with systemd|(?:systemctl|service|rc-service): (?:command )?not found"
+        ),
+        "[No services run in the sandbox: start the program itself, in the background.]",
+    ),
+    (
+        re.compile(r"(?:sudo|su|doas|apt(?:-get)?|dnf|yum|apk): (?:command )?not found"),
+        "[Nobody is root in the sandbox: leave out sudo. System packages stay as they are; use "
+        "what is there, or what pip or npm have.]",
+    ),
+    (
+        re.compile(r"EOFError: EOF when reading|not (?:to |from )?a (?:terminal|tty|TTY)"),
+        "[Nobody types here, and there is no terminal. Give answers as arguments or by a pipe; "
+        "write files without an editor.]",
+    ),
+    (
+        re.compile(r"Terminal is dumb|(?:vi|vim|nano|emacs|editor): (?:command )?not found"),
+        "[No editor opens here: give texts by -m or -F, write files without one; "
+        "GIT_SEQUENCE_EDITOR=true takes the list of a rebase as it is.]",
+    ),
+    (
+        re.compile(r"Address already in use|EADDRINUSE"),
+        "[What an earlier command started may still be at that port: it stays. Use it, end it by "
+        "its number, or take another port.]",
+    ),
+    (
+        re.compile(r"%\S+: no such job"),
+        "[A job belongs to the command that started it. End what stayed by its number.]",
+    ),
+)
+"""What people's machines have, and a sandbox has not, by what programs say of it."""
+MAX_FILE = 1 << 30
+"""Bytes of one file that a command writes."""
+_FILE_LIMIT = f"[Stopped: over {MAX_FILE >> 30} GB in one file.]"
+_LARGE_FILE = re.compile(r"File too large|File size limit exceeded|EFBIG")
+_ENDS_BY_WORDS = re.compile(r"\b(?:pkill|killall|pgrep)\b")
+MAX_LOOKED = 4_000
+"""Characters of the end of an output that are looked at for what it calls for."""
+_ENDINGS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
+_CRASHES = frozenset(
+    {signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV, signal.SIGSYS}
+)
+_ENDED_ITSELF = (
+    "[{name} ended the command itself: a pattern of pkill or killall fits its own words, too. "
+    "Write the pattern as '[n]ame', or end what runs by its number; then run the rest again.]"
+)
+_CRASHED = "[A program crashed: {name}.]"
 _INSTALL = "install it with the call's `hosts` set to packages, which a person may be asked about"
 _NO_PROGRAM = (
     "[{name} is not installed in the sandbox, and there is no root in it. Use what is there; if "
@@ -34,6 +95,9 @@ def advise(output: str, exit_code: int) -> str:
     program = _PROGRAM.search(output)  # behind a pipe the exit code says nothing of it
     if exit_code == 127:
         program = program or _PROGRAM_127.search(output)
+    usual = [words for said, words in _USUAL if said.search(output)] if exit_code else []
+    if usual:
+        return "\n".join(usual)
     found = [_NO_PROGRAM.format(name=program[1], install=_INSTALL)] if program else []
     if not exit_code:
         return "".join(found)
@@ -48,3 +112,19 @@ def advise(output: str, exit_code: int) -> str:
     elif _SHUT.search(output):
         found.append(_WRITES)
     return "\n".join(found)
+
+
+def explain_end(command: str, done: ProcessResult) -> str:
+    """Which limit of the kernel's, or which signal, ended a command, where nothing else says so; ""
+    if none did."""
+    if done.timed_out or done.reason:
+        return ""
+    if done.exit_code == 128 + signal.SIGXFSZ or _LARGE_FILE.search(done.output[-MAX_LOOKED:]):
+        return _FILE_LIMIT
+    try:
+        one = signal.Signals(done.exit_code - 128)
+    except ValueError:
+        return ""
+    if one in _ENDINGS and _ENDS_BY_WORDS.search(command):
+        return _ENDED_ITSELF.format(name=one.name)
+    return _CRASHED.format(name=one.name) if one in _CRASHES else ""
