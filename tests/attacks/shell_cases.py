@@ -109,7 +109,7 @@ READING: tuple[str, ...] = (
     *("find .", "find . -name '*.py'", "find src -type f", "find . -maxdepth 2 -type d", "find . -size +1M"),
     *("find . -mtime -1", "find . -name '*.log' -print", "find . -type f | wc -l", "find docs -iname '*.md'"),
     *("find . -empty", "find . -name '*.py' | head -3", "find . -not -name '*.py'", "find . -type f -ls"),
-    *("tree", "tree -L 2", "tree -d", "stat a.txt", "stat -c %s a.txt", "file a.bin", "file *", "stat *"),
+    *("tree", "tree -L 2", "tree -d", "stat a.txt", "stat -c %s a.txt", "file a.bin", "stat *"),
     *("sort a.txt", "sort -r a.txt", "sort -n -k2 a.csv", "sort -u a.txt", "sort a.txt | uniq -c", "sort -t, -k1 a"),
     *("uniq a.txt", "uniq -c a.txt", "cut -d, -f1 a.csv", "cut -c1-10 a.txt", "cut -f 2 a.tsv | sort | uniq -c"),
     *("tr a-z A-Z", "cat a.txt | tr -d ' '", "echo hello | tr a-z A-Z", "paste a.txt b.txt", "join a.txt b.txt"),

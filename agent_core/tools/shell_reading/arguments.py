@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_core.phrases import phrase
 from agent_core.tools import paths
@@ -73,7 +74,7 @@ def _place_expanded(verb: Verb, word: Word, *, options: bool) -> Word:
         return word
     if not word.stands or word.loose:
         raise Strange(phrase("odd_substitution"))
-    return Word(text=word.stands, plain=False, glob=True)
+    return replace(word, text=word.stands, glob=True, expands=False)
 
 
 def check_place(word: Word) -> None:
@@ -111,8 +112,10 @@ def check_text(words: Iterable[Word]) -> None:
 
 
 def _check_operand(verb: Verb, word: Word, early: bool, *, free: bool) -> None:
-    if word.glob and word.text[:1] in ("*", "?") and early and not verb.wild:
-        raise Strange(phrase("odd_glob_option"))
+    if word.glob and word.text[:1] in ("*", "?") and early:
+        lone = bool(word.stands) and not word.counts and could_be_secret(word.text)
+        if not verb.wild or (verb.lists and lone):
+            raise Strange(phrase("odd_glob_option"))
     if free and word.glob and not verb.prints and could_be_secret(word.text):
         raise Strange(phrase("odd_glob_secret"))
     if word.feeds and free:

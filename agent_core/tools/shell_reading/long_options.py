@@ -2,17 +2,17 @@
 
 LONG_OPTIONS = {
     "grep": (
-        "--quiet --silent --no-messages --byte-offset --initial-tab --line-buffered --text --null "
-        "--files-without-match --line-regexp --perl-regexp --basic-regexp --no-ignore-case --max- "
-        "count= --include= --exclude= --exclude-dir= --after-context= --before-context= --context= "
-        "--label="
+        "--quiet --silent --no-messages --byte-offset --initial-tab --line-buffered --text "
+        "--null --files-without-match --line-regexp --perl-regexp --basic-regexp "
+        "--no-ignore-case --max-count= --include= --exclude= --exclude-dir= --after-context= "
+        "--before-context= --context= --label="
     ),
     "ls": (
         "--block-size= --classify --classify= --dereference --directory --escape --file-type "
         "--format= --group --hide= --hyperlink --hyperlink= --indicator-style= --kibibytes "
-        "--literal --no-group --numeric-uid-gid --quote-name --quoting-style= --show-control-chars "
-        "--si --tabsize= --time= --width= --zero --author --context --ignore-backups --hide- "
-        "control-chars"
+        "--literal --no-group --numeric-uid-gid --quote-name --quoting-style= "
+        "--show-control-chars --si --tabsize= --time= --width= --zero --author --context "
+        "--ignore-backups --hide-control-chars"
     ),
     "cat": (
         "--number --number-nonblank --show-all --show-ends --show-nonprinting --show-tabs "
@@ -23,13 +23,13 @@ LONG_OPTIONS = {
     "wc": "--lines --words --bytes --chars --max-line-length --total=",
     "sort": (
         "--key= --field-separator= --ignore-leading-blanks --dictionary-order --ignore-case "
-        "--general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --random- "
-        "sort --version-sort --sort= --check --check= --merge --stable --zero-terminated "
-        "--parallel="
+        "--general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort "
+        "--random-sort --version-sort --sort= --check --check= --merge --stable "
+        "--zero-terminated --parallel="
     ),
     "uniq": (
-        "--repeated --unique --ignore-case --skip-fields= --skip-chars= --check-chars= --zero- "
-        "terminated --all-repeated --all-repeated= --group --group="
+        "--repeated --unique --ignore-case --skip-fields= --skip-chars= --check-chars= "
+        "--zero-terminated --all-repeated --all-repeated= --group --group="
     ),
     "cut": (
         "--bytes= --characters= --delimiter= --fields= --only-delimited --output-delimiter= "
@@ -42,8 +42,8 @@ LONG_OPTIONS = {
         "--summarize --threshold= --time --time= --time-style= --total"
     ),
     "df": (
-        "--all --block-size= --exclude-type= --human-readable --inodes --local --output --output= "
-        "--portability --print-type --si --total --type="
+        "--all --block-size= --exclude-type= --human-readable --inodes --local --output "
+        "--output= --portability --print-type --si --total --type="
     ),
     "stat": "--dereference --file-system --format= --printf= --terse",
     "file": (
@@ -51,8 +51,8 @@ LONG_OPTIONS = {
         "--separator= --no-pad --print0"
     ),
     "nl": (
-        "--body-numbering= --number-format= --number-separator= --number-width= --starting-line- "
-        "number="
+        "--body-numbering= --number-format= --number-separator= --number-width= "
+        "--starting-line-number="
     ),
     "paste": "--delimiters= --serial --zero-terminated",
     "comm": "--check-order --nocheck-order --output-delimiter= --total --zero-terminated",
@@ -65,18 +65,20 @@ LONG_OPTIONS = {
     "seq": "--equal-width --separator= --format=",
     "shuf": "--input-range= --head-count= --echo --repeat --zero-terminated",
     "tree": (
-        "--du --si --filelimit= --filesfirst --sort --sort= --matchdirs --ignore-case --inodes "
-        "--device --charset= --timefmt= --metafirst --dirsfirst"
+        "--du --si --filelimit= --filesfirst --sort --sort= --matchdirs --ignore-case "
+        "--inodes --device --charset= --timefmt= --metafirst --dirsfirst"
     ),
     "diff": (
-        "--context --context= --normal --ed --rcs --expand-tabs --initial-tab --speed-large-files "
-        "--ignore-tab-expansion --ignore-trailing-space --text --unidirectional-new-file --new- "
-        "file --exclude= --left-column --show-c-function --label= --no-dereference --tabsize="
+        "--context --context= --normal --ed --rcs --expand-tabs --initial-tab "
+        "--speed-large-files --ignore-tab-expansion --ignore-trailing-space --text "
+        "--unidirectional-new-file --new-file --exclude= --left-column --show-c-function "
+        "--label= --no-dereference --tabsize="
     ),
     "rg": (
-        "--after-context= --before-context= --no-messages --passthru --invert-match --line-regexp "
-        "--crlf --multiline-dotall --unrestricted --text --no-config --null --byte-offset --case- "
-        "sensitive --max-filesize= --sortr= --threads= --sort-files --with-filename --quiet"
+        "--after-context= --before-context= --no-messages --passthru --invert-match "
+        "--line-regexp --crlf --multiline-dotall --unrestricted --text --no-config --null "
+        "--byte-offset --case-sensitive --max-filesize= --sortr= --threads= --sort-files "
+        "--with-filename --quiet"
     ),
     "jq": (
         "--ascii-output --exit-status --join-output --raw-input --color-output --monochrome-output"

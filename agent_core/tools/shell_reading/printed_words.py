@@ -28,19 +28,24 @@ _REVISION = re.compile(r"[\w@][\w./~^@-]{0,200}(?:@\{(?:u|upstream|\d{1,4})\})?"
 _HASHES = re.compile(
     r"--(?:format|pretty)=(?:format:)?%[hH]|-\d{1,4}|-n|--(?:no-merges|all|reverse)?"
 )
-_REFS = re.compile(r"--format=%\((?:refname(?::short)?|objectname(?::short)?)\)")
+_HASH = re.compile(r"--format=%\(objectname(?::short)?\)")
 _ASKED_OF_GIT: dict[str, re.Pattern[str]] = {
-    "rev-parse": re.compile(r"--(?:short(?:=\d{1,2})?|abbrev-ref|verify|quiet|symbolic-full-name)"),
-    "branch": re.compile(rf"--show-current|-[ar]|--(?:no-)?merged|--sort=[\w:-]+|{_REFS.pattern}"),
-    "for-each-ref": re.compile(rf"--sort=[\w:-]+|--count=\d{{1,4}}|{_REFS.pattern}"),
-    "describe": re.compile(r"--(?:tags|always|all|long|dirty|abbrev=\d{1,2})"),
+    "rev-parse": re.compile(r"--(?:short(?:=\d{1,2})?|verify|quiet)"),
+    "branch": re.compile(rf"-[ar]|--(?:no-)?merged|--sort=[\w:-]+|{_HASH.pattern}"),
+    "for-each-ref": re.compile(rf"--sort=[\w:-]+|--count=\d{{1,4}}|{_HASH.pattern}"),
     "merge-base": re.compile(r"--(?:all|fork-point)"),
-    "symbolic-ref": re.compile(r"--short|--quiet|-q"),
-    "tag": re.compile(r"-l|--list|--sort=[\w:-]+|--merged"),
     "log": _HASHES,
     "rev-list": re.compile(r"-\d{1,4}|-n|--(?:all|no-merges|max-count=\d{1,4}|max-parents=0)?"),
 }
-"""What git may be asked and answers with names of commits only, one a line."""
+"""What git may be asked and answers with hashes of commits only, one a line."""
+_ONE_NAME: dict[str, re.Pattern[str]] = {
+    "rev-parse": re.compile(r"--(?:abbrev-ref|symbolic-full-name|verify|quiet)"),
+    "branch": re.compile(r"--show-current"),
+    "describe": re.compile(r"--(?:tags|always|all|long|dirty|abbrev=\d{1,2})"),
+    "symbolic-ref": re.compile(r"--short|--quiet|-q"),
+}
+"""What it answers with one name of a branch or a tag. Whoever made the repository chose that, and
+it may read like an option where nothing stands before it."""
 _ENDING = re.compile(r"\\\.(?:\\?\(((?:\w{1,10}\\?\|){0,8}\w{1,10})\\?\)|(\w{1,10}))\$")
 
 
@@ -66,7 +71,8 @@ def describe_line(command: PlainCommand, word: Word) -> Word:
 
 def loosen(word: Word) -> Word:
     """The word where it stands without quotes: a shell parts it at its blanks."""
-    return _make_known(word, stands=word.stands, fact=word.fact, loose=True, counts=word.counts)
+    known = {"fact": word.fact, "branch": word.branch, "counts": word.counts}
+    return _make_known(word, stands=word.stands, loose=True, **known)
 
 
 def _make_known(word: Word, **known: str | bool) -> Word:
@@ -74,8 +80,10 @@ def _make_known(word: Word, **known: str | bool) -> Word:
 
 
 def _describe_name(command: PlainCommand, word: Word) -> Word:
-    if _prints_revisions(command):
+    if _prints_hashes(command):
         return Word(text="HEAD", plain=False, expands=True, fact=True)
+    if _prints_one_name(command):
+        return Word(text="HEAD", plain=False, expands=True, wild=word.wild, branch=True)
     known = describe_line(command, word)
     if not known.stands:
         return known
@@ -126,20 +134,32 @@ def _counts_one(command: PlainCommand, fed: bool) -> bool:
     return plain and not whole and files == (0 if fed else 1)
 
 
-def _prints_revisions(command: PlainCommand) -> bool:
+def _prints_hashes(command: PlainCommand) -> bool:
     name, words = command.words[0].text, command.words[1:]
     if name in PICKS | ORDERS and command.piped is not None and command.source is None:
         given = {word.text for word in words if word.text[:1] != "-" and not word.text.isdecimal()}
-        return not given and _prints_revisions(command.piped)
-    asked = _ASKED_OF_GIT.get(words[0].text) if name == "git" and words else None
-    if asked is None or any(word.expands and not word.fact for word in words):
+        return not given and _prints_hashes(command.piped)
+    if not _asks_git(command, _ASKED_OF_GIT):
         return False
     texts = [word.text for word in words[1:]]
-    plain = all(asked.fullmatch(text) or _REVISION.fullmatch(text) for text in texts)
-    told = any(map(_REFS.fullmatch, texts)) or "--show-current" in texts
+    told = any(map(_HASH.fullmatch, texts))
     hashes = any(text.startswith(("--format=", "--pretty=")) for text in texts)
-    needed = {"branch": told, "for-each-ref": told, "log": hashes}.get(words[0].text, True)
-    return plain and needed
+    return {"branch": told, "for-each-ref": told, "log": hashes}.get(words[0].text, True)
+
+
+def _prints_one_name(command: PlainCommand) -> bool:
+    asked = [word for word in command.words[2:] if word.text[:1] != "-"]
+    options = len(command.words) - 2 - len(asked)
+    needed = {"branch": 1, "rev-parse": 1}.get(command.words[1].text, 0) if options >= 0 else 0
+    return len(asked) <= 1 and options >= needed and _asks_git(command, _ONE_NAME)
+
+
+def _asks_git(command: PlainCommand, known: dict[str, re.Pattern[str]]) -> bool:
+    words = command.words[1:]
+    asked = known.get(words[0].text) if command.words[0].text == "git" and words else None
+    if asked is None or any(word.expands and not word.fact for word in words):
+        return False
+    return all(asked.fullmatch(one.text) or _REVISION.fullmatch(one.text) for one in words[1:])
 
 
 def _find_pattern(command: PlainCommand) -> str:

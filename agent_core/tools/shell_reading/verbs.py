@@ -20,6 +20,9 @@ class Verb(Struct, frozen=True, kw_only=True):
     least: int = 0
     wild: bool = False
     """A file called like an option could do no harm, so a wildcard may stand first."""
+    lists: bool = False
+    """An option names a list of files, of whose lines it prints those that are none: with another
+    file beside it the list is refused, so a wildcard may stand first, but no lone name."""
     shows: bool = True
     """It prints what stands in the files that it is given, not only their names and sizes."""
     itself: frozenset[str] = frozenset()
@@ -134,7 +137,14 @@ _KNOWN: dict[str, Verb] = {
         wild=True,
     ),
     "dirname": Verb(free=ANY, prints=True),
-    "du": Verb(flags="abcDhHkLlmPsSx", valued="d", names=("--max-depth=",), wild=True, shows=False),
+    "du": Verb(
+        flags="abcDhHkLlmPsSx",
+        valued="d",
+        names=("--max-depth=",),
+        wild=True,
+        lists=True,
+        shows=False,
+    ),
     "echo": Verb(free=ANY, prints=True),
     "egrep": GREP,
     "eza": LIST_FILES,
@@ -147,7 +157,7 @@ _KNOWN: dict[str, Verb] = {
     "fd": FIND_NAMES,
     "fdfind": FIND_NAMES,
     "fgrep": GREP,
-    "file": Verb(flags="bihLkr", names=("--mime-type", "--brief"), wild=True, shows=False),
+    "file": Verb(flags="bihLkr", names=("--mime-type", "--brief"), shows=False),
     "fmt": Verb(flags="su", valued="w", wild=True),
     "fold": Verb(flags="bs", valued="w", wild=True),
     "free": Verb(flags="bkmghtlw", most=0),
@@ -277,7 +287,9 @@ _KNOWN: dict[str, Verb] = {
     "unexpand": Verb(flags="a", valued="t", wild=True),
     "uniq": Verb(flags="cdDiuz", valued="fsw", names=("--count",), most=1),
     "uptime": Verb(flags="ps", most=0),
-    "wc": Verb(flags="clLmw", names=("--lines", "--words", "--bytes"), wild=True, shows=False),
+    "wc": Verb(
+        flags="clLmw", names=("--lines", "--words", "--bytes"), wild=True, lists=True, shows=False
+    ),
     "unzip": Verb(flags="lpqvZ"),
     "vmstat": Verb(flags="adsw", free=2, most=2),
     "whereis": Verb(flags="bms", free=ANY, shows=False),

@@ -21,6 +21,7 @@ class Word(Struct, frozen=True, kw_only=True):
 
     Of one that expands is known: `stands`, that it is the name of a file that is there, which a
     wildcard like this finds too; `fact`, that it is a revision of git's, and no option or path;
+    `branch`, that it is one by its name, which may read like an option;
     `loose`, that a shell parts it at its blanks, so that each part of a name is a word;
     `counts`, that then there is never a lone one."""
 
@@ -32,6 +33,7 @@ class Word(Struct, frozen=True, kw_only=True):
     feeds: bool = False
     stands: str = ""
     fact: bool = False
+    branch: bool = False
     loose: bool = False
     counts: bool = False
 
@@ -61,7 +63,9 @@ def join_parts(parts: list[Word]) -> Word:
         expands=bool(unknown),
         wild=any(one.wild for one in parts),
         stands=lone.stands,
-        fact=bool(unknown) and all(one.fact for one in unknown),
+        fact=bool(unknown)
+        and all(one.fact or (one.branch and one is not parts[0]) for one in unknown),
+        branch=lone.branch,
         loose=any(one.loose for one in parts),
         counts=lone.counts,
     )
