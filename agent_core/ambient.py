@@ -65,10 +65,15 @@ def utc(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
+def read_file_clock() -> int:
+    """What the kernel stamps files with now, nanoseconds since 1970; it steps, every 4 ms or 10."""
+    return time.clock_gettime_ns(_OF_FILES)
+
+
 async def part_file_times() -> float:
     """Wait until the clock of file times has passed this moment; the moment, seconds since 1970.
     What was written before bears a time up to it, what is written after bears a later one: the
-    kernel stamps files by a clock that steps, every 4 ms or 10."""
+    kernel stamps files by a clock that steps."""
     moment = time.time()
     for _ in range(MAX_STEPS):
         if time.clock_gettime(_OF_FILES) > moment:

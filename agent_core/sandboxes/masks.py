@@ -20,16 +20,20 @@ MAX_MASKS = 200
 _MAX_LOOKED = 64 << 10
 _MAX_INDEX = 16 << 20
 _DEEPEST = 64
+_MAX_PLACES = 256
 
 
 class SecretFiles(Struct, frozen=True, kw_only=True):
     """Files and folders for secrets in a workspace, each with the time of its last change in
-    seconds. `complete`: there are no more. `repositories`: the folders of git that are there."""
+    seconds. `complete`: there are no more. `repositories`: the folders of git that are there.
+    `places`: what is another one as soon as a file for secrets comes, each with its inode and the
+    time of its change in nanoseconds; none where that cannot be told by it."""
 
     changed: dict[str, float] = {}
     folders: frozenset[str] = frozenset()
     complete: bool = True
     repositories: tuple[str, ...] = ()
+    places: dict[str, tuple[int, int]] = {}
 
     def find_new(self, known: "SecretFiles", since: float) -> tuple[str, ...]:
         """Those that are not known, and came after `since`: no command made them."""
@@ -53,11 +57,14 @@ def find_secret_files(workspace: Path) -> SecretFiles:
     install (`node_modules`, `.venv`) holds nobody's secrets. Blocks."""
     root, until = Path(os.path.realpath(workspace)), ambient.monotonic() + paths.MAX_SECONDS
     changed, folders, repositories = dict[str, float](), set[str](), list[str]()
-    looked = 0
+    looked, tick = 0, ambient.read_file_clock()
+    places = paths.read_changes(root, [""])
     for entry in paths.walk(root, root, _DEEPEST, CACHES | {".git"}):
         looked += 1
         parent, _, name = entry.path.rpartition("/")
         mode = entry.info.st_mode
+        if stat.S_ISDIR(mode) or name.casefold().endswith(".pem"):  # what is in it decides
+            places[entry.path] = entry.info.st_ino, entry.info.st_ctime_ns
         if name == ".git" and stat.S_ISDIR(mode):
             repositories.append(entry.path)
         elif not secret_files.is_secret(name) or any(
@@ -78,7 +85,21 @@ def find_secret_files(workspace: Path) -> SecretFiles:
         folders=frozenset(folders),
         complete=whole and len(changed) <= MAX_MASKS,
         repositories=tuple(repositories),
+        places=_choose_places(places, tick) if whole else {},
     )
+
+
+def is_unchanged(workspace: Path, found: SecretFiles) -> bool:
+    """True if no file for secrets has come since these were found. Blocks a little."""
+    now = paths.read_changes(workspace, found.places)
+    return bool(found.places) and now == found.places
+
+
+def _choose_places(places: dict[str, tuple[int, int]], tick: int) -> dict[str, tuple[int, int]]:
+    """None if there are many, or one has changed so lately (at the `tick` of the clock of files, or
+    since) that a next change could bear the same time."""
+    late = any(changed >= tick for _, changed in places.values())
+    return {} if late or len(places) > _MAX_PLACES else places
 
 
 def has_committed(workspace: Path, found: SecretFiles) -> bool:

@@ -32,7 +32,12 @@ from agent_core.sandboxes.link import (
     Sink,
     Streams,
 )
-from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles, find_secret_files
+from agent_core.sandboxes.masks import (
+    NO_SECRETS,
+    SecretFiles,
+    find_secret_files,
+    is_unchanged,
+)
 from agent_core.sandboxes.network import SandboxNetwork
 from agent_core.sandboxes.port import (
     NO_PERMITS,
@@ -392,10 +397,11 @@ class SandboxPool:
             place.unkept = place.unkept or starts
             yield key, link
             if starts and self._tier.masks:
-                over = await ambient.part_file_times()  # what a person brings now is new
+                over = await _find_end(key.path, found, place.used_at)
         finally:
             place.users -= 1
-            place.used, place.used_at = ambient.monotonic(), over or ambient.now()
+            place.used = ambient.monotonic()
+            place.used_at = ambient.now() if over is None else over
             if not place.users:
                 loop = asyncio.get_running_loop()
                 why = f"was idle for {self._idle / 60:g} minutes"
@@ -527,6 +533,13 @@ def _append_note(done: ProcessResult, note: str) -> ProcessResult:
 
 def _list_names(found: Sequence[str]) -> str:
     return ", ".join(map(paths.display_path, found[:3]))
+
+
+async def _find_end(workspace: Path, found: SecretFiles, before: float) -> float:
+    """The moment up to which what came into the workspace is of commands; what a person brings
+    from now on is new. It is as `before` where nothing came since `found`, else it costs a wait.
+    """
+    return before if is_unchanged(workspace, found) else await ambient.part_file_times()
 
 
 async def _end(place: _Place) -> None:

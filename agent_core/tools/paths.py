@@ -16,7 +16,7 @@ import stat
 import tempfile
 import unicodedata
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -226,6 +226,17 @@ def identify(workspace: Path) -> tuple[int, int] | None:
         info = os.stat(workspace)
         return info.st_dev, info.st_ino
     return None
+
+
+def read_changes(workspace: Path, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Inode and time of change, in nanoseconds, of what stands at these paths of the workspace;
+    what is not there is left out. It tells whether they are as they were, and no more."""
+    found, root = dict[str, tuple[int, int]](), os.path.realpath(workspace)
+    for name in names:
+        with suppress(OSError):
+            info = os.lstat(os.path.join(root, name))
+            found[name] = info.st_ino, info.st_ctime_ns
+    return found
 
 
 def scratch(workspace: Path) -> BinaryIO:
