@@ -240,7 +240,7 @@ class _Desk:
         match action:
             case "create":
                 made = await self._jobs.drafts.make(draft, name)
-                return f"The job {made.title!r} stands. Next: {self._next(made)}."
+                return f"The job {made.title!r} is scheduled. Next: {self._next(made)}."
             case "change":
                 done = await self._jobs.drafts.change(draft)
             case "pause":

@@ -213,6 +213,10 @@ async def test_on_a_phone_a_conversation_is_deleted_by_a_bin_and_not_by_a_cross(
             assert isinstance(seen, list)
             assert seen[:2] == [said, said] and seen[2].startswith(drawn_as)
             assert seen[3] > 15 and seen[4] == "none" and seen[5] >= 43.5
+        width = await room.page.js("document.querySelector('#title').clientWidth")
+        assert cast(int, width) > 140, "what it is about has room, and the state is a dot"
+        state = "((one) => [one.textContent, one.getBoundingClientRect().width])(document.querySelector('#state'))"
+        assert await room.page.js(state) == ["Waiting for you", 8]
         await room.page.look(*WIDE)
         shown = "[...document.querySelectorAll('#manage svg')].map((one) => one.getBoundingClientRect().width)"
         assert await room.page.js(shown) == [0, 0], "where there is room, words say it"

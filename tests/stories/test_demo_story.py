@@ -110,7 +110,7 @@ async def test_the_demo_schedules_a_job_that_reports(
             await page.say("Report every day, please")
             await page.card("The files, every working day")
             await page.press("Confirm")
-            await page.shows("stands. Next")
+            await page.shows("is scheduled. Next")
             await page.settle()
             await page.command("/jobs run 1")
             await page.shows("list_files")
