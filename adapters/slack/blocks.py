@@ -11,12 +11,12 @@ from adapters.slack.markup import (
     clip,
     escape_markup,
     harmless,
-    hush_pictures,
     mark_hidden,
     strip_markup,
     write_mrkdwn,
 )
 from adapters.slack.parse import MODAL, STOP, WRITES, ModalOrigin
+from adapters.slack.pictures import hush_pictures
 from adapters.text import split
 from gateway.messages import QuestionPress, read_press
 from gateway.moment_texts import map_words

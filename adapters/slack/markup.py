@@ -19,8 +19,6 @@ CODE = re.compile(
 )
 PING = re.compile(r"<(?=[!@#]|[a-z]+:[^<>\n]*\|)")
 PICTURE = re.compile(r"(?<![\\!])(\\*)(!+)\[(\]?)")
-WIDE_MARK = "\uff01"
-"""Stands for an exclamation mark that would make a picture where none is to be."""
 JOINER = "\u2060"
 STRONG = "\ufdd2"
 """Stands for `*` until what markdown means by it is written."""
@@ -122,23 +120,6 @@ def _name_picture(found: re.Match[str]) -> str:
     if escaped and marks == "!":
         return found[0]
     return f"{slashes}{'!' if escaped else ''}[{'picture]' if empty else ''}"
-
-
-def hush_pictures(markdown: str) -> str:
-    """A part of a `harmless` text without the pictures that Slack would load all the same: what is
-    code to us may be none to a whole reader of markdown."""
-    if "![" not in markdown or not _has_picture(markdown):
-        return markdown
-    return markdown.replace("![", f"{WIDE_MARK}[")
-
-
-def _has_picture(markdown: str) -> bool:
-    """To a reader of markdown with tables or one without: in a row of a table a fence is none."""
-    from markdown_it import MarkdownIt
-
-    readers = (MarkdownIt("commonmark"), MarkdownIt("commonmark").enable("table"))
-    tokens = [token for reader in readers for token in reader.parse(markdown)]
-    return any(child.type == "image" for token in tokens for child in token.children or ())
 
 
 def _render_link(target: str, label: str, me: str) -> str:

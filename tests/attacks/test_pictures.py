@@ -13,7 +13,13 @@ from tests.attacks.picture_grammar import make_text
 from tests.attacks.text_grammar import DRAWN, make_views
 from tests.sampling import dice
 
-READERS = (MarkdownIt("commonmark"), MarkdownIt("commonmark").enable(["table", "strikethrough"]))
+READERS = (
+    *(MarkdownIt("commonmark", {"html": tags}) for tags in (True, False)),
+    *(
+        MarkdownIt("commonmark", {"html": tags}).enable(["table", "strikethrough"])
+        for tags in (True, False)
+    ),
+)
 FETCH = frozenset(
     ("img", "image", "video", "audio", "source", "iframe", "object", "embed", "link", "style")
 ) | {"script", "meta", "base", "svg"}
@@ -103,14 +109,24 @@ def test_a_few_texts_fetch_nothing() -> None:
         "- a\n  ```\n  x\n![a](http://b.example/)",
         "\\!![a](http://b.example/)",
         "| a | b |\n|---|---|\n| c |\n```a`b\n![a](http://b.example/)`",
+        "<pre>\n\n- a\n  ```\n  x\n![a](http://b.example/)\n~~~\n",
+        "x\n: - a\n  ```\n  x\n![a](http://b.example/)",
+        "~~~![a](http://b.example/)|\n|---|\n````\n```\n",
     ],
 )
 def test_what_slack_once_would_have_fetched(text: str) -> None:
     assert not list(find_fetched(ReplyView(text=text)))
 
 
-def test_code_that_looks_like_a_picture_stays() -> None:
-    text = "See [a](http://b.example/):\n```rust\nlet x = vec![1];\n```\nand `#![no_std]`."
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See [a](http://b.example/):\n```rust\nlet x = vec![1];\n```\nand `#![no_std]`.",
+        "Write `![a](b.png)` or `![a][b]`:\n\n```md\n![a](b.png)\n\n[b]: c.png\n```\n\nThat is all.",
+        "1. Add it.\n\n~~~\n<p>\n![a](b.png)\n~~~",
+    ],
+)
+def test_code_that_looks_like_a_picture_stays(text: str) -> None:
     (payload,) = DRAWN["slack"](ReplyView(text=text))  # type: ignore[misc]
     assert json.loads(payload)["blocks"][0]["text"] == text
 
