@@ -152,11 +152,13 @@ def _is_row(text: str, at: int) -> bool:
 
 
 def _find_cut(text: str, room: int, measure: Measure) -> int:
-    """How many characters of `text` to take: to a sentence's end, a word's end, or all that fit."""
+    """How many characters of `text` to take: to a sentence's end, a word's end, or all that fit. A
+    sign stays with the backslash that makes it a plain one."""
     sizes = accumulate(map(measure, text[: max(room, 0)]))
     fit = sum(1 for size in sizes if size <= room)
     for border in (SENTENCE, SPACE):
         ends = [found.end() for found in border.finditer(text, 0, fit)]
         if ends and 2 * ends[-1] >= fit:
             return ends[-1]
-    return fit
+    escapes = len(text[:fit]) - len(text[:fit].rstrip("\\"))
+    return fit - escapes % 2 if fit > 1 else fit

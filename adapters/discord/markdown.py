@@ -29,6 +29,9 @@ SPECIAL = re.compile(r"([\\`*_~|<>#\[\]()])")
 LISTED = re.compile(r"^([^\S\n]*)([-+]|\d+\.)(?=\s)", re.MULTILINE)
 MARKED = re.compile(r"[\\`*_~<&\[]")
 WEB = re.compile(r"https?://[^\s()]+$")
+MENTION = re.compile(r"<(?=[@#/:]|[at]:|id:)")
+"""What begins a mention, an emoji or a moment, in whatever it stands."""
+JOINER = "\u2060"
 WIDEST, LINKS = 44, 4
 """Columns of a table that is laid out, as many as a phone shows in a line of code; links in a line
 below it."""
@@ -62,6 +65,7 @@ def one_line(text: str, most: int) -> str:
     """Words for a single line: no blocks, at most `most` characters of them."""
     line = visible(" ".join(write_native(text).split()))
     line = line if len(line) <= most else f"{line[: most - 1]}…"
+    line = MENTION.sub(f"<{JOINER}", line)
     return line if "```" not in line and line.count("`") % 2 == 0 else escape_markup(line)
 
 

@@ -152,6 +152,13 @@ def one_markdown(markdown: str) -> Marked:
     return _convert_markdown(markdown)
 
 
+def line_markdown(line: str) -> Marked:
+    """The markdown of one line, in which nothing is a heading, a quote, a block or left out."""
+    opened = one_markdown(f"({line.strip()}")  # a bracket begins no block, and parts no emphasis
+    moved = (msgspec.structs.replace(one, offset=one.offset - 1) for one in opened.entities)
+    return Marked(opened.text[1:], tuple(moved))
+
+
 def cut(rich: Marked) -> list[Marked]:
     """`rich` in texts within the limit, at line borders; entities go on in the next text."""
     if rich.size <= LIMIT:

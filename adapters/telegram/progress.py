@@ -19,7 +19,14 @@ from adapters.telegram.blocks import (
     of_markdown,
     paragraph,
 )
-from adapters.telegram.entities import LIMIT, Marked, join_texts, one_markdown, style_text
+from adapters.telegram.entities import (
+    LIMIT,
+    Marked,
+    join_texts,
+    line_markdown,
+    one_markdown,
+    style_text,
+)
 from adapters.telegram.payloads import keyboard, messages, rich_message
 from adapters.words import LINE_WORDS
 from gateway.texts import say
@@ -148,7 +155,7 @@ def _plan_text(view: PlanView) -> Marked:
 
 
 def _step(number: int, step: PlanStep, language: str) -> Marked:
-    words = one_markdown(shorten_words(" ".join(step.text.split()), STEP, language))
+    words = line_markdown(shorten_words(" ".join(step.text.split()), STEP, language))
     if step.state in ("running", "skipped"):
         words = style_text(words.text, "bold" if step.state == "running" else "strikethrough")
     note = shorten_words(" ".join(step.note.split()), NOTE, language)
