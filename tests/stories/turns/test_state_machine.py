@@ -321,7 +321,7 @@ class Simulation:
         self.counters: Counter[str] = Counter()
         self.crashes = 0
         self.doubts = 0
-        """Sends that were carried out and failed."""
+        """Sends that were carried out and failed, and writes that failed."""
         self.trips: Counter[str] = Counter()
         self.gateways: list[Gateway] = []
         self.lives = 0
@@ -775,6 +775,7 @@ class Machine(RuleBasedStateMachine):
             if say("deleted") in str(key[1]):  # as many answers have the same words
                 views = views[max(0, min(withdrawn[key[0]], len(views)) - 1) :]
             spare += len(views) - 1
+            assert len(views) <= 2 + world.crashes, f"more than two without a crash: {views}"
             last = views[-1]
             if isinstance(last, ReplyView):
                 assert last.state != "streaming", key
@@ -829,6 +830,7 @@ class Faulty(Machine):
     def writes_fail(self, which: int, times: int) -> None:
         gateways = self.world.gateways
         gateways[which % len(gateways)].store._writer.trips += times
+        self.world.doubts += times  # a send that is not noted is made again
 
     def gives_up(self) -> bool:
         return True
