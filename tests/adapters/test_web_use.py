@@ -1,5 +1,6 @@
 """Using the page: by keyboard, by files, in German, over reloads; and what hostile views do."""
 
+import base64
 from pathlib import Path
 from typing import cast
 
@@ -27,7 +28,7 @@ from gateway.views import (
     SaidView,
     ToolLine,
 )
-from tests.adapters.web_rig import fits, media, plan, press, value
+from tests.adapters.web_rig import chart, fits, media, plan, press, value
 from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_server import LIVE, Room, approval, opened
 
@@ -279,7 +280,7 @@ async def test_plans_pictures_and_reports_are_drawn(tmp_path: Path) -> None:
         assert await room.texts(".media .download .name") == ["visitors.csv"]
         size = "fetch(document.querySelector('.download').href).then((one) => one.text())"
         assert await page.js(size) == "a,b\n1,2\n"
-        await page.click(".plan .buttons button:nth-child(2)")
+        await page.click(".plan .buttons button:nth-child(1)")
         pressed = await room.next()
         assert isinstance(pressed, ButtonPressed)
         assert pressed.token == "q:p:skip"
@@ -333,6 +334,26 @@ async def test_files_are_dropped_pasted_removed_and_refused(tmp_path: Path) -> N
         assert [one.name for one in said.attachments] == ["a.txt", "shot.png"]
         assert await room.texts("#files li") == []
         await room.shows("#pending .said", "shot.png")
+
+
+async def test_a_picture_is_seen_before_it_is_sent(tmp_path: Path) -> None:
+    async with opened(tmp_path, look=(390, 844, "dark")) as room:
+        png = base64.b64encode(chart()).decode()
+        paste = (
+            f"(() => {{ const bytes = Uint8Array.from(atob('{png}'), (one) => one.charCodeAt(0));"
+            "const all = new DataTransfer();"
+            "all.items.add(new File([bytes], 'chart.png', {type: 'image/png'}));"
+            "document.querySelector('#text').dispatchEvent(new ClipboardEvent('paste',"
+            "{clipboardData: all, bubbles: true, cancelable: true})); })()"
+        )
+        await room.page.js(paste)
+        await room.page.until("document.querySelector('#files img')?.naturalWidth === 360")
+        await room.page.until("document.querySelectorAll('#files li.ready').length === 1")
+        await fits(room)
+        await room.page.click("#text")
+        await press(room, "Enter")
+        assert isinstance(await room.next(), MessageReceived)
+        assert await room.page.js("document.querySelectorAll('#files img').length") == 0
 
 
 async def test_in_german_every_word_is(tmp_path: Path) -> None:

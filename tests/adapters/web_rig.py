@@ -49,8 +49,9 @@ def plan() -> PlanView:
             for n, (text, state, note) in enumerate(steps)
         ),
         buttons=(
+            Button(label="Skip 3", token="q:p:skip"),
+            Button(label="Edit", token="q:p:edit"),
             Button(label="Stop", token="q:p:stop", style="bad"),
-            Button(label="Skip this step", token="q:p:skip"),
         ),
     )
 

@@ -182,7 +182,8 @@ async def opened(
         await page.until(LIVE)
         yield Room(page=page, server=server, where=server.address(chat), came=came)
         assert page.errors == []
-        foreign = [url for url in page.requests if not url.startswith((server.url, "data:"))]
+        own = (server.url, f"blob:{server.url}", "data:")
+        foreign = [url for url in page.requests if not url.startswith(own)]
         assert [url for url in foreign if url != "about:blank"] == []
 
 
@@ -204,7 +205,7 @@ def approval(state: str = "open") -> ApprovalCard:
         )
     buttons = (
         Button(label="Approve once", token="q:a1:once", style="good"),
-        Button(label="For this conversation", token="q:a1:conversation"),
+        Button(label="Approve in this conversation", token="q:a1:conversation"),
         Button(label="Deny", token="q:a1:deny", style="bad"),
     )
     return ApprovalCard(question="a1", asker="Ann", proposals=(proposal,), buttons=buttons)

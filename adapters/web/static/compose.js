@@ -69,17 +69,24 @@ export function begin(line) { // a command to go on with, before the words that 
 
 // ---- files
 
+const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
+
 function attach(chosenFiles) {
   for (const blob of chosenFiles) {
     if (blob.size > LIMIT) { toast(say("too_large", { name: blob.name, limit: LIMIT / 1024 / 1024 })); continue; }
     if (!blob.size) { toast(say("empty_file", { name: blob.name })); continue; }
     const { done, cancel } = upload(blob, (part) => { one.part = part; drawPart(one); });
-    const one = { name: blob.name, size: blob.size, ref: "", part: 0, cancel, node: null };
+    const one = { name: blob.name, size: blob.size, ref: "", part: 0, cancel, node: null, seen: PICTURE.test(blob.type) && thumbnail(blob) };
     files.push(one);
     done.then((kept) => { one.ref = kept?.ref ?? ""; one.cancel = () => {}; }, (error) => { drop(one); toast(`${blob.name}: ${error.message}`); }).then(() => drawPart(one));
   }
   drawFiles();
   text.focus();
+}
+
+function thumbnail(blob) {
+  const src = URL.createObjectURL(blob);
+  return make("img", { src, alt: "", onload: () => URL.revokeObjectURL(src) });
 }
 
 function drop(one) {
@@ -91,7 +98,7 @@ function drop(one) {
 function drawFiles() {
   $("files").replaceChildren(...files.map((one) => {
     const remove = () => { drop(one); text.focus(); };
-    one.node = make("li", {}, make("span", { class: "name" }, one.name), make("small", {}),
+    one.node = make("li", {}, one.seen, make("span", { class: "name" }, one.name), make("small", {}),
       make("button", { type: "button", "aria-label": say("remove", { name: one.name }), onclick: remove }, "✕"));
     drawPart(one);
     return one.node;
