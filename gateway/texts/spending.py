@@ -21,7 +21,7 @@ ENGLISH: dict[SpendingKey, str] = {
     "usage_all": "Total",
     "usage_line": "{what}: {read} tokens read ({share} % from the cache), {written} written, "
     "{calls} {calls:call|calls}, {cost}",
-    "usage_unpriced": "price unknown for {n}",
+    "usage_unpriced": "price unknown for {n} {n:call|calls}",
     "usage_gateway": "All conversations today: {cost}",
     "command_usage": "Tokens and cost: last request, today, total",
 }
@@ -41,7 +41,7 @@ GERMAN: dict[SpendingKey, str] = {
     "usage_all": "Insgesamt",
     "usage_line": "{what}: {read} Token gelesen ({share} % aus dem Cache), {written} geschrieben, "
     "{calls} {calls:Aufruf|Aufrufe}, {cost}",
-    "usage_unpriced": "Preis unbekannt bei {n}",
+    "usage_unpriced": "Preis unbekannt bei {n} {n:Aufruf|Aufrufen}",
     "usage_gateway": "Alle Unterhaltungen heute: {cost}",
     "command_usage": "Token und Geld: letzter Vorgang, heute, insgesamt",
 }
