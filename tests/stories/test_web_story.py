@@ -101,9 +101,8 @@ async def opened(folder: Path, language: str = "en") -> AsyncIterator[tuple[Rig,
             await page.go(f"{rig.url}#c=c1")
             await page.until(LIVE)
             yield rig, Tab(page), port
-            foreign = [
-                url for url in page.requests if not url.startswith((rig.url, "data:", "about:"))
-            ]
+            own = (rig.url, f"blob:{rig.url}", "data:", "about:")
+            foreign = [url for url in page.requests if not url.startswith(own)]
             assert foreign == []
 
 

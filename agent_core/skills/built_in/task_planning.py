@@ -38,7 +38,10 @@ def planning_skill() -> ToolSkill:
             "it alone.",
             category="automation",
             parameters=fields({"task": text("The whole request.")}),
-            output_schema=fields({"steps": {"type": "array", "minItems": 2, "items": _STEP}}),
+            output_schema=fields(
+                {"steps": {"type": "array", "minItems": 2, "items": _STEP}},
+                {"title": {"type": "string"}},
+            ),
         ),
         run=_run,
         tools=(planning.NAME,),
