@@ -126,6 +126,18 @@ async def test_at_320_pixels_all_is_in_reach(tmp_path: Path) -> None:
         assert await room.page.js("document.activeElement.id") == "menu"
 
 
+async def test_on_a_small_phone_an_empty_conversation_begins_with_its_heading(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path, language="de", look=(320, 560, "light")) as room:
+        await room.page.until("!document.querySelector('#empty').hidden")
+        await settle(room)
+        await fits(room)
+        top = "document.querySelector('#empty h2').getBoundingClientRect().top"
+        assert cast(float, await room.page.js(top)) > 50
+        assert await room.page.js("document.querySelector('#down').hidden")
+
+
 async def test_on_a_german_phone_words_stay_whole(tmp_path: Path) -> None:
     async with opened(tmp_path, language="de", look=(390, 844, "light")) as room:
         page, desk = room.page, room.server.desk

@@ -258,12 +258,12 @@ function reprint(item) {
 
 let follows = true; // the person looks at the newest
 const nearEnd = () => scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 90;
-export function toEnd() { scroll.scrollTop = scroll.scrollHeight; follows = true; $("down").hidden = true; }
+export function toEnd() { scroll.scrollTop = $("empty").hidden ? scroll.scrollHeight : 0; follows = true; $("down").hidden = true; }
 function keepEnd(change) {
   const stay = follows;
   change();
   if (stay) toEnd();
   else $("down").hidden = nearEnd();
 }
-scroll.addEventListener("scroll", () => { follows = nearEnd(); $("down").hidden = follows; }, { passive: true });
+scroll.addEventListener("scroll", () => { follows = nearEnd(); $("down").hidden = follows || !$("empty").hidden; }, { passive: true });
 new ResizeObserver(() => { if (follows) toEnd(); }).observe(scroll); // a keyboard came up, the field grew
