@@ -2,11 +2,13 @@
 Generated: commands that run something, each with each way to change what they run."""
 
 import os
+import random
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core.messages import ToolCall
@@ -20,6 +22,7 @@ from agent_core.tools.shell import RunCommandArguments, shell_tool
 from agent_core.tools.sources import read_sources
 from agent_core.tools.toolbox import Prepared, bind, bind_digest, is_bound
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
+from tests.sampling import dice
 
 TIERS = {"isolated": bwrap_sandbox(), "none": unsafe_sandbox()}
 RUNS = (
@@ -78,6 +81,57 @@ def prepare(command: str, tier: str = "isolated", **more: object) -> Prepared:
 
 def bond_of(item: Prepared, situation: Situation) -> Bond:
     return find_call_bond(item.tool, item.arguments, situation)
+
+
+class CallState(Struct, frozen=True, kw_only=True):
+    """All that an approval of a command may be bound to. `files`: names and what stands there."""
+
+    command: str = "make $KEY"
+    cwd: str = ""
+    background: bool = False
+    hosts: tuple[str, ...] = ()
+    tier: str = "isolated"
+    secrets: frozenset[str] = frozenset()
+    contained: bool = False
+    files: tuple[tuple[str, str], ...] = ()
+
+    def lend(self) -> frozenset[str]:
+        return self.secrets & {"KEY"} if "KEY" in self.command else frozenset()
+
+    def find_meant(self) -> tuple[object, ...]:
+        """What has to be the same for the approval to hold."""
+        given = self.command, self.cwd, self.background, self.hosts, self.tier
+        alone = self.contained and self.tier != "none" and not (self.hosts or self.lend())
+        return (*given, self.lend(), alone, () if alone else self.files)
+
+
+def draw_state(chance: random.Random, before: CallState | None = None) -> CallState:
+    """Any state, or `before` with up to two things of it drawn anew, which may be the same."""
+    drawn: dict[str, object] = {
+        "command": chance.choice(("make $KEY", "make", "sh run", "sh run; echo $KEY")),
+        "cwd": chance.choice(("", "", "a")),
+        "background": chance.random() < 0.3,
+        "hosts": chance.choice(((), (), ("a.test",))),
+        "tier": chance.choice(("isolated", "isolated", "none")),
+        "secrets": frozenset(chance.sample(("KEY", "OTHER"), chance.randint(0, 2))),
+        "contained": chance.random() < 0.5,
+        "files": tuple((name, chance.choice("ab")) for name in ("run", "Makefile", "app/x.py")),
+    }
+    if before is None:
+        return CallState(**drawn)  # type: ignore[arg-type]
+    return replace(before, **{name: drawn[name] for name in chance.sample(sorted(drawn), 2)})
+
+
+async def bind_state(state: CallState, at: Path) -> tuple[str, Bond, Prepared]:
+    """Its digest, in the workspace `at`, which is as it says."""
+    for name, text in state.files:
+        (at / name).parent.mkdir(parents=True, exist_ok=True)
+        (at / name).write_text(text)
+    more = {"cwd": state.cwd, "background": state.background, "hosts": state.hosts}
+    item = prepare(state.command, state.tier, **more)
+    secrets = tuple(sorted(state.secrets))
+    bond = bond_of(item, replace(BARE, secrets=secrets, contained=state.contained))
+    return (await bind_digest(item, at, bond)).digest, bond, item
 
 
 BARE = Situation(mode="auto", person="A")
@@ -292,3 +346,27 @@ def test_code_is_bound_as_commands_are(tmp_path: Path) -> None:
     tool = next(tool for tool in code_tools(TIERS["isolated"]) if tool.name == "python_execute")
     assert find_call_bond(tool, Python(code="import helper"), BARE).kind == "sources"
     assert find_call_bond(tool, Python(code="import helper"), CONTAINED).kind == "words"
+
+
+async def hold_where_nothing_changed(part: str, count: int, at: Path) -> None:
+    same = other = 0
+    for n in range(count):
+        chance = dice("bound states", part, n)
+        before = draw_state(chance)
+        after = draw_state(chance, before)
+        known, _, _ = await bind_state(before, at)
+        now, bond, item = await bind_state(after, at)
+        is_same = before.find_meant() == after.find_meant()
+        assert (known == now) is is_same, (before, after)
+        assert await is_bound(item, at, known, bond) is is_same, (before, after)
+        same, other = same + is_same, other + (not is_same)
+    assert same and other
+
+
+async def test_an_approval_holds_where_nothing_that_counts_changed(tmp_path: Path) -> None:
+    await hold_where_nothing_changed("few", 20, tmp_path / "workspace")
+
+
+@pytest.mark.slow
+async def test_so_it_does_after_hundreds_of_changes(tmp_path: Path) -> None:
+    await hold_where_nothing_changed("hundreds", 600, tmp_path / "workspace")

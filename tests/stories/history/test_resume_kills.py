@@ -63,7 +63,7 @@ async def _tell(person: Surface, death: Death) -> None:
 
 
 @pytest.mark.timeout(600)
-@some_and_every(2, "/resume is killed")
+@some_and_every(2, "kills on a surface")
 @pytest.mark.parametrize("kind", [Telegram, Web, Discord, Slack])
 async def test_killed_at_every_commit_of_a_resume(
     kind: type[Surface], tmp_path: Path, some: int, monkeypatch: pytest.MonkeyPatch
