@@ -224,8 +224,16 @@ class Snapshots:
             for path in sorted(wanted & before.files.keys())  # a folder before what is in it
             if self._restore(workspace, path, before.files[path], now.get(path))
         )
+        _close_folders(
+            workspace, {path: before.files[path] for path in done if path in before.files}
+        )
         shown = (path for path in done if not is_folder(path, before, now))
-        failed = [path for path in wanted.difference(done) if not is_folder(path, before, now)]
+        stays = {path.rpartition("/")[0] for path in now.keys() - {*done}}
+        failed = (  # a new folder that others put something into stays without a word
+            path
+            for path in wanted.difference(done)
+            if path in before.files or not is_folder(path, before, now) or path not in stays
+        )
         left = set() if changed_too else {*outcome.changed}
         return TakenBack(
             restored=tuple(sorted(shown)),
@@ -328,7 +336,8 @@ class Snapshots:
             if now is not None and now.kind != old.kind and not _remove(workspace, path, now):
                 return False
             if old.kind == "folder":
-                with paths.folder(workspace, _place(workspace, path), create=True):
+                with paths.folder(workspace, _place(workspace, path), create=True) as folder:
+                    os.fchmod(folder, old.mode | 0o700)  # until all is in it
                     return True
             if old.kind == "link":
                 paths.put_link(
@@ -397,6 +406,7 @@ class Snapshots:
                 if paths.status(workspace, root / path) is not None:
                     continue
             (back if self._restore(workspace, path, wanted[path], None) else missing).append(path)
+        _close_folders(workspace, {path: wanted[path] for path in back})
         if not (back or missing or gone):
             return
         files = gone or any(not is_below(path, STATE) for path in (*back, *missing))
@@ -489,6 +499,17 @@ def _load(workspace: Path, path: str) -> bytes | None:
 
 def _store(workspace: Path, path: str, data: bytes, mode: int = 0o600) -> None:
     paths.put_file(workspace, _place(workspace, path), data, mode)
+
+
+def _close_folders(workspace: Path, states: Mapping[str, FileState]) -> None:
+    """Give folders that are back the modes that they had, those within first."""
+    for path in sorted(states, reverse=True):
+        if states[path].kind == "folder":
+            with (
+                suppress(OSError, ToolFailed),
+                paths.folder(workspace, _place(workspace, path)) as one,
+            ):
+                os.fchmod(one, states[path].mode)
 
 
 def _remove(workspace: Path, path: str, now: FileState) -> bool:

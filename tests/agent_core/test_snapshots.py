@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent_core import ambient
 from agent_core.sandboxes.snapshots import Snapshots, name_after, name_before
 from agent_core.sandboxes.states.file_states import Snapshot, TakenBack
-from agent_core.sandboxes.states.scan import SnapshotRefused
+from agent_core.sandboxes.states.scan import MAX_DEPTH, SnapshotRefused
 from agent_core.tools import backups, paths
 from tests.sampling import examples
 
@@ -228,6 +228,32 @@ def test_caches_are_left_out_and_then_it_is_refused(place: Path) -> None:
     write(place, big="b" * 20_000)
     with pytest.raises(SnapshotRefused, match="more than"):
         keeper.take(place, "u.before")
+
+
+def test_what_lies_too_deep_to_be_looked_at_is_refused(place: Path) -> None:
+    keeper, deep = Snapshots(), place.joinpath(*["d"] * MAX_DEPTH)
+    deep.mkdir(parents=True)
+    (deep / "e").write_text("1")
+    assert deep.joinpath("e").relative_to(place).as_posix() in keeper.take(place, "t.before").files
+    (deep / "f").mkdir()
+    with pytest.raises(SnapshotRefused, match="within 100 others"):
+        keeper.take(place, "u.before")
+
+
+def test_modes_of_folders_are_taken_back(place: Path) -> None:
+    keeper = Snapshots()
+    for name in ("shut", "gone", "shut/in"):
+        (place / name).mkdir()
+    (place / "gone/x").write_text("1")
+    (place / "gone").chmod(0o500)
+    before = keeper.take(place, name_before("t"))
+    (place / "shut").chmod(0o700)
+    (place / "gone/x").unlink()
+    (place / "gone").rmdir()
+    after = keeper.take(place, name_after("t"))
+    keeper.take_back(place, before, after)
+    modes = {name: (place / name).stat().st_mode & 0o777 for name in ("shut", "gone")}
+    assert modes == {"shut": 0o755, "gone": 0o500} and (place / "gone/x").read_text() == "1"
 
 
 def test_nothing_outside_is_read_or_written(place: Path) -> None:

@@ -26,10 +26,10 @@ class FileState(Struct, frozen=True, array_like=True):
     digest: str = ""
 
     def is_same(self, other: "FileState | None") -> bool:
-        """The other has the same content, and may be run by the same."""
+        """The other has the same content, and the same may use it."""
         if other is None or (self.kind, self.digest) != (other.kind, other.digest):
             return False
-        return self.kind != "file" or self.mode == other.mode
+        return self.kind == "link" or self.mode == other.mode
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):

@@ -19,6 +19,10 @@ class SnapshotRefused(Exception):
     """The workspace is too large, or cannot be read; the text says which."""
 
 
+MAX_DEPTH = 100
+"""Folders within each other; what lies in deeper ones is not looked at."""
+
+
 def choose_files(workspace: Path, most: int) -> tuple[dict[str, FileState], tuple[str, ...]]:
     """The files to keep, without digests, and the folders that are left out: the largest caches,
     where all has more than `most` bytes. SnapshotRefused."""
@@ -40,9 +44,11 @@ def scan_files(workspace: Path, start: str = "") -> Iterator[tuple[str, FileStat
     SnapshotRefused if that is more than can be looked at."""
     count, began = 0, ambient.monotonic()
     top = Path(os.path.realpath(workspace)) / start
-    for entry in paths.walk(workspace, top, depth=100):
+    for entry in paths.walk(workspace, top, depth=MAX_DEPTH):
         count += 1
         info = entry.info
+        if stat.S_ISDIR(info.st_mode) and entry.path.count("/") >= MAX_DEPTH:
+            raise SnapshotRefused(f"The workspace has folders within {MAX_DEPTH} others.")
         kind = next((name for name, fits in _KINDS if fits(info.st_mode)), "")
         if not kind:
             continue
