@@ -33,6 +33,8 @@ MAX_UNSENT = 1 << 20
 START, DATA, END, CREDIT, KILL, HALT, EXIT, OPEN, OPENED, REFUSED, READY, QUIET, ERRORS = range(
     1, 14
 )
+_LEAST = 4096
+"""Bytes that a file counts for at least: a disk has room for so many, empty or not."""
 _SECONDS_BETWEEN_LOOKS, _SECONDS_WHILE_NONE_RUNS, _SECONDS_BETWEEN_SIZES = 0.25, 1.0, 2.0
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
@@ -449,6 +451,9 @@ class Supervisor:
         if len(pids) > limits["processes"]:
             self._stop_largest(pids, dict.fromkeys(pids, 1), "processes")
         taken = {pid: _measure_memory(pid) for pid in pids}
+        shared = sum(map(_count_shared, pids)) if pids else 0
+        if sum(taken.values()) + shared > limits["memory"]:
+            taken = {pid: size + _measure_shared(pid) for pid, size in taken.items()}
         if sum(taken.values()) > limits["memory"] or self._is_starved():
             self._stop_largest(pids, taken, "memory")
         if self._spec["folders"] and self._is_size_due(now):
@@ -608,10 +613,25 @@ def _measure_memory(pid: int) -> int:
     return 0
 
 
+def _measure_shared(pid: int) -> int:
+    """Bytes of its share of the memory that processes have together, and that is in no file."""
+    with suppress(OSError, ValueError), open(f"/proc/{pid}/smaps_rollup") as file:
+        found = next((line for line in file if line.startswith("Pss_Shmem:")), "")
+        return int(found.split()[1]) << 10 if found else 0
+    return 0
+
+
+def _count_shared(pid: int) -> int:
+    """Bytes at most that it has together with others; quick to find out."""
+    with suppress(OSError, ValueError), open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[2]) * _PAGE
+    return 0
+
+
 def _measure_free(folder: str) -> int:
     with suppress(OSError):
         found = os.statvfs(folder)
-        return found.f_bavail * found.f_frsize
+        return found.f_bavail * found.f_frsize + found.f_favail * _LEAST
     return 0
 
 
@@ -631,7 +651,7 @@ def _measure_folders(folders: list[str], enough: int) -> int:
         with suppress(OSError), os.scandir(left.pop()) as entries:
             for entry in entries:
                 with suppress(OSError):
-                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+                    total += max(entry.stat(follow_symlinks=False).st_blocks * 512, _LEAST)
                     if entry.is_dir(follow_symlinks=False):
                         left.append(entry.path)
     return total

@@ -344,6 +344,42 @@ async def test_what_a_command_left_behind_is_held_to_the_limits(tier: Tier, tmp_
     await gone(mark)
 
 
+SHARES = """python3 -c '
+import mmap, os, time
+held = [mmap.mmap(-1, {size} << 20) for _ in range({count})]
+for one in held:
+    one.write(bytes([1]) * len(one))
+for _ in range({forks}):
+    os.fork() or time.sleep(1) or os._exit(0)
+time.sleep({seconds})
+print("held")'"""
+
+
+@pytest.mark.slow
+@contained
+async def test_memory_that_processes_share_counts_once(tier: Tier, tmp_path: Path) -> None:
+    pool = make_sandboxes(tier, SandboxLimits(memory=100 << 20))
+    takes = SHARES.format(size=40, count=1, forks=3, seconds=2)
+    assert (await run(pool, takes, tmp_path)).output == "held\n"
+    takes = SHARES.format(size=30, count=6, forks=0, seconds=60)
+    assert "[Stopped: over 100 MB of memory in all.]" in (await run(pool, takes, tmp_path)).output
+    assert (await run(pool, "echo fine", tmp_path)).output == "fine\n"
+
+
+@pytest.mark.slow
+@contained
+async def test_files_without_end_are_too_much_though_they_are_empty(
+    tier: Tier, tmp_path: Path
+) -> None:
+    pool = make_sandboxes(tier, SandboxLimits(disk=20 << 20))
+    makes = "import os, time\nos.mkdir('many')\nfor n in range(10_000): os.mknod(f'many/{n}')\n"
+    (tmp_path / "makes.py").write_text(f"{makes}time.sleep(60)\n")
+    told = (await run(pool, "python3 makes.py", tmp_path)).output
+    assert "[Stopped: over 20 MB of disk in all.]" in told
+    await run(pool, "rm -r many; true", tmp_path)
+    assert (await run(pool, "echo fine", tmp_path)).output == "fine\n"
+
+
 @contained
 async def test_two_processors_at_most(tier: Tier, tmp_path: Path) -> None:
     pool = make_sandboxes(tier, SandboxLimits(cpus=1))
