@@ -148,6 +148,8 @@ class _AdvisedLoan:
 
     def describe_refused(self, done: ProcessResult) -> str:
         refused, end = self._loan.describe_refused(done), done.output[-MAX_LOOKED:]
+        if done.reason:
+            return refused  # why it was ended is said already
         special = self._tier.advise(end) if done.exit_code else ""
         usual = "" if special or refused else advise(end, done.exit_code)
         return "\n".join(filter(None, (refused, special, usual)))

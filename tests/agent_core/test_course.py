@@ -102,6 +102,10 @@ def test_nearly_all_run_without_a_press() -> None:
         ("E: List directory /var/lib/apt/lists/partial is missing.", 100, "Nobody is root"),
         ("su: Authentication failure", 1, "Nobody is root"),
         ("Address already in use", 0, ""),
+        ("dd: error writing '/dev/shm/x': No space left on device", 1, "/dev/shm holds 512 MB"),
+        ("OSError: [Errno 24] Too many open files: 'x'", 1, "one process may have open"),
+        ("RuntimeError: can't start new thread", 1, "processes and threads"),
+        ("bash: fork: retry: Resource temporarily unavailable", 1, "processes and threads"),
     ],
 )
 def test_what_is_missing_is_named_with_the_way_to_it(output: str, code: int, says: str) -> None:

@@ -54,6 +54,19 @@ _USUAL = (
         "its number, or take another port.]",
     ),
     (
+        re.compile(r"No space left on device|ENOSPC"),
+        "[It is full there: /dev/shm holds 512 MB at most, and all else what the disk has left. "
+        "Remove what is not needed.]",
+    ),
+    (
+        re.compile(r"Too many open files|EMFILE"),
+        "[Over the files that one process may have open: see ulimit -n.]",
+    ),
+    (
+        re.compile(r"can't start new thread|fork: (?:retry: )?Resource temporarily unavailable"),
+        "[Over the processes and threads that a sandbox may have.]",
+    ),
+    (
         re.compile(r"%\S+: no such job"),
         "[A job belongs to the command that started it. End what stayed by its number.]",
     ),
