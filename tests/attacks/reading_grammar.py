@@ -42,6 +42,8 @@ _VERBS = (
 _SLOTS = (
     '"{}"',
     "{}",
+    "< {}",
+    '< "{}"',
     '"./{}"',
     "./{}",
     '"src/{}"',
@@ -108,6 +110,7 @@ def make_world(at: Path) -> Path:
         "a.txt": "a\nb e\n", "list.txt": ".env\n../outside.txt\n", "b.log": "e\n", "main.py": "def a(): ...\n", "src/x.py": "def e(): ...\n",
         "src/y.ts": "e\n", "docs/m.md": "# a\n", "src/.env": CANARY, ".env": CANARY, "app.env": CANARY, "id_rsa": CANARY, "secrets.json": CANARY,
         "server.pem": CANARY, ".ssh/config": CANARY, "src/id_ed25519": CANARY, "../outside.txt": CANARY, "../x/.env": CANARY,
+        "n\n../outside.txt\n.md": "a name of three lines, one of which leads out", "n o.md": "e\n",
     }  # fmt: skip
     for name, text in files.items():
         (here / name).parent.mkdir(parents=True, exist_ok=True)

@@ -428,8 +428,9 @@ class _Reader:
         found, held by a variable."""
         self._at, line = at, self._line
         word = self._read_word() if at < len(line) and line[at] not in "\n;|&#" else None
-        if found and word is not None and word.stands and not word.loose:
-            return Word(text=word.stands, plain=False, glob=True)
+        if found and word is not None and word.stands:  # a shell parts no name here, or fails
+            text = "*" if word.loose else word.stands
+            return Word(text=text, plain=False, glob=True)
         if word is None or word.expands or not word.text:
             raise Strange(phrase("odd_syntax"))
         if word.glob and not (found and _QUOTED_VARIABLE.fullmatch(line, at, self._at)):

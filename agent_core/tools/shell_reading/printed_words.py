@@ -9,7 +9,6 @@ import re
 
 from agent_core.tools.shell_reach import could_be_secret
 from agent_core.tools.shell_reading.arguments import read_arguments
-from agent_core.tools.shell_reading.find import list_kinds
 from agent_core.tools.shell_reading.piped_names import ORDERS, PICKS, SEARCHES, check_source
 from agent_core.tools.shell_reading.searches import is_of_a_kind
 from agent_core.tools.shell_reading.verbs import VERBS
@@ -163,19 +162,29 @@ def _asks_git(command: PlainCommand, known: dict[str, re.Pattern[str]]) -> bool:
 
 
 def _find_pattern(command: PlainCommand) -> str:
-    """A wildcard for the names that the command prints."""
+    """A wildcard for the names that the command prints, a line each. A name may hold a line end,
+    and what stands behind it is a name of its own then: of what lies in many folders nothing is
+    known, but by git, which writes such names otherwise."""
     kinds: tuple[str, ...] = ()
-    prefix, source = "", command
+    source = command
     while source.piped is not None and source.words[0].text in PICKS | ORDERS | SEARCHES:
         if source.words[0].text in SEARCHES and not kinds:
             kinds = _list_endings(source)
         source = source.piped
-    words = source.words[1:]
-    if source.words[0].text == "find":
-        kinds, prefix = kinds or list_kinds(words), "./"
-    kinds = kinds or _list_named(source.words[0].text, words)
-    pattern = next(filter(could_be_secret, kinds), kinds[0] if kinds else ANY_NAME)
-    return prefix + pattern
+    name, asked = source.words[0].text, [w for w in source.words[1:] if w.text[:1] != "-"]
+    if name == "git" and not kinds:
+        kinds = tuple(word.text for word in asked[1:])
+        kinds = kinds if all(map(is_of_a_kind, kinds)) else ()
+    elif name == "ls" and not kinds:
+        kinds = tuple(word.text for word in asked) if all(word.glob for word in asked) else ()
+    apart = name == "git" or (name == "ls" and not any(map(_has_wild_folder, asked)))
+    if not kinds or not apart:
+        return ANY_NAME
+    return next(filter(could_be_secret, kinds), kinds[0])
+
+
+def _has_wild_folder(word: Word) -> bool:
+    return bool(set("*?[") & set(word.text.rpartition("/")[0]))
 
 
 def _list_endings(command: PlainCommand) -> tuple[str, ...]:
@@ -189,20 +198,3 @@ def _list_endings(command: PlainCommand) -> tuple[str, ...]:
         return ()
     endings = found[0][2] or found[0][1].replace("\\", "")
     return tuple(f"*.{ending}" for ending in endings.split("|"))
-
-
-def _list_named(name: str, words: tuple[Word, ...]) -> tuple[str, ...]:
-    """The kinds of names that a program is asked for."""
-    if name == "git":
-        asked = [word for word in words[1:] if word.text[:1] != "-"]
-        kinds = tuple(word.text for word in asked)
-        return kinds if all(map(is_of_a_kind, kinds)) else ()
-    if name == "rg":
-        globs = [b.text for a, b in zip(words, words[1:], strict=False) if a.text == "-g"]
-        return () if any(text[:1] == "!" for text in globs) else tuple(globs)
-    if name == "ls":
-        asked = [word for word in words if word.text[:1] != "-"]
-        return tuple(word.text for word in asked) if all(word.glob for word in asked) else ()
-    kinds = tuple(w.text.partition("=")[2] for w in words if w.text.startswith("--include="))
-    files = read_arguments(VERBS[name], words).operands[1:] if name in SEARCHES else ()
-    return kinds or (tuple(w.text for w in files) if all(w.glob for w in files) else ())
