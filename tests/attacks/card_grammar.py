@@ -42,8 +42,8 @@ _BUTTONS = (
 )
 _PLAIN_STEPS = (PlanStep(id="1", text="s"),)
 _BODY = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_CODE = re.compile(r"(?<!\\)``.+?``|(?<!\\)`[^`]+`", re.DOTALL)
-_ESCAPED = re.compile(r"\\[^A-Za-z0-9\s]")
+_NO_MARKUP = re.compile(r"\\[^A-Za-z0-9\s]|``.+?``(?!`)|`[^`]+`", re.DOTALL)
+"""An escaped sign, or code, in which a backslash escapes nothing."""
 _DISCORD = {
     "heading": re.compile(r"^(?:#{1,3}|-#) +\S", re.MULTILINE),
     "quote": re.compile(r"^ *>(?:>>)? +\S", re.MULTILINE),
@@ -93,9 +93,10 @@ def place_words(words: str) -> Iterator[tuple[str, View]]:
     noted = PlanStep(id="1", text="s", note=words, state="failed")
     yield "note", PlanView(title="t", steps=(noted,))
     yield "end", PlanView(title="t", steps=_PLAIN_STEPS, state="done", outcome=words)
-    for output, summary, tool in (("", words, "x"), ("", "s", words), (words, "s", "x")):
-        done = ToolLine(call_id="1", tool=tool, summary=summary, state="failed", output=output)
-        yield f"line {tool == words} {summary == words}", Activity(lines=(done,))
+    for name in ("output", "summary", "tool"):
+        told = {"tool": "x", "summary": "s", "output": "", name: words}
+        done = ToolLine(call_id="1", state="failed", **told)  # type: ignore[arg-type]
+        yield f"line's {name}", Activity(lines=(done,))
     yield "below", ReplyView(text="a", note=words)
     yield "report", ReportView(title=words, text="a", note=words)
     large = MediaFile(ref="r", name=words, mime="text/plain", size=99 << 20)
@@ -150,7 +151,7 @@ def _count_object(platform: str, one: dict[str, object]) -> Counter[str]:
 
 def _bare(content: str) -> str:
     """What Discord looks for markup in."""
-    return _CODE.sub("", _ESCAPED.sub("\ue000", _BODY.sub("", content)))
+    return _NO_MARKUP.sub("\ue000", _BODY.sub("", content))
 
 
 def _count(known: dict[str, re.Pattern[str]], text: str) -> Counter[str]:
