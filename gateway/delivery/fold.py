@@ -54,7 +54,7 @@ from agent_core.questions import (
 from gateway.command_texts import OwnText
 from gateway.delivery import reasons
 from gateway.delivery.failures import describe_error
-from gateway.delivery.lines import ENDS, make_line, mark_line, move_lines, output_of
+from gateway.delivery.lines import end_of, make_line, mark_line, move_lines, output_of
 from gateway.delivery.phrasing import say_phrase
 from gateway.delivery.plan_view import (
     Course,
@@ -195,7 +195,7 @@ class ViewFold:
                 return self._show_began(record.call)
             case ToolFinished():
                 output = self._output(record)
-                changed = self._line(record.call_id, ENDS[record.outcome], output)
+                changed = self._line(record.call_id, end_of(record), output)
                 return (*changed, *self._fold_files(record), *self._fold_link(record))
             case QuestionAsked():
                 return self._fold_question(record)

@@ -64,6 +64,13 @@ def _words(value: object) -> str:
             return ""
 
 
+def end_of(record: ToolFinished) -> LineState:
+    """How a call went. A command that ended with another exit code than 0 failed, though its call
+    gave the model what it wrote."""
+    failed = record.outcome == "ok" and record.command is not None and record.command.failed
+    return "failed" if failed else ENDS[record.outcome]
+
+
 def output_of(record: ToolFinished, language: str) -> str:
     """What people are told of a call's output."""
     if record.command is not None and record.command.silent:

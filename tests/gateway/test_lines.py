@@ -4,7 +4,7 @@ import pytest
 
 from agent_core.journal import ToolFinished
 from agent_core.messages import CommandResult, ToolCall, ToolOutput
-from gateway.delivery.lines import make_line, output_of
+from gateway.delivery.lines import end_of, make_line, output_of
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,23 @@ from gateway.delivery.lines import make_line, output_of
 def test_a_call_in_one_line_says_what_it_is_about(arguments: str, summary: str) -> None:
     call = ToolCall(id="c1", name="any", arguments=arguments)
     assert make_line(call).summary == summary
+
+
+@pytest.mark.parametrize(
+    ("command", "state"),
+    [
+        (None, "done"),
+        (CommandResult(exit_code=0), "done"),
+        (CommandResult(handle="c1"), "done"),
+        (CommandResult(exit_code=137), "failed"),
+        (CommandResult(stopped=60), "failed"),
+    ],
+)
+def test_a_command_that_ended_badly_has_no_tick(command: CommandResult | None, state: str) -> None:
+    record = ToolFinished(
+        key="k", call_id="c1", name="any", digest="d", content="x", command=command
+    )
+    assert end_of(record) == state
 
 
 QUIET, LOST = CommandResult(exit_code=0), CommandResult(exit_code=1)
