@@ -11,8 +11,8 @@ live as long as they do, next to none in a cycle: Python's own 700 costs a tenth
 burst, 20,000 a twentieth."""
 SWITCH = 0.0005
 """Seconds after which a thread that waits for the interpreter gets it: the store's waits between
-two statements. With Python's own 0.005 a whole step of the loop comes first, and an answer 4 %
-later."""
+two statements. With Python's own 0.005 a whole step of the loop comes first, and the slowest
+answers are a tenth later."""
 
 
 def forbid_inspection() -> None:
