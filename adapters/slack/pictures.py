@@ -14,7 +14,8 @@ _MARK = re.compile(r"(?<!\\)((?:\\\\)*)!\[")
 _ENDS = ("](", "][", "]:")
 """What follows the words of a picture, or its name where its address is told."""
 _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*[\w+.#/-]{0,40}[ \t]*$")
-_LIKE_FENCE = re.compile(r"[\s>*+:()\d.-]*(?:```|~~~)")
+_LIKE_FENCE = re.compile(r"[\s>*+:()\d.-]{0,40}(?:```|~~~)|[\s>*+:()\d.-]{41}")
+"""What some reader may take for a fence; with more such signs before it nobody can tell."""
 _TAG = re.compile(r" {0,3}<[A-Za-z!/?]")
 _TICKS = re.compile(r"`+")
 
