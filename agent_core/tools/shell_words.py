@@ -161,8 +161,9 @@ def _check_command(command: PlainCommand) -> str:
     elif name == "git":
         check_git(words)
     elif name == "find":
-        for inner in read_find(words):
-            _check_on_found(inner, list_kinds(words))
+        inner, kinds = read_find(words), list_kinds(words)
+        for one in inner:
+            _check_on_found(one, kinds)
     else:
         _check_plain(name, words)
     return name

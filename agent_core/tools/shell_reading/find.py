@@ -65,7 +65,7 @@ def list_kinds(words: tuple[Word, ...]) -> tuple[str, ...]:
     acts = _ACTS & {test for test, _ in tests[:begin]}  # on names that nothing was asked of yet
     if negated or acts or left & {"-o", "-or", ",", "("}:
         return ()
-    return tuple(value for at in names if begin <= at < end for value in (tests[at][1],))
+    return tuple(tests[at][1] for at in names if begin <= at < end)
 
 
 def _list_tests(texts: list[str]) -> list[tuple[str, str]]:

@@ -7,6 +7,8 @@ one, it may be given by the other.
 
 import re
 
+from msgspec.structs import replace
+
 from agent_core.tools.shell_reach import could_be_secret
 from agent_core.tools.shell_reading.arguments import read_arguments
 from agent_core.tools.shell_reading.piped_names import ORDERS, PICKS, SEARCHES, check_source
@@ -65,17 +67,12 @@ def describe_line(command: PlainCommand, word: Word) -> Word:
         check_source(command, is_counted=False)
     except Strange:
         return word
-    return _make_known(word, stands=_find_pattern(command))
+    return replace(word, plain=False, stands=_find_pattern(command))
 
 
 def loosen(word: Word) -> Word:
     """The word where it stands without quotes: a shell parts it at its blanks."""
-    known = {"fact": word.fact, "branch": word.branch, "counts": word.counts}
-    return _make_known(word, stands=word.stands, loose=True, **known)
-
-
-def _make_known(word: Word, **known: str | bool) -> Word:
-    return Word(text=word.text, plain=False, expands=True, wild=word.wild, **known)  # type: ignore[arg-type]
+    return replace(word, plain=False, loose=True)
 
 
 def _describe_name(command: PlainCommand, word: Word) -> Word:
@@ -90,7 +87,7 @@ def _describe_name(command: PlainCommand, word: Word) -> Word:
         check_source(command, is_counted=True)
     except Strange:
         return known
-    return _make_known(word, stands=known.stands, counts=True)
+    return replace(known, counts=True)
 
 
 def _find_number(command: PlainCommand) -> str:
@@ -110,26 +107,21 @@ def _find_number(command: PlainCommand) -> str:
     if name == "tr" and texts[:1] == ["-d"] and command.piped is not None:
         return _find_number(command.piped)
     if name in SEARCHES:
-        given = _try_read(command)
-        return "0" if given and "c" in given and _counts_one(command, fed) else ""
+        return "0" if _counts_one(command, fed) else ""
     if name == "git" and texts[:2] == ["rev-list", "--count"]:
         return "0"
     return ""
 
 
-def _try_read(command: PlainCommand) -> frozenset[str]:
-    try:
-        return read_arguments(VERBS[command.words[0].text], command.words[1:]).letters
-    except Strange:
-        return frozenset()
-
-
 def _counts_one(command: PlainCommand, fed: bool) -> bool:
-    """A search of one file prints no name beside its number."""
-    given = read_arguments(VERBS[command.words[0].text], command.words[1:])
+    """A search that counts lines of one file prints no name beside its number."""
+    try:
+        given = read_arguments(VERBS[command.words[0].text], command.words[1:])
+    except Strange:
+        return False
     files = len(given.operands) + len(given.scripts) - 1
     whole = any(word.glob for word in given.operands[1:])
-    plain = given.letters <= set("ceivwxEFP") and not given.names
+    plain = "c" in given.letters <= set("ceivwxEFP") and not given.names
     return plain and not whole and files == (0 if fed else 1)
 
 
@@ -147,10 +139,11 @@ def _prints_hashes(command: PlainCommand) -> bool:
 
 
 def _prints_one_name(command: PlainCommand) -> bool:
-    asked = [word for word in command.words[2:] if word.text[:1] != "-"]
-    options = len(command.words) - 2 - len(asked)
-    needed = {"branch": 1, "rev-parse": 1}.get(command.words[1].text, 0) if options >= 0 else 0
-    return len(asked) <= 1 and options >= needed and _asks_git(command, _ONE_NAME)
+    if not _asks_git(command, _ONE_NAME):
+        return False
+    asked, given = command.words[1].text, command.words[2:]
+    operands = sum(word.text[:1] != "-" for word in given)
+    return operands <= 1 and (operands < len(given) or asked not in ("branch", "rev-parse"))
 
 
 def _asks_git(command: PlainCommand, known: dict[str, re.Pattern[str]]) -> bool:
