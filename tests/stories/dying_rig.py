@@ -4,6 +4,7 @@ whoever watches starts the next one while the person goes on as if nothing had b
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from aiohttp import ClientError
@@ -11,10 +12,13 @@ from aiohttp import ClientError
 from gateway.errors import StoreFailed
 from gateway.store import sqlite
 from gateway.store.writer import Writer
-from tests.stories.rig import PATIENCE, Rig
+from tests.sampling import spread
+from tests.stories.rig import PATIENCE, Rig, living
 from tests.stories.surfaces import Surface, Web
 
 Restart = Callable[[], Awaitable[object]]
+Tell = Callable[[Path, int], Awaitable["Death"]]
+"""Tells a story in a folder, in which the gateway dies at a point of it; at 0 it lives on."""
 
 
 class Death:
@@ -108,3 +112,32 @@ async def dying(death: Death, restart: Restart) -> AsyncIterator[None]:
         finally:
             watcher.cancel()
             await asyncio.wait({watcher})
+
+
+async def tell_dying(
+    kind: type[Surface],
+    folder: Path,
+    at: int,
+    story: Callable[[Surface, Death], Awaitable[None]],
+) -> Death:
+    """The story of a person on a surface, in which the gateway dies at a point of it."""
+    death = Death(at)
+    async with living(folder) as rig:
+        person = kind(rig)
+        async with dying(death, person.restart):
+            await person.open()
+            try:
+                await story(person, death)
+            finally:
+                await person.close()
+    return death
+
+
+async def kill_at_points(tell: Tell, folder: Path, some: int, least: int, *names: str) -> None:
+    """Tell a story of more than `least` points whole, and once for each point, or for `some` that
+    the seed and the `names` choose, with a death there."""
+    points = (await tell(folder / "whole", 0)).points
+    assert points > least
+    chosen = spread(points, some, *names)
+    died = [(await tell(folder / str(at), at)).dead for at in chosen]
+    assert sum(died) >= len(died) * 0.6 - 1, "commits go together on a slow machine, but not so"

@@ -1,14 +1,15 @@
 """An approved `write_file`, killed before and after each commit from the press on, as a person on each
 surface has it: the file is written once, what it was is kept once, and nobody is asked twice."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.model_server import Say
-from tests.sampling import some_and_every, spread
-from tests.stories.dying_rig import Death, do_over, dying, settle
-from tests.stories.rig import living, quick, write
+from tests.sampling import some_and_every
+from tests.stories.dying_rig import Death, do_over, kill_at_points, settle, tell_dying
+from tests.stories.rig import quick, write
 from tests.stories.surfaces import Discord, Slack, Surface, Telegram, Web
 
 BEGUN, DONE = "the file is begun", "the file is done"
@@ -18,16 +19,7 @@ TWICE = "Possibly sent twice"
 
 
 async def tell(kind: type[Surface], folder: Path, at: int) -> Death:
-    """The story, in which the gateway dies at a point of it."""
-    death = Death(at)
-    async with living(folder) as rig:
-        person = kind(rig)
-        async with dying(death, person.restart):
-            await person.open()
-            try:
-                await _tell(person, death)
-            finally:
-                await person.close()
+    death = await tell_dying(kind, folder, at, _tell)
     check(folder)
     return death
 
@@ -68,8 +60,4 @@ async def test_killed_at_every_commit_of_an_approved_write(
     kind: type[Surface], tmp_path: Path, some: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick(monkeypatch)
-    points = (await tell(kind, tmp_path / "whole", 0)).points
-    assert points > 4
-    chosen = spread(points, some, "write kills", kind.name)
-    died = [(await tell(kind, tmp_path / str(at), at)).dead for at in chosen]
-    assert sum(died) >= len(died) * 0.6 - 1, "commits go together on a slow machine, but not so"
+    await kill_at_points(partial(tell, kind), tmp_path, some, 4, "write kills", kind.name)

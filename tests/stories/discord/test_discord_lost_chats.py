@@ -2,6 +2,7 @@
 of it once in private, whatever took the chat away and whenever the gateway dies."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,9 @@ import pytest
 from tests.fakes.discord_rights import ASKED, OTHER_ROLE, OWN_ROLE, SEND, VIEW, ServerRights
 from tests.fakes.discord_server import GUILD, DiscordServer
 from tests.fakes.model_server import Call, Say
-from tests.sampling import some_and_every, spread
+from tests.sampling import some_and_every
 from tests.stories.discord_rig import CHANNEL, DM, FRIEND, PERSON, DiscordRig, opened
-from tests.stories.dying_rig import Death, dying, settle
+from tests.stories.dying_rig import Death, dying, kill_at_points, settle
 from tests.stories.jobs_rig import only, schedule
 
 LOST = "I cannot write any more in a chat where you asked me something"
@@ -116,7 +117,7 @@ async def test_a_chat_that_was_lost_in_a_gap_is_found_to_be_lost(rig: DiscordRig
     await check_ended(rig)
 
 
-async def lose(folder: Path, way: str, at: int) -> Death:
+async def lose(way: str, folder: Path, at: int) -> Death:
     """A loss, at one of whose points the gateway dies."""
     with pytest.MonkeyPatch.context() as patch:
         async with opened(DiscordServer(), folder, patch) as rig:
@@ -143,8 +144,4 @@ async def lose(folder: Path, way: str, at: int) -> Death:
 @some_and_every(1, "a lost chat of discord is killed")
 @pytest.mark.parametrize("way", ["put out", "thread deleted", "role changed"])
 async def test_killed_at_every_commit_of_a_loss(tmp_path: Path, way: str, some: int) -> None:
-    points = (await lose(tmp_path / "whole", way, 0)).points
-    assert points > 6
-    chosen = spread(points, some, "lost chats of discord", way)
-    died = [(await lose(tmp_path / str(at), way, at)).dead for at in chosen]
-    assert sum(died) >= len(died) * 0.6 - 1, "commits go together on a slow machine, but not so"
+    await kill_at_points(partial(lose, way), tmp_path, some, 6, "lost chats of discord", way)

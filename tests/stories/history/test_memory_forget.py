@@ -1,15 +1,16 @@
 """`/memory forget` offers what is remembered as buttons; what is pressed is forgotten, once, whenever
 the gateway dies, and the list becomes the word that says so."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.model_server import Calls, Say
-from tests.sampling import some_and_every, spread
-from tests.stories.dying_rig import Death, do_over, dying, settle
+from tests.sampling import some_and_every
+from tests.stories.dying_rig import Death, do_over, kill_at_points, settle, tell_dying
 from tests.stories.memory_rig import FALCON, TEA, memory
-from tests.stories.rig import Rig, living, quick
+from tests.stories.rig import Rig, quick
 from tests.stories.surfaces import Discord, Slack, Surface, Telegram, Web
 
 BOTH = Calls([memory("add", TEA, "user"), memory("add", FALCON)])
@@ -52,20 +53,6 @@ async def test_what_is_pressed_is_forgotten(
         await person.close()
 
 
-async def tell(kind: type[Surface], folder: Path, at: int) -> Death:
-    """The story, in which the gateway dies at a point of it."""
-    death = Death(at)
-    async with living(folder) as rig:
-        person = kind(rig)
-        async with dying(death, person.restart):
-            await person.open()
-            try:
-                await _tell(person, death)
-            finally:
-                await person.close()
-    return death
-
-
 async def _tell(person: Surface, death: Death) -> None:
     await remember(person)
     death.armed = True
@@ -93,8 +80,6 @@ async def test_killed_at_every_commit_of_it(
     kind: type[Surface], tmp_path: Path, some: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick(monkeypatch)
-    points = (await tell(kind, tmp_path / "whole", 0)).points
-    assert points > 6
-    chosen = spread(points, some, "memory forgotten", kind.name)
-    died = [(await tell(kind, tmp_path / str(at), at)).dead for at in chosen]
-    assert sum(died) >= len(died) * 0.6 - 1, "commits go together on a slow machine, but not so"
+    await kill_at_points(
+        partial(tell_dying, kind, story=_tell), tmp_path, some, 6, "memory forgotten", kind.name
+    )

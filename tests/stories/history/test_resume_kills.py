@@ -1,14 +1,15 @@
 """`/resume` and a press on its list, killed before and after each commit, as a person on each
 surface has it: the conversation goes on from what was chosen, once, and from nothing else."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.model_server import Say
-from tests.sampling import some_and_every, spread
-from tests.stories.dying_rig import Death, do_over, dying, settle
-from tests.stories.rig import living, quick
+from tests.sampling import some_and_every
+from tests.stories.dying_rig import Death, do_over, kill_at_points, settle, tell_dying
+from tests.stories.rig import quick
 from tests.stories.surfaces import Discord, Slack, Surface, Telegram, Web
 from tests.stories.surfaces.mind import RECAP
 
@@ -16,21 +17,6 @@ GOES_ON = "Continuing from 'plan the garden'"
 LABEL = "1. plan the garden"
 LISTED = "Found in earlier"
 TWICE = "Possibly sent twice"
-
-
-async def tell(kind: type[Surface], folder: Path, at: int) -> Death:
-    """The story, in which the gateway dies at a point of it."""
-    death = Death(at)
-    async with living(folder) as rig:
-        person = kind(rig)
-        async with dying(death, person.restart):
-            await person.open()
-            try:
-                await _tell(person, death)
-                await settle(rig, death)
-            finally:
-                await person.close()
-    return death
 
 
 async def _tell(person: Surface, death: Death) -> None:
@@ -60,6 +46,7 @@ async def _tell(person: Surface, death: Death) -> None:
     assert sum(TWICE not in one for one in words) <= 1 <= len(words) <= 2, words
     lists = [one for one in screen if LISTED in one]
     assert sum(TWICE not in one for one in lists) <= 1 and len(lists) <= 1, lists
+    await settle(person.rig, death)
 
 
 @pytest.mark.timeout(600)
@@ -69,8 +56,6 @@ async def test_killed_at_every_commit_of_a_resume(
     kind: type[Surface], tmp_path: Path, some: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick(monkeypatch)
-    points = (await tell(kind, tmp_path / "whole", 0)).points
-    assert points > 6
-    chosen = spread(points, some, "resume kills", kind.name)
-    died = [(await tell(kind, tmp_path / str(at), at)).dead for at in chosen]
-    assert sum(died) >= len(died) * 0.6 - 1, "commits go together on a slow machine, but not so"
+    await kill_at_points(
+        partial(tell_dying, kind, story=_tell), tmp_path, some, 6, "resume kills", kind.name
+    )
