@@ -44,7 +44,7 @@ def show_formulas(view: View) -> View:
     """`view` with the formulas in what a model wrote as code."""
     match view:
         case ReplyView() | ReportView() | ChoiceCard() | FormCard():
-            return replace(view, text=mark_formulas(view.text)) if _HAS.search(view.text) else view
+            return replace(view, text=mark_formulas(view.text))
         case Media():
             return replace(view, caption=mark_formulas(view.caption))
         case Activity():

@@ -12,7 +12,7 @@ from unicodedata import combining, east_asian_width
 from adapters.text import RULE, split, utf16
 from gateway.command_texts import NamedCommand
 from gateway.moment_texts import map_words
-from gateway.texts.signs import visible
+from gateway.texts.signs import WORD_JOINER, visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -31,7 +31,6 @@ MARKED = re.compile(r"[\\`*_~<&\[]")
 WEB = re.compile(r"https?://[^\s()]+$")
 MENTION = re.compile(r"<(?=[@#/:]|[at]:|id:)")
 """What begins a mention, an emoji or a moment, in whatever it stands."""
-JOINER = "\u2060"
 WIDEST, LINKS = 44, 4
 """Columns of a table that is laid out, as many as a phone shows in a line of code; links in a line
 below it."""
@@ -65,7 +64,7 @@ def one_line(text: str, most: int) -> str:
     """Words for a single line: no blocks, at most `most` characters of them."""
     line = visible(" ".join(write_native(text).split()))
     line = line if len(line) <= most else f"{line[: most - 1]}…"
-    line = MENTION.sub(f"<{JOINER}", line)
+    line = MENTION.sub(f"<{WORD_JOINER}", line)
     return line if "```" not in line and line.count("`") % 2 == 0 else escape_markup(line)
 
 

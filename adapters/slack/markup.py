@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from gateway.command_texts import NamedCommand
-from gateway.texts.signs import visible
+from gateway.texts.signs import WORD_JOINER, visible
 
 SPECIAL = re.compile(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>")
 CODE = re.compile(
@@ -19,7 +19,6 @@ CODE = re.compile(
 )
 PING = re.compile(r"<(?=[!@#]|[a-z]+:[^<>\n]*\|)")
 PICTURE = re.compile(r"(?<![\\!])(\\*)(!+)\[(\]?)")
-JOINER = "\u2060"
 STRONG = "\ufdd2"
 """Stands for `*` until what markdown means by it is written."""
 SPANS = (
@@ -92,7 +91,7 @@ def strip_markup(text: str) -> str:
 
 def mark_hidden(text: str) -> str:
     """`text` with its hidden characters shown; it pings nobody where markup is read."""
-    return PING.sub(f"<{JOINER}", visible(text))
+    return PING.sub(f"<{WORD_JOINER}", visible(text))
 
 
 def clip(text: str, most: int) -> str:
@@ -104,7 +103,7 @@ def _parts(markdown: str) -> Iterator[str]:
     at = 0
     for found in CODE.finditer(markdown):
         yield _prose(markdown[at : found.start()])
-        yield PING.sub(f"<{JOINER}", found[0])
+        yield PING.sub(f"<{WORD_JOINER}", found[0])
         at = found.end()
     yield _prose(markdown[at:])
 

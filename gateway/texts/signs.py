@@ -23,6 +23,8 @@ MAX_NAMED = 12
 """Signs of one kind that are told by name; what is more is counted."""
 MAX_MARKS = 3
 """Marks above or below one letter; more of them would cover the lines around it."""
+WORD_JOINER = "\u2060"
+"""Put between two signs that a platform would read as one mark; it shows nothing."""
 
 _FOREIGN = re.compile(r"[^\n\t -\[\]-~]")
 _WORD = re.compile(r"[^\W\d_]+")
