@@ -188,7 +188,10 @@ class Host:
                 placed = await mark_answer(self.services, placed)
             if not self.services.access.is_wanted(placed):
                 return None
-            if isinstance(placed, MessageReceived | CommandGiven):
+            if (  # of strangers nothing is kept
+                isinstance(placed, MessageReceived | CommandGiven)
+                and self.services.access.role(placed.sender) is not None
+            ):
                 await self._zones.learn(placed.sender)
             return self._add_language(placed)
         except StoreFailed:

@@ -7,6 +7,7 @@ import pytest
 
 from gateway.cli.main import main
 from gateway.command_texts import drop_marks
+from gateway.messages import Conversation, MessageReceived, Sender
 from gateway.ops import control
 from gateway.ports import note_nowhere
 from gateway.settings import Settings
@@ -48,6 +49,19 @@ def code_in(text: str) -> str:
 
 
 # ---- roles ---------------------------------------------------------------------------------
+
+
+async def test_of_a_stranger_no_time_zone_is_kept(rig: Rig) -> None:
+    await rig.start()
+    for user in (PERSON, STRANGER):
+        sender = Sender(platform="telegram", id=str(user), zone="Asia/Tokyo")
+        where = Conversation(platform="telegram", account="4242", channel=str(user), private=True)
+        said = MessageReceived(
+            conversation=where, sender=sender, event=f"e{user}", message=f"m{user}", text="hello"
+        )
+        await rig.host.accept([said])
+    kept = [await rig.store.get(f"zonetold:telegram:{user}") for user in (PERSON, STRANGER)]
+    assert kept == [b"Asia/Tokyo", None]
 
 
 async def test_a_viewer_reads_and_does_nothing(rig: Rig) -> None:
