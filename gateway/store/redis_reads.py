@@ -18,7 +18,7 @@ from gateway.store.dead_letters import encode_letter, read_each, read_letter
 from gateway.store.reading import read_record, read_row, readable
 from gateway.store.redis_lease import AUDIT, DEAD, DUE, key, question_key, turn_key
 from gateway.store.redis_lists import DIRECTORY, list_key
-from gateway.store.redis_scripts import LAST, MOVE, RANGE, run
+from gateway.store.redis_scripts import LAST, MOVE, RANGE, SUMMARIZE, run
 from gateway.store.redis_wire import Command, RedisWire, Reply
 from gateway.store.rows import (
     AcquiredConversation,
@@ -175,15 +175,20 @@ class RedisReads:
         return tuple(map(show_row, readable("view", _view, ([body] for body in reversed(bodies)))))
 
     async def summary(self, conversation: str) -> Summary | None:
-        found = await self._summaries((conversation,))
-        return found[0] if found else None
+        found = await self._summarize((conversation,))
+        return found[0][0] if found else None
 
-    async def _summaries(self, names: Sequence[str]) -> list[Summary]:
-        fields = (("HMGET", key(name), "at", "owner", "row") for name in names)
-        lives = (("HVALS", f"{key(name)}:live") for name in names)
-        replies = cast("list[list[bytes | None]]", await self._reads.call(*fields, *lives))
-        rows = zip(names, replies, replies[len(names) :], strict=False)
-        return [_summary(name, row, live) for name, row, live in rows if row[0]]
+    async def _summarize(
+        self, names: Sequence[str], views: int = 0
+    ) -> list[tuple[Summary, list[bytes | None]]]:
+        """What is there of `names`, with the bodies of the newest `views` of each."""
+        replies = await self._reads.call(*(run(SUMMARIZE, key(name), views) for name in names))
+        found = []
+        for name, reply in zip(names, replies, strict=True):
+            if reply:
+                fields, live, bodies = cast("list[list[bytes | None]]", reply)
+                found.append((_summary(name, fields, live), bodies))
+        return found
 
     async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
         wanted = parse_words(words)
@@ -192,24 +197,27 @@ class RedisReads:
         names = [name.decode() for name in listed]
         found: list[Summary] = []
         for start in range(0, len(names), CHUNK):
-            some = await self._summaries(names[start : start + CHUNK])
-            found += await self._filter_holding(some, wanted) if wanted else some
+            some = names[start : start + CHUNK]
+            if wanted:
+                found += await self._find_summaries(some, wanted)
+            else:
+                found += [one for one, _ in await self._summarize(some)]
             if len(found) >= limit:
                 break
         return tuple(sorted(found[:limit], key=lambda one: -one.at))
 
-    async def _filter_holding(
-        self, some: Sequence[Summary], words: frozenset[str]
-    ) -> list[Summary]:
-        """Those of `some` that hold the words."""
-        rows = await self._first_bodies([one.conversation for one in some], VIEWS)
+    async def _find_summaries(self, names: Sequence[str], words: frozenset[str]) -> list[Summary]:
+        """Of the conversations that hold the words."""
+        some = await self._summarize(names, FIRST)
 
         def look() -> list[frozenset[str]]:
-            pairs = zip(some, rows, strict=True)
-            return [search.miss(words, one.title, (row,), _read_shown) for one, row in pairs]
+            return [
+                search.miss(words, one.title, (_drop_removed(row),), _read_shown)
+                for one, row in some
+            ]
 
         found = []
-        for one, row, missing in zip(some, rows, await asyncio.to_thread(look), strict=True):
+        for (one, row), missing in zip(some, await asyncio.to_thread(look), strict=True):
             if missing and len(row) == FIRST:
                 missing = await self._seek_older(one.conversation, missing)
             if not missing:
@@ -238,10 +246,11 @@ class RedisReads:
 
     async def _newest_bodies(
         self, conversations: Sequence[str], where: tuple[str, str], limit: int
-    ) -> list[list[list[bytes]]]:
+    ) -> list[list[Sequence[bytes | None]]]:
         """The newest bodies of each conversation in pieces, the newest first. What is long is read
         a piece at a time: neither Redis nor this process is held by it."""
-        found = [[one] for one in await self._first_bodies(conversations, where)]
+        first = await self._first_bodies(conversations, where)
+        found: list[list[Sequence[bytes | None]]] = [[one] for one in first]
         for name, pieces in zip(conversations, found, strict=True):
             if len(pieces[0]) == FIRST:
                 async for more in self._read_older(name, where, limit):
@@ -250,9 +259,9 @@ class RedisReads:
 
     async def _first_bodies(
         self, conversations: Sequence[str], where: tuple[str, str]
-    ) -> list[list[bytes]]:
+    ) -> list[list[bytes | None]]:
         scripts = (run(LAST, key(name), *where, 0, FIRST - 1) for name in conversations)
-        return cast("list[list[bytes]]", await self._reads.call(*scripts))
+        return cast("list[list[bytes | None]]", await self._reads.call(*scripts))
 
     async def _read_older(
         self, conversation: str, where: tuple[str, str], limit: int
@@ -270,7 +279,7 @@ class RedisReads:
                 coming = self._ask_older(conversation, where, ids, (start, limit))
                 start += AHEAD
             if bodies:
-                yield [[body for body in some if body is not None] for some in bodies]
+                yield [_drop_removed(some) for some in bodies]
 
     def _ask_older(
         self,
@@ -449,17 +458,22 @@ def pairs(flat: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
+def _drop_removed(bodies: Sequence[bytes | None]) -> list[bytes]:
+    """Those that are there: an index may name one that was removed."""
+    return [body for body in bodies if body is not None]
+
+
 def _read_shown(body: bytes) -> str:
     return "".join(search.visible_text(row.view) for row in readable("view", _view, [[body]]))
 
 
 def _hold_each(
-    words: frozenset[str], bodies: Sequence[Sequence[Sequence[bytes]]], limit: int
+    words: frozenset[str], bodies: Sequence[Sequence[Sequence[bytes | None]]], limit: int
 ) -> list[tuple[TranscriptRow, ...]]:
     """Of each conversation its last rows, none if one of the folded words is in none of them."""
     found: list[tuple[TranscriptRow, ...]] = []
     for pieces in bodies:
-        flat = [body for piece in pieces for body in piece][:limit][::-1]
+        flat = [body for piece in pieces for body in _drop_removed(piece)][:limit][::-1]
         held = flat if search.may_hold(words, flat) else []
         found.append(tuple(readable("transcript", _entry, ([body] for body in held))))
     return found

@@ -371,6 +371,20 @@ if #ids == 0 then return {} end
 return redis.call('HMGET', KEYS[1] .. ARGV[2], unpack(ids))
 """
 
+# ARGV: how many views. What a list says of a conversation: its fields `at`, `owner` and `row`, the
+# states of its open turns, the bodies of its newest views; nothing of one that is not there.
+SUMMARIZE = """#!lua flags=no-writes
+local fields = redis.call('HMGET', KEYS[1], 'at', 'owner', 'row')
+if not fields[1] then return {} end
+local live = redis.call('HVALS', KEYS[1] .. ':live')
+local ids = {}
+if ARGV[1] ~= '0' then
+  ids = redis.call('ZRANGE', KEYS[1] .. ':pos', 0, ARGV[1] - 1, 'REV')
+end
+local bodies = #ids > 0 and redis.call('HMGET', KEYS[1] .. ':views', unpack(ids)) or {}
+return {fields, live, bodies}
+"""
+
 # ARGV: nonce, seconds it is kept, then (account, amount, limit) for each, in whole numbers; a limit
 # of 0 is none. All are added or none; the place of the first that would pass its limit, else 0.
 SPEND = """#!lua
@@ -420,6 +434,7 @@ ALL = (
     PUT,
     RANGE,
     LAST,
+    SUMMARIZE,
     SPEND,
     CARRY,
 )

@@ -198,9 +198,7 @@ class RedisWire:
         ready: list[tuple[RedisRequest, Sequence[Command]]] = []
         for request in requests:
             try:
-                ready.append(
-                    (request, [tuple(map(_encode_part, one)) for one in request.commands()])
-                )
+                ready.append((request, [_encode_command(one) for one in request.commands()]))
             except (StoreFailed, Fenced) as error:
                 request.fail(error)
             except Exception as error:  # noqa: BLE001  # one odd request ends no other
@@ -260,9 +258,9 @@ class RedisWire:
         return cast("list[Reply]", await pipe.execute(raise_on_error=False))
 
 
-def _encode_part(part: str | bytes | int | float) -> bytes | int | float:
+def _encode_command(command: Command) -> tuple[bytes | int | float, ...]:
     """Text as bytes: what cannot be encoded fails here, alone, and replies stay as they come."""
-    return part.encode() if isinstance(part, str) else part
+    return tuple([part.encode() if isinstance(part, str) else part for part in command])
 
 
 async def load(client: Redis) -> None:

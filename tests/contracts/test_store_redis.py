@@ -8,6 +8,7 @@ import pytest
 from redis.asyncio import Connection, Redis
 
 from gateway.errors import Fenced, StoreFailed
+from gateway.ports import account_scope
 from gateway.store import redis_wire
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
@@ -26,8 +27,10 @@ from tests.contracts.store_values import (
     question,
     record,
     said,
+    spoken,
     take,
     turn,
+    view,
 )
 from tests.fakes.waiting import PATIENCE
 
@@ -451,6 +454,23 @@ async def test_the_stores_clock_is_the_servers(redis_world: RedisWorld, raw: Red
     redis_world.clock.ahead = 3_600.0
     seconds, _ = await raw.time()
     assert seconds <= await redis_world.store.now() <= seconds + 2
+
+
+async def test_what_an_index_names_and_is_gone_stops_no_search(
+    redis_world: RedisWorld, raw: Redis
+) -> None:
+    store = redis_world.store
+    await store.accept([said(1)])
+    lease = await take(store)
+    views, rows = tuple(view(f"v{n}v", rev=n) for n in (1, 2)), (spoken(1), spoken(2))
+    await store.submit(lease, Changes(views=views, transcript=rows))
+    for kind in ("views", "transcript"):
+        fields = await raw.hgetall(f"tk:{{{C1}}}:{kind}")
+        (gone,) = (field for field, body in fields.items() if "v2v" in body or "line 2" in body)
+        await raw.hdel(f"tk:{{{C1}}}:{kind}", gone)
+    for words, count in (("v1v", 1), ("v2v", 0)):
+        assert len(await store.recent(account_scope(place()), 5, words)) == count
+    assert await store.find_holding([C1], frozenset({"line"}), 5) == ((C1, (spoken(1),)),)
 
 
 async def test_what_is_given_back_is_told_to_all_replicas(
