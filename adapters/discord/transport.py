@@ -18,6 +18,7 @@ from discord.gateway import DiscordClientWebSocketResponse
 from discord.http import HTTPClient, Route
 from msgspec import Struct
 
+from adapters.http_errors import sort_http_errors
 from gateway import clock
 from gateway.errors import Ambiguous, ChatClosed, RateLimited, Rejected, TokenRefused, Unsent
 
@@ -163,7 +164,7 @@ class DiscordWire(HTTPClient):
             )
         self._under_way += 1
         try:
-            with _told_apart():
+            with sort_http_errors(Unsent, Ambiguous):
                 yield self._session
         finally:
             self._under_way -= 1
@@ -243,19 +244,3 @@ def _refusal(status: int, payload: bytes) -> DiscordRefused:
     why = f"{str(answer.get('message', ''))[:200]} {fields if fields != '{}' else ''}".strip()
     kind = DiscordClosed if code in CLOSED else DiscordRefused
     return kind(status, code if isinstance(code, int) else 0, why)
-
-
-class _told_apart:  # noqa: N801 - reads as a statement
-    """Turns what aiohttp raises into Unsent or Ambiguous, without its text (it may hold a URL
-    with a token)."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        match error:
-            case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
-                raise Unsent(f"cannot connect: {type(error).__name__}") from None
-            case aiohttp.InvalidURL():
-                raise Unsent("cannot connect: the base URL is invalid") from None
-            case aiohttp.ClientError() | TimeoutError() | OSError():
-                raise Ambiguous(f"no answer: {type(error).__name__}") from None

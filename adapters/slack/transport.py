@@ -5,8 +5,8 @@ error's text holds a token.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
@@ -14,6 +14,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from adapters.http_errors import sort_http_errors
 from gateway import clock
 from gateway.errors import (
     Ambiguous,
@@ -77,7 +78,7 @@ class SlackWire:
             raise RateLimited(left)
         try:
             async with self._lend_session():
-                with _told_apart():
+                with _sort_errors():
                     client, given = self._open_client(), dict(arguments)
                     if form:
                         answer = await client.api_call(method, data=given)
@@ -102,7 +103,7 @@ class SlackWire:
     async def open_socket(self, app_token: str) -> str:
         """The URL of a Socket Mode connection, for one use."""
         async with self._lend_session():
-            with _told_apart():
+            with _sort_errors():
                 answer = await self._open_client().apps_connections_open(app_token=app_token)
         url = answer.get("url")
         if not isinstance(url, str):
@@ -113,7 +114,7 @@ class SlackWire:
     async def socket(self, url: str) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """The websocket at `url`; errors in making it as of calls."""
         async with self._lend_session() as session:
-            with _told_apart():
+            with _sort_errors():
                 socket = await session.ws_connect(url, heartbeat=HEARTBEAT, max_msg_size=1 << 24)
             try:
                 yield socket
@@ -124,7 +125,7 @@ class SlackWire:
         """Give the bytes to where files.getUploadURLExternal said."""
         timeout = aiohttp.ClientTimeout(total=UPLOAD_TIMEOUT, connect=CONNECT_TIMEOUT)
         async with self._lend_session() as session:
-            with _told_apart():
+            with _sort_errors():
                 async with session.post(url, data=content, timeout=timeout) as answer:
                     status = answer.status
         if status != 200:
@@ -137,7 +138,7 @@ class SlackWire:
             raise Rejected("the answer's address is not Slack's")
         said = {"response_type": "ephemeral", "text": text}
         async with self._lend_session() as session:
-            with _told_apart():
+            with _sort_errors():
                 async with session.post(url, json=said, allow_redirects=False) as answer:
                     status = answer.status
         if status != 200:
@@ -156,7 +157,7 @@ class SlackWire:
         headers = {"Authorization": f"Bearer {self._token}"}
         timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT)
         async with self._lend_session() as session:
-            with _told_apart():
+            with _sort_errors():
                 async with session.get(
                     url, headers=headers, timeout=timeout, allow_redirects=False
                 ) as answer:
@@ -214,23 +215,16 @@ async def write(chunks: AsyncIterator[bytes], to: BinaryIO, most: int) -> None:
         to.write(chunk)
 
 
-class _told_apart:  # noqa: N801 - reads as a statement
-    """Turns what slack_sdk and aiohttp raise into the gateway's four errors."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        match error:
-            case SlackApiError():
-                raise _decision(error) from None
-            case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
-                raise Unsent(f"cannot connect: {type(error).__name__}") from None
-            case aiohttp.InvalidURL():
-                raise Unsent("cannot connect: the URL is invalid") from None
-            case aiohttp.WSServerHandshakeError():
-                raise Unsent(f"Slack refused the socket: {error.status}") from None
-            case aiohttp.ClientError() | TimeoutError() | OSError() | SlackClientError():
-                raise Ambiguous(f"no answer: {type(error).__name__}") from None
+@contextmanager
+def _sort_errors() -> Iterator[None]:
+    """Raise the gateway's errors for what slack_sdk and aiohttp raise."""
+    try:
+        with sort_http_errors(Unsent, Ambiguous):
+            yield
+    except SlackApiError as error:
+        raise _decision(error) from None
+    except SlackClientError as error:
+        raise Ambiguous(f"no answer: {type(error).__name__}") from None
 
 
 def _decision(error: SlackApiError) -> DeliveryError:

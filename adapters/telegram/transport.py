@@ -17,6 +17,8 @@ from telegram._utils.types import ODVInput
 from telegram.error import BadRequest, NetworkError, TelegramError
 from telegram.request import BaseRequest, RequestData
 
+from adapters.http_errors import sort_http_errors
+
 CONNECTIONS = 256
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 12.0
@@ -99,7 +101,7 @@ class AiohttpRequest(BaseRequest):
             )
         self._under_way += 1
         try:
-            with _told_apart():
+            with sort_http_errors(NotSent, Lost):
                 yield self._session
         finally:
             self._under_way -= 1
@@ -191,21 +193,6 @@ def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, di
     for name, (filename, content, mime) in data.multipart_data.items():
         form.add_field(name, content, filename=filename, content_type=mime)
     return form, {}
-
-
-class _told_apart:  # noqa: N801 - reads as a statement
-    """Turns what aiohttp raises into NotSent or Lost, without its text (it may hold the URL)."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        match error:
-            case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
-                raise NotSent(f"cannot connect: {type(error).__name__}") from None
-            case aiohttp.InvalidURL():
-                raise NotSent("cannot connect: the base URL is invalid") from None
-            case aiohttp.ClientError() | TimeoutError() | OSError():
-                raise Lost(f"no answer: {type(error).__name__}") from None
 
 
 def _retry_after(payload: bytes) -> float:

@@ -1,0 +1,22 @@
+"""What aiohttp raises, told apart by whether the platform may have acted on the call."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import aiohttp
+
+
+@contextmanager
+def sort_http_errors(not_sent: type[Exception], unanswered: type[Exception]) -> Iterator[None]:
+    """Raise `not_sent` where no connection came about and `unanswered` where the platform may have
+    got the call, without the text of what aiohttp raised: it may hold a URL with a token."""
+    try:
+        yield
+    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+        raise not_sent(f"cannot connect: {type(error).__name__}") from None
+    except aiohttp.InvalidURL:
+        raise not_sent("cannot connect: the URL is invalid") from None
+    except aiohttp.WSServerHandshakeError as error:
+        raise not_sent(f"the socket was refused: {error.status}") from None
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise unanswered(f"no answer: {type(error).__name__}") from None
