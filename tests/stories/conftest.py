@@ -11,9 +11,11 @@ from agent_core.ambient import SystemClock
 from gateway.store.redis import RedisStore
 from tests.contracts.redis_server import redis_server
 from tests.fakes.discord_server import DiscordServer
+from tests.fakes.lives import Prepare
 from tests.fakes.world import Life
 from tests.stories.discord_rig import DiscordRig, opened
 from tests.stories.jobs_rig import Shifted
+from tests.stories.kills_rig import on_sqlite
 from tests.stories.slack_rig import SlackRig, living
 
 
@@ -55,3 +57,9 @@ def on_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Lif
 
     yield prepare
     server.end()
+
+
+@pytest.fixture
+def prepare_store(request: pytest.FixtureRequest) -> Prepare:
+    """Lives over the store that is the parameter."""
+    return request.getfixturevalue("on_redis") if request.param == "redis" else on_sqlite

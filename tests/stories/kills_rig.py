@@ -3,6 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from gateway.views import ApprovalCard, ReplyView
 from tests.fakes.world import ROOM, Ledger, Life
 
@@ -14,10 +16,11 @@ ANSWERS = {
 
 
 def open_card(life: Life) -> ApprovalCard | None:
-    return next((card for card in life.cards() if card.state == "open"), None)
+    cards = (one for one in life.cards() if isinstance(one, ApprovalCard))
+    return next((one for one in cards if one.state == "open"), None)
 
 
-def finals(life: Life, start: str) -> list[ReplyView]:
+def finals(life: Life, start: str = "") -> list[ReplyView]:
     views = life.screen().values()
     return [
         v
@@ -51,6 +54,18 @@ def check(folder: Path, label: str) -> None:
         assert all(card.state != "open" for card in cards), f"{label}: {cards}"
 
 
+async def approve_and_wait(life: Life, text: str = "work", transcript: int = 1) -> None:
+    """One message, whose card is approved if there is one, until all is done; told again after
+    each kill."""
+    await life.say("m1", text)
+    await life.until(lambda: open_card(life) or finals(life))
+    if (card := open_card(life)) is not None:
+        await life.press("p1", card.buttons[0].token)
+    await life.until(lambda: finals(life))
+    await life.quiet()
+    await assert_clean(life, transcript)
+
+
 async def assert_clean(life: Life, transcript: int) -> None:
     """Nothing waits, runs, is open or unsent; each ended turn is in the transcript once."""
     assert await life.store.work(life.owner) == ()
@@ -63,3 +78,6 @@ async def assert_clean(life: Life, transcript: int) -> None:
 
 def on_sqlite(life: Life) -> None:
     """The default of a life."""
+
+
+ON_BOTH_STORES = pytest.mark.parametrize("prepare_store", ["sqlite", "redis"], indirect=True)

@@ -10,10 +10,8 @@ from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.orchestration.brief import Brief
 from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
-from gateway.views import ApprovalCard
-from gateway.views import ReplyView as Answer
 from tests.fakes.world import Life, ScriptedAgent
-from tests.stories.kills_rig import assert_clean
+from tests.stories.kills_rig import approve_and_wait
 
 FIRST = {
     "s1": ("note", ()),
@@ -81,20 +79,4 @@ def purpose(messages: Sequence[Message]) -> str:
 
 
 async def story(life: Life, rows: int = 1) -> None:
-    await life.say("m1", "plan this")
-    await life.until(lambda: card(life) or answers(life))
-    if (asked := card(life)) is not None:
-        await life.press("p1", asked.buttons[0].token)
-    await life.until(lambda: answers(life))
-    await life.quiet()
-    await assert_clean(life, rows)
-
-
-def card(life: Life) -> ApprovalCard | None:
-    cards = [c for c in life.cards() if isinstance(c, ApprovalCard) and c.state == "open"]
-    return cards[0] if cards else None
-
-
-def answers(life: Life) -> list[Answer]:
-    views = life.screen().values()
-    return [v for v in views if isinstance(v, Answer) and v.state == "final"]
+    await approve_and_wait(life, "plan this", rows)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from gateway.views import ApprovalCard
-from tests.fakes.lives import count_points, killed_everywhere
+from tests.fakes.lives import Prepare, count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life
 from tests.sampling import some_and_every
-from tests.stories.kills_rig import assert_clean, finals, on_sqlite
+from tests.stories.kills_rig import ON_BOTH_STORES, assert_clean, finals
 
 
 def newest(life: Life) -> ApprovalCard | None:
@@ -58,11 +58,8 @@ def check(folder: Path, label: str) -> None:
 
 @pytest.mark.timeout(240)
 @some_and_every()
-@pytest.mark.parametrize("store", ["sqlite", "redis"])
-def test_a_kill_at_every_point_runs_what_was_shown_once(
-    store: str, some: int, request: pytest.FixtureRequest
-) -> None:
-    prepare = request.getfixturevalue("on_redis") if store == "redis" else on_sqlite
-    points = count_points(story, prepare)
+@ON_BOTH_STORES
+def test_a_kill_at_every_point_runs_what_was_shown_once(prepare_store: Prepare, some: int) -> None:
+    points = count_points(story, prepare_store)
     assert points["count"] > 20, points
-    killed_everywhere(points, story, check, prepare, some=some)
+    killed_everywhere(points, story, check, prepare_store, some=some)

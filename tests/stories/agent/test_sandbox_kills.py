@@ -23,7 +23,7 @@ from tests.fakes.ports import free_port
 from tests.fakes.processes import a_mark, gone
 from tests.fakes.world import ROOM, Ledger, Life
 from tests.sampling import some_and_every
-from tests.stories.kills_rig import assert_clean, on_sqlite
+from tests.stories.kills_rig import ON_BOTH_STORES, assert_clean
 from tests.stories.sandbox_kills_rig import (
     call,
     contain,
@@ -37,15 +37,6 @@ from tests.stories.sandbox_kills_rig import (
 
 SOME = 2
 """Points of a story that a quick run disturbs."""
-
-
-@pytest.fixture
-def prepare_store(request: pytest.FixtureRequest) -> Prepare:
-    """Lives over the store that is the parameter."""
-    return request.getfixturevalue("on_redis") if request.param == "redis" else on_sqlite
-
-
-ON_BOTH_STORES = pytest.mark.parametrize("prepare_store", ["sqlite", "redis"], indirect=True)
 
 # ---- the network -----------------------------------------------------------------------------
 

@@ -21,11 +21,11 @@ from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
 from gateway.views import ApprovalCard
 from gateway.views import ReplyView as Answer
-from tests.fakes.lives import count_points, killed_everywhere
+from tests.fakes.lives import Prepare, count_points, killed_everywhere
 from tests.fakes.sandboxes import end_sandboxes, unsafe_sandbox
 from tests.fakes.world import ROOM, Ledger, Life, Points, ScriptedAgent
 from tests.sampling import some_and_every
-from tests.stories.kills_rig import assert_clean, on_sqlite
+from tests.stories.kills_rig import ON_BOTH_STORES, approve_and_wait, open_card
 
 KINDS = {"list_files": "pure", "write_file": "effect", "run_command": "effect"}
 CODE = """
@@ -82,25 +82,6 @@ def prepare(life: Life) -> None:
     life.agent = CallingAgent(life.ledger, life.points, life.folder)
 
 
-def card(life: Life) -> ApprovalCard | None:
-    open_ = (one for one in life.cards() if isinstance(one, ApprovalCard) and one.state == "open")
-    return next(open_, None)
-
-
-def answered(life: Life) -> bool:
-    return any(isinstance(v, Answer) and v.state == "final" for v in life.screen().values())
-
-
-async def story(life: Life) -> None:
-    await life.say("m1", "work")
-    await life.until(lambda: card(life) or answered(life))
-    if (one := card(life)) is not None:
-        await life.press("p1", one.buttons[0].token)
-    await life.until(lambda: answered(life))
-    await life.quiet()
-    await assert_clean(life, 1)
-
-
 def check(folder: Path, label: str) -> None:
     ledger = Ledger(folder / "ledger.jsonl")
     screen = ledger.read_screen()
@@ -130,19 +111,16 @@ def check(folder: Path, label: str) -> None:
 @pytest.mark.pick
 @pytest.mark.timeout(240)
 @some_and_every()
-@pytest.mark.parametrize("store", ["sqlite", "redis"])
-def test_a_kill_at_any_point_of_a_script(
-    store: str, some: int, request: pytest.FixtureRequest
-) -> None:
-    on_store = request.getfixturevalue("on_redis") if store == "redis" else on_sqlite
+@ON_BOTH_STORES
+def test_a_kill_at_any_point_of_a_script(prepare_store: Prepare, some: int) -> None:
 
     def prepare_both(life: Life) -> None:
-        on_store(life)
+        prepare_store(life)
         prepare(life)
 
-    points = count_points(story, prepare_both)
+    points = count_points(approve_and_wait, prepare_both)
     assert points["count"] > 30, points
-    killed_everywhere(points, story, check, prepare_both, some=some)
+    killed_everywhere(points, approve_and_wait, check, prepare_both, some=some)
 
 
 async def test_a_stop_ends_the_script_that_waits_and_its_question(tmp_path: Path) -> None:
@@ -152,14 +130,14 @@ async def test_a_stop_ends_the_script_that_waits_and_its_question(tmp_path: Path
     assert isinstance(agent, CallingAgent)
     async with life.living():
         await life.say("m1", "work")
-        await life.until(lambda: card(life))
+        await life.until(lambda: open_card(life))
         await life.quiet()
         (token,) = agent.scripts.tokens
         held = agent.scripts.take(token)
         assert held is not None and not held.gone
         agent.scripts.hold(token, held)
         await life.command("c1", "stop")
-        await life.until(lambda: card(life) is None)
+        await life.until(lambda: open_card(life) is None)
         await life.quiet()
         assert await held.command.wait(5) is not None, "its process is gone"
         assert not agent.scripts.tokens
@@ -176,7 +154,7 @@ async def test_others_are_heard_while_a_script_waits(tmp_path: Path) -> None:
     assert isinstance(agent, CallingAgent)
     async with life.living():
         await life.say("m1", "work")
-        await life.until(lambda: card(life))
+        await life.until(lambda: open_card(life))
         await life.quiet()
         await life.say("m2", "work")
         await life.until(lambda: len(life.cards()) == 2)

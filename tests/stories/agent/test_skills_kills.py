@@ -31,12 +31,11 @@ from agent_core.tools.toolbox import Toolbox
 from gateway.conversation.agent import PolicyContext
 from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
-from gateway.views import ApprovalCard
 from gateway.views import ReplyView as Answer
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, Points, ScriptedAgent
 from tests.sampling import some_and_every
-from tests.stories.kills_rig import assert_clean
+from tests.stories.kills_rig import approve_and_wait
 
 
 async def outer(context: SkillContext, params: Values) -> Values:
@@ -102,25 +101,6 @@ def prepare(life: Life) -> None:
     life.agent = SkillAgent(life.ledger, life.points, life.folder)
 
 
-def card(life: Life) -> ApprovalCard | None:
-    open_ = (one for one in life.cards() if isinstance(one, ApprovalCard) and one.state == "open")
-    return next(open_, None)
-
-
-def answered(life: Life) -> bool:
-    return any(isinstance(v, Answer) and v.state == "final" for v in life.screen().values())
-
-
-async def story(life: Life) -> None:
-    await life.say("m1", "work")
-    await life.until(lambda: card(life) or answered(life))
-    if (one := card(life)) is not None:
-        await life.press("p1", one.buttons[0].token)
-    await life.until(lambda: answered(life))
-    await life.quiet()
-    await assert_clean(life, 1)
-
-
 def check(folder: Path, label: str) -> None:
     ledger = Ledger(folder / "ledger.jsonl")
     screen = ledger.read_screen()
@@ -146,6 +126,6 @@ def check(folder: Path, label: str) -> None:
 @pytest.mark.timeout(240)
 @some_and_every()
 def test_a_kill_at_any_point_of_a_skill(some: int) -> None:
-    points = count_points(story, prepare)
+    points = count_points(approve_and_wait, prepare)
     assert points["count"] > 40, points
-    killed_everywhere(points, story, check, prepare, some=some)
+    killed_everywhere(points, approve_and_wait, check, prepare, some=some)

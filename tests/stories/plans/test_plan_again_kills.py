@@ -16,11 +16,11 @@ from gateway.store.rows import ConversationSettings
 from gateway.texts import say
 from gateway.views import PlanView
 from gateway.views import ReplyView as Answer
-from tests.fakes.lives import count_points, killed_everywhere
+from tests.fakes.lives import Prepare, count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, ScriptedAgent, _view
 from tests.sampling import ALL, SOME
-from tests.stories.kills_rig import assert_clean, on_sqlite
-from tests.stories.plan_kills_rig import answers, purpose, written
+from tests.stories.kills_rig import assert_clean, finals
+from tests.stories.plan_kills_rig import purpose, written
 
 FAILS = {"s1": ("note", ()), "s2": ("look", ("s1",))}
 WORKS = {"t1": ("add", ()), "t2": ("look", ("t1",))}
@@ -60,7 +60,7 @@ def old(life: Life) -> PlanView:
 
 
 def said(life: Life, text: str) -> bool:
-    return any(answer.text == text for answer in answers(life))
+    return any(answer.text == text for answer in finals(life))
 
 
 async def story(life: Life) -> None:
@@ -105,20 +105,20 @@ def check(folder: Path, label: str) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("store", "some"),
+    ("prepare_store", "some"),
     [
         pytest.param("sqlite", SOME, marks=pytest.mark.sampled),
         pytest.param("sqlite", ALL, marks=pytest.mark.slow),
         pytest.param("redis", ALL, marks=pytest.mark.slow),
     ],
+    indirect=["prepare_store"],
 )
 def test_a_kill_at_every_point_of_a_plan_that_is_tried_again(
-    store: str, some: int, request: pytest.FixtureRequest
+    prepare_store: Prepare, some: int
 ) -> None:
-    over = request.getfixturevalue("on_redis") if store == "redis" else on_sqlite
 
     def made(life: Life) -> None:
-        over(life)
+        prepare_store(life)
         prepare(life)
 
     points = count_points(story, made)

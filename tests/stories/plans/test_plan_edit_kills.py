@@ -15,11 +15,11 @@ from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
 from gateway.views import PlanView
 from gateway.views import ReplyView as Answer
-from tests.fakes.lives import count_points, killed_everywhere
+from tests.fakes.lives import Prepare, count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, ScriptedAgent
 from tests.sampling import ALL, SOME
-from tests.stories.kills_rig import assert_clean, on_sqlite
-from tests.stories.plan_kills_rig import answers, card, purpose, written
+from tests.stories.kills_rig import assert_clean, finals, open_card
+from tests.stories.plan_kills_rig import purpose, written
 
 STEPS = {
     "s1": ("note", ()),
@@ -72,15 +72,15 @@ def steps(life: Life) -> int:
 
 async def story(life: Life) -> None:
     await life.say("m1", "plan this")
-    await life.until(lambda: plan(life, "Go") or card(life) or answers(life))
+    await life.until(lambda: plan(life, "Go") or open_card(life) or finals(life))
     if plan(life, "Go"):
         await life.command("c1", "todo insert 4 note it")
         await life.until(lambda: steps(life) == 5)
         await life.press("p1", plan(life, "Go"))
-    await life.until(lambda: (card(life) and plan(life, "Skip 3")) or answers(life))
-    if card(life) and (token := plan(life, "Skip 3")):
+    await life.until(lambda: (open_card(life) and plan(life, "Skip 3")) or finals(life))
+    if open_card(life) and (token := plan(life, "Skip 3")):
         await life.press("p2", token)
-    await life.until(lambda: answers(life))
+    await life.until(lambda: finals(life))
     await life.quiet()
     await assert_clean(life, 1)
 
@@ -102,20 +102,18 @@ def check(folder: Path, label: str) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("store", "some"),
+    ("prepare_store", "some"),
     [
         pytest.param("sqlite", SOME, marks=pytest.mark.sampled),
         pytest.param("sqlite", ALL, marks=pytest.mark.slow),
         pytest.param("redis", ALL, marks=pytest.mark.slow),
     ],
+    indirect=["prepare_store"],
 )
-def test_a_kill_at_every_point_of_a_plan_that_is_changed(
-    store: str, some: int, request: pytest.FixtureRequest
-) -> None:
-    over = request.getfixturevalue("on_redis") if store == "redis" else on_sqlite
+def test_a_kill_at_every_point_of_a_plan_that_is_changed(prepare_store: Prepare, some: int) -> None:
 
     def made(life: Life) -> None:
-        over(life)
+        prepare_store(life)
         prepare(life)
 
     points = count_points(story, made)

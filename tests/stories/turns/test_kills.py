@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.lives import count_points, killed_at, killed_everywhere
+from tests.fakes.lives import Prepare, count_points, killed_at, killed_everywhere
 from tests.fakes.world import Life
 from tests.sampling import some_and_every
-from tests.stories.kills_rig import assert_clean, check, finals, on_sqlite, open_card
+from tests.stories.kills_rig import ON_BOTH_STORES, assert_clean, check, finals, open_card
 
 MESSAGES = {"m1": "hello", "m2": "do note look|deploy add", "m3": "bye"}
 
@@ -31,14 +31,11 @@ async def story(life: Life) -> None:
 
 @pytest.mark.timeout(240)
 @some_and_every()
-@pytest.mark.parametrize("store", ["sqlite", "redis"])
-def test_a_kill_at_every_point_loses_and_doubles_nothing(
-    store: str, some: int, request: pytest.FixtureRequest
-) -> None:
-    prepare = request.getfixturevalue("on_redis") if store == "redis" else on_sqlite
-    points = count_points(story, prepare)
+@ON_BOTH_STORES
+def test_a_kill_at_every_point_loses_and_doubles_nothing(prepare_store: Prepare, some: int) -> None:
+    points = count_points(story, prepare_store)
     assert points["count"] > 60, points
-    killed_everywhere(points, story, check, prepare, some=some)
+    killed_everywhere(points, story, check, prepare_store, some=some)
 
 
 @pytest.mark.slow
