@@ -91,7 +91,7 @@ async def _direct(
     drafted = await draft(scope.child("rescue"), brief, hands, failed, window, spell.why)
     if drafted.plan is None:
         stuck = phrase("fault_stuck", detail=spell.why)
-        scope.emit(ErrorMet(text=str(stuck), phrases=(stuck,)), "stuck")
+        scope.emit(ErrorMet(text=str(stuck), phrases=(stuck,)), "given-up")
         return TurnResult(text="", messages=thread, finish="error")
     scope.emit(Routed(route="planned", why=spell.why))
     thread = (*thread, *drafted.messages)
