@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
 from agent_core.messages import Part, Text, Thinking
+from agent_core.models.inline_thoughts import Said, ThoughtSplitter
 from agent_core.models.overflow import read_overflow
 from agent_core.models.port import (
     Delta,
@@ -70,6 +71,8 @@ UNSIGNED = "skip_thought_signature_validator"
 """Stands for the signature of calls that another provider's model made: Gemini 3 and later refuse
 a call of the running turn that has none."""
 
+INLINE = "inline"
+"""Signs reasoning that stood in the answer: it does not go back, as templates drop it."""
 DETAIL = 200
 TRIED = "x-stainless-retry-count"
 """The header by which the SDKs tell of the tries before."""
@@ -364,12 +367,24 @@ class SpokenAnswer:
         self._provider, self._show = provider, show
         self._text: list[str] = []
         self._thinking: list[str] = []
+        self._splitter = ThoughtSplitter()
+        self._inline = False
 
     def say(self, text: str | None) -> None:
-        """Words of the answer."""
+        """Words of the answer, and reasoning that stands among them."""
         if text:
-            self._text.append(text)
-            self._show(TextDelta(text=text))
+            self._take(self._splitter.add(text, self._text))
+
+    def _take(self, said: Said) -> None:
+        if said.restart:
+            self._text.clear()
+            self._show(Restarted())
+        if said.thought:
+            self._inline = True
+            self.think(said.thought)
+        if said.words:
+            self._text.append(said.words)
+            self._show(TextDelta(text=said.words))
 
     def think(self, text: str | None) -> None:
         """Words of its reasoning."""
@@ -382,12 +397,14 @@ class SpokenAnswer:
     ) -> ModelReply:
         """The whole answer, ended as the provider says; `signature`: of its reasoning. Raises
         Broken if it says nothing."""
+        self._take(self._splitter.end())
         if finish == "stop" and calls:
             finish = "tool_calls"
         if not self._text and not calls and finish in ("stop", "tool_calls"):
             raise Broken(phrase("fault_empty"), "malformed")
         parts: list[Part] = []
         if thought := "".join(self._thinking):
+            signature = INLINE if self._inline else signature
             parts.append(Thinking(text=thought, provider=self._provider, signature=signature))
         if text := "".join(self._text):
             parts.append(Text(text=text))

@@ -1,0 +1,87 @@
+"""Reasoning that a model wrote into its answer, between tags: so it comes from servers that do not
+take it out (LM Studio, vLLM without a parser of reasoning, older ones of Ollama and llama.cpp).
+
+An answer that begins with an opening tag holds reasoning up to the closing one. Templates that
+write the opening tag into the prompt (DeepSeek's R1) leave only the closing one, on a line of its
+own; what stands before it was shown as words by then.
+"""
+
+import re
+from typing import Literal, NamedTuple
+
+OPENING = ("<think>", "<thinking>", "<thought>", "[THINK]")
+_CLOSING = {tag: f"{tag[0]}/{tag[1:]}" for tag in OPENING}
+_LONE = "</think>"
+_LATE = re.compile(rf"(?:^|\n)[ \t]*{_LONE}[ \t]*(?=\n|$)")
+
+
+class Said(NamedTuple):
+    """A piece of an answer. `restart`: what was said before it was reasoning."""
+
+    thought: str = ""
+    words: str = ""
+    restart: bool = False
+
+
+class ThoughtSplitter:
+    """Takes the pieces of one answer apart, as they come."""
+
+    def __init__(self) -> None:
+        self._state: Literal["begins", "thinks", "ended", "speaks"] = "begins"
+        self._held = ""
+        self._closing = ""
+        """The tag that ended the reasoning, or will; "" where none was seen."""
+
+    def add(self, text: str, before: list[str]) -> Said:
+        """What `text` is; `before` is what was said until now."""
+        if self._state == "speaks":
+            return self._find_late(text, before) if ">" in text else Said(words=text)
+        return self._take(self._held + text)
+
+    def end(self) -> Said:
+        """What was held back for more to come."""
+        held, self._held = self._held, ""
+        return Said(thought=held) if self._state == "thinks" else Said(words=held)
+
+    def _take(self, text: str) -> Said:
+        self._held = ""
+        if self._state == "begins":
+            begun = text.lstrip()
+            tag = next((one for one in OPENING if begun.startswith(one)), "")
+            if not tag:
+                if any(one.startswith(begun) for one in OPENING):  # nothing but blanks, too
+                    self._held = text
+                    return Said()
+                self._state = "speaks"
+                return self._find_late(text, [])
+            self._state, self._closing = "thinks", _CLOSING[tag]
+            text = begun.removeprefix(tag)
+        thought = ""
+        if self._state == "thinks":
+            thought, closed, text = text.partition(self._closing)
+            if not closed:
+                kept = _count_begun(thought, self._closing)
+                self._held = thought[len(thought) - kept :]
+                return Said(thought=thought[: len(thought) - kept])
+            self._state = "ended"
+        words = text.lstrip()
+        if words:
+            self._state = "speaks"
+        return Said(thought=thought, words=words)
+
+    def _find_late(self, text: str, before: list[str]) -> Said:
+        if self._closing or _LONE not in "".join((*before[-len(_LONE) :], text)):
+            return Said(words=text)
+        whole = "".join((*before, text))
+        found = None if OPENING[0] in whole else _LATE.search(whole)
+        if found is None:
+            return Said(words=text)
+        self._closing = _LONE
+        words = whole[found.end() :].lstrip()
+        self._state = "speaks" if words else "ended"
+        return Said(thought=whole[: found.start()], words=words, restart=True)
+
+
+def _count_begun(text: str, tag: str) -> int:
+    """Characters at the end of `text` with which `tag` may begin."""
+    return next((n for n in range(len(tag) - 1, 0, -1) if text.endswith(tag[:n])), 0)
