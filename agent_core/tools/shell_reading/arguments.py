@@ -116,6 +116,10 @@ def _check_operand(verb: Verb, word: Word, early: bool, *, free: bool) -> None:
         lone = bool(word.stands) and not word.counts and could_be_secret(word.text)
         if not verb.wild or (verb.lists and lone):
             raise Strange(phrase("odd_glob_option"))
+    if verb.responds and word.text[:1] == "@":
+        _refuse_option(word.text)
+    if verb.responds and word.glob and word.text[:1] in ("*", "?"):  # `--` ends no such words
+        raise Strange(phrase("odd_glob_option"))
     if free and word.glob and not verb.prints and could_be_secret(word.text):
         raise Strange(phrase("odd_glob_secret"))
     if word.feeds and free:

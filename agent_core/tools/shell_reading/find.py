@@ -30,6 +30,8 @@ def read_find(words: tuple[Word, ...]) -> FoundCommands:
     while waiting and waiting[0].text[:1] not in ("-", "(", "!"):
         if waiting[0].glob or waiting[0].expands:
             raise Strange(phrase("odd_find_glob"))
+        if waiting[0].text[:1] == "@":  # to some programs its names are lists of more words
+            raise Strange(phrase("odd_find"))
         check_place(waiting.pop(0))
     while waiting:
         word = waiting.pop(0)

@@ -33,6 +33,9 @@ class Verb(Struct, frozen=True, kw_only=True):
     """It prints its words, so they may be known variables."""
     placed: str = ""
     """Those of `valued` whose value is a path."""
+    responds: bool = False
+    """An operand that begins with `@` is a file of more words, options among them, as GNU's
+    programs for object files take it."""
     revisions: bool = False
     """Its operands may be revisions of git's."""
 
@@ -134,7 +137,6 @@ _KNOWN: dict[str, Verb] = {
             *("--ignore-blank-lines", "--suppress-common-lines", "--strip-trailing-cr"),
             *("--ignore-case", "--report-identical-files", "--minimal"),
         ),
-        wild=True,
     ),
     "dirname": Verb(free=ANY, prints=True),
     "du": Verb(
@@ -169,7 +171,7 @@ _KNOWN: dict[str, Verb] = {
     "head": Verb(flags="qvz" + DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
     "hexdump": Verb(flags="Cbcdovx", valued="ns", wild=True),
     "hostname": Verb(most=0),
-    "iconv": Verb(valued="ft", flags="c", most=1),
+    "iconv": Verb(valued="ft", placed="ft", flags="c", most=1),
     "id": Verb(flags="ugnGr", free=1, most=1),
     "join": Verb(flags="iz", valued="12jt", most=2),
     "jq": Verb(
@@ -209,10 +211,10 @@ _KNOWN: dict[str, Verb] = {
     "lscpu": Verb(most=0),
     "md5sum": Verb(flags="bt", wild=True, shows=False),
     "netstat": Verb(flags="aeilnprstuxW46", most=0),
-    "nm": Verb(flags="aACDglnoPrSu", names=("--demangle", "--defined-only"), wild=True),
+    "nm": Verb(flags="aACDglnoPrSu", names=("--demangle", "--defined-only"), responds=True),
     "nl": Verb(flags="p", valued="bwnsv", wild=True),
     "nproc": Verb(names=("--all",), most=0),
-    "objdump": Verb(flags="adfhprsStTxC"),
+    "objdump": Verb(flags="adfhprsStTxC", responds=True),
     "numfmt": Verb(
         valued="d",
         names=("--to=", "--from=", "--suffix=", "--field=", "--padding=", "--header", "--format="),
@@ -227,7 +229,7 @@ _KNOWN: dict[str, Verb] = {
     "printf": Verb(free=ANY, prints=True),
     "printenv": Verb(free=1, least=1, most=1),
     "pwd": Verb(flags="LP", most=0),
-    "readelf": Verb(flags="adehlnrsSVW"),
+    "readelf": Verb(flags="adehlnrsSVW", responds=True),
     "readlink": Verb(flags="fem", shows=False),
     "realpath": Verb(flags="emsz", shows=False),
     "rev": Verb(wild=True),
@@ -259,14 +261,14 @@ _KNOWN: dict[str, Verb] = {
     "sha512sum": Verb(flags="bt", wild=True, shows=False),
     "shasum": Verb(flags="bt", valued="a", shows=False),
     "shuf": Verb(flags="rz", valued="ni", most=1),
-    "size": Verb(flags="ABdtx", shows=False),
+    "size": Verb(flags="ABdtx", responds=True, shows=False),
     "sleep": Verb(free=1, least=1, most=1),
     "sort": Verb(
         flags="bcCdfghiMmnrRsuVz", valued="kt", names=("--reverse", "--unique", "--numeric-sort")
     ),
     "ss": Verb(flags="aeHilmnoprstuxW46", most=0),
     "stat": Verb(flags="Lft", valued="c", names=("--format=",), wild=True, shows=False),
-    "strings": Verb(flags="a", valued="nt", wild=True),
+    "strings": Verb(flags="a", valued="nt", responds=True),
     "sum": Verb(wild=True, shows=False),
     "tac": Verb(wild=True),
     "tail": Verb(flags="qvz" + DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
