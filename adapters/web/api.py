@@ -244,9 +244,9 @@ class Api:
         response.content_type = "text/event-stream"
         address = seat.conversation.id
         with self._streams.join(address, visitor.session) as inbox:
-            await response.prepare(request)
             stream = EventStream(self._desk, address, after, response.write)
             try:
+                await response.prepare(request)
                 async with asyncio.TaskGroup() as group:
                     watching = group.create_task(self._watch(visitor, inbox))
                     await stream.run(inbox)

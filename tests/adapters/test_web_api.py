@@ -19,13 +19,14 @@ from gateway.messages import (
     CommandGiven,
     FormSubmitted,
     MessageReceived,
+    Sender,
     StopPressed,
     read_conversation,
 )
 from gateway.texts import say
 from gateway.views import Button, ChoiceCard, FormCard, Notice, ReplyView, SaidView
-from tests.fakes.desk import FakeDesk
-from tests.fakes.web_server import WebServer, serve
+from tests.fakes.desk import FakeDesk, Role
+from tests.fakes.web_server import TOKEN, WebServer, serve
 
 C1 = "/api/conversations/c1"
 
@@ -378,6 +379,34 @@ async def test_streams_end_when_the_adapter_ends(tmp_path: Path) -> None:
             running.cancel()
             assert [one async for one in stream] == []
         assert server.desk.room(server.address("c1")).watchers == []
+
+
+class HeldDesk(FakeDesk):
+    """Does not know who asks until it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.told = asyncio.Event(), asyncio.Event()
+
+    async def find_role(self, sender: Sender) -> Role | None:
+        self.asked.set()
+        await self.told.wait()
+        return await super().find_role(sender)
+
+
+async def test_a_reader_that_is_gone_before_its_stream_begins_is_no_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = HeldDesk()
+    async with serve(tmp_path, desk=desk) as server:
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        words = f"GET {C1}/events HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+        writer.write(f"{words}Authorization: Bearer {TOKEN}\r\n\r\n".encode())
+        await desk.asked.wait()
+        writer.transport.abort()
+        await asyncio.sleep(0.05)  # until the server has seen that
+        desk.told.set()
+    assert [one for one in caplog.records if one.levelname == "ERROR"] == []
 
 
 async def test_the_description_is_accurate(tmp_path: Path) -> None:
