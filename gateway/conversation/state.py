@@ -233,13 +233,13 @@ class ConversationState:
         return view if words.empty else rewrite_texts(view, hide)
 
     def _find_asked(self, turn: str, view: View) -> str:
-        """The message that a new view replies to among several people: the turn's first one, and
-        whatever somebody has to answer."""
+        """The message that a new view replies to among several people: the turn's first one, its
+        answer, and whatever somebody has to answer. Others may have spoken in between."""
         row = self.turns.get(turn)
         if row is None or self.conversation.private or not self.adapter.abilities.replies:
             return ""
         first = not self.outbox.holds(turn)
-        return row.message if first or isinstance(view, Card) else ""
+        return row.message if first or isinstance(view, Card | ReplyView) else ""
 
     async def redraw(
         self, turn: str, name: str, change: Callable[[View], View]

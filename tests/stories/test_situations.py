@@ -367,3 +367,17 @@ async def test_by_default_a_thread_is_not_listened_to_without_a_mention(
     await discord.discord.shows(task["id"], "in Africa?")
     await discord.quiet()
     assert "Asia" not in str(discord.seen())
+
+
+# ---- whose question an answer answers, where others speak in between ---------------------------
+
+
+async def test_on_telegram_an_answer_after_tools_replies_to_its_question(rig: Rig) -> None:
+    await rig.start()
+    rig.model.script(Call("list_files"), Say("Nothing there."))
+    said = rig.telegram.say(GROUP, "@test_bot look", user=PERSON, **mention("@test_bot"))
+    answer = await rig.shows("Nothing there.", GROUP)
+    lines = await rig.shows("List files", GROUP)
+    assert answer["message_id"] != lines["message_id"]
+    for shown in (lines, answer):
+        assert rig.telegram.replies[shown["message_id"]] == said["message"]["message_id"]
