@@ -13,7 +13,7 @@ from tests.stories.discord_rig import DM as DISCORD_DM
 from tests.stories.discord_rig import FRIEND as DISCORD_FRIEND
 from tests.stories.discord_rig import PERSON as DISCORDER
 from tests.stories.discord_rig import STRANGER as DISCORD_STRANGER
-from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, mention
+from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, labels, mention
 from tests.stories.slack_rig import DEV, DM, SlackRig
 from tests.stories.surfaces import Discord, Held, Slack, Surface, Telegram, Web
 
@@ -381,3 +381,26 @@ async def test_on_telegram_an_answer_after_tools_replies_to_its_question(rig: Ri
     assert answer["message_id"] != lines["message_id"]
     for shown in (lines, answer):
         assert rig.telegram.replies[shown["message_id"]] == said["message"]["message_id"]
+
+
+# ---- edited again, after it was answered again ---------------------------------------------------
+
+
+async def test_a_message_that_was_answered_again_may_be_edited_again(rig: Rig) -> None:
+    await rig.start()
+    said = rig.telegram.say(PERSON, "what is tow")["message"]["message_id"]
+    await rig.shows("ack what is tow")
+    for n, words in enumerate(("what is two", "what is three"), 1):
+        await rig.quiet()
+        rig.telegram.edit(PERSON, said, words)
+        await rig.telegram.wait(lambda n=n: len(_offers(rig)) == 1 and len(_edited(rig)) == n)
+        rig.press(_offers(rig)[0], "Answer again")
+        await rig.shows(f"ack {words}")
+
+
+def _edited(rig: Rig) -> list[str]:
+    return [text for text in rig.said() if text.startswith("You edited your message")]
+
+
+def _offers(rig: Rig) -> list[dict[str, object]]:
+    return [one for one in rig.buttons() if "Answer again" in labels(one)]

@@ -236,7 +236,7 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         language=sender.language,
         role=role,
         inbox=(row.seq,),
-        message=command.message,
+        message=command.message or past.turn.message,
         begun=ambient.now(),
         code=context.services.version,
         resumes=0,
