@@ -335,6 +335,9 @@ class Abilities(Struct, frozen=True, kw_only=True):
     """The surface reads views from the store itself: nothing is sent (web)."""
     replies: bool = False
     """Shows a message as a reply to another one (`send` with `answers`)."""
+    task_threads: bool = False
+    """A thread in a group is about one task, though there are replies too: what the one who is
+    asked writes there answers."""
     own_messages: bool = True
     """The surface shows what a person wrote by itself."""
     edit_interval: float = 1.0

@@ -64,7 +64,9 @@ class DiscordAdapter:
     or by the process after a crash, and stands there once."""
 
     platform = "discord"
-    abilities = Abilities(replies=True, edit_interval=1.2, send_timeout=20.0, recalls=RECALLS)
+    abilities = Abilities(
+        replies=True, task_threads=True, edit_interval=1.2, send_timeout=20.0, recalls=RECALLS
+    )
     routes: "Sequence[AbstractRouteDef]" = ()
 
     def __init__(  # noqa: PLR0913 - a setting each

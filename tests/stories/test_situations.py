@@ -404,3 +404,57 @@ def _edited(rig: Rig) -> list[str]:
 
 def _offers(rig: Rig) -> list[dict[str, object]]:
     return [one for one in rig.buttons() if "Answer again" in labels(one)]
+
+
+# ---- an option in a person's own words, and the one who is asked in a thread --------------------
+
+ASKED = Call("ask_user", '{"question": "Which way?", "options": ["Train", "Plane"]}')
+DAY = Call("ask_user", '{"question": "Which day?"}')
+
+
+async def test_an_option_that_is_written_is_chosen(rig: Rig) -> None:
+    await rig.start()
+    rig.model.script(ASKED, Say("By train."))
+    rig.telegram.say(PERSON, "book it")
+    await rig.card()
+    await rig.quiet()
+    rig.telegram.say(PERSON, " train ")
+    await rig.shows("By train.")
+    assert rig.seen(role="tool") == ["Train"]
+
+
+async def test_on_slack_an_option_is_written_in_the_thread(slack: SlackRig) -> None:
+    await slack.start()
+    slack.model.script(ASKED, Say("By train."))
+    said, _ = slack.slack.mention(DEV, "book it")
+    await slack.shows("Which way?", DEV)
+    await slack.quiet()
+    slack.slack.say(DEV, "TRAIN", thread=said["event"]["ts"])
+    await slack.shows("By train.", DEV)
+    assert slack.seen(role="tool") == ["Train"]
+
+
+async def test_on_slack_a_mention_in_the_thread_answers_too(slack: SlackRig) -> None:
+    await slack.start()
+    slack.model.script(DAY, Say("Another one."), Say("On Monday."))
+    said, _ = slack.slack.mention(DEV, "book it")
+    await slack.shows("Which day?", DEV)
+    slack.slack.mention(DEV, "Monday", "U0BOB", said["event"]["ts"])
+    await slack.shows("Another one.", DEV)
+    await slack.quiet()
+    slack.slack.mention(DEV, "Monday", "U0ANN", said["event"]["ts"])
+    await slack.shows("On Monday.", DEV)
+    assert slack.seen(role="tool") == ["Monday"]
+
+
+async def test_on_discord_a_mention_in_the_thread_answers(discord: DiscordRig) -> None:
+    await discord.start()
+    discord.model.script(DAY, Say("Another one."), Say("On Monday."))
+    said = await discord.discord.say(CHANNEL, "@bot book it", DISCORDER)
+    await discord.discord.shows(said["id"], "Which day?")
+    await discord.discord.say(said["id"], "@bot Sunday", DISCORD_FRIEND)
+    await discord.discord.shows(said["id"], "Another one.")
+    await discord.quiet()
+    await discord.discord.say(said["id"], "@bot Monday", DISCORDER)
+    await discord.discord.shows(said["id"], "On Monday.")
+    assert discord.seen(role="tool") == ["Monday"]

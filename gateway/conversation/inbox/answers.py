@@ -1,7 +1,8 @@
 """Which words answer an open question.
 
-On platforms with replies a person answers a question by replying to its card. Where there are none
-(Slack), what the one who is asked writes in the thread of the card is the reply, without a mention.
+A person answers a question by replying to its card. Where a thread is one task (Slack, Discord),
+what the one who is asked writes in the thread of the card is the reply, with a mention or without
+one. An option of a choice is chosen by its words too.
 """
 
 from msgspec.structs import replace
@@ -28,7 +29,8 @@ async def mark_answer(services: Services, inbound: Inbound) -> Inbound:
     if not at_least(await services.access.learn(sender), "user"):
         return inbound
     for card, question in await list_open_questions(services.store, where.id):
-        wants = isinstance(card, FormCard) or question.writes
+        named = find_option(question, inbound.text)
+        wants = isinstance(card, FormCard) or question.writes or named
         mine = sender.key in (*question.entitled, *question.writers)
         if wants and mine and question.status == "open":
             native = await _find_native(services, where.id, question)
@@ -40,9 +42,10 @@ async def mark_answer(services: Services, inbound: Inbound) -> Inbound:
 
 def _may_answer(services: Services, message: MessageReceived) -> bool:
     where, adapter = message.conversation, services.adapters.get(message.conversation.platform)
-    plain = not message.addressed and message.reply_to is None
-    threads = bool(where.thread) and not where.private
-    return plain and threads and adapter is not None and not adapter.abilities.replies
+    threads = bool(where.thread) and not where.private and message.reply_to is None
+    if not threads or adapter is None:
+        return False
+    return adapter.abilities.task_threads or not adapter.abilities.replies
 
 
 async def _find_native(services: Services, conversation: str, question: QuestionRow) -> str:
@@ -65,15 +68,16 @@ async def find_answered(
     return None if refusal(question, where.id, where, person) else question
 
 
-def read_choice(question: QuestionRow) -> Choice:
-    """What words that answer it choose: to let something run is not said in words."""
+def read_answer(question: QuestionRow, words: str) -> tuple[Choice, str]:
+    """What `words` that answer it choose, and as what they count: to let something run is not said
+    in words."""
     match question.question:
         case PlanReview():
-            return "edit"
+            return "edit", words
         case Approval():
-            return "deny"
+            return "deny", words
         case Decision() | Input():
-            return "once"
+            return "once", find_option(question, words) or words
 
 
 def find_open_input(state: ConversationState, message: MessageReceived) -> QuestionRow | None:
@@ -90,10 +94,21 @@ def find_open_input(state: ConversationState, message: MessageReceived) -> Quest
             continue
         if message.sender.key not in (*question.entitled, *question.writers):
             continue
-        private = wants and message.conversation.private
+        named = find_option(question, message.text)
+        private = (wants or named) and message.conversation.private
         if private or _replies_to(state, message, question):
             return question
     return None
+
+
+def find_option(question: QuestionRow, words: str) -> str:
+    """The option of an open choice that these words are, however they are capitalised; "" if they
+    are none. What is our own question is decided by its buttons."""
+    asked = question.question
+    if not isinstance(asked, Decision) or not asked.free:
+        return ""
+    said = words.strip().casefold()
+    return next((one for one in asked.options if one.strip().casefold() == said), "")
 
 
 def _replies_to(state: ConversationState, message: MessageReceived, question: QuestionRow) -> bool:

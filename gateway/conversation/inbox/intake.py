@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.journal import Noted, Stopped
 from gateway.conversation.decisions import Decisions, describe
-from gateway.conversation.inbox.answers import find_answered, find_open_input, read_choice
+from gateway.conversation.inbox.answers import find_answered, find_open_input, read_answer
 from gateway.conversation.inbox.earlier import read_earlier
 from gateway.conversation.inbox.lost_chat import end_lost_work
 from gateway.conversation.inbox.parts import goes_on, is_part, join_rows, settles_in, take_whole
@@ -187,8 +187,7 @@ class Intake:
                 self._receipt(row, message)
             return
         if question is not None:
-            choice = read_choice(question)
-            answer = self._decisions.answer(message.sender, choice, message.text)
+            answer = self._decisions.answer(message.sender, *read_answer(question, message.text))
             await self._decisions.decide(question, answer, row.seq)
             return
         if text := await refuse_turn(self._context.services, message):
@@ -242,7 +241,7 @@ class Intake:
         self._tell_lost(row.seq, message.sender.language)
         open_turn = await self._context.turns.open(question.turn)
         open_turn.done += done[1:]
-        answer = self._decisions.answer(message.sender, read_choice(question), text)
+        answer = self._decisions.answer(message.sender, *read_answer(question, text))
         await self._decisions.decide(question, self._reading.show_answer(row, answer), row.seq)
         return True
 
