@@ -28,6 +28,9 @@ FaultKey = Literal[
     "fault_declined",
     "fault_senseless",
     "fault_stuck",
+    "fault_long_call",
+    "fault_thought_out",
+    "fault_page",
     "fault_guard_message",
     "fault_guard_answer",
 ]
@@ -159,7 +162,7 @@ PhraseKey: TypeAlias = FaultKey | ReasonKey | AllowedKey | PreviewKey
 
 FAULTS: dict[FaultKey, str] = {
     "fault_key": "{name} refused the key ({status}). Check {setting}.",
-    "fault_credit": "{name} reports that there is no credit left (402). Check the account.",
+    "fault_credit": "{name} reports that there is no credit left. Check the account.",
     "fault_rate": "{name} limits the rate (429). Try again later or use another model.",
     "fault_late": "{name} took too long (408). Try again.",
     "fault_down": "{name} is overloaded or down ({status}). Try again later.",
@@ -185,6 +188,12 @@ FAULTS: dict[FaultKey, str] = {
     "fault_senseless": "{name} sent something that is not {detail}. Try again, or use another "
     "model.",
     "fault_stuck": "I made no progress ({detail}). Ask in another way.",
+    "fault_long_call": "{name} met its output limit in the middle of a call, again and again, so "
+    "nothing was run. Ask for less at once, or use a model that writes longer answers.",
+    "fault_thought_out": "{name} used up its output limit without a word of an answer. Ask for "
+    "less at once, let it reason less, or use another model.",
+    "fault_page": "There is a web page at the address of {name}, and no model. Check the base URL; "
+    "most end in /v1.",
     "fault_guard_message": "This message was not answered: a guardrail found {what} in it. Write "
     "it in another way.",
     "fault_guard_answer": "The answer is not shown: a guardrail found {what} in it. Ask in another "

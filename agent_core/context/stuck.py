@@ -14,6 +14,8 @@ from agent_core.messages import ToolCall, ToolResult
 
 SAME_CALLS = 3
 """Identical batches in a row after which another way is asked for; again after 6, 12, 24."""
+SAME_RESULTS = 12
+"""Identical batches in a row that gave the same each time, after which the plan has to change."""
 ERRORS = 5
 """Rounds in a row in which every call failed, after which the plan has to change."""
 
@@ -35,6 +37,8 @@ class Watch:
     def __init__(self) -> None:
         self._batch = ""
         self._same = 0
+        self._gave: tuple[str, ...] = ()
+        self._unchanged = 0
         self._errors: list[str] = []
 
     def note(
@@ -47,13 +51,17 @@ class Watch:
         self._same = self._same + 1 if known and batch == self._batch else 1
         self._batch = batch
         gave = tuple(results)
+        contents = tuple(one.content for one in gave)
+        unchanged = self._same > 1 and contents == self._gave
+        self._unchanged = self._unchanged + 1 if unchanged else 1
+        self._gave = contents
         asked = {call.id: call.arguments for call in known}
         failed = [one for one in gave if _has_failed(one, asked.get(one.call_id, ""))]
         if failed and len(failed) == len(gave) and not failed[-1].denied:  # denied: no failure
             self._errors.append(failed[-1].content)
         else:
             self._errors.clear()
-        if len(self._errors) >= ERRORS:
+        if len(self._errors) >= ERRORS or self._unchanged >= SAME_RESULTS:
             return "stuck"
         times, rest = divmod(self._same, SAME_CALLS)
         circles = not rest and times and not times & (times - 1)
@@ -62,6 +70,8 @@ class Watch:
     @property
     def why(self) -> str:
         """What was wrong, in one line."""
+        if len(self._errors) < ERRORS:
+            return f"the same call {self._unchanged} times, with the same result"
         return f"{len(self._errors)} errors in a row, the last: {self._errors[-1][:200]}"
 
 

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
-from agent_core.messages import Part, Text, Thinking
+from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.inline_thoughts import Said, ThoughtSplitter
 from agent_core.models.overflow import read_overflow
 from agent_core.models.port import (
@@ -400,13 +400,14 @@ class SpokenAnswer:
         self._take(self._splitter.end())
         if finish == "stop" and calls:
             finish = "tool_calls"
-        if not self._text and not calls and finish in ("stop", "tool_calls"):
+        text = "".join(self._text)
+        if not text.strip() and not calls and finish in ("stop", "tool_calls"):
             raise Broken(phrase("fault_empty"), "malformed")
         parts: list[Part] = []
         if thought := "".join(self._thinking):
             signature = INLINE if self._inline else signature
             parts.append(Thinking(text=thought, provider=self._provider, signature=signature))
-        if text := "".join(self._text):
+        if text:
             parts.append(Text(text=text))
         return ModelReply(
             parts=(*parts, *calls),
@@ -415,6 +416,14 @@ class SpokenAnswer:
             finish=finish,
             usage=self.usage,
         )
+
+
+def says_something(parts: Iterable[Part]) -> bool:
+    """There is a word, or a call, in the `parts` of an answer."""
+    return any(
+        isinstance(part, ToolCall) or (isinstance(part, Text) and bool(part.text.strip()))
+        for part in parts
+    )
 
 
 def name_calls(given: Iterable[str], request: ModelRequest) -> Iterator[str]:

@@ -9,7 +9,7 @@ from agent_core.events import ErrorMet
 from agent_core.messages import Message, Text, ToolCall, text_of, user
 from agent_core.models.port import ModelReply
 from agent_core.orchestration.brief import LoopResult
-from agent_core.phrases import name_scanner, phrase
+from agent_core.phrases import Phrase, name_scanner, phrase
 from agent_core.scope import Scope
 
 MAX_CONTINUED = 3
@@ -22,7 +22,8 @@ CALL_CUT = (
     "[The call of {name} was cut off at the output limit and was not run]\n"
     "Make it again with less in it: a long file in several parts, for example."
 )
-_NO_WORDS = "(cut off)"
+NO_WORDS = "(cut off)"
+"""Stands in an answer that was nothing but a call."""
 
 
 class GrowingAnswer:
@@ -30,6 +31,7 @@ class GrowingAnswer:
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
+        self._cut_calls = 0
 
     @property
     def text(self) -> str:
@@ -39,16 +41,22 @@ class GrowingAnswer:
     def clear(self) -> None:
         """Calls came: what was said before is no answer."""
         self._pieces.clear()
+        self._cut_calls = 0
 
     def add(self, scope: Scope, reply: ModelReply, new: list[Message]) -> LoopResult | None:
         """How the loop ends with `reply`, the last of `new`; None where the model is asked to go
         on, by one more message."""
         if reply.cut_call:
+            self._cut_calls += 1
+            if self._cut_calls > MAX_CONTINUED:
+                return _give_up(scope, phrase("fault_long_call", name=reply.provider), new)
             new.append(user(CALL_CUT.format(name=reply.cut_call)))
             return None
         if reply.finish == "refused":
             return self._refuse(scope, reply, new)
         self._pieces.append(text_of(new[-1]))
+        if reply.finish == "length" and len(self._pieces) > 1 and not self.text.strip():
+            return _give_up(scope, phrase("fault_thought_out", name=reply.provider), new)
         again = self._pieces[-2:-1] == self._pieces[-1:]
         if reply.finish == "length" and not again and len(self._pieces) <= MAX_CONTINUED:
             new.append(user(CONTINUE))
@@ -69,13 +77,18 @@ class GrowingAnswer:
         return LoopResult(text="", messages=tuple(new[:-1]), finish="error", why=str(refused))
 
 
+def _give_up(scope: Scope, why: Phrase, new: list[Message]) -> LoopResult:
+    scope.emit(ErrorMet(text=str(why), phrases=(why,)))
+    return LoopResult(text="", messages=tuple(new), finish="error", why=str(why))
+
+
 def drop_cut_call(reply: ModelReply) -> ModelReply:
     """`reply` without a last call whose arguments end in the middle: it is neither mended nor run.
     Servers say of such an answer that it was cut, or that it is a call like any other."""
     last = reply.parts[-1] if reply.parts else None
     if not isinstance(last, ToolCall) or not _ends_early(last.arguments):
         return reply
-    parts = reply.parts[:-1] or (Text(text=_NO_WORDS),)  # a provider takes no empty answer back
+    parts = reply.parts[:-1] or (Text(text=NO_WORDS),)  # a provider takes no empty answer back
     more = any(isinstance(part, ToolCall) for part in parts)
     finish = "tool_calls" if more else "length"
     return replace(reply, parts=parts, finish=finish, cut_call=last.name)

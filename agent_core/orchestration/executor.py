@@ -27,6 +27,7 @@ from agent_core.orchestration.brief import Brief, Hands, LoopResult
 from agent_core.orchestration.cut_answers import (
     CALL_CUT,
     MAX_CONTINUED,
+    NO_WORDS,
     GrowingAnswer,
     drop_cut_call,
     is_whole,
@@ -160,7 +161,8 @@ async def write_answer(
     for n in range(MAX_CONTINUED + 1):
         part = scope.child(f"more-{n}") if n else scope
         reply = await ask_within(part, brief, hands, window, (*history, *new), ask)
-        if not any(isinstance(one, Text) for one in reply.parts) and reply.finish != "refused":
+        said = any(isinstance(one, Text) and one.text != NO_WORDS for one in reply.parts)
+        if not said and reply.finish != "refused":
             break  # calls alone, which may not be made
         new.append(strip_calls(reply))
         if ended := growing.add(part, replace(reply, cut_call=""), new):

@@ -8,7 +8,7 @@ ENGLISH: dict[FaultKey, str] = FAULTS
 
 GERMAN: dict[FaultKey, str] = {
     "fault_key": "{name} hat den Schlüssel abgelehnt ({status}). Prüfen Sie {setting}.",
-    "fault_credit": "{name} meldet, dass kein Guthaben mehr da ist (402). Prüfen Sie das Konto.",
+    "fault_credit": "{name} meldet, dass kein Guthaben mehr da ist. Prüfen Sie das Konto.",
     "fault_rate": "{name} nimmt im Augenblick nicht mehr Anfragen an (429). Versuchen Sie es "
     "später noch einmal oder nehmen Sie ein anderes Modell.",
     "fault_late": "{name} hat zu lange gebraucht (408). Versuchen Sie es noch einmal.",
@@ -45,6 +45,14 @@ GERMAN: dict[FaultKey, str] = {
     "fault_senseless": "{name} hat Unverständliches gesendet. Versuchen Sie es noch einmal oder "
     "nehmen Sie ein anderes Modell.",
     "fault_stuck": "So kam ich nicht weiter. Fragen Sie auf andere Weise.",
+    "fault_long_call": "{name} kam mitten in einem Aufruf immer wieder an seine Ausgabegrenze, "
+    "ausgeführt wurde nichts. Verlangen Sie weniger auf einmal, oder nehmen Sie ein Modell, das "
+    "länger schreibt.",
+    "fault_thought_out": "{name} hat seine Ausgabegrenze ohne ein Wort Antwort verbraucht. "
+    "Verlangen Sie weniger auf einmal, lassen Sie es weniger nachdenken, oder nehmen Sie ein "
+    "anderes Modell.",
+    "fault_page": "Unter der Adresse von {name} ist eine Webseite und kein Modell. Prüfen Sie die "
+    "Adresse; die meisten enden auf /v1.",
     "fault_guard_message": "Diese Nachricht bleibt ohne Antwort: Eine Leitplanke hat {what} darin "
     "gefunden. Schreiben Sie sie anders.",
     "fault_guard_answer": "Die Antwort wird nicht gezeigt: Eine Leitplanke hat {what} darin "

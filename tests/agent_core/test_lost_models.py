@@ -3,14 +3,23 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+import pytest
 from msgspec.structs import replace
 from pydantic import BaseModel
 
+from agent_core.context.stuck import SAME_RESULTS
 from agent_core.events import ErrorMet
 from agent_core.journal import Emitted
-from agent_core.messages import Part, ToolCall, ToolResult
+from agent_core.messages import Part, Text, Thinking, ToolCall, ToolResult
+from agent_core.models.answers.anthropic import AnthropicReader
+from agent_core.models.answers.openai_chat import ChatCompletionsReader
+from agent_core.models.answers.openai_responses import ResponsesReader
+from agent_core.models.ollama.answer import OllamaReader
 from agent_core.models.port import Finish, ModelReply, ModelRequest, OnDelta
+from agent_core.models.wire import Broken, Make
 from agent_core.orchestration.brief import TurnResult
+from agent_core.orchestration.cut_answers import MAX_CONTINUED
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.toolbox import Toolbox
 from tests.agent_core.orchestrator_rig import TurnRig, purpose
@@ -72,3 +81,58 @@ async def test_errors_without_a_plan_that_helps_end_with_a_word(tmp_path: Path) 
     assert len(world.asked) <= 8, "nothing is done over"
     answered = [part for m in result.messages for part in m.parts if isinstance(part, ToolResult)]
     assert len(answered) == 5
+
+
+async def test_one_call_for_ever_ends_with_a_word(tmp_path: Path) -> None:
+    world = LostModel(tmp_path, lambda asked: make(make_call(asked), finish="tool_calls"))
+    result, told = await world.end()
+    assert (result.finish, told) == ("error", ["fault_stuck"])
+    assert len(world.asked) <= SAME_RESULTS + 3
+
+
+async def test_a_call_that_is_always_cut_off_ends_with_a_word(tmp_path: Path) -> None:
+    cut = '{"path": "a.txt", "content": "xxx'
+    world = LostModel(tmp_path, lambda asked: make(make_call(asked, cut), finish="length"))
+    result, told = await world.end()
+    assert (result.text, result.finish, told) == ("", "error", ["fault_long_call"])
+    assert len(world.asked) == MAX_CONTINUED + 1
+
+
+async def test_no_words_stand_for_a_call_that_was_cut_off_at_the_end(tmp_path: Path) -> None:
+    """Neither as the answer nor in it."""
+    world = LostModel(tmp_path, lambda asked: make(make_call(asked, "{"), finish="length"))
+    world.brief = replace(world.brief, max_rounds=2)
+    result, told = await world.end()
+    assert (result.text, result.finish, told) == ("", "limit", [])
+
+
+@pytest.mark.parametrize("parts", [(), (Thinking(text="hm", provider="p"),), (Text(text=" "),)])
+async def test_reasoning_that_uses_up_the_limit_is_told(
+    tmp_path: Path, parts: tuple[Part, ...]
+) -> None:
+    world = LostModel(tmp_path, lambda asked: make(*parts, finish="length"))
+    result, told = await world.end()
+    assert (result.text, result.finish, told) == ("", "error", ["fault_thought_out"])
+    assert len(world.asked) == 2
+
+
+BLANK = {"role": "assistant", "content": [{"type": "text", "text": " \n"}], "type": "message"}
+OUTPUT = {"type": "message", "content": [{"type": "output_text", "text": " \n"}]}
+
+
+@pytest.mark.parametrize(
+    ("reader", "answer"),
+    [
+        (ChatCompletionsReader, {"choices": [{"message": BLANK | {"content": " \n"}}]}),
+        (AnthropicReader, BLANK | {"stop_reason": "end_turn"}),
+        (ResponsesReader, {"status": "completed", "output": [OUTPUT]}),
+        (OllamaReader, {"message": {"content": " \n"}, "done": True}),
+    ],
+)
+def test_blanks_alone_are_no_answer(reader: Make, answer: dict[str, object]) -> None:
+    request = ModelRequest(model="m", system="", messages=())
+    fold = reader(request, "p", lambda delta: None)
+    fold.add(msgspec.json.encode(answer))
+    fold.ended = True
+    with pytest.raises(Broken, match="fault_empty"):
+        fold.reply()

@@ -2,7 +2,7 @@
 
 import json
 
-from agent_core.context.stuck import ERRORS, SAME_CALLS, Watch
+from agent_core.context.stuck import ERRORS, SAME_CALLS, SAME_RESULTS, Watch
 from agent_core.messages import CommandResult, ToolCall, ToolResult
 
 
@@ -16,9 +16,18 @@ def gave(content: str = "x", error: bool = False, denied: bool = False) -> ToolR
 
 def test_the_same_calls_again_and_again() -> None:
     watch = Watch()
-    heard = [watch.note([call(a=1, b=2)], [gave()]) for _ in range(30)]
+    heard = [watch.note([call(a=1, b=2)], [gave(str(n))]) for n in range(30)]
     assert [n for n, state in enumerate(heard, 1) if state] == [3, 6, 12, 24]
     assert set(heard) == {"", "vary"} and SAME_CALLS == 3
+
+
+def test_the_same_calls_that_give_the_same_end_it() -> None:
+    watch = Watch()
+    heard = [watch.note([call(a=1)], [gave()]) for _ in range(SAME_RESULTS)]
+    assert heard.index("stuck") == SAME_RESULTS - 1
+    assert watch.why == f"the same call {SAME_RESULTS} times, with the same result"
+    watch = Watch()
+    assert "stuck" not in [watch.note([call(a=n % 2)], [gave()]) for n in range(40)]
 
 
 def test_arguments_in_another_order_are_the_same_and_a_change_begins_anew() -> None:

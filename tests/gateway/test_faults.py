@@ -44,7 +44,7 @@ def told(failure: ModelFailed, language: str) -> str:
     ("status", "german"),
     [
         (401, "openai hat den Schlüssel abgelehnt (401). Prüfen Sie the API key."),
-        (402, "openai meldet, dass kein Guthaben mehr da ist (402). Prüfen Sie das Konto."),
+        (402, "openai meldet, dass kein Guthaben mehr da ist. Prüfen Sie das Konto."),
         (429, "openai nimmt im Augenblick nicht mehr Anfragen an (429). Versuchen Sie es später "
          "noch einmal oder nehmen Sie ein anderes Modell."),
         (408, "openai hat zu lange gebraucht (408). Versuchen Sie es noch einmal."),

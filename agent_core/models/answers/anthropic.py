@@ -16,7 +16,7 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, make_broken
+from agent_core.models.wire import Broken, make_broken, says_something
 from agent_core.phrases import phrase
 
 REDACTED = "redacted:"
@@ -156,7 +156,7 @@ class AnthropicReader:
     def _add_delta(self, index: int, delta: _Delta) -> None:
         opened = self._blocks.get(index)
         if not opened:
-            raise Broken("sent its events out of order", "malformed")
+            raise Broken(phrase("fault_senseless", detail="an answer in order"), "malformed")
         opened.signature += delta.signature
         if delta.partial_json:
             opened.text.append(delta.partial_json)
@@ -190,7 +190,7 @@ class AnthropicReader:
             raise Broken(phrase("fault_cut"))
         parts = tuple(self._parts())
         finish = FINISH.get(self._stop, "stop")
-        says = any(isinstance(part, Text | ToolCall) for part in parts)
+        says = says_something(parts)
         if not says and self._stop == OVERFLOW:
             raise Broken(phrase("fault_overflow"), "overflow")
         if not says and finish in ("stop", "tool_calls"):

@@ -20,7 +20,7 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, make_broken, read_error_message
+from agent_core.models.wire import Broken, make_broken, read_error_message, says_something
 from agent_core.phrases import phrase
 
 MARK = "responses:"
@@ -149,8 +149,8 @@ class ResponsesReader:
             raise make_broken(response.error, "rejected")
         if response.status == "failed" or response.error:
             code = response.error.get("code") if isinstance(response.error, dict) else ""
-            text = f"gave up with an error: {read_error_message(response.error)}"
-            raise Broken(text, FAULTS.get(code, "rejected"), 0.5)
+            text = read_error_message(response.error)
+            raise Broken(phrase("fault_error", detail=text), FAULTS.get(code, "rejected"), 0.5)
         self.ended = True
         self._end = response
         self._model = response.model or self._model
@@ -163,9 +163,7 @@ class ResponsesReader:
             raise Broken(phrase("fault_cut"))
         parts = tuple(self._parts())
         finish = self._find_finish(parts)
-        if finish in ("stop", "tool_calls") and not any(
-            isinstance(part, Text | ToolCall) for part in parts
-        ):
+        if finish in ("stop", "tool_calls") and not says_something(parts):
             raise Broken(phrase("fault_empty"), "malformed")
         return ModelReply(
             parts=parts,

@@ -1,7 +1,6 @@
 """How an answer of generateContent comes in, chunk by chunk."""
 
 import base64
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +16,7 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken
+from agent_core.models.wire import Broken, says_something
 from agent_core.phrases import phrase
 
 if TYPE_CHECKING:
@@ -88,10 +87,10 @@ class GeminiReader:
         """The whole answer; raises Broken."""
         calls = any(isinstance(part, ToolCall) for part in self._parts)
         if self._finish in MALFORMED:
-            raise Broken(f"could not write its answer ({self._finish})", "malformed")
+            raise Broken(phrase("fault_error", detail=self._finish), "malformed")
         if not self._finish and not self._refused:
             raise Broken(phrase("fault_cut"))
-        if self._finish == "STOP" and not any(self._iterate_speech()):
+        if self._finish == "STOP" and not says_something(self._parts):
             raise Broken(phrase("fault_empty"), "malformed")
         finish = FINISH.get(self._finish, "refused")
         return ModelReply(
@@ -101,10 +100,6 @@ class GeminiReader:
             finish="tool_calls" if calls and finish == "stop" else finish,
             usage=self._usage,
         )
-
-    def _iterate_speech(self) -> Iterator[bool]:
-        for part in self._parts:
-            yield isinstance(part, ToolCall) or (isinstance(part, Text) and bool(part.text.strip()))
 
 
 def _usage(counted: "types.GenerateContentResponseUsageMetadata") -> Usage:
