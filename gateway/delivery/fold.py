@@ -537,10 +537,10 @@ class ViewFold:
             note = record.text or say(key, self.language)
             reply = ReplyView(text=record.partial, state="stopped", language=self.language)
             return (*changed, *self._set_short(reply, note, *STOPPED[record.reason]))
-        if record.reason == "interrupt" or (withdrawn and not record.text):
-            return changed  # a card that is withdrawn says why
+        if not record.text and (withdrawn or record.reason == "interrupt"):
+            return changed  # a card that is withdrawn says why, as does the newer message
         text = record.text or say("stopped", self.language)
-        tone = "info" if record.reason == "stop" else "error"
+        tone = "info" if record.reason in ("stop", "interrupt") else "error"
         buttons = self._buttons(*STOPPED[record.reason])
         notice = Notice(text=text, tone=tone, buttons=buttons)  # type: ignore[arg-type]
         return (*changed, *self._set("stopped", notice, True))

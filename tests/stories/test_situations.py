@@ -458,3 +458,17 @@ async def test_on_discord_a_mention_in_the_thread_answers(discord: DiscordRig) -
     await discord.discord.say(said["id"], "@bot Monday", DISCORDER)
     await discord.discord.shows(said["id"], "On Monday.")
     assert discord.seen(role="tool") == ["Monday"]
+
+
+async def test_who_is_cut_off_by_somebody_else_hears_so(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(GROUP, "/mode@test_bot interrupt", user=ADMIN)
+    await rig.shows("stops me", GROUP)
+    gate = rig.model.gate = asyncio.Event()
+    said = rig.telegram.say(GROUP, "@test_bot mine", user=PERSON, **mention("@test_bot"))
+    await rig.model.wait_inflight()
+    rig.telegram.say(GROUP, "@test_bot no, mine", user=ADMIN, **mention("@test_bot"))
+    word = await rig.shows("Stopped here: a newer message came in.", GROUP)
+    assert rig.telegram.replies[word["message_id"]] == said["message"]["message_id"]
+    gate.set()
+    await rig.shows("no, mine", GROUP)

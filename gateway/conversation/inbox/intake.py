@@ -501,7 +501,9 @@ class Intake:
             return True
         if active is None or active.closed:
             return False
-        record = Stopped(key="stopped", reason=reason, by=sender.key)  # type: ignore[arg-type]
+        others = reason == "interrupt" and active.row.sender != sender.key
+        text = say("interrupted_note", active.row.language) if others else ""
+        record = Stopped(key="stopped", reason=reason, by=sender.key, text=text)  # type: ignore[arg-type]
         self._context.turns.close(active, record, done)
         return True
 
