@@ -14,6 +14,7 @@ from gateway.messages import (
     MessageDeleted,
     MessageEdited,
     MessageReceived,
+    StopPressed,
 )
 from gateway.texts import say
 from gateway.views import (
@@ -549,6 +550,23 @@ async def test_escape_closes_a_note(tmp_path: Path) -> None:
         await press(room, "Escape")
         await room.page.until("!document.querySelector('.card .reason details').open")
         await room.page.until(f"{FOCUS}.matches('.card .reason summary')")
+
+
+async def test_escape_in_the_empty_field_stops_what_runs(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        await page.click("#text")
+        desk.stand(room.where, "waiting")
+        await page.until("document.querySelector('#log').dataset.state === 'waiting'")
+        await press(room, "Escape")  # what waits for a decision is withdrawn by no slip
+        desk.stand(room.where, "running")
+        await page.until("document.querySelector('#log').dataset.state === 'running'")
+        await page.type("/x")
+        await press(room, "Escape")  # nor is anything stopped while somebody writes
+        await page.js("document.querySelector('#text').value = ''")
+        await press(room, "Escape")
+        assert isinstance(await room.next(), StopPressed)
+        assert room.came.empty(), "once"
 
 
 async def test_up_in_the_empty_field_takes_up_the_last_message(tmp_path: Path) -> None:

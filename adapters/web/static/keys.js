@@ -1,5 +1,5 @@
-// Keys that act on the page as a whole: A and D decide, Esc closes what is open, Up in the empty
-// field takes the last message up again. A and D can be switched off: who speaks to the computer, or
+// Keys that act on the page as a whole: A and D decide, Esc closes what is open, in the empty field
+// Esc stops what runs and Up takes the last message up again. A and D can be switched off: who speaks to the computer, or
 // slips, presses single keys without meaning to.
 
 import { $, keep, kept, say } from "./dom.js";
@@ -33,6 +33,12 @@ function closeNote(event) { // what was folded out to write a note on a card
   note.querySelector("summary").focus({ preventScroll: true });
 }
 
+function stopRunning(event) { // the palette, if it is open, has taken the key
+  if (event.key !== "Escape" || event.isComposing || event.repeat || $("text").value || $("log").dataset.state !== "running") return;
+  event.preventDefault();
+  $("stop").click();
+}
+
 function takeUp(event) {
   const text = $("text");
   if (event.key !== "ArrowUp" || event.isComposing || event.shiftKey || event.altKey || event.ctrlKey || event.metaKey) return;
@@ -48,3 +54,4 @@ $("keys").addEventListener("click", () => { keep("keys", off() ? "" : "off"); te
 document.addEventListener("keydown", decide);
 document.addEventListener("keydown", closeNote);
 $("text").addEventListener("keydown", takeUp);
+$("text").addEventListener("keydown", stopRunning);
