@@ -681,6 +681,15 @@ def test_what_the_documentation_names_is_there() -> None:
     assert not broken, f"not there any more: {broken}"
 
 
+def test_each_picture_of_the_documentation_is_shown() -> None:
+    pages = (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
+    shown = {
+        (page.parent / link).resolve() for page in pages for link in LINK.findall(page.read_text())
+    }
+    pictures = {one for kind in ("png", "svg") for one in (ROOT / "docs").rglob(f"*.{kind}")}
+    assert pictures and not {one.name for one in pictures - shown}
+
+
 def test_nothing_is_imported_that_only_development_has() -> None:
     """`make run`, the wheel and the image install what running needs, or one of its extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
