@@ -45,7 +45,7 @@ _CONTEXT = (
     r"|(?:client[_-]?|aws[_-]?)?(?:secret|passw(?:or)?d)(?:[_-]?access)?(?:[_-]?key(?:_base)?)?"
     r"|api[_ -]?(?:key|secret)|passphrase|pwd|psk|-u|_(?:pass|auth)|[_-](?:key|pat)"
     r"|(?:access|auth|session|security|refresh|shared|private|vault)[_-]?(?:key|token)"
-    r"|private[_-]?key(?:_id)?)"
+    r"|(?:auth|nonce|logged_in)_(?:key|salt)|private[_-]?key(?:_id)?)"
     rf"{_QUOTE_BEGUN}\]?(?:[ \t]{{1,4}}value)?{_TYPED}?[ \t]{{0,4}}"
     rf"(?:=>|:=|[=:>,]|{_SPOKEN}:?(?=[ \t]))?[ \t]{{0,4}}{_QUOTE_BEGUN})"
 )
@@ -68,11 +68,11 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     ((":",), r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,60}(?!\w)"),
     (
         ("sk-", "sk_", "pk-", "pk_", "rk-", "rk_"),
-        r"\b[spr]k-(?:proj|ant|or|svcacct|admin|live|test|v1|lf)[A-Za-z0-9_-]{12,}"
+        r"\b[spr]k-(?:proj|ant|or|svcacct|admin|live|test|v1|lf|ws)[A-Za-z0-9_-]{12,}"
         r"|\b(?:[spr]k-|[sr]k_)[A-Za-z0-9]{20,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{8,}"
         r"|\bpk_\d{4,12}_[A-Z0-9]{32}\b",
     ),
-    (("xox", "xapp-"), r"\bxox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}"),
+    (("xox", "xapp-"), r"\bxox[a-z](?:\.xox[a-z])?-[A-Za-z0-9%-]{10,}|\bxapp-[A-Za-z0-9-]{10,}"),
     (
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "gl"),
         r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}"
@@ -107,9 +107,9 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         (
             *("xai-", "pplx-", "tvly-", "nvapi-", "xkeysib-", "PMAK-", "pypi-", "sntrys_"),
-            *("dckr_pat_", "ATATT", "ATCTT", "AGE-SECRET-KEY-1"),
+            *("dckr_", "ATATT", "ATCTT", "AGE-SECRET-KEY-1"),
         ),
-        r"\b(?:xai|pplx|tvly|nvapi|xkeysib|PMAK|pypi|sntrys|dckr_pat|ATATT|ATCTT)[-_]?"
+        r"\b(?:xai|pplx|tvly|nvapi|xkeysib|PMAK|pypi|sntrys|dckr_[po]at|ATATT|ATCTT)[-_]?"
         r"(?=[\w=-]{0,80}\d)[\w=-]{24,}"
         r"|\bAGE-SECRET-KEY-1[0-9A-Z]{40,}",
     ),
@@ -148,9 +148,9 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
             *("esecret_", "lsv2_", "pcsk_", "sb_secret_", "napi_", "sgp_", "bkua_", "CCIPAT_"),
             *("CLOJARS_", "CFPAT-", "access_token$"),
         ),
-        r"\b(?:glsa|glc|squ|sqp|sqa|nfp|vercel_blob_rw|rnd|fw|esecret|lsv2_(?:pt|sk)|pcsk|sb_secret"
+        r"\b(?:glsa|glc|squ|sqp|sqa|nfp|vercel_blob_rw|rnd|fw|esecret|lsv2_(?:pt|sk)|pcsk"
         r"|napi|sgp|bkua|CCIPAT|CLOJARS)_(?=\w{0,80}\d)\w{20,}"
-        r"|\b(?:HRKU|CFPAT)-[\w-]{24,}|\baccess_token\$production\$\w{16}\$\w{32}",
+        r"|\bsb_secret_[\w-]{20,}|\b(?:HRKU|CFPAT)-[\w-]{24,}|\baccess_token\$production\$\w{16}\$\w{32}",
     ),
     (
         ("oy2", "cio", "BSA", "ATBB", "ATTA", "EAA", "fc-", "re_", "1//0", "8Q~", "AAAA"),
@@ -180,6 +180,18 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{8,}(?![\w(])",
     ),
     (
+        ("key_", "ak-", "as-", "rpa_", "hcaik_", "wandb_v1_", "pa-", "/with/key/", "secret_"),
+        r"\bkey_[0-9a-f]{64}\b|\b(?:rpa_[A-Z0-9]|hcai[ck]_[a-z0-9]|wandb_v1_\w)[\w-]{40,}"
+        r"|\ba[ks]-(?=\w{0,22}\d)(?=\w{0,22}[A-Z])[A-Za-z0-9]{22}\b"
+        r"|\bpa-(?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Z])[\w-]{40,}|(?<=/with/key/)[\w-]{16,}"
+        r"|\bsecret_[\w-]{1,40}_[0-9a-f]{32}\.[A-Za-z0-9]{32}",
+    ),
+    (
+        (":543", ":6432:", "KEY=base64:"),
+        r"(?<=:543[0-9]:)[\w*-]{1,40}:[\w*-]{1,40}:[^\s:]{6,}|(?<=:6432:)[\w*-]{1,40}:[\w*-]{1,40}:[^\s:]{6,}"
+        r"|(?<=KEY=base64:)[\w+/=]{24,}",
+    ),
+    (
         ("p8e-", "LTAI", "AKCp", "cmVmd", "4b1d", "duffel_", "dt0", "FLWSECK", "fio-u-"),
         r"\bp8e-[A-Za-z0-9-]{32}|\bLTAI(?=\w{0,24}\d)[A-Za-z0-9]{16,24}\b|\bAKCp[A-Za-z0-9]{60,}"
         r"|\bcmVmd[A-Za-z0-9]{50,}|\b4b1d(?=\w{0,38}[A-Zg-z])[A-Za-z0-9]{38}\b"
@@ -202,7 +214,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("_", "-"),
-        rf"(?<![\w/+.-])(?!pk_|phc_|pub|sha\d){_PREFIX}(?=\w{{0,80}}\d)(?=\w{{0,80}}[a-z])"
+        rf"(?<![\w/+.-])(?!pk_|phc_|pub|prj_|sha\d){_PREFIX}(?=\w{{0,80}}\d)(?=\w{{0,80}}[a-z])"
         r"(?=\w{0,80}[A-Z])[A-Za-z0-9]{32,}(?:[_-]\w{4,})?(?![\w(])"
         r"|\bsyt_\w{4,40}_\w{20}_\w{6}\b",
     ),
@@ -277,6 +289,7 @@ _NAMES = (
     *("sharedkey", "accesskey", "secret_key_base", "vault-token", "private-token", "auth-key"),
     *("psk", "_pass", "_auth", "apisecret", "api_secret", "api key", "identified by", "app_key"),
     *("encryption_key", "encryptionkey", "signing_key", "signingkey", "security-token"),
+    *("auth_key", "nonce_key", "logged_in_key", "auth_salt", "nonce_salt", "logged_in_salt"),
 )
 _VALUE = (
     rf"(?:{_QUOTE}?\]?(?:[ \t]{{1,4}}value)?{_TYPED}?[ \t]{{0,4}}(?:=>|:=|[=:>])|{_QUOTE},"
@@ -293,10 +306,15 @@ _SAID = (
 )
 _CHOSEN = r"(?=[^\s\"'\\]{0,80}\d)(?=[^\s\"'\\]{0,80}[A-Za-z])[\w+/=.!@#%^*~?:,-]{8,200}"
 """What people choose: also signs, where quotes say how far it goes."""
+_SIGNS_TOO = r"(?:[!@#^*~$]{1,8}[\w+/=-]{1,200}){0,20}"
+"""What goes on behind a sign is of the secret, too."""
 _BROAD_NAMES = ("token", "secret")
 """What else is called so is a word with a digit, as often as not: three digits are one's."""
 _NO_BROAD = r"(?<![Pp]age)(?<![Pp]age_)(?<![Nn]ext)(?<![Nn]ext_)(?<![Ss]ync)(?<![Ss]ync_)"
-_SHORT_NAMES = ("identified by", "passwd", "password", "passphrase", "psk", "_pass")
+_SHORT_NAMES = (
+    *("identified by", "passwd", "password", "passphrase", "psk", "_pass"),
+    *("auth_key", "nonce_key", "logged_in_key", "auth_salt", "nonce_salt", "logged_in_salt"),
+)
 """What is given to them counts from ten characters on, else from sixteen."""
 
 
@@ -314,30 +332,34 @@ def find_patterns(text: str) -> tuple[re.Pattern[str], ...]:
 
 @lru_cache(maxsize=256)
 def _compile(shapes: tuple[int, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(_SHAPES[n][1] for n in shapes))
+    return re.compile("|".join(_SHAPES[n][1] for n in shapes), re.ASCII)
 
 
 @lru_cache(maxsize=256)
 def _compile_names(names: tuple[str, ...]) -> re.Pattern[str]:
     found = []
-    if sure := [name for name in names if name not in _BROAD_NAMES]:
-        found.append(rf"(?i:{'|'.join(sure)})(?:{_VALUE}{_MIXED}|{_SAID})[\w+/=-]{{16,}}")
-    if short := [name for name in names if name in _SHORT_NAMES]:
+    short = [name for name in names if name in _SHORT_NAMES]
+    if short:  # before the others, which end at a sign
         found.append(
-            rf"(?i:{'|'.join(short)})(?:(?:{_VALUE}{_MIXED}|{_SAID})[\w+/=-]{{10,}}(?![\w(.\[])"
-            rf"|{_VALUE}(?<=[\"']){_CHOSEN}(?={_QUOTE}))"
+            rf"(?i:{'|'.join(short)})"
+            rf"(?:{_VALUE}(?<=[\"']){_CHOSEN}(?={_QUOTE})"
+            rf"|(?:{_VALUE}{_MIXED}|{_SAID})[\w+/=-]{{10,}}(?![\w(.\[]){_SIGNS_TOO})"
+        )
+    if sure := [name for name in names if name not in _BROAD_NAMES]:
+        found.append(
+            rf"(?i:{'|'.join(sure)})(?:{_VALUE}{_MIXED}|{_SAID})[\w+/=-]{{16,}}{_SIGNS_TOO}"
         )
     if broad := [name for name in names if name in _BROAD_NAMES]:
         found.append(
             rf"{_NO_BROAD}(?i:{'|'.join(broad)}){_VALUE}(?:{_NUMBERED}[\w+/=-]{{20,}}(?![\w(.\[])"
             rf"|(?<=[\"']){_MIXED}[A-Za-z0-9]{{20,}}(?={_QUOTE}))"
         )
-    return re.compile("|".join(found))
+    return re.compile("|".join(found), re.ASCII)
 
 
 @cache
 def _compile_context() -> re.Pattern[str]:
-    return re.compile(_CONTEXT + r"\Z", re.IGNORECASE)
+    return re.compile(_CONTEXT + r"\Z", re.IGNORECASE | re.ASCII)
 
 
 def hide_shapes(text: str, mark: str = MARK) -> str:
@@ -381,7 +403,7 @@ def find_open_end(text: str) -> int:
 
 @cache
 def _compile_key() -> re.Pattern[str]:
-    return re.compile(_KEY)
+    return re.compile(_KEY, re.ASCII)
 
 
 def spell_secret(value: str) -> Iterator[str]:
