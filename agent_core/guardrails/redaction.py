@@ -1,5 +1,6 @@
 """Hides words in text, also in text that comes in pieces: what may be the beginning of such a word
-waits for the next piece.
+waits for the next piece. A long word is known also where lines end within it, as `base64`, `xxd -p`
+and `fold` cut what they print.
 
 What a stream shows is, all pieces together, what `hide` makes of the whole.
 """
@@ -12,6 +13,11 @@ from typing import TypeAlias
 
 from agent_core.guardrails.secret_shapes import find_open_end, hide_shapes
 
+MIN_CUT = 16
+"""Characters of a word that is known where lines end within it."""
+_LINE_ENDS = str.maketrans("", "", "\r\n")
+_LINE_END = re.compile(r"[\r\n]")
+
 
 class Redactions:
     """Words to hide, each with the name that stands for it. Of two at one place the longer one
@@ -21,9 +27,12 @@ class Redactions:
         self._shapes = False
         self._names = {word: name for word, name in names.items() if word}
         self._sorted = sorted(self._names)
+        joined = {_join_lines(word): name for word, name in self._names.items()}
+        self._joined = {word: name for word, name in joined.items() if word}
+        self._cut = sorted(word for word in self._joined if len(word) >= MIN_CUT)
         self.empty = not self._names
         self._longest = max(map(len, self._sorted), default=0)
-        words = map(re.escape, sorted(self._names, key=len, reverse=True))
+        words = map(_write_pattern, sorted(self._names, key=len, reverse=True))
         first = re.escape("".join(sorted({word[0] for word in self._sorted})))
         self._words = re.compile("|".join(words)) if self._names else None
         self._first = re.compile(f"[{first}]") if self._names else None
@@ -36,8 +45,10 @@ class Redactions:
 
     def hide(self, text: str) -> str:
         """`text` with names in place of the words."""
-        if self._words is not None and any(word in text for word in self._sorted):
-            text = self._words.sub(lambda found: self._names[found[0]], text)
+        if self._words is not None:
+            joined = _join_lines(text)
+            if any(word in joined for word in self._joined):
+                text = self._words.sub(lambda found: self._find_name(found[0]), text)
         return hide_shapes(text) if self._shapes else text
 
     def part(self, text: str) -> tuple[str, str]:
@@ -61,25 +72,50 @@ class Redactions:
         for found in self._words.finditer(text):
             if found.start() >= end:
                 break  # a longer word may begin before it
-            shown += (text[at : found.start()], self._names[found[0]])
+            shown += (text[at : found.start()], self._find_name(found[0]))
             at = found.end()
             if at > end:
                 end = self._find_partial(text, at)
         shown.append(text[at:end])
         return "".join(shown), text[end:]
 
+    def _find_name(self, found: str) -> str:
+        return self._names.get(found) or self._joined[_join_lines(found)]
+
     def _find_partial(self, text: str, start: int) -> int:
         """Where the end of `text` begins that more text could make a word, at `start` at the
         earliest."""
         assert self._first is not None
-        for found in self._first.finditer(text, max(start, len(text) - self._longest + 1)):
+        for found in self._first.finditer(text, max(start, self._find_window(text))):
             end = text[found.start() :]
-            near = bisect_left(self._sorted, end)  # words that begin with `end` stand from here on
-            if near < len(self._sorted) and self._sorted[near] == end:
-                near += 1
-            if near < len(self._sorted) and self._sorted[near].startswith(end):
+            if _is_begun(self._sorted, end) or (
+                ("\n" in end or "\r" in end) and _is_begun(self._cut, _join_lines(end))
+            ):
                 return found.start()
         return len(text)
+
+    def _find_window(self, text: str) -> int:
+        """Where the last signs begin that could be all of a word but one, line ends not counted."""
+        begin, counted = len(text) - self._longest + 1, len(text)
+        while (ends := len(_LINE_END.findall(text, max(begin, 0), counted))) and begin > 0:
+            begin, counted = begin - ends, begin
+        return max(begin, 0)
+
+
+def _join_lines(text: str) -> str:
+    return text.translate(_LINE_ENDS) if "\n" in text or "\r" in text else text
+
+
+def _write_pattern(word: str) -> str:
+    return (r"(?:\r?\n)?" if len(word) >= MIN_CUT else "").join(map(re.escape, word))
+
+
+def _is_begun(words: list[str], text: str) -> bool:
+    """One of the sorted words begins with `text` and is longer."""
+    near = bisect_left(words, text)  # words that begin with it stand from here on
+    if near < len(words) and words[near] == text:
+        near += 1
+    return near < len(words) and words[near].startswith(text)
 
 
 NOTHING = Redactions({})

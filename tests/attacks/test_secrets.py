@@ -1,5 +1,7 @@
 """Secrets in every shape are taken out, also where text comes in pieces; other texts stay."""
 
+import base64
+import string
 import time
 
 import pytest
@@ -141,6 +143,40 @@ def test_a_known_value_is_taken_out_in_every_form(value: str, around: str) -> No
     for form in spell_secret(value):
         if form not in around:
             assert form not in words.hide(around.format(form))
+
+
+LINE_ENDS = ("\n", "\r\n")
+
+
+def cut_lines(text: str, width: int, end: str) -> str:
+    return end.join(text[at : at + width] for at in range(0, len(text), width))
+
+
+@seed(SEED)
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    st.text(string.ascii_letters + string.digits + "+/=_-", min_size=16, max_size=90),
+    st.integers(1, 80),
+    st.sampled_from(LINE_ENDS),
+    st.sampled_from(AROUND),
+    st.lists(st.integers(0, 10_000), max_size=8),
+)
+def test_a_known_value_is_known_where_lines_cut_it(
+    value: str, width: int, end: str, around: str, cuts: list[int]
+) -> None:
+    """As `base64`, `xxd -p` and `fold -w` print it; streamed too."""
+    words = Redactions(dict.fromkeys(spell_secret(value), "⟦X⟧"))
+    for form in (
+        value,
+        base64.b64encode(value.encode()).decode().rstrip("="),
+        value.encode().hex(),
+    ):
+        text = around.format(cut_lines(form, width, end))
+        hidden = words.hide(text)
+        assert form not in hidden.replace("\n", "").replace("\r", ""), "not a line of it"
+        assert "⟦X⟧" in hidden
+        assert stream(words, text, cuts) == hidden
+        assert stream(words, text, list(range(len(text)))) == hidden, "letter by letter"
 
 
 def test_what_is_hidden_on_a_card_is_no_command() -> None:
