@@ -40,6 +40,7 @@ from agent_core.scope import Scope
 from agent_core.skills.built_in.task_planning import PLANNERS, read_plan
 from agent_core.skills.direct import make_reply
 from agent_core.tools.finding.argument_depth import replace_deep_arguments
+from agent_core.tools.finding.loose_calls import tidy_calls
 from agent_core.tools.finding.tools import unwrap_calls
 from agent_core.tools.turn.terminate import final_words
 
@@ -205,7 +206,8 @@ async def think(
         read = reply if last else read_written_calls(reply, is_known, len(messages))
         if read is not reply:
             on_delta(Restarted())  # what was shown as words is a call
-        return replace(unwrap_calls(replace_deep_arguments(read)), prefix=prefix)
+        read = unwrap_calls(replace_deep_arguments(tidy_calls(read, is_known)))
+        return replace(tidy_calls(read, is_known), prefix=prefix)
 
     reply = await scope.model(call, limit=brief.limit, ends=is_whole, apart=last)
     if reply.flagged and reply.finish != "refused":

@@ -1,6 +1,7 @@
 """Calls that a model wrote as text: small models do, and some servers do not read what their models
-write. An answer that is nothing but calls of tools that it may call is taken for these calls; they
-are judged and asked about as all others."""
+write. An answer that is nothing but calls of tools that it may call is taken for these calls, and
+so is one that ends with them behind a mark that is for calls alone; they are judged and asked about
+as all others."""
 
 import re
 from collections.abc import Callable
@@ -14,54 +15,123 @@ from agent_core.models.port import ModelReply
 
 MAX_TEXT = 20_000
 MAX_CALLS = 8
-_FENCE = re.compile(r"```(?:json|tool_call|tool_code)?\s*\n(.*?)\n?\s*```", re.DOTALL)
-_TAG = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+MAX_SAID = 400
+"""Characters of what may be said before calls in a fence, which examples stand in, too."""
+_FENCE = re.compile(r"```(?:json|tool_calls?|tool_code)?[ \t]*\n((?:(?!```).)*)```", re.DOTALL)
+_TAG = re.compile(r"<tool_call>((?:(?!<tool_call>).)*?)</tool_call>", re.DOTALL)
+_FUNCTION = re.compile(r"<function=([\w.-]+)>((?:(?!<function=).)*?)</function>", re.DOTALL)
+_PARAMETER = re.compile(
+    r"<parameter=([\w.-]+)>\n?((?:(?!<parameter=).)*?)\n?</parameter>", re.DOTALL
+)
+_MARKS = ("[TOOL_CALLS]", "<|python_tag|>")
+"""Of Mistral's and Meta's models; what they call stands behind, to the end."""
+_BEGINNINGS = ("{", "[", "`", "<")
 
 
-class _Written(Struct, forbid_unknown_fields=True):
+class _Named(Struct, forbid_unknown_fields=True):
     name: str
-    arguments: dict[str, object] | None = None
+    arguments: dict[str, object] | str | None = None
     parameters: dict[str, object] | None = None
+    type: str = "function"
+    id: str | int | None = None
+
+    def find_arguments(self) -> dict[str, object] | None:
+        """What it is called with; None where that is no object."""
+        if isinstance(self.arguments, str):
+            try:
+                return msgspec.json.decode(self.arguments, type=dict[str, object])
+            except msgspec.DecodeError:
+                return None
+        return self.arguments if self.arguments is not None else self.parameters
+
+
+class _Wrapped(Struct, forbid_unknown_fields=True):
+    """As chat completions have it."""
+
+    function: _Named
+    type: str = "function"
+    id: str | int | None = None
+
+
+class _Written(Struct):
+    name: str
+    arguments: dict[str, object]
 
 
 def read_written_calls(reply: ModelReply, is_known: Callable[[str], bool], nth: int) -> ModelReply:
-    """`reply` with the calls that its text is, if it is nothing else, of tools that may be called
-    by name; `nth` tells their ids from others of the turn."""
+    """`reply` with the calls that its text is, or ends with, if they are of tools that may be
+    called by name; `nth` tells their ids from others of the turn."""
     if reply.finish != "stop" or any(isinstance(part, ToolCall) for part in reply.parts):
         return reply
     text = "".join(part.text for part in reply.parts if isinstance(part, Text)).strip()
-    if not text.startswith(("{", "[", "`", "<")) or len(text) > MAX_TEXT:
+    if len(text) > MAX_TEXT:
         return reply
-    written = _read(text)
+    said, written = _read(text)
     if not written or not all(is_known(one.name) for one in written):
         return reply
-    thoughts = [part for part in reply.parts if isinstance(part, Thinking)]
+    before: list[Part] = [part for part in reply.parts if isinstance(part, Thinking)]
+    if said:
+        before.append(Text(text=said))
     calls: list[Part] = [
         ToolCall(
             id=f"written-{nth}-{n}",
             name=one.name,
-            arguments=msgspec.json.encode(one.arguments or one.parameters or {}).decode(),
+            arguments=msgspec.json.encode(one.arguments).decode(),
         )
         for n, one in enumerate(written, 1)
     ]
-    return replace(reply, parts=(*thoughts, *calls), finish="tool_calls")
+    return replace(reply, parts=(*before, *calls), finish="tool_calls")
 
 
-def _read(text: str) -> list[_Written]:
-    """The calls that the whole text is; [] if it is something else."""
-    for form in (_TAG, _FENCE):
-        if pieces := form.findall(text):
-            if form.sub("", text).strip():
-                return []
-            break
-    else:
-        pieces = [text]
+def _read(text: str) -> tuple[str, list[_Written]]:
+    """What is said, and the calls that the rest of the text is; none if it is something else."""
+    for mark in _MARKS:
+        said, found, rest = text.partition(mark)
+        if found:
+            return said.strip(), _decode([rest])
+    for form, most in ((_TAG, MAX_TEXT), (_FUNCTION, MAX_TEXT), (_FENCE, MAX_SAID)):
+        if (first := form.search(text)) is None:
+            continue
+        said = text[: first.start()].strip()
+        if form.sub("", text[first.start() :]).strip() or len(said) > most:
+            return "", []
+        pieces = [one[0] if form is _FUNCTION else one[1] for one in form.finditer(text)]
+        return said, _decode(pieces)
+    return ("", _decode([text])) if text.startswith(_BEGINNINGS) else ("", [])
+
+
+def _decode(pieces: list[str]) -> list[_Written]:
+    """The calls that all of the `pieces` are; [] if one is something else."""
     found: list[_Written] = []
     for piece in pieces:
+        if (function := _FUNCTION.fullmatch(piece.strip())) is not None:
+            found.append(_Written(name=function[1], arguments=_read_parameters(function[2])))
+            continue
         try:
             value = msgspec.json.decode(piece)
-            found += msgspec.convert(value if isinstance(value, list) else [value], list[_Written])
+            rows = value if isinstance(value, list) else [value]
+            found += map(_read_one, rows)
         except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
             return []
-    has_arguments = all(one.arguments is not None or one.parameters is not None for one in found)
-    return found if has_arguments and len(found) <= MAX_CALLS else []
+    return found if len(found) <= MAX_CALLS else []
+
+
+def _read_one(row: object) -> _Written:
+    """Raises msgspec.ValidationError for what is no call."""
+    wrapped = isinstance(row, dict) and "function" in row
+    named = msgspec.convert(row, _Wrapped).function if wrapped else msgspec.convert(row, _Named)
+    if (arguments := named.find_arguments()) is None:
+        raise msgspec.ValidationError("no arguments")
+    return _Written(name=named.name, arguments=arguments)
+
+
+def _read_parameters(text: str) -> dict[str, object]:
+    """Parameters in Qwen's form: what is JSON and no text is taken for that."""
+    return {name: _read_value(value) for name, value in _PARAMETER.findall(text)}
+
+
+def _read_value(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text

@@ -13,6 +13,9 @@ CALL = {"name": "look", "arguments": {"a": 1}}
 ONE = json.dumps(CALL)
 
 
+XML = "<function=look>\n<parameter=a>\n1\n</parameter>\n</function>"
+
+
 def read(text: str, **more: object) -> ModelReply:
     reply = ModelReply(parts=(Text(text=text),), model="m", provider="p", **more)  # type: ignore[arg-type]
     return read_written_calls(reply, SHOWN, 7)
@@ -29,6 +32,14 @@ def read(text: str, **more: object) -> ModelReply:
         (f"<tool_call>{ONE}</tool_call>\n<tool_call>{ONE}</tool_call>", 2),
         (f"[{ONE}, {ONE}]", 2),
         (json.dumps({"name": "look", "parameters": {"a": 1}}), 1),
+        (json.dumps({"type": "function", "id": "x", **CALL}), 1),
+        (json.dumps({"type": "function", "function": CALL}), 1),
+        (json.dumps({"name": "look", "arguments": json.dumps({"a": 1})}), 1),
+        (f"[TOOL_CALLS][{ONE}]", 1),
+        (f"<|python_tag|>{ONE}", 1),
+        (XML, 1),
+        (f"<tool_call>\n{XML}\n</tool_call>", 1),
+        (f"{XML}\n{XML}", 2),
     ],
 )
 def test_calls_are_read(text: str, count: int) -> None:
@@ -40,12 +51,44 @@ def test_calls_are_read(text: str, count: int) -> None:
 
 
 @pytest.mark.parametrize(
+    "calls",
+    [
+        f"<tool_call>\n{ONE}\n</tool_call>",
+        f"[TOOL_CALLS][{ONE}]",
+        f"<|python_tag|>{ONE}",
+        XML,
+        f"```json\n{ONE}\n```",
+        f"```tool_code\n{ONE}```",
+    ],
+)
+def test_what_is_said_before_a_marked_call_stays_beside_it(calls: str) -> None:
+    reply = read(f"I will look.\n\n{calls}\n")
+    said, call = reply.parts
+    assert said == Text(text="I will look.")
+    assert isinstance(call, ToolCall) and (call.name, call.arguments) == ("look", '{"a":1}')
+
+
+def test_texts_stay_texts() -> None:
+    (call,) = read("<function=look><parameter=a>\nx = 1\n\ny\n</parameter></function>").parts
+    assert isinstance(call, ToolCall) and json.loads(call.arguments) == {"a": "x = 1\n\ny"}
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "", "words", "{", "[]", "{}", "[1]", "null", "`look`",
         f"I would call {ONE}",
         f"{ONE}\nThat is how it is called.",
         f"```json\n{ONE}\n```\nas you see",
+        f"Look:\n```json\n{ONE}\n```\nas you see",
+        f"{'Agents call tools by JSON. ' * 20}\n```json\n{ONE}\n```",
+        f"Write <tool_call>{ONE}</tool_call> and read on.",
+        "Behind <|python_tag|> stands a call.",
+        f"<tool_call>{ONE}</tool_call><tool_call>no</tool_call>",
+        "```json\n" * 3_000,
+        "<tool_call>" * 1_500,
+        "<function=a>" * 1_500,
+        "<function=a><parameter=b>" * 700,
         json.dumps({"name": "delete_all", "arguments": {}}),
         json.dumps({"name": "look"}),
         json.dumps({"name": "look", "arguments": "a"}),

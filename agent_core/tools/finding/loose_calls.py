@@ -1,0 +1,49 @@
+"""Calls as models misspell them: the tool's name in the dress of another protocol, arguments that
+are JSON in JSON. What is meant is plain, so nobody has to ask again."""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+from msgspec.structs import replace
+
+from agent_core.messages import Part, ToolCall
+from agent_core.models.port import ModelReply
+
+_PREFIX = re.compile(r"(?:functions?|tools?|default_api)[.:/]+", re.IGNORECASE)
+_SUFFIX = re.compile(r"(?:<\|.*|:\d+)\Z", re.DOTALL)
+
+
+def tidy_calls(reply: ModelReply, is_known: Callable[[str], bool]) -> ModelReply:
+    """`reply` with calls named as the tools are that may be called, with objects for arguments."""
+    if not any(isinstance(part, ToolCall) for part in reply.parts):
+        return reply
+    return replace(reply, parts=tuple(_tidy(part, is_known) for part in reply.parts))
+
+
+def _tidy(part: Part, is_known: Callable[[str], bool]) -> Part:
+    if not isinstance(part, ToolCall):
+        return part
+    name, arguments = part.name, _unpack(part.arguments)
+    if not is_known(name):
+        plain = _SUFFIX.sub("", _PREFIX.sub("", name.strip(), 1))
+        tries = (plain, plain.lower().replace("-", "_"))
+        name = next(filter(is_known, tries), name)
+    if (name, arguments) == (part.name, part.arguments):
+        return part
+    return replace(part, name=name, arguments=arguments)
+
+
+def _unpack(arguments: str) -> str:
+    """The object that `arguments` are the JSON of a JSON of; nothing at all is an empty one."""
+    bare = arguments.strip()
+    if bare in ("", "null", '""'):
+        return "{}"
+    if not bare.startswith('"'):
+        return arguments
+    try:
+        inner = msgspec.json.decode(bare, type=str)
+        msgspec.json.decode(inner, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError):
+        return arguments
+    return inner
