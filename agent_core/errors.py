@@ -26,6 +26,8 @@ from agent_core.phrases import Phrase
 ModelFault = Literal[
     "auth",
     "rate_limited",
+    "unpaid",
+    "missing",
     "overloaded",
     "timeout",
     "unreachable",
@@ -34,7 +36,8 @@ ModelFault = Literal[
     "overflow",
     "truncated",
 ]
-"""Why no answer came. `overflow`: the request was too long, and refused; `truncated`: it was too
+"""Why no answer came. `unpaid`: there is no credit left; `missing`: no such model, or none for
+this key; `overflow`: the request was too long, and refused; `truncated`: it was too
 long, and its server left out its beginning without a word."""
 
 

@@ -18,7 +18,16 @@ from agent_core.models.answers.anthropic import REDACTED, AnthropicReader
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.providers import Effort
 from agent_core.models.trust import load_trust
-from agent_core.models.wire import CONTINUED, GO_ON, UNANSWERED, Line, ToolSheet, take_raw
+from agent_core.models.wire import (
+    CONTINUED,
+    GO_ON,
+    MAX_PAUSE,
+    UNANSWERED,
+    Line,
+    ToolSheet,
+    read_pause,
+    take_raw,
+)
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
 
@@ -46,7 +55,9 @@ class AnthropicMessages:
             api_key=endpoint.api_key,
             base_url=endpoint.base_url,
             timeout=self._line.timeout,
-            http_client=anthropic.DefaultAioHttpClient(verify=load_trust()),
+            http_client=anthropic.DefaultAioHttpClient(
+                verify=load_trust(), event_hooks={"response": [_refuse_long_pause]}
+            ),
             open_telemetry=False,
         )
 
@@ -131,6 +142,12 @@ class AnthropicMessages:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:
             raise ModelFailed(phrase("fault_characters"), "rejected") from None
+
+
+async def _refuse_long_pause(response: httpx2.Response) -> None:
+    """Keep the SDK from waiting as long as it is asked to, be it an hour."""
+    if (read_pause(response) or 0) > MAX_PAUSE:
+        response.headers["x-should-retry"] = "false"
 
 
 def _is_about_thinking(

@@ -212,6 +212,9 @@ class Chain:
                 reread.add(keys.provider)
                 new = await asyncio.to_thread(keys.reread)
                 return [*(_Place(place.route, endpoint) for endpoint in new), *left]
+            case "unpaid":
+                keys.rest(place.endpoint, REST)
+                return left
             case "rate_limited":
                 if failed.retry_after:
                     keys.rest(place.endpoint, failed.retry_after)

@@ -26,15 +26,18 @@ from agent_core.messages import (
 )
 from agent_core.models.answers.openai_chat import FIELDS, ChatCompletionsReader
 from agent_core.models.answers.openai_responses import MARK
+from agent_core.models.credit import says_unpaid
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.streamed_http import StreamedResponse, StreamingClient
 from agent_core.models.wire import (
     CONTINUED,
+    MAX_PAUSE,
     TRIED,
     UNANSWERED,
     UNSIGNED,
     Line,
     ToolSheet,
+    read_body,
     read_pause,
 )
 from agent_core.phrases import phrase
@@ -46,8 +49,6 @@ SEEN = "[What the results above show: {paths}]"
 
 
 _AGENT = "Turnkeeper"
-MAX_PAUSE = 120.0
-"""Seconds that a provider may ask to wait; for more it is not asked again."""
 
 
 class CallRefused(Exception):
@@ -141,6 +142,8 @@ def _is_passing(response: httpx2.Response) -> bool:
     wish = response.headers.get("x-should-retry")
     if wish in ("true", "false"):
         return wish == "true"
+    if response.status_code == 429 and says_unpaid(read_body(response)):
+        return False
     return response.status_code in (408, 409, 429) or response.status_code >= 500
 
 

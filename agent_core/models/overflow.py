@@ -18,6 +18,8 @@ CODES = frozenset(
 )
 PASSING = (401, 402, 403, 408, 429)
 """Statuses that are about something else, whatever words stand beside them."""
+TOO_LARGE = 413
+"""What a proxy in front of a model says of a request, whatever stands beside it."""
 _MAX_READ = 4_000
 _DEEPEST = 4
 _WORDS = re.compile(
@@ -45,18 +47,19 @@ def read_overflow(error: object, status: int = 0) -> int | None:
     say; None: the error is about something else. `status`: the answer's, 0 in a stream."""
     if status in PASSING:
         return None
-    fields = dict(_find_fields(error))
+    fields = dict(find_fields(error))
     code = str(fields.get("code") or ""), str(fields.get("type") or "")
     held = fields.get("n_ctx")
     if isinstance(held, int) and not isinstance(held, bool) and held > 0:
         return held
     text = str(error)[:_MAX_READ]
-    if not CODES.intersection(code) and not (_WORDS.search(text) and _EXCEEDS.search(text)):
+    told = CODES.intersection(code) or (_WORDS.search(text) and _EXCEEDS.search(text))
+    if not told and status != TOO_LARGE:
         return None
     return next((int(found[1]) for one in _HELD if (found := one.search(text))), 0)
 
 
-def _find_fields(error: object, depth: int = 0) -> list[tuple[str, object]]:
+def find_fields(error: object, depth: int = 0) -> list[tuple[str, object]]:
     """The fields of an error, however deep it lies; an inner one comes after its outer one."""
     if not isinstance(error, dict) or depth == _DEEPEST:
         return []
@@ -64,5 +67,5 @@ def _find_fields(error: object, depth: int = 0) -> list[tuple[str, object]]:
         (str(name), value) for name, value in error.items() if not isinstance(value, dict)
     ]
     for value in error.values():
-        found += _find_fields(value, depth + 1)
+        found += find_fields(value, depth + 1)
     return found

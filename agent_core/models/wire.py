@@ -15,6 +15,7 @@ from collections.abc import (
     Iterable,
     Iterator,
 )
+from email.utils import mktime_tz, parsedate_tz
 from typing import Protocol, TypeAlias, TypeVar
 
 import httpx2
@@ -24,7 +25,8 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
-from agent_core.models.inline_thoughts import Said, ThoughtSplitter
+from agent_core.models.answers.inline_thoughts import Said, ThoughtSplitter
+from agent_core.models.credit import says_unpaid
 from agent_core.models.overflow import read_overflow
 from agent_core.models.port import (
     Delta,
@@ -65,6 +67,8 @@ UNANSWERED = "No result: this call was not run."
 """Stands for a result that the transcript lacks: every provider wants one for each call."""
 
 MAX_UNSEEN = 1_000
+HEAVY = 2_000_000
+"""Characters of pictures that may be what a request is too large for."""
 CONTINUED, GO_ON = "(the conversation goes on)", "(go on)"
 """Stand for the user message that has to be first, or last."""
 UNSIGNED = "skip_thought_signature_validator"
@@ -77,6 +81,10 @@ DETAIL = 200
 TRIED = "x-stainless-retry-count"
 """The header by which the SDKs tell of the tries before."""
 DRAIN = 0.1
+HOPELESS: tuple[ModelFault, ...] = ("auth", "unpaid", "missing", "rejected", "overflow")
+"""What fails again at once."""
+MAX_PAUSE = 120.0
+"""Seconds that a provider may ask to wait; for more it is not asked again."""
 STALE = 1.0
 """Seconds within which a connection that the provider had closed is noticed: the only failure
 that is tried again where no other try is allowed."""
@@ -160,7 +168,7 @@ class Line:
                 return await attempt(left, show)
             except Broken as broken:
                 left -= broken.tries
-                hopeless = broken.fault in ("auth", "rejected", "overflow")
+                hopeless = broken.fault in HOPELESS or broken.pause > MAX_PAUSE
                 again = broken.fault == "malformed" and senseless
                 if left <= 0 or hopeless or again:
                     raise broken.told or self._failure_of(broken) from None
@@ -184,7 +192,8 @@ class Line:
         try:
             return await begin(replace(request, pictures=seen))
         except ModelFailed as failed:
-            if failed.fault != "rejected" or not seen:
+            heavy = failed.fault == "overflow" and sum(map(len, seen.values())) > HEAVY
+            if not seen or (failed.fault not in ("rejected", "missing") and not heavy):
                 raise
             log.warning("pictures_refused", extra={"model": request.model, "why": str(failed)})
         begun = await begin(replace(request, pictures={}))
@@ -220,15 +229,16 @@ class Line:
     def read_refusal(self, response: httpx2.Response) -> ModelFailed:
         """What an answer with an error status means."""
         name, status = self._endpoint.provider, response.status_code
-        if (window := read_overflow(_read_body(response), status)) is not None:
+        body = read_body(response)
+        if (window := read_overflow(body, status)) is not None:
             return ModelFailed(phrase("fault_overflow", name=name), "overflow", window=window)
+        if says_unpaid(body, status):
+            return ModelFailed(phrase("fault_credit", name=name), "unpaid")
         match status:
             case 401 | 403:
                 setting = self._endpoint.key_setting
                 told = phrase("fault_key", name=name, status=str(status), setting=setting)
                 return ModelFailed(told, "auth")
-            case 402:
-                return ModelFailed(phrase("fault_credit", name=name), "rate_limited")
             case 429:
                 told = phrase("fault_rate", name=name)
                 return ModelFailed(told, "rate_limited", read_pause(response))
@@ -240,7 +250,7 @@ class Line:
             case _:
                 detail = self.clean(_detail(response))
                 told = phrase("fault_refused", name=name, status=str(status), detail=detail)
-                return ModelFailed(told, "rejected")
+                return ModelFailed(told, "missing" if status == 404 else "rejected")
 
     def unreachable(self, cause: BaseException | None) -> ModelFailed:
         """What a failed connection means: the cause of an SDK's error."""
@@ -299,6 +309,8 @@ async def feed(response: Response, fold: StreamFold) -> None:
     if form.startswith("application/json"):
         fold.add(await response.aread())
         return
+    if form.startswith("text/html"):
+        raise Broken(phrase("fault_page"), "missing")
     split = lines if form.startswith("application/x-ndjson") else events
     async with contextlib.aclosing(split(response)) as stream:
         async for data in stream:
@@ -438,12 +450,15 @@ def name_calls(given: Iterable[str], request: ModelRequest) -> Iterator[str]:
 
 def make_broken(error: object, fault: ModelFault) -> Broken:
     """What an error means that came in place of an answer's rest."""
+    if says_unpaid(error):
+        return Broken(phrase("fault_credit"), "unpaid")
     if (window := read_overflow(error)) is not None:
         return Broken(phrase("fault_overflow"), "overflow", window=window)
     return Broken(phrase("fault_error", detail=read_error_message(error)), fault, 0.5)
 
 
-def _read_body(response: httpx2.Response) -> object:
+def read_body(response: httpx2.Response) -> object:
+    """Its JSON, or its text."""
     try:
         return response.json()
     except ValueError:
@@ -452,7 +467,7 @@ def _read_body(response: httpx2.Response) -> object:
 
 def _detail(response: httpx2.Response) -> str:
     """The message in an error body, whatever its form."""
-    body = _read_body(response)
+    body = read_body(response)
     error = body.get("error", body) if isinstance(body, dict) else body
     return read_error_message(error)
 
@@ -460,10 +475,12 @@ def _detail(response: httpx2.Response) -> str:
 def read_pause(response: httpx2.Response) -> float | None:
     """Seconds that an answer asks to wait before the next try."""
     for header, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        said = response.headers.get(header, "")
         try:
-            return float(response.headers[header]) * unit
-        except (KeyError, ValueError):
-            continue
+            return float(said) * unit
+        except ValueError:
+            if (until := parsedate_tz(said)) is not None:
+                return max(0.0, mktime_tz(until) - ambient.now())
     return None
 
 

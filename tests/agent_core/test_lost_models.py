@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx2
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from agent_core.models.answers.openai_chat import ChatCompletionsReader
 from agent_core.models.answers.openai_responses import ResponsesReader
 from agent_core.models.ollama.answer import OllamaReader
 from agent_core.models.port import Finish, ModelReply, ModelRequest, OnDelta
-from agent_core.models.wire import Broken, Make
+from agent_core.models.wire import HOPELESS, Broken, Make, feed
 from agent_core.orchestration.brief import TurnResult
 from agent_core.orchestration.cut_answers import MAX_CONTINUED
 from agent_core.tools.contract import Tool, ToolContext
@@ -136,3 +137,11 @@ def test_blanks_alone_are_no_answer(reader: Make, answer: dict[str, object]) -> 
     fold.ended = True
     with pytest.raises(Broken, match="fault_empty"):
         fold.reply()
+
+
+async def test_a_web_page_in_place_of_a_model_is_told_as_one() -> None:
+    page = httpx2.Response(200, headers={"content-type": "text/html; charset=utf-8"}, text="<html>")
+    request = ModelRequest(model="m", system="", messages=())
+    with pytest.raises(Broken, match="fault_page") as caught:
+        await feed(page, ChatCompletionsReader(request, "p", lambda delta: None))
+    assert caught.value.fault in HOPELESS

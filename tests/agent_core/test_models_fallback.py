@@ -129,12 +129,54 @@ async def test_what_fails_is_asked_elsewhere_at_once(
     assert (said.__dict__["model"], said.__dict__["next"]) == ("openai/big", "anthropic/other")
 
 
-@pytest.mark.parametrize("status", [400, 404, 413, 422])
+@pytest.mark.parametrize("status", [400, 422])
 async def test_what_is_not_accepted_is_asked_nowhere_else(two: Two, status: int) -> None:
     two.openai.script(Fail(status))
     with pytest.raises(ModelFailed) as caught:
         await two.ask()
     assert caught.value.fault == "rejected"
+    assert two.anthropic.requests == []
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Fail(404, message="The model `big` does not exist"),
+        Fail(402),
+        Fail(429, body={"error": {"message": "You exceeded your current quota",
+                                  "type": "insufficient_quota", "code": "insufficient_quota"}}),
+        Fail(400, message="Your credit balance is too low to access the API."),
+    ],
+)  # fmt: skip
+async def test_no_model_and_no_credit_are_not_everywhere(two: Two, refusal: Fail) -> None:
+    two.openai.script(refusal)
+    two.anthropic.script(Say("from the other"))
+    assert (await two.ask()).instead_of == "openai/big"
+    await two.models.close()
+    two.set(FALLBACK_PROVIDERS="")
+    two.openai.script(refusal)
+    with pytest.raises(ModelFailed) as caught:
+        await two.ask()
+    unpaid = refusal.status != 404
+    assert caught.value.fault == ("unpaid" if unpaid else "missing")
+    assert ("no credit left" in str(caught.value)) == unpaid
+    assert len(two.openai.requests) == 2, "it is not tried again"
+
+
+async def test_a_pause_of_an_hour_is_not_made(two: Two) -> None:
+    two.set(PRO_MODEL="anthropic/other", FALLBACK_PROVIDERS="")
+    two.anthropic.script(Fail(429, retry_after=3600.0))
+    with pytest.raises(ModelFailed) as caught:
+        await two.ask()
+    assert (caught.value.fault, caught.value.retry_after) == ("rate_limited", 3600.0)
+    assert len(two.anthropic.requests) == 1
+
+
+async def test_a_request_that_a_proxy_calls_too_large_is_too_long(two: Two) -> None:
+    two.openai.script(Fail(413, message="Request Entity Too Large"))
+    with pytest.raises(ModelFailed) as caught:
+        await two.ask()
+    assert caught.value.fault == "overflow"
     assert two.anthropic.requests == []
 
 

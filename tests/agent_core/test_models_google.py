@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 from collections.abc import AsyncIterator
 
 import pytest
@@ -118,12 +119,18 @@ async def test_pictures_are_shown(server: ModelServer, model: Gemini) -> None:
     assert "cannot be shown" in str(server.requests[-1].body) and len(server.requests) == 3
 
 
+ODD = json.dumps({"candidates": [{"content": {"parts": [{"functionCall": {"args": [1]}}]}}]})
+
+
 @pytest.mark.parametrize(
     ("steps", "fault"),
     [
         ((Fail(401),), "auth"),
         ((Fail(400, message="bad schema"),), "rejected"),
         ((Fail(429, retry_after=0.01),) * 3, "rate_limited"),
+        ((Fail(429, retry_after=3600.0),), "rate_limited"),
+        ((Fail(402),), "unpaid"),
+        ((Events((ODD,)),) * 2, "malformed"),
         ((Fail(503, retry_after=0.01),) * 3, "overloaded"),
         ((Cut(),) * 3, "unreachable"),
         ((Stop(),) * 3, "unreachable"),

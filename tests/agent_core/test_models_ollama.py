@@ -173,7 +173,7 @@ async def test_a_model_that_does_not_think_is_asked_without(
 @pytest.mark.parametrize(
     ("steps", "fault"),
     [
-        ((Fail(404, message=f"model '{NAME}' not found"),), "rejected"),
+        ((Fail(404, message=f"model '{NAME}' not found"),), "missing"),
         ((Fail(400, message="does not support tools"),), "rejected"),
         ((Fail(400, message=TOO_LONG),), "overflow"),
         ((Fail(503, retry_after=0.01),) * 3, "overloaded"),

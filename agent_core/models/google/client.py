@@ -9,6 +9,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
 import httpx2
+import pydantic
 from google import genai
 from google.genai import errors, types
 from msgspec.structs import replace
@@ -79,12 +80,12 @@ class Gemini:
         """The first chunk, with which it is known that the request was taken, and the others."""
         if (request.model, request.effort) in self._refused:
             request = replace(request, effort=None)
+        said, settings = self._convert(request)
         try:
-            said = [types.Content.model_validate(one) for one in contents(request, self.provider)]
             stream = await self._client.aio.models.generate_content_stream(
                 model=request.model,
                 contents=cast("types.ContentListUnion", said),
-                config=types.GenerateContentConfig.model_validate(config(request, self._thinking)),
+                config=settings,
             )
             chunks = cast("Chunks", stream)
             first = await anext(chunks, None)
@@ -95,11 +96,22 @@ class Gemini:
             raise self._line.read_refusal(_response(error)) from None
         except httpx2.TransportError as error:
             raise self._line.unreachable(error) from None
-        except errors.UnknownApiResponseError:
+        except (errors.UnknownApiResponseError, pydantic.ValidationError):
             raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
         except (OSError, ValueError) as error:
             raise self._line.uncallable(error) from None
         return first, chunks
+
+    def _convert(
+        self, request: ModelRequest
+    ) -> tuple[list[types.Content], types.GenerateContentConfig]:
+        """The request as the SDK takes it. Raises ModelFailed."""
+        try:
+            said = [types.Content.model_validate(one) for one in contents(request, self.provider)]
+            asked = types.GenerateContentConfig.model_validate(config(request, self._thinking))
+        except ValueError as error:
+            raise self._line.uncallable(error) from None
+        return said, asked
 
     async def _read(self, chunks: "Chunks", answer: GeminiReader) -> ModelReply:
         try:
@@ -109,8 +121,10 @@ class Gemini:
             return answer.reply()
         except errors.APIError as error:
             told = self._line.read_refusal(_response(error))
-            raise Broken(str(told), told.fault, PAUSE, told.window) from None
-        except errors.UnknownApiResponseError:
+            broken = Broken(str(told), told.fault, PAUSE, told.window)
+            broken.told = told
+            raise broken from None
+        except (errors.UnknownApiResponseError, pydantic.ValidationError):
             raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
         except httpx2.ReadTimeout:
             raise Broken(phrase("fault_stopped"), "timeout") from None
