@@ -1,7 +1,8 @@
 """Formulas of an answer as code: no platform sets them, and markdown takes their backslashes away.
 
 LaTeX between dollar signs or backslashed brackets: what stands on lines of its own becomes a block,
-the rest code within its line. Sums of money, and what stands in code already, are left alone.
+the rest code within its line. Sums of money, and what stands in code already, are left alone. In an
+answer that grows a formula is held back until it is whole, so that what is shown only grows.
 """
 
 import re
@@ -36,6 +37,11 @@ _MAYBE = re.compile(
     r"\\[(\[]([^`]{1,300}?)\\[)\]]|(?<![\w$\\])\$(?=[^\s$])([^$`]{1,200})(?<![\s\\])\$(?![\w$])"
 )
 _BRACKETED = re.compile(r"\\\(([^`$]{1,300}?)\\\)")
+_WHOLE = re.compile(f"{_SURE.pattern}|{_MAYBE.pattern}")
+_BEGUN = re.compile(r"\\(?:[(\[]|\Z)|\$\$|\$\Z|(?<![\w$\\])\$(?=[^\s\d])")
+"""What a formula begins with. A sum of money is shown at once."""
+MAX_HELD = 300
+"""Characters of a line that are held back at most: as long as a formula in it may be."""
 _MATHS = re.compile(r"[\\^_={}<>+*/|]|^[A-Za-z]'?$")
 """A sign of a formula, or a single letter: not words, nor a number that is a price."""
 
@@ -43,6 +49,8 @@ _MATHS = re.compile(r"[\\^_={}<>+*/|]|^[A-Za-z]'?$")
 def show_formulas(view: View) -> View:
     """`view` with the formulas in what a model wrote as code."""
     match view:
+        case ReplyView(state="streaming"):
+            return replace(view, text=mark_formulas(hold_begun(view.text)))
         case ReplyView() | ReportView() | ChoiceCard() | FormCard():
             return replace(view, text=mark_formulas(view.text))
         case Media():
@@ -59,6 +67,66 @@ def mark_formulas(markdown: str) -> str:
     if not _HAS.search(markdown):
         return markdown
     return "\n".join(_mark_lines(markdown.split("\n"), _mark_words, blocks=True))
+
+
+def hold_begun(markdown: str) -> str:
+    """`markdown`, which goes on, without the formula that is still being written at its end."""
+    if not _HAS.search(markdown) and markdown[-1:] != "\\":
+        return markdown
+    *lines, last = markdown.split("\n")
+    fence, at = "", 0
+    while at < len(lines):
+        bare = lines[at].strip()
+        if fence:
+            if set(bare) == {fence[0]} and len(bare) >= len(fence):
+                fence = ""
+        elif found := FENCE.match(lines[at]):
+            fence = found[1]
+        elif end := _find_end(lines, at):
+            at = end - 1
+        elif _is_block_begun(lines, at):
+            return "".join(f"{line}\n" for line in lines[:at])
+        at += 1
+    return "\n".join((*lines, last if fence else _hold_begun_line(last)))
+
+
+def _is_block_begun(lines: list[str], at: int) -> bool:
+    """It begins a block of which no further line says that it ends, or that it is none."""
+    bare = lines[at].strip()
+    closing = CLOSES.get(bare[:2])
+    if closing is None or closing in bare[2:] or len(lines) - at >= MAX_LINES:
+        return False
+    return not any(closing in line or FENCE.match(line) for line in lines[at + 1 :])
+
+
+def _hold_begun_line(line: str) -> str:
+    if line.lstrip()[:2] in CLOSES and len(line) <= MAX_HELD:  # a block, if nothing follows in it
+        return ""
+    parts, at, n = _RUN.split(line), 0, 0
+    closes, least = _pair_runs(parts), max(0, len(line) - MAX_HELD)
+    while n < len(parts) - 1:
+        end = closes[n] or n
+        if n % 2 and (end == n or (end == len(parts) - 2 and not parts[-1])):
+            first = _BEGUN.search(line, max(at, least))  # code, or not: the end of the line says
+            if first is not None:
+                return line[: first.start()]
+        at += sum(map(len, parts[n : end + 1]))
+        n = end + 1
+    return line[: at + _find_begun(parts[-1], max(0, least - at))]
+
+
+def _find_begun(text: str, least: int) -> int:
+    """Where in `text`, from `least` on, a formula begins that is not whole; else its end."""
+    at = 0
+    for whole in _WHOLE.finditer(text):
+        begun = _BEGUN.search(text, max(at, least))
+        if begun is not None and begun.start() < whole.start():
+            return begun.start()
+        if whole.end() == len(text):
+            return whole.start() if _BEGUN.match(text, whole.start()) else len(text) - 1
+        at = whole.end()
+    begun = _BEGUN.search(text, max(at, least))
+    return len(text) if begun is None else begun.start()
 
 
 def write_dollars(markdown: str) -> str:
@@ -119,16 +187,22 @@ def _mark_line(line: str, mark: MarkWords) -> str:
     if not _HAS.search(line):
         return line
     parts = _RUN.split(line)
-    after: dict[str, int] = {}
-    closes = [0] * len(parts)
-    for n in range(len(parts) - 2, 0, -2):
-        closes[n], after[parts[n]] = after.get(parts[n], 0), n
+    closes = _pair_runs(parts)
     shown, at = [], 0
     while at < len(parts):
         end = closes[at]
         shown.append("".join(parts[at : end + 1]) if end else mark(parts[at]))
         at = end + 1 if end else at + 1
     return "".join(shown)
+
+
+def _pair_runs(parts: list[str]) -> list[int]:
+    """For each run of backticks among `parts` the one that closes its code; else 0."""
+    after: dict[str, int] = {}
+    closes = [0] * len(parts)
+    for n in range(len(parts) - 2, 0, -2):
+        closes[n], after[parts[n]] = after.get(parts[n], 0), n
+    return closes
 
 
 def _mark_words(text: str) -> str:

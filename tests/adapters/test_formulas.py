@@ -1,13 +1,14 @@
 """Formulas of an answer: readable everywhere, none of their signs lost, and sums of money left alone."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.discord.render import render as render_discord
-from adapters.formulas import mark_formulas, write_dollars
+from adapters.formulas import hold_begun, mark_formulas, write_dollars
 from adapters.slack.render import render as render_slack
 from adapters.telegram.render import render as render_telegram
 from adapters.web.render import draw_answer
@@ -64,9 +65,32 @@ def test_nothing_but_dollars_brackets_and_blanks_goes(text: str) -> None:
     assert bare(write_dollars(text)) == bare(text)
 
 
+PIECES = (
+    "$$\n", "\\[\n", "\\]\n", "a_b", "$x_1$ ", r"\(y\)", r"\[z^2\]", "$$q=1$$ ", "`$a^2$`", "``$a^2$``",
+    "```sh\n$a_$b\n```\n", " and ", "\n", "$5 ", "for US$5 ", ", ", "`", " $n", "\\", "- ",
+)  # fmt: skip
+
+
+@settings(max_examples=examples(300))
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), st.data())
+def test_what_is_shown_of_a_growing_answer_only_grows(text: str, data: st.DataObject) -> None:
+    ends = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=20)))
+    shown = [mark_formulas(hold_begun(text[:end])) for end in ends]
+    for before, after in pairwise((*shown, mark_formulas(text))):
+        assert after.startswith(before)
+
+
+def test_what_is_no_formula_is_not_held_back_for_long() -> None:
+    for text in ("It costs $5 or", "a\n$$ is\n```\nb", "`x` and", f"$HOME/{'x' * 400}", "\\begin"):
+        assert hold_begun(text) == text
+    assert hold_begun("so $x_1") == "so "
+    assert hold_begun("so\n$$\nx = 1\n$$") == "so\n"
+
+
 @pytest.mark.parametrize("sign", ["$", "$a", "\\(", "$$", "\\[\n", "`", "`$", "$$\n"])
 def test_many_signs_are_read_soon(sign: str) -> None:
     assert mark_formulas(sign * 20_000)
+    assert hold_begun(sign * 20_000) is not None
     assert write_dollars(sign * 20_000)
 
 
