@@ -136,6 +136,11 @@ def write_dollars(markdown: str) -> str:
     return "\n".join(_mark_lines(markdown.split("\n"), _write_dollars, blocks=False))
 
 
+def rewrite_prose(markdown: str, rewrite: MarkWords) -> str:
+    """`markdown` with what is no code in it as `rewrite` has it."""
+    return "\n".join(_mark_lines(markdown.split("\n"), rewrite, blocks=False))
+
+
 def _mark_lines(lines: list[str], mark: MarkWords, *, blocks: bool) -> Iterator[str]:
     fence, at = "", 0
     while at < len(lines):
@@ -184,8 +189,8 @@ def _make_block(lines: list[str]) -> Iterator[str]:
 
 
 def _mark_line(line: str, mark: MarkWords) -> str:
-    if not _HAS.search(line):
-        return line
+    if "`" not in line:
+        return mark(line)
     parts = _RUN.split(line)
     closes = _pair_runs(parts)
     shown, at = [], 0

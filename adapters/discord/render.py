@@ -37,6 +37,7 @@ from adapters.discord.markdown import (
 from adapters.discord.moments import write_in_payload
 from adapters.discord.progress import activity, plan
 from adapters.formulas import show_formulas
+from adapters.links import show_targets
 from adapters.text import cut_beginning, split, utf16
 from adapters.words import RISKS
 from gateway.command_texts import write_in_view
@@ -92,7 +93,7 @@ def render(view: View, commands: Mapping[str, str] = NO_COMMANDS) -> tuple[bytes
     """`view` as native payloads in order; none if there is nothing to show. `commands`: the ids
     of the bot's commands."""
     write = partial(write_command, ids=commands)
-    view = write_in_view(show_formulas(show_doubt(view)), write, moments=True)
+    view = write_in_view(show_targets(show_formulas(show_doubt(view))), write, moments=True)
     return tuple(map(write_in_payload, _payloads(view)))
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from adapters.calls import CallDescription, describe_call, describe_scope, fold_decided
 from adapters.formulas import show_formulas
+from adapters.links import show_targets
 from adapters.slack.blocks import (
     TEXT,
     Block,
@@ -76,7 +77,7 @@ def render(view: View, *, thread: bool = False) -> tuple[bytes, ...]:
     """`view` as native payloads in order; none if there is nothing to show. With the last one goes
     what the thread's session then is, if it changes. `thread`: it is shown in one."""
     plain = partial(write_command, thread=thread)
-    view = show_formulas(show_doubt(view))
+    view = show_targets(show_formulas(show_doubt(view)))
     view = write_in_view(view, lambda command: f"`{plain(command)}`", plain, moments=True)
     payloads, status = tuple(map(write_in_payload, _payloads(view))), _session(view)
     if not payloads or status is None:

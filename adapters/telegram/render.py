@@ -10,6 +10,7 @@ from typing import assert_never
 import msgspec
 
 from adapters.calls import CallDescription, describe_call, describe_scope, fold_decided
+from adapters.links import show_targets, tell_targets
 from adapters.telegram import answers, progress
 from adapters.telegram.entities import (
     Marked,
@@ -59,7 +60,7 @@ def render(view: View, *, rich: bool = False, bot: str = "") -> tuple[bytes, ...
     in a group, where other bots may have the same commands."""
     plain = partial(write_command, bot=bot)
     write = partial(_write_command, bot=bot)
-    view = write_in_view(show_doubt(view), write, plain, moments=True)
+    view = write_in_view(show_targets(show_doubt(view)), write, plain, moments=True)
     return tuple(
         write_moments(one) if has_moment(one.decode()) else one
         for one in _payloads(view, rich=rich)
@@ -107,7 +108,7 @@ def _write_command(command: NamedCommand, bot: str) -> str:
 
 def render_draft(text: str) -> dict[str, object]:
     """The end of a growing text as sendMessageDraft takes it; "" shows that the agent thinks."""
-    last = (from_markdown(text) or [Marked("")])[-1]
+    last = (from_markdown(tell_targets(text)) or [Marked("")])[-1]
     draft: dict[str, object] = {"text": last.text}
     if last.entities:
         draft["entities"] = msgspec.to_builtins(list(last.entities))

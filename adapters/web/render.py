@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from adapters.calls import CallDescription, DecidedLine, describe_call, fold_decided
 from adapters.formulas import mark_formulas
+from adapters.links import tell_targets
 from gateway.command_texts import (
     MARKED,
     OPENS,
@@ -146,7 +147,7 @@ def draw_answer(markdown: str) -> str:
 
 def to_html(markdown: str) -> str:
     """`markdown` as HTML that loads nothing; it runs nothing but a command of a text of ours."""
-    return cast(str, _parser().render(markdown)) if markdown else ""
+    return cast(str, _parser().render(tell_targets(markdown))) if markdown else ""
 
 
 def _markdown(view: View) -> str:

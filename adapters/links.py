@@ -1,0 +1,81 @@
+"""Links whose words are the address of another site than they lead to: the words say where, too.
+
+Not every client shows the target before it opens it, and a checklist or a plan's step is pressed in
+passing. Words that are no address are left alone: every link has some.
+"""
+
+import re
+from typing import assert_never
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from adapters.formulas import rewrite_prose
+from gateway.views import (
+    Activity,
+    ApprovalCard,
+    ChoiceCard,
+    FormCard,
+    Media,
+    Notice,
+    PlanView,
+    ReplyView,
+    ReportView,
+    SaidView,
+    View,
+)
+
+_LINK = re.compile(
+    r"\[([^\[\]\n]{1,300})\](?=\([ \t]{0,9}<?(https?://[^\s()<>]{1,2000}))", re.IGNORECASE
+)
+_ADDRESS = re.compile(
+    r"(?:https?://|www\.)[^\s]{1,300}"
+    r"|(?:[\w-]{1,63}\.){1,8}"
+    r"(?:ai|app|biz|ch|cn|com|de|dev|edu|es|example|fr|gov|info|io|it|jp|net|nl|org|ru|uk)"
+    r"(?:[:/?#][^\s]{0,300})?",
+    re.IGNORECASE,
+)
+_AROUND = " *_~\"'.,;:!?()<>"
+"""What may stand around an address that one reads."""
+
+
+def show_targets(view: View) -> View:
+    """`view` in which each link that is named by an address says where else it leads."""
+    match view:
+        case ReplyView() | ReportView() | ChoiceCard() | FormCard():
+            return replace(view, text=tell_targets(view.text))
+        case Media():
+            return replace(view, caption=tell_targets(view.caption))
+        case Activity():
+            return replace(view, words=tell_targets(view.words))
+        case PlanView():
+            steps = tuple(replace(one, text=tell_targets(one.text)) for one in view.steps)
+            return replace(view, steps=steps)
+        case ApprovalCard() | Notice() | SaidView():
+            return view
+    assert_never(view)
+
+
+def tell_targets(markdown: str) -> str:
+    """`markdown` with the host behind each link whose words are the address of another one."""
+    return rewrite_prose(markdown, _tell) if "](" in markdown else markdown
+
+
+def _tell(text: str) -> str:
+    return _LINK.sub(_name_host, text)
+
+
+def _name_host(found: re.Match[str]) -> str:
+    words, target = found[1].strip(_AROUND), _read_host(found[2])
+    if not _ADDRESS.fullmatch(words) or not target:
+        return found[0]
+    named = _read_host(words if "://" in words else f"https://{words}")
+    same = target == named or (named and target.endswith(f".{named}"))
+    return found[0] if same else f"[{found[1]} ({target})]"
+
+
+def _read_host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").removeprefix("www.")
+    except ValueError:
+        return ""
