@@ -73,6 +73,10 @@ _ENDS = (
 )
 
 
+_NAMED = (".env", "../outside.txt", "-r", "--files0-from=.env", "*", "-exec")
+"""What stands in a line of its own in names of files: a path becomes folders of the name."""
+
+
 def make_line(chance: random.Random) -> str:
     """A line in which a command is given what others print."""
     pick = chance.choice
@@ -111,6 +115,7 @@ def make_world(at: Path) -> Path:
         "src/y.ts": "e\n", "docs/m.md": "# a\n", "src/.env": CANARY, ".env": CANARY, "app.env": CANARY, "id_rsa": CANARY, "secrets.json": CANARY,
         "server.pem": CANARY, ".ssh/config": CANARY, "src/id_ed25519": CANARY, "../outside.txt": CANARY, "../x/.env": CANARY,
         "n\n../outside.txt\n.md": "a name of three lines, one of which leads out", "n o.md": "e\n",
+        **{f"n\n{named}\n.{kind}": "e\n" for named in _NAMED for kind in ("py", "txt", "log")},
     }  # fmt: skip
     for name, text in files.items():
         (here / name).parent.mkdir(parents=True, exist_ok=True)

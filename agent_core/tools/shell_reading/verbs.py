@@ -169,7 +169,7 @@ _KNOWN: dict[str, Verb] = {
     "gunzip": Verb(flags="cklqt", wild=True),
     "gzip": Verb(flags="cdklqt", wild=True),
     "head": Verb(flags="qvz" + DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
-    "hexdump": Verb(flags="Cbcdovx", valued="ns", wild=True),
+    "hexdump": Verb(flags="Cbcdovx", valued="ns"),
     "hostname": Verb(most=0),
     "iconv": Verb(valued="ft", placed="ft", flags="c", most=1),
     "id": Verb(flags="ugnGr", free=1, most=1),
