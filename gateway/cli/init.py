@@ -226,6 +226,7 @@ def _clear_choices(env: Env) -> dict[str, str]:
 async def _ask_address(env: Env, ask: Ask, say: Say) -> dict[str, str]:
     """An address that speaks OpenAI's protocol, and which of its models to take."""
     url = ask("Address, such as http://127.0.0.1:8000/v1", False).strip().rstrip("/")
+    url = url if "://" in url else f"http://{url}"
     URLS[SERVED_BY].parse(url, URLS[SERVED_BY].kind)
     key = ask("API key (empty: none)", True).strip() or NONE
     known = await _list_models(url, key)

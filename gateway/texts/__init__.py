@@ -31,7 +31,8 @@ _Key = Literal[
     "mode_ask", "mode_auto", "mode_queue", "mode_steer", "mode_interrupt", "mode_usage",
     "mode_admins",
     "profile_is", "profile_needs", "approval_of", "no_approvals", "still_waiting", "lost_file",
-    "send_again", "status", "model_near", "model_none", "model_choose", "model_admins",
+    "send_again", "status", "model_near", "model_none", "model_nameless", "model_keyless",
+    "model_choose", "model_admins",
     "model_unknown", "model_demo", "model_chosen", "model_gone", "model_usage",
     "command_rename", "rename_usage", "renamed",
     "whoami", "help", "help_talk", "help_plans", "help_jobs", "help_ways", "help_people",
@@ -130,6 +131,10 @@ ENGLISH: dict[Key, str] = {
     "{permission} Model: {model}. {sandbox}",
     "model_near": "{provider} has no model {model}. Did you mean {provider}/{near}? Nothing was "
     "changed.",
+    "model_nameless": "There is no model {model} here. {/model} shows those that there are; "
+    "another is written as provider/model. Nothing was changed.",
+    "model_keyless": "{provider} has no key here, so {model} cannot answer. The operator sets "
+    "{setting}. Nothing was changed.",
     "model_choose": "Answers here come from {model}. Press another to change it.",
     "model_admins": "Only an admin chooses the model here. It is {model}.",
     "model_chosen": "From the next message on {model} answers here.",
@@ -348,6 +353,10 @@ GERMAN: dict[Key, str] = {
     "{permission} Modell: {model}. {sandbox}",
     "model_near": "{provider} hat kein Modell {model}. Meinten Sie {provider}/{near}? Es wurde "
     "nichts geändert.",
+    "model_nameless": "Es gibt hier kein Modell {model}. {/model} zeigt die, die es gibt; ein "
+    "anderes schreibt man als Anbieter/Modell. Es wurde nichts geändert.",
+    "model_keyless": "{provider} hat hier keinen Schlüssel, {model} kann also nicht antworten. "
+    "Der Betreiber setzt {setting}. Es wurde nichts geändert.",
     "model_choose": "Hier antwortet {model}. Ein Druck auf ein anderes wechselt es.",
     "model_admins": "Das Modell wählt hier nur ein Admin. Es ist {model}.",
     "model_chosen": "Ab der nächsten Nachricht antwortet hier {model}.",

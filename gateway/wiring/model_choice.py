@@ -2,6 +2,7 @@
 
 import difflib
 
+from agent_core.models.provider_settings import KEYS
 from agent_core.models.windows import ask_models, find_nearest, has_model, list_talking
 from agent_core.settings import TIERS, ModelSettings
 from gateway.texts import say
@@ -23,9 +24,14 @@ async def find_problem(
     every = () if settings.knows(name) else (*TIERS, *await _list_named(settings))
     if meant := find_nearest(name, every):
         return say("model_unknown", language, model=name, near=meant), ()
-    provider, slash, model = name.partition("/")
-    if not slash:
+    provider, _, model = name.partition("/")
+    if name in TIERS:
         return "", ()
+    if not settings.knows(name):
+        return say("model_nameless", language, model=name), ()
+    if provider in KEYS and provider not in settings.keys:
+        fields = {"provider": provider, "model": model, "setting": KEYS[provider].name}
+        return say("model_keyless", language, **fields), ()
     listed = await ask_models(settings.endpoint(provider, "model"))
     if not listed or has_model(listed, model):
         return "", listed

@@ -154,11 +154,11 @@ async def test_another_address_is_found_below_v1_with_its_models(
     at = env["ANTHROPIC_BASE_URL"]
     model.models = ["an-embedder", "big", "small"]
     person = Person(
-        *("other", "localhost:9", "other", "http://127.0.0.1:1", "", "m"),
-        *("other", f"{at}/", KEY, "", "none"),
+        *("other", "ftp://localhost", "other", "http://127.0.0.1:1", "", "m"),
+        *("other", f"{at.removeprefix('http://')}/", KEY, "", "none"),
     )
     await run(tmp_path, person)
-    assert "wrong    OPENAI_BASE_URL=localhost:9: must be an http or https URL." in person.told
+    assert "wrong    OPENAI_BASE_URL=ftp://localhost: must be an http or https URL." in person.told
     assert "most addresses end in /v1" in person.told and "cannot be reached" in person.told
     assert f"ok       {at}/v1 has: big, small" in person.told
     settings = ModelSettings.read(Settings.read({}, tmp_path).env)

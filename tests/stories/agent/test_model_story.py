@@ -39,7 +39,8 @@ async def test_what_names_no_provider_or_tier_is_refused_with_the_nearest(rig: R
         ("prp", "Did you mean pro?"),
         ("fake-large", "Did you mean openai/fake-large?"),
         ("opnai/fake-modle", "Did you mean openai/fake-model?"),
-        ("zzzz", "name a tier or provider/model."),
+        ("zzzz", "There is no model zzzz here. /model shows those that there are"),
+        ("gemini/any", "gemini has no key here, so any cannot answer."),
     ):
         rig.telegram.say(ADMIN, f"/model {wrong}")
         await rig.shows(near, ADMIN)
