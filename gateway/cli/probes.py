@@ -129,7 +129,7 @@ async def _probe_model(settings: ModelSettings, models: Models, tiers: list[str]
             "wrong", "models", f"{name} ({serves}) gave no answer in {MODEL_LIMIT:g} s"
         )
     except (ModelFailed, SettingsError) as error:
-        refused = isinstance(error, ModelFailed) and error.fault == "rejected"
+        refused = isinstance(error, ModelFailed) and error.fault in ("rejected", "missing")
         more = await _explain_refusal(settings, name) if refused else ""
         return ProbeResult("wrong", "models", f"{name} ({serves}): {error}{more}")
     if reply.instead_of:

@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from agent_core.events import ErrorMet
+from agent_core.journal import Emitted, Failed, Finished, Record
 from gateway.declaration import SettingsError
+from gateway.features.jobs.outcomes import outcome
 from gateway.features.jobs.run_ends import NOT_BEGUN
 from gateway.features.jobs.settings import read_jobs
 from gateway.jobs_port import JobRun, JobSettings
+from gateway.store.rows import TurnRow
 from tests.cron.book_rig import BookRig, living_book
 
 
@@ -31,6 +35,35 @@ async def test_what_never_began_is_told_after_a_day(world: BookRig) -> None:
     assert "never started" in world.told[0].text
     assert await world.jobs.list_unfinished() == ()
     assert await world.book.retry("j1", "s") and not await world.book.retry("j1", "s")
+
+
+ROW = TurnRow(
+    id="t", status="done", sender="", sender_name="", language="en", role="user", inbox=(),
+    message="", begun=0.0, code="",
+)  # fmt: skip
+STUCK = Emitted(key="given-up", event=ErrorMet(text="I made no progress."))
+
+
+def fail(text: str, fault: str) -> Failed:
+    return Failed(key="m", error="model", text=text, fault=fault)
+
+
+END = Finished(key="final", text="", finish="error")
+
+
+@pytest.mark.parametrize(
+    ("met", "text", "again"),
+    [
+        (STUCK, "I made no progress.", True),
+        (fail("It is down.", "overloaded"), "It is down.", True),
+        (fail("No such model.", "missing"), "No such model.", False),
+        (fail("No credit.", "unpaid"), "No credit.", False),
+    ],
+)  # fmt: skip
+def test_a_run_that_failed_says_why(met: Record, text: str, again: bool) -> None:
+    ended = outcome(ROW, (met, END))
+    assert ended is not None
+    assert (ended.state, ended.text, ended.again) == ("failed", text, again)
 
 
 def test_settings() -> None:

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_core.journal import Failed, Finished, Record, Replied, Stopped, ToolFinished
+from agent_core.events import ErrorMet
+from agent_core.journal import Emitted, Failed, Finished, Record, Replied, Stopped, ToolFinished
 from gateway.jobs_port import RunState
 from gateway.messages import Terms
 from gateway.shown_jobs import Reason
@@ -73,11 +74,13 @@ def _make_failed(records: tuple[Record, ...]) -> RunOutcome:
     if isinstance(script, ToolFinished) and last is None:
         text = script.content[-MAX_ERROR:]
         return RunOutcome(state="failed", reason="script", text=text)
-    text = last.text if last is not None else ""
+    met = [one.event for one in records if isinstance(one, Emitted)]
+    told = next((one.text for one in reversed(met) if isinstance(one, ErrorMet)), "")
+    text = last.text if last is not None else told
     if last is not None and last.error == "budget":
         return RunOutcome(state="failed", reason="money", text=text)
-    rejected = last is not None and last.fault == "rejected"
-    return RunOutcome(state="failed", reason="model", text=text, again=not rejected)
+    hopeless = last is not None and last.fault in ("rejected", "missing", "unpaid")
+    return RunOutcome(state="failed", reason="model", text=text, again=not hopeless)
 
 
 def _is_script(record: Record) -> bool:
