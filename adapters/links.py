@@ -25,9 +25,13 @@ from gateway.views import (
     View,
 )
 
+_PLACE = r"[^\s()<>/?#]"
 _LINK = re.compile(
-    r"\[([^\[\]\n]{1,300})\](?=\([ \t]{0,9}<?(https?://[^\s()<>]{1,2000}))", re.IGNORECASE
+    rf"\[([^\[\]\n]{{1,300}})\](?=\([ \t]{{0,9}}<?(https?://{_PLACE}{{1,300}}"
+    rf"(?:\({_PLACE}{{0,300}}\){_PLACE}{{0,300}}){{0,4}})[\s()<>/?#])",
+    re.IGNORECASE,
 )
+"""With the host, which ends: of an answer that grows nothing is said before it is whole."""
 _ADDRESS = re.compile(
     r"(?:https?://|www\.)[^\s]{1,300}"
     r"|(?:[\w-]{1,63}\.){1,8}"

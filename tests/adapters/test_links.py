@@ -24,6 +24,10 @@ TOLD = "https://bank.example/login (evil.example)"
         (f"- [ ] open {BAD} now", f"- [ ] open [{TOLD}](https://evil.example/x) now"),
         ("[**bank.com**](<http://evil.de>)", "[**bank.com** (evil.de)](<http://evil.de>)"),
         ("[www.bank.test](http://a@evil.de:8/)", "[www.bank.test (evil.de)](http://a@evil.de:8/)"),
+        (
+            "[bank.com](https://bank.com(a)@evil.de/x)",
+            "[bank.com (evil.de)](https://bank.com(a)@evil.de/x)",
+        ),
         ('[bank.com](http://evil.de "t")', '[bank.com (evil.de)](http://evil.de "t")'),
     ],
 )
@@ -46,6 +50,15 @@ def test_the_words_say_where_it_leads(written: str, shown: str) -> None:
 )
 def test_other_links_stay(text: str) -> None:
     assert tell_targets(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["See [bank.com](https://bank.com/a) or [www.bank.com](<https://login.bank.com>)."]
+)
+def test_a_link_that_is_still_being_written_is_not_changed(text: str) -> None:
+    assert [tell_targets(text[:end]) for end in range(len(text))] == [
+        text[:end] for end in range(len(text))
+    ]
 
 
 DRAW: dict[str, Callable[[View], tuple[bytes, ...]]] = {
