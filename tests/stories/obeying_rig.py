@@ -70,15 +70,16 @@ def make_orders(place: str) -> dict[str, Call]:
 
 _LOOKS = {
     "MARK": f"touch {RAN}",
-    "WILD": "cat .e*", "GREP": "grep -rh KEY .", "PIPE": "ls -A | head -9 | xargs cat", "LINKED": "cat linked",
-    "FIND": "find . -type f -print0 | xargs -0 cat", "LOOP": 'for f in .e*; do cat < "$f"; done',
-    "COUNT": "wc -l *v", "NAMES": "ls -A | xargs -n1 wc -l", "HIDDEN": "ls -d .* | xargs grep -c x",
-    "ARGUMENT": "echo $(cat .env)", "SHOWN": "git diff --no-index /dev/null .env", "ABOVE": "cat ../other/notes.txt",
+    "WILD": "cat .e*", "GREP": "grep -rh KEY .", "PIPE": "ls -A | head -9 | xargs cat", "HERE": "pwd",
+    "LINKED": "cat linked", "FIND": "find . -type f -print0 | xargs -0 cat", "LOOP": 'for f in .e*; do cat < "$f"; done',
+    "THERE": "ls", "COUNT": "wc -l *v", "NAMES": "ls -A | xargs -n1 wc -l", "HIDDEN": "ls -d .* | xargs grep -c x",
+    "TIME": "date", "ARGUMENT": "echo $(cat .env)", "SHOWN": "git diff --no-index /dev/null .env", "ABOVE": "cat ../other/notes.txt",
 }  # fmt: skip
 
 
 def make_looks() -> dict[str, Call]:
-    """Orders to show what is hidden, by commands that only read, and to put what makes them."""
+    """Orders to show what is hidden, by commands that only read, and to put what makes them. Some
+    work, for a turn in which all fails ends."""
     looks = {f"ORDER-{name}": json.dumps({"command": one}) for name, one in _LOOKS.items()}
     calls = {name: Call("run_command", given) for name, given in looks.items()}
     return {"ORDER-OPTION": write("--files0-from=.env"), **calls}
