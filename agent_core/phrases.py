@@ -193,7 +193,7 @@ FAULTS: dict[FaultKey, str] = {
     "fault_thought_out": "{name} used up its output limit without a word of an answer. Ask for "
     "less at once, let it reason less, or use another model.",
     "fault_page": "There is a web page at the address of {name}, and no model. Check the base URL; "
-    "most end in /v1.",
+    "most end in v1.",
     "fault_guard_message": "This message was not answered: a guardrail found {what} in it. Write "
     "it in another way.",
     "fault_guard_answer": "The answer is not shown: a guardrail found {what} in it. Ask in another "

@@ -52,7 +52,7 @@ GERMAN: dict[FaultKey, str] = {
     "Verlangen Sie weniger auf einmal, lassen Sie es weniger nachdenken, oder nehmen Sie ein "
     "anderes Modell.",
     "fault_page": "Unter der Adresse von {name} ist eine Webseite und kein Modell. Prüfen Sie die "
-    "Adresse; die meisten enden auf /v1.",
+    "Adresse; die meisten enden auf v1.",
     "fault_guard_message": "Diese Nachricht bleibt ohne Antwort: Eine Leitplanke hat {what} darin "
     "gefunden. Schreiben Sie sie anders.",
     "fault_guard_answer": "Die Antwort wird nicht gezeigt: Eine Leitplanke hat {what} darin "
