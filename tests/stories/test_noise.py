@@ -1,6 +1,6 @@
 """What a turn asks of people's attention: messages, rings, presses, and how soon anything shows.
 
-The table in docs/attention.md is what is measured here; `GOLDENS=write` writes it anew.
+The tables in docs/attention.md are what is measured here; `GOLDENS=write` writes them anew.
 """
 
 import os
@@ -24,12 +24,15 @@ from tests.stories.surfaces import Discord, Held, Slack, Surface, Telegram, Web
 from tests.stories.surfaces.chat_stories import PLANNED, SURFACES, ask, run
 
 TABLE = Path(__file__).parents[2] / "docs/attention.md"
+SIGN = "## The first sign"
 LESS = "## Where a platform allows less"
 SUPPRESSED = 1 << 12
 SIGNS = {
-    "sendChatAction", "sendMessageDraft", "sendRichMessageDraft", "type", "reactions.add",
-    "agents.sessions.setStatus", "assistant.threads.setStatus",
+    "sendChatAction": "typing", "sendMessageDraft": "draft", "sendRichMessageDraft": "draft",
+    "type": "typing", "reactions.add": "👀", "agents.sessions.setStatus": "status",
+    "assistant.threads.setStatus": "status",
 }  # fmt: skip
+"""Calls of platforms that show a sign, and what people see."""
 FIRST_SIGN = 1.0
 """Seconds to it, at most."""
 LISTS = [Call("list_files", f'{{"pattern": "*.{ending}"}}') for ending in ("md", "py", "txt")]
@@ -157,7 +160,11 @@ async def tell(on: str, told: str, folder: Path, **settings: str) -> Noise:
 
 
 def read_table() -> dict[tuple[str, str], str]:
-    told, _, _ = TABLE.read_text().partition(LESS)
+    return read_rows(TABLE.read_text().partition(SIGN)[0])
+
+
+def read_rows(told: str) -> dict[tuple[str, str], str]:
+    """By what a line tells, and the platform."""
     rows = [line.strip("| ").split(" | ") for line in told.splitlines() if "|" in line]
     names = rows[0][1:]
     return {
@@ -200,6 +207,26 @@ def hold_to_table(on: str, told: str, noise: Noise) -> None:
     assert read_table()[told, on] == str(noise)
 
 
+def list_signs(server: TelegramServer | DiscordServer | SlackServer) -> list[str]:
+    made = [getattr(one, "method", "") or getattr(one, "name", "") for one in server.calls]
+    return [SIGNS[one] for one in made if one in SIGNS]
+
+
+def read_signs() -> dict[tuple[str, str], str]:
+    return read_rows(TABLE.read_text().partition(SIGN)[2].partition(LESS)[0])
+
+
+def hold_to_seconds(on: str, seconds: float) -> None:
+    """It came in time; a busy machine is slower than the table."""
+    if os.environ.get("GOLDENS") == "write":
+        text = TABLE.read_text()
+        line = next(one for one in text.splitlines() if one.startswith("| seconds |"))
+        cells = line.strip("| ").split(" | ")
+        cells[1 + list(SURFACES).index(on)] = f"{seconds + 0.05:.1f}"
+        TABLE.write_text(text.replace(line, f"| {' | '.join(cells)} |"))
+    assert seconds < FIRST_SIGN and float(read_signs()["seconds", on]) < FIRST_SIGN
+
+
 @pytest.mark.parametrize(
     "on",
     [pytest.param(on, marks=pytest.mark.pick("sign")) for on in ("telegram", "discord", "slack")],
@@ -210,9 +237,11 @@ async def test_the_first_sign_comes_before_the_model_answers(on: str, tmp_path: 
 
 @pytest.mark.timing
 @pytest.mark.slow
-@pytest.mark.parametrize("on", ["telegram", "discord", "slack"])
+@pytest.mark.parametrize("on", SURFACES)
 async def test_the_first_sign_comes_within_a_second(on: str, tmp_path: Path) -> None:
-    assert await meet_first_sign(on, tmp_path) < FIRST_SIGN
+    page = on == "web"
+    took = await (meet_sign_of_page(tmp_path) if page else meet_first_sign(on, tmp_path))
+    hold_to_seconds(on, took)
 
 
 async def meet_first_sign(on: str, tmp_path: Path) -> float:
@@ -226,10 +255,9 @@ async def meet_first_sign(on: str, tmp_path: Path) -> float:
             server.calls.clear()
             began = time.monotonic()
             await surface.say("hello")
-            await server.wait(
-                lambda: SIGNS & {getattr(one, "method", "") or one.name for one in server.calls}
-            )
+            await server.wait(lambda: list_signs(server))
             took = time.monotonic() - began
+            assert list_signs(server)[0] == read_signs()["what", on]
             await surface.thinks()
             surface.mind.let_go()
             await surface.shows("Good day.")
@@ -241,13 +269,21 @@ async def meet_first_sign(on: str, tmp_path: Path) -> float:
 
 @pytest.mark.pick("sign")
 async def test_the_page_says_that_it_works_before_the_model_does(tmp_path: Path) -> None:
+    await meet_sign_of_page(tmp_path)
+    assert read_signs()["what", "web"] == "at work"
+
+
+async def meet_sign_of_page(tmp_path: Path) -> float:
+    """As `meet_first_sign`."""
     async with living(tmp_path) as rig:
         page = Web(rig)
         await page.open()
         try:
             page.answers(hello=[Held(Say("Good day."))])
+            began = time.monotonic()
             await page.say("hello")
             await page._wait(lambda: page._standing["state"] == "running")
+            took = time.monotonic() - began
             await page.thinks()
             assert not [one for one in page.screen() if one.startswith("bot:")]
             page.mind.let_go()
@@ -255,6 +291,7 @@ async def test_the_page_says_that_it_works_before_the_model_does(tmp_path: Path)
             await page._wait(lambda: page._standing["state"] == "idle")
         finally:
             await page.close()
+    return took
 
 
 def test_each_ability_that_may_be_missing_has_a_test() -> None:
