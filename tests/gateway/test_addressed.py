@@ -63,6 +63,44 @@ def test_a_paste_of_three(now: list[float]) -> None:
     assert marks(known, part("the end"), part("something else")) == [True, False]
 
 
+def heard(known: Addressed, *messages: MessageReceived) -> list[str]:
+    """The events of what is addressed then, in order."""
+    marked = known.with_parts(messages)
+    assert len({one.event for one in marked}) == len(marked), "each once"
+    return [one.event for one in marked if isinstance(one, MessageReceived) and one.addressed]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_paste_that_names_it_at_its_end(together: bool, now: list[float]) -> None:
+    known, parts = Addressed(), [part(LONG), part(LONG), part("@bot what is wrong?", to=True)]
+    events = [one.event for one in parts]
+    if together:
+        assert heard(known, parts[0], part("mine", by="ben"), *parts[1:]) == events
+        return
+    for one in parts[:2]:
+        assert heard(known, one) == []
+        now[0] += 0.4
+    assert heard(known, parts[2]) == events
+    assert heard(known, part("@bot", to=True))[:-1] == [], "once"
+
+
+def test_an_album_that_names_it_later(now: list[float]) -> None:
+    known, first, second = Addressed(), part(album="9"), part(album="9", to=True)
+    assert heard(known, first, part(album="8"), part(album="9", by="ben")) == []
+    now[0] += 5
+    assert heard(known, second) == [first.event, second.event]
+
+
+def test_what_was_said_before_is_no_part(now: list[float]) -> None:
+    known = Addressed()
+    assert heard(known, part(LONG)) == []
+    now[0] += 1.5
+    assert len(heard(known, part("@bot", to=True))) == 1
+    assert len(heard(known, part(LONG), part("that was all"), part("@bot", to=True))) == 1
+    late = (part(LONG, at=100.0), part("@bot", to=True, at=3_700.0))
+    assert len(heard(known, *late)) == 1
+
+
 def test_what_comes_later_is_no_part(now: list[float]) -> None:
     known = Addressed()
     assert marks(known, part(LONG, to=True)) == [True]
@@ -85,3 +123,8 @@ def test_it_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(100):
         known.with_parts([part(LONG, by=str(n), to=True), part(album=str(n), to=True)])
     assert len(known._albums) == len(known._cut) == 10
+    for n in range(100):
+        known.with_parts([part(LONG, by=str(n)), part(album=str(n))])
+    assert len(known._held) == module.MAX_HELD
+    known.with_parts([part(album="9") for _ in range(100)])
+    assert max(len(one.parts) for one in known._held.values()) == module.MAX_HELD_PARTS

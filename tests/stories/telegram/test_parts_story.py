@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import PERSON, Rig
+from tests.stories.rig import GROUP, PERSON, Rig
 
 
 async def test_a_paste_that_telegram_cut_up_is_one_turn(rig: Rig) -> None:
@@ -157,3 +157,16 @@ async def test_a_file_does_not_go_through_a_planted_link(
         assert (incoming / "jobs-2.toml").read_bytes() == b"[[job]]"
     else:
         assert "could not be downloaded" in seen
+
+
+async def test_in_a_group_a_paste_may_name_it_at_its_end(rig: Rig) -> None:
+    await rig.start()
+    tail = "and so on @test_bot what is wrong?"
+    named = {"entities": [{"type": "mention", "offset": 10, "length": 9}]}
+    rig.telegram.say(GROUP, "x" * 4096, user=PERSON)
+    rig.telegram.say(GROUP, tail, user=PERSON, **named)
+    await rig.shows("ack", GROUP)
+    await rig.quiet()
+    assert len(rig.model.requests) == 1
+    (asked,) = rig.seen(role="user")
+    assert asked == f"[U{PERSON}] {'x' * 4096}\n{tail}"
