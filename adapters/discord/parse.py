@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,6 +31,9 @@ HIDDEN = (
 )
 """The text of a message that comes without one: who may read only what mentions it."""
 MENTION = re.compile(r"<@!?(\d{1,20})>")
+EMOJI = re.compile(r"<a?(:\w{1,32}:)\d{1,20}>")
+NAMED_COMMAND = re.compile(r"<(/[\w -]{1,100}):\d{1,20}>")
+MOMENT = re.compile(r"<t:(\d{1,11})(?::[tTdDfFRsS])?>")
 ID = re.compile(r"\d{1,20}")
 SAID = (0, 19)
 """Types of messages that people write: plain ones and replies."""
@@ -241,7 +245,7 @@ def _name(user: Json) -> str:
 
 
 def _text(message: Json, me: DiscordBot) -> str:
-    """As people read it: names for mentions; without our own in front."""
+    """As people read it: names for mentions, emoji, commands, times; without our own in front."""
     names = {_id(_map(one).get("id")): _name(_map(one)) for one in _list(message.get("mentions"))}
     names[me.id] = me.name
     text = read_string(message.get("content")).strip()
@@ -249,8 +253,14 @@ def _text(message: Json, me: DiscordBot) -> str:
     if opening is not None and opening[1] == me.id:
         text = text[opening.end() :].strip()
     text = MENTION.sub(lambda at: f"@{names[at[1]]}" if names.get(at[1]) else at[0], text)
+    text = NAMED_COMMAND.sub(r"`\1`", EMOJI.sub(r"\1", MOMENT.sub(_tell_moment, text)))
     stickers = (read_string(_map(one).get("name")) for one in _list(message.get("sticker_items")))
-    return text or "\n".join(filter(None, stickers)) or _describe_poll(_map(message.get("poll")))
+    named = "\n".join(f"[sticker: {name}]" for name in stickers if name)
+    return text or named or _describe_poll(_map(message.get("poll")))
+
+
+def _tell_moment(found: re.Match[str]) -> str:
+    return f"{datetime.fromtimestamp(int(found[1]), UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _describe_poll(poll: Json) -> str:

@@ -92,6 +92,26 @@ def test_a_thread_is_a_conversation_of_its_own() -> None:
     assert (channel_of(TEAM), channel_of(DM)) == ("71", "")
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("<:smile:123> <a:wave:45> :)", ":smile: :wave: :)"),
+        ("at <t:1790000000:R> or <t:0>", "at 2026-09-21 14:13 UTC or 1970-01-01 00:00 UTC"),
+        ("</stop all:71> ends it", "`/stop all` ends it"),
+        ("<t:99999999999:f>", "5138-11-16 09:46 UTC"),
+        ("<:a:> <t:x> a<b:c>", "<:a:> <t:x> a<b:c>"),
+    ],
+)
+def test_what_clients_draw_is_put_into_words(written: str, read: str) -> None:
+    assert received(message(written)).text == read
+
+
+def test_a_sticker_is_named() -> None:
+    assert received(message("", sticker_items=[{"id": "1", "name": "Wave"}])).text == (
+        "[sticker: Wave]"
+    )
+
+
 def test_a_mention_in_a_channel_begins_a_task() -> None:
     asked = message("<@4001> do it", mentions=[BOT])
     task = received(asked, OPEN).conversation
