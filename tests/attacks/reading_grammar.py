@@ -106,8 +106,9 @@ def make_line(chance: random.Random) -> str:
     return pick(ways) + pick(_ENDS)
 
 
-def make_world(at: Path) -> Path:
-    """A folder with a repository, files for secrets in it and another one outside; that folder."""
+def make_world(at: Path, *, cut: bool = False) -> Path:
+    """A folder with a repository, files for secrets in it and another one outside; that folder.
+    `cut`: with names, too, of which a line is an option or another path."""
     here = at / FOLDER
     (at / _HOME).mkdir(parents=True)
     files = {
@@ -117,6 +118,8 @@ def make_world(at: Path) -> Path:
         "n\n../outside.txt\n.md": "a name of three lines, one of which leads out", "n o.md": "e\n",
         **{f"n\n{named}\n.{kind}": "e\n" for named in _NAMED for kind in ("py", "txt", "log")},
     }  # fmt: skip
+    if cut:
+        files |= {f"n\n{one}\n.{kind}": "e\n" for one in _NAMED for kind in ("py", "txt", "log")}
     for name, text in files.items():
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         (here / name).write_text(text)

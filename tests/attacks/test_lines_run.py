@@ -33,9 +33,9 @@ def find_harm(line: str, here: Path, before: dict[str, bytes]) -> list[str]:
     return found
 
 
-def run_allowed(lines: list[str], at: Path) -> tuple[int, list[str]]:
+def run_allowed(lines: list[str], at: Path, *, cut: bool = False) -> tuple[int, list[str]]:
     """How many of the lines are allowed, and what these did that they may not."""
-    here = make_world(at)
+    here = make_world(at, cut=cut)
     before = list_files(at)
     allowed = [line for line in lines if is_allowed(line)]
     return len(allowed), [harm for line in allowed for harm in find_harm(line, here, before)]
@@ -54,13 +54,15 @@ def test_a_world_shows_what_harms(tmp_path: Path) -> None:
 
 
 def test_what_is_allowed_only_reads(tmp_path: Path) -> None:
-    allowed, harms = run_allowed(draw_lines(dice("lines"), 120), tmp_path)
+    cut = dice("names").random() < 0.5
+    allowed, harms = run_allowed(draw_lines(dice("lines"), 120), tmp_path, cut=cut)
     assert allowed and harms == []
 
 
 @pytest.mark.slow
-def test_of_thousands_of_lines_none_does_harm(tmp_path: Path) -> None:
-    allowed, harms = run_allowed(draw_lines(dice("thousands"), 12_000), tmp_path)
+@pytest.mark.parametrize("cut", [False, True], ids=["names", "names of more lines"])
+def test_of_thousands_of_lines_none_does_harm(tmp_path: Path, cut: bool) -> None:
+    allowed, harms = run_allowed(draw_lines(dice("thousands", cut), 12_000), tmp_path, cut=cut)
     assert allowed > 500 and harms == []
 
 
