@@ -32,6 +32,7 @@ the address at which a provider's machines ask for their own secrets."""
 _INSIDE_ENDS = (
     *(".localhost", ".local", ".internal", ".localdomain", ".lan", ".intranet", ".corp"),
     *(".private", ".home.arpa", ".in-addr.arpa", ".ip6.arpa", ".svc", ".consul", ".default"),
+    *(".mail", ".intra", ".localnet", ".workgroup", ".domain", ".lxd", ".incus", ".onion", ".alt"),
     *(".home", ".router", ".cluster", ".metadata.goog", ".metadata.tencentyun.com"),
     *(".metadata.packet.net", ".metadata.platformequinix.com", ".fritz.box", ".pi.hole"),
     *(".speedport.ip", ".router.asus.com", ".routerlogin.net", ".tplinkwifi.net", ".miwifi.com"),
