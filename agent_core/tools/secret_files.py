@@ -14,7 +14,7 @@ _SECRET = re.compile(
     r"|id_(rsa|dsa|ecdsa|ed25519)(_sk)?(~|\.(bak|old|orig))?|ssh_host_\w+_key"
     r"|.+\.(pem|p12|p8|pfx|kdbx?|jks|keystore|ppk|ovpn|keychain(-db)?|tfvars(\.json)?)(~|\.(bak|old))?"
     r"|(server|client|tls|ssl|private|privkey|ca|rsa|master|signing|jwt|secret|deploy|encryption"
-    r"|api|host|vault|ssh|cert|root|vpn|localhost|[\w.]*-[\w.-]*)\.key(~|\.(bak|old))?"
+    r"|api|host|vault|ssh|cert|root|vpn|localhost|age|[\w.]*-[\w.-]*)\.key(~|\.(bak|old))?"
     r"|\.(ssh|aws|gnupg|kube|docker|azure|gcloud)|\.envrc|_netrc|\.my\.cnf|\.s3cfg|\.boto"
     r"|\.(dockercfg|terraformrc|vault-token|credentials)|\.vault_pass(\.txt)?|kubeconfig"
     r"|(.*[-_.])?credentials\.(json|ya?ml|toml|ini|xml)(\.enc)?|\.?secrets\.(json|ya?ml|toml|ini|env)"
@@ -22,14 +22,14 @@ _SECRET = re.compile(
     r"|application_default_credentials\.json|.*firebase-adminsdk.*\.json|(gcp|gcloud|sa)-key\.json"
     r"|\.(bash|zsh|sh|ksh|mysql|psql|sqlite|python|node_repl|rediscli|irb|dbshell)_history"
     r"|\.?rclone\.conf|\.passwd-s3fs|secring\.gpg|wallet\.dat|wp-config\.php|\.dockerconfigjson"
-    r"|(passwords?|secrets?|api[-_]?keys?|tokens?)\.(txt|csv)|logins\.json|key[34]\.db|\.xauthority"
+    r"|(passwords?|secrets?|(api|private)[-_]?keys?|tokens?)\.(txt|csv)|\.dev\.vars(\..*)?|logins\.json|key[34]\.db|\.xauthority"
     r"|\.(secrets?|mylogin\.cnf|gitcredentials|databrickscfg|msmtprc|fetchmailrc|password-store)"
     r"|\.(oci|snowsql|huggingface|kaggle|terraform\.d|electrum|bitcoin|ethereum|rancher)|kaggle\.json"
     r"|cookies\.sqlite|login data|mnemonic\.txt|localsettings\.php|ntds\.dit"
     r"|.+\.(ya?ml|conf|json|pem|crt|der|baseline)\.key|kubeconfig\.ya?ml"
     r"|(ansible-)?\.?vault[-_]pass(word)?(\.txt)?|wg\d+\.conf|\.claude\.json"
     r"|\.flaskenv|\.?secret\.(json|ya?ml|toml)|\.(curlrc|wgetrc|token)|token\.json"
-    r"|(api|access|auth|bot|refresh|github|gitlab|slack|discord|telegram|openai)[-_]?"
+    r"|(api|access|o?auth|bot|refresh|github|gitlab|slack|discord|telegram|openai)[-_]?"
     r"(tokens?|secrets?)(\.(txt|json))?"
     r"|local\.settings\.json|appsettings\.(production|staging)\.json"
     r"|(.*[-_.])?(private|secret)([-_.]?key)?\.(asc|gpg)"
@@ -57,6 +57,11 @@ _BETWEEN_NAMES = re.compile(r"[^\w.@+~-]+")
 _HARMLESS = re.compile(
     r"\.env(\.[a-z]{1,20})?\.(example|sample|template|dist|defaults?|schema|tpl)"
 )
+_COPY_END = re.compile(
+    r"(?:~|\.(?:bak|backup|old|orig|saved?|copy|prev|tmp|dpkg-(?:old|dist|new))){1,3}\Z"
+)
+_SWAP_END = re.compile(r"\.sw[a-p]\Z")
+"""How editors and people name a copy of a file."""
 _PLACE = re.compile(
     r"(?:^|/)(?:\.config/(?:gh|hub|glab-cli|op|doctl|gcloud|rclone|git/credentials)(?:/|$)"
     r"|\.m2/settings(?:-security)?\.xml$|\.gradle/gradle\.properties$|\.[a-z]+/auth\.json$"
@@ -77,7 +82,21 @@ def is_secret(name: str) -> bool:
         return False
     seen = "".join(char for char in name if unicodedata.category(char) != "Cf")
     plain = unicodedata.normalize("NFKC", seen).casefold().strip(" ").rstrip(" .")
-    return bool(_SECRET.fullmatch(plain)) and not _HARMLESS.fullmatch(plain)
+    return any(
+        _SECRET.fullmatch(one) is not None and _HARMLESS.fullmatch(one) is None
+        for one in (plain, drop_copy_marks(plain))
+    )
+
+
+def drop_copy_marks(name: str) -> str:
+    """The name of the file of which one of this name is a copy: `x` for `x.bak`, `x~`, `#x#`."""
+    if name[:1] == name[-1:] == "#":
+        name = name[1:-1]
+    elif name.startswith(".#"):
+        name = name[2:]
+    elif name[:1] == "." and _SWAP_END.search(name):
+        name = name[1:-4]
+    return _COPY_END.sub("", name)
 
 
 def holds_settings(path: str) -> bool:

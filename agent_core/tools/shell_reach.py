@@ -57,8 +57,9 @@ def _could_be_hidden(part: str) -> bool:
 def _part_could_be_secret(part: str) -> bool:
     if not set("*?[") & set(part) or part.startswith((".", "[")):
         return _could_be_hidden(part)
-    loose = re.sub(r"\[[^\]]*\]?", "?", part)
-    return any(can_meet(loose.casefold(), name) for name in _SECRET_NAMES)
+    loose = re.sub(r"\[[^\]]*\]?", "?", part).casefold()
+    own = secret_files.drop_copy_marks(loose)
+    return any(can_meet(one, name) for one in {loose, own} for name in _SECRET_NAMES)
 
 
 def can_meet(one: str, other: str) -> bool:
