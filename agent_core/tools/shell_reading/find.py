@@ -1,5 +1,7 @@
 """Reads a command `find`: what it looks at, and what it runs on what it finds."""
 
+import re
+
 from agent_core.phrases import phrase
 from agent_core.tools.shell_reading.arguments import check_place, check_text
 from agent_core.tools.shell_reading.words import Strange, Word
@@ -18,6 +20,9 @@ _PLAIN = frozenset(
 _ACTS = frozenset({"-exec", "-print", "-print0", "-printf", "-ls"})
 _NAMED = ("-name", "-iname")
 _ENDS = ("+", ";")
+_MEANT = re.compile(r"\*\.[A-Za-z0-9]{1,10}|[A-Za-z0-9_][\w.-]{0,80}\*(?:\.[A-Za-z0-9]{1,10})?")
+"""A wildcard without quotes that people mean for `find` itself: where a shell finds files for it,
+no name of theirs is an expression of `find`."""
 
 
 class FoundCommands(tuple[tuple[Word, ...], ...]):
@@ -37,7 +42,9 @@ def read_find(words: tuple[Word, ...]) -> FoundCommands:
         word = waiting.pop(0)
         check_text((word,) if word.text[:1] == "-" else ())
         if word.text in _VALUED and waiting:
-            check_text((waiting.pop(0),))
+            value = waiting.pop(0)
+            if not (word.text in _NAMED and value.glob and _MEANT.fullmatch(value.text)):
+                check_text((value,))
         elif word.text in _PLACED and waiting:
             check_text(waiting[:1])
             check_place(waiting.pop(0))
