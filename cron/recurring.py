@@ -6,7 +6,7 @@ English and German, as in `relative.py`. Never guesses: days without a time of d
 import re
 
 from cron.job import ScheduleError
-from cron.relative import WEEKDAYS, read_clock
+from cron.relative import WEEKDAYS, read_clock_of
 
 _EVERY = r"every|each|jede[nrms]?"
 _SINGLE = {
@@ -52,7 +52,7 @@ def read_recurring(text: str) -> str | None:
     if not rest:
         raise ScheduleError(f"Name a time of day too, like {words!r} at nine.")
     part = found["part"] or (found["single"] if found["single"] in _PARTS else "") or ""
-    clock = read_clock(f"{rest} {part}")
+    clock = read_clock_of(part, rest)
     if clock is None:
         return None
     second = f"{clock.second} " if clock.second else ""

@@ -54,10 +54,12 @@ def _match_any(words: "dict[str, int] | tuple[str, ...]") -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
-_COUNT = rf"\d{{1,6}}|{_match_any(WORDS)}"
+_COUNT = rf"\d{{1,6}}(?:[.,]\d{{1,2}})?|{_match_any(WORDS)}"
+_END = r"(?![a-zäöüß])"
 _SPAN = re.compile(
-    rf"(half an hour|(?:einer )?halben stunde|(?:{_COUNT})\s*(?:{_match_any(UNITS | DAYS)}))\b"
+    rf"(half an hour|(?:einer )?halben stunde|(?:{_COUNT})\s*(?:{_match_any(UNITS | DAYS)})){_END}"
 )
+_FROM_NOW = " from now"
 _HALVES = ("half an hour", "einer halben stunde", "halben stunde")
 _NEXT = "next|coming|nächsten|nächster|naechsten|kommenden|kommender"
 _DAY = re.compile(
@@ -79,6 +81,8 @@ def read_relative(text: str, zone: str, now: float) -> str | None:
     """The moment that `text` says, as a schedule in exact form; None if it says none. `now`:
     seconds since 1970. ScheduleError where it says one that cannot be."""
     words = " ".join(text.lower().replace("’", "'").split()).rstrip(".!")
+    if words.endswith(_FROM_NOW):
+        words = f"in {words.removeprefix('in ').removesuffix(_FROM_NOW)}"
     where = zone_of(zone)
     local = datetime.fromtimestamp(now, UTC).astimezone(where)
     moment = _read_span(words, local, where) if words.startswith("in ") else None
@@ -100,8 +104,9 @@ def _read_span(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
             seconds += 1_800
         else:
             count, unit = _split_span(found)
-            seconds += count * UNITS.get(unit, 0)
-            days += count * DAYS.get(unit, 0)
+            whole = int(count) if unit in DAYS else 0
+            seconds += round((count - whole) * UNITS.get(unit, DAYS.get(unit, 0) * 86_400))
+            days += whole * DAYS.get(unit, 0)
         rest = re.sub(r"^[\s,]*(?:(?:and|und)\s+)?", "", rest[match.end() :])
     if not (seconds or days):
         return None
@@ -115,14 +120,14 @@ def _read_span(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
     return begin.astimezone(UTC) + timedelta(seconds=seconds)
 
 
-def _split_span(found: str) -> tuple[int, str]:
+def _split_span(found: str) -> tuple[float, str]:
     match = re.fullmatch(rf"({_COUNT})\s*(\w+)", found)
     assert match is not None  # it was found by the same words
     return _number(match[1]), match[2]
 
 
-def _number(word: str) -> int:
-    return int(word) if word.isdecimal() else WORDS[word]
+def _number(word: str) -> float:
+    return WORDS[word] if word in WORDS else float(word.replace(",", "."))
 
 
 def _read_day(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
@@ -134,7 +139,7 @@ def _read_day(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
         part = "night"
     if match is None and not re.match(r"(?:at|um|gegen)\b|\d{1,2}:\d\d\b", words):
         return None
-    clock = read_clock(f"{rest} {part}".strip())
+    clock = read_clock_of(part, rest)
     if clock is None:
         if match is not None and not _FILLER.sub("", rest).strip():
             raise ScheduleError(f"Name a time of day too, like {words!r} at nine.")
@@ -156,6 +161,15 @@ def _find_day(match: re.Match[str], local: datetime, clock: time) -> date:
     ahead = (WEEKDAYS[word] - local.weekday()) % 7
     over = match["next"] is not None or clock <= local.time()
     return local.date() + timedelta(days=7 if ahead == 0 and over else ahead)
+
+
+def read_clock_of(part: str, text: str) -> time | None:
+    """As `read_clock`, in a `part` of the day, which `text` may name in other words, too ('this
+    evening at 6 pm')."""
+    if (clock := read_clock(f"{text} {part}".strip())) is not None:
+        return clock
+    alone = read_clock(text) if part else None
+    return alone if alone is not None and _turn_to_side(alone.hour, part) == alone.hour else None
 
 
 def read_clock(text: str) -> time | None:

@@ -24,7 +24,10 @@ MACROS = {
 NAMES = ("second", "minute", "hour", "day of the month", "month", "day of the week")
 SIZES = (60, 60, 24, 31, 12, 8)
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d", re.ASCII)
+"""Begins a moment that stands without its 'at'."""
 _EVERY = re.compile(r"(\d{1,9})\s*(s|m|h|d|w)[a-z]*\.?", re.ASCII)
+_SINGLE = re.compile(r"^(minute|hour)$")
 _ALLOWED = re.compile(r"[0-9A-Z*/,\-#]+", re.ASCII)
 _TO_SUNDAY = re.compile(r"(MON|TUE|WED|THU|FRI|SAT|[1-6])-(?:SUN|0)(?=[,/]|$)")
 """A range that ends with Sunday, which there is the seventh day."""
@@ -51,6 +54,8 @@ def read_schedule(text: str, zone: str) -> Schedule:
         return _read_every(lower.removeprefix("every "))
     if lower.startswith("at "):
         return _read_once(words[3:].strip(), where)
+    if _DATE.match(words):
+        return _read_once(words, where)
     if lower.startswith("@"):
         if lower not in MACROS:
             raise ScheduleError(f"There is no {words}; there are {', '.join(MACROS)}.")
@@ -59,6 +64,7 @@ def read_schedule(text: str, zone: str) -> Schedule:
 
 
 def _read_every(text: str) -> Every:
+    text = _SINGLE.sub(r"1 \1", text)
     rest = _EVERY.sub("", text).replace("and", "").replace(",", "").strip()
     parts = _EVERY.findall(text)
     if rest or not parts:

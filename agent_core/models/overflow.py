@@ -1,8 +1,8 @@
 """Whether a provider says that a request is longer than its model holds, and how much that is.
 
 Each server says it in its own way: with a code, with a status, in words, in a stream that began
-well. The forms are those of OpenAI, Anthropic, Google, OpenRouter, Ollama, llama.cpp, vLLM and LM
-Studio (November 2026); tests/agent_core/test_overflow.py has them.
+well. The forms are those of OpenAI, Anthropic, Google, OpenRouter, Ollama, llama.cpp, vLLM, LM
+Studio, Mistral, xAI, Alibaba, Zhipu, Cohere and TGI (November 2026); test_overflow.py has them.
 """
 
 import re
@@ -33,10 +33,20 @@ _EXCEEDS = re.compile(
     r"|no user query found",
     re.IGNORECASE,
 )
+_PLAIN = re.compile(
+    r"maximum prompt length|range of input length|prompt exceeds max length|too many tokens:"
+    r"|inputs` tokens \+ `max_new_tokens` must be|inputs` must have less than",
+    re.IGNORECASE,
+)
+"""Words that say it all."""
 _HELD = (
     re.compile(r"n_ctx\W{1,4}(\d+)", re.IGNORECASE),
     re.compile(r"maximum context length (?:is|of) (\d+)", re.IGNORECASE),
     re.compile(r"number of tokens allowed \((\d+)\)", re.IGNORECASE),
+    re.compile(r"(\d+) maximum context length", re.IGNORECASE),
+    re.compile(r"maximum prompt length is (\d+)", re.IGNORECASE),
+    re.compile(r"input length should be \[\d+, ?(\d+)\]", re.IGNORECASE),
+    re.compile(r"(?:cannot exceed|must be <=|must have less than|limit is) (\d+)", re.IGNORECASE),
     re.compile(r"> (\d+)"),
     re.compile(r"context (?:window|size|length|limit)\D{1,24}(\d+)", re.IGNORECASE),
 )
@@ -53,7 +63,8 @@ def read_overflow(error: object, status: int = 0) -> int | None:
     if isinstance(held, int) and not isinstance(held, bool) and held > 0:
         return held
     text = str(error)[:_MAX_READ]
-    told = CODES.intersection(code) or (_WORDS.search(text) and _EXCEEDS.search(text))
+    told = CODES.intersection(code) or _PLAIN.search(text)
+    told = told or (_WORDS.search(text) and _EXCEEDS.search(text))
     if not told and status != TOO_LARGE:
         return None
     return next((int(found[1]) for one in _HELD if (found := one.search(text))), 0)

@@ -27,6 +27,28 @@ def test_each_form_is_known_and_says_what_is_held(form: Overflow, wrap: object) 
         assert read_overflow(wrap(body), status) == (HELD if form.told else 0)
 
 
+@pytest.mark.parametrize(
+    ("words", "held"),
+    [
+        ("Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum "
+         "context length", 32768),
+        ("This model's maximum prompt length is 131072 but the request contains 150000 tokens.",
+         131072),
+        ("Range of input length should be [1, 129024]", 129024),
+        ("Prompt exceeds max length", 0),
+        ("too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000",
+         4081),
+        ("Input validation error: `inputs` must have less than 4096 tokens. Given: 5000", 4096),
+        ("Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000 "
+         "`inputs` tokens and 512 `max_new_tokens`", 8193),
+    ],
+)  # fmt: skip
+def test_words_that_say_it_all_are_known(words: str, held: int) -> None:
+    """Of Mistral, xAI, Alibaba, Zhipu, Cohere, TGI and Together."""
+    assert read_overflow({"error": {"message": words, "code": "1"}}, 422) == held
+    assert read_overflow({"message": words}, 429) is None
+
+
 @pytest.mark.parametrize("form", OTHERS.values(), ids=OTHERS)
 def test_other_errors_are_not_taken_for_it(form: Fail) -> None:
     assert read_overflow(form.body, form.status) is None

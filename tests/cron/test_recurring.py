@@ -29,6 +29,7 @@ from tests.sampling import examples
         ("jeden Abend um 8", "0 20 * * *"),
         ("every morning at 8", "0 8 * * *"),
         ("every evening at 8", "0 20 * * *"),
+        ("every evening at 6 pm", "0 18 * * *"),
         ("every monday at 9am", "0 9 * * 1"),
         ("every Monday and Thursday at 9:30pm", "30 21 * * 1,4"),
         ("every mon, wed and fri at 7", "0 7 * * 1,3,5"),

@@ -35,6 +35,11 @@ def local(text: str, now: float = NOW) -> str:
         ("in 1 hour and 30 minutes", "11-25 15:35:30"),
         ("in zwei Stunden und zehn Minuten.", "11-25 16:15:30"),
         ("in 90s", "11-25 14:07:00"),
+        ("in 1.5 hours", "11-25 15:35:30"),
+        ("in 1,5 Stunden", "11-25 15:35:30"),
+        ("in 1h30m", "11-25 15:35:30"),
+        ("20 minutes from now", "11-25 14:25:30"),
+        ("tomorrow evening at 6 pm", "11-26 18:00:00"),
         ("in three days", "11-28 14:05:30"),
         ("in 2 days at nine", "11-27 09:00:00"),
         ("in einer Woche um 8 Uhr", "12-02 08:00:00"),
@@ -74,7 +79,8 @@ def test_moments_are_read(text: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["0 9 * * *", "30 0 9 * * 1", "@daily", "every 2h", "at 2026-12-01 09:00", "in a while", "soon",
-     "in 20 minutes or so", "tomorrow at nine or ten", "9 9", "in", "", "at", "every friday 18:00",
+     "in 20 minutes or so", "tomorrow evening at 9 am", "in 2.5 days at nine",
+     "tomorrow at nine or ten", "9 9", "in", "", "at", "every friday 18:00",
      "in 2 hours at nine", "friday and sunday 9:00"],
 )  # fmt: skip
 def test_what_says_no_moment_is_left_to_others(text: str) -> None:
