@@ -103,9 +103,11 @@ class Agent:
     _calls: "ModelCalls | None" = field(init=False, default=None)
 
     def __post_init__(self) -> None:
+        from agent_core.library.arguments import check_arguments
         from agent_core.library.callbacks import CALLBACKS, CallbackTeller
         from agent_core.tools.toolbox import Toolbox
 
+        check_arguments(self.mode, self.api_mode, self.profile, self.zone)
         given = ((name, getattr(self, name)) for name in CALLBACKS)
         self.callbacks = self.callbacks | {name: one for name, one in given if one is not None}
         CallbackTeller(self.callbacks)

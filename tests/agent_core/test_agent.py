@@ -224,6 +224,15 @@ async def _killed(url: str, folder: Path) -> None:
         await agent.run_conversation("publish x", task_id="t")
 
 
+@pytest.mark.parametrize(
+    "slip", [{"mode": "yolo"}, {"api_mode": "responses"}, {"profile": "swee"}, {"zone": "Mars/X"}]
+)
+def test_an_argument_that_is_a_slip_is_told_at_once(slip: dict[str, str]) -> None:
+    (value,) = slip.values()
+    with pytest.raises(Misuse, match=f"'{value}'; (?:there are|write one)"):
+        Agent(model="demo", **slip)  # type: ignore[arg-type]
+
+
 def test_a_callback_that_is_none_is_refused() -> None:
     with pytest.raises(Misuse, match="stream_delta_callback"):
         Agent(model="pro", callbacks={"on_token": print})

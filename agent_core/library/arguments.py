@@ -1,0 +1,30 @@
+"""Arguments of an agent that can only be a slip: told where they are written."""
+
+from collections.abc import Iterable
+from typing import get_args
+from zoneinfo import ZoneInfo
+
+from agent_core.errors import Misuse
+from agent_core.models.providers import API_MODES
+from agent_core.policy import Mode
+from agent_core.profiles.built_in import PROFILES
+
+
+def check_arguments(mode: str, api_mode: str | None, profile: str, zone: str) -> None:
+    """Raise Misuse for a word that none of them knows."""
+    _check("mode", mode, get_args(Mode))
+    if api_mode is not None:
+        _check("api_mode", api_mode, API_MODES)
+    if profile:
+        _check("profile", profile, PROFILES)
+    if zone:
+        try:
+            ZoneInfo(zone)
+        except (OSError, ValueError, KeyError):
+            raise Misuse(f"no time zone {zone!r}; write one like Europe/Berlin") from None
+
+
+def _check(name: str, given: str, known: Iterable[str]) -> None:
+    there = tuple(known)
+    if given not in there:
+        raise Misuse(f"no {name} {given!r}; there are {', '.join(there)}")
