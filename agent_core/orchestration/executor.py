@@ -203,7 +203,7 @@ async def think(
             answer = ReplyRedactor(words, on_delta, guard)
             reply = await answer.finish(await hands.complete(brief.model, request, answer.add))
         reply = drop_cut_call(reply)
-        read = reply if last else read_written_calls(reply, is_known, len(messages))
+        read = reply if last else read_written_calls(reply, is_known, messages)
         if read is not reply:
             on_delta(Restarted())  # what was shown as words is a call
         read = unwrap_calls(replace_deep_arguments(tidy_calls(read, is_known)))

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_core.messages import Part, Text, Thinking, ToolCall
+from agent_core.messages import Message, Part, Text, Thinking, ToolCall, calls_of
 from agent_core.models.port import ModelReply
 
 MAX_TEXT = 20_000
@@ -25,6 +25,7 @@ _PARAMETER = re.compile(
 )
 _MARKS = ("[TOOL_CALLS]", "<|python_tag|>")
 """Of Mistral's and Meta's models; what they call stands behind, to the end."""
+_ID = "written-"
 _BEGINNINGS = ("{", "[", "`", "<")
 
 
@@ -58,9 +59,12 @@ class _Written(Struct):
     arguments: dict[str, object]
 
 
-def read_written_calls(reply: ModelReply, is_known: Callable[[str], bool], nth: int) -> ModelReply:
-    """`reply` with the calls that its text is, or ends with, if they are of tools that may be
-    called by name; `nth` tells their ids from others of the turn."""
+def read_written_calls(
+    reply: ModelReply, is_known: Callable[[str], bool], thread: tuple[Message, ...]
+) -> ModelReply:
+    """`reply` to `thread` with the calls that its text is, or ends with, if they are of tools that
+    may be called by name. Behind words a fence counts only where the model never made a call in
+    another way: who can call shows examples in fences."""
     if reply.finish != "stop" or any(isinstance(part, ToolCall) for part in reply.parts):
         return reply
     text = "".join(part.text for part in reply.parts if isinstance(part, Text)).strip()
@@ -69,18 +73,24 @@ def read_written_calls(reply: ModelReply, is_known: Callable[[str], bool], nth: 
     said, written = _read(text)
     if not written or not all(is_known(one.name) for one in written):
         return reply
+    if said and text.endswith("```") and _has_called(thread):
+        return reply
     before: list[Part] = [part for part in reply.parts if isinstance(part, Thinking)]
     if said:
         before.append(Text(text=said))
     calls: list[Part] = [
         ToolCall(
-            id=f"written-{nth}-{n}",
+            id=f"{_ID}{len(thread)}-{n}",
             name=one.name,
             arguments=msgspec.json.encode(one.arguments).decode(),
         )
         for n, one in enumerate(written, 1)
     ]
     return replace(reply, parts=(*before, *calls), finish="tool_calls")
+
+
+def _has_called(thread: tuple[Message, ...]) -> bool:
+    return any(not one.id.startswith(_ID) for message in thread for one in calls_of(message))
 
 
 def _read(text: str) -> tuple[str, list[_Written]]:

@@ -4,13 +4,14 @@ import json
 
 import pytest
 
-from agent_core.messages import Text, Thinking, ToolCall
+from agent_core.messages import Message, Text, Thinking, ToolCall, user
 from agent_core.models.port import ModelReply
 from agent_core.orchestration.written_calls import MAX_CALLS, read_written_calls
 
 SHOWN = ("look", "write_file").__contains__
 CALL = {"name": "look", "arguments": {"a": 1}}
 ONE = json.dumps(CALL)
+THREAD = (user("look"),) * 7
 
 
 XML = "<function=look>\n<parameter=a>\n1\n</parameter>\n</function>"
@@ -18,7 +19,7 @@ XML = "<function=look>\n<parameter=a>\n1\n</parameter>\n</function>"
 
 def read(text: str, **more: object) -> ModelReply:
     reply = ModelReply(parts=(Text(text=text),), model="m", provider="p", **more)  # type: ignore[arg-type]
-    return read_written_calls(reply, SHOWN, 7)
+    return read_written_calls(reply, SHOWN, THREAD)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +69,17 @@ def test_what_is_said_before_a_marked_call_stays_beside_it(calls: str) -> None:
     assert isinstance(call, ToolCall) and (call.name, call.arguments) == ("look", '{"a":1}')
 
 
+def test_who_calls_by_itself_shows_examples_in_fences() -> None:
+    text = f"So one calls it:\n```json\n{ONE}\n```"
+    reply = ModelReply(parts=(Text(text=text),), model="m", provider="p")
+    native = Message(role="assistant", parts=(ToolCall(id="c1", name="look", arguments="{}"),))
+    assert read_written_calls(reply, SHOWN, (*THREAD, native)) is reply
+    made = read_written_calls(reply, SHOWN, THREAD)
+    written = Message(role="assistant", parts=made.parts)
+    again = read_written_calls(reply, SHOWN, (*THREAD, written))
+    assert len(again.parts) == len(made.parts) == 2 and again.parts[1] != made.parts[1]
+
+
 def test_texts_stay_texts() -> None:
     (call,) = read("<function=look><parameter=a>\nx = 1\n\ny\n</parameter></function>").parts
     assert isinstance(call, ToolCall) and json.loads(call.arguments) == {"a": "x = 1\n\ny"}
@@ -110,10 +122,10 @@ def test_only_a_whole_answer_counts(finish: str) -> None:
 def test_thoughts_stay_and_real_calls_count() -> None:
     thought = Thinking(text="hm", provider="p")
     reply = ModelReply(parts=(thought, Text(text=ONE)), model="m", provider="p")
-    assert read_written_calls(reply, SHOWN, 7).parts[0] == thought
+    assert read_written_calls(reply, SHOWN, THREAD).parts[0] == thought
     made = ModelReply(
         parts=(Text(text=ONE), ToolCall(id="c", name="look", arguments="{}")),
         model="m",
         provider="p",
     )
-    assert read_written_calls(made, SHOWN, 7) is made
+    assert read_written_calls(made, SHOWN, THREAD) is made
