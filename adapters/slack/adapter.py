@@ -292,10 +292,11 @@ class SlackAdapter:
         mine = user == me
         person = Sender(platform="slack", id="" if mine else user)
         named = await self._people.resolve_sender(person)
+        text = read_own_words(said) if mine else readable(str(said.get("text", "")), me)
         return Quote(
             message=str(said.get("ts", "")),
             author=named.name or named.handle or user,
-            text=read_own_words(said) if mine else readable(str(said.get("text", "")), me),
+            text=await self._people.name_mentioned(text),
             mine=mine,
         )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections import OrderedDict
 
 from msgspec.structs import replace
@@ -13,6 +14,10 @@ from gateway.messages import Sender
 
 log = logging.getLogger("adapters.slack")
 
+MENTIONED = re.compile(r"@([UW][A-Z0-9]{3,20})\b")
+"""A person in a readable text, by the id alone."""
+MAX_MENTIONED = 5
+"""People of one text whose names are looked up."""
 NAMING = 1.0
 """Seconds that an event waits for a name; without one it goes on."""
 KNOWN, KNOWN_FOR, UNKNOWN_FOR = 2_000, 3_600.0, 60.0
@@ -77,6 +82,19 @@ class SlackPeople:
         return (
             replace(named, groups=await self._groups.find_groups(sender.id)) if sender.id else named
         )
+
+    async def name_mentioned(self, text: str) -> str:
+        """`text` with names in place of the ids of people who are mentioned in it."""
+        ids = list(dict.fromkeys(MENTIONED.findall(text)))[:MAX_MENTIONED]
+        if not ids:
+            return text
+        async with asyncio.TaskGroup() as group:  # at once: Slack waits for the event's answer
+            asked = {
+                one: group.create_task(self._load_name(Sender(platform="slack", id=one)))
+                for one in ids
+            }
+        names = {one: task.result().name or task.result().handle for one, task in asked.items()}
+        return MENTIONED.sub(lambda found: f"@{names.get(found[1]) or found[1]}", text)
 
     async def _load_name(self, sender: Sender) -> Sender:
         until, found = self._known.get(sender.id, (0.0, sender))

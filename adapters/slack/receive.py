@@ -36,7 +36,7 @@ from gateway.errors import (
     TokenRefused,
     Unsent,
 )
-from gateway.messages import Inbound, Sender, sender_of
+from gateway.messages import Inbound, MessageEdited, MessageReceived, Sender, sender_of
 from gateway.ports import Accept
 
 if TYPE_CHECKING:
@@ -152,6 +152,11 @@ class SlackReceiver:
         sender = sender_of(inbound)
         if sender is None:
             return inbound
+        if isinstance(inbound, MessageReceived | MessageEdited):
+            inbound = replace(inbound, text=await self._people.name_mentioned(inbound.text))
+        if isinstance(inbound, MessageReceived) and inbound.reply_to is not None:
+            text = await self._people.name_mentioned(inbound.reply_to.text)
+            inbound = replace(inbound, reply_to=replace(inbound.reply_to, text=text))
         return replace(inbound, sender=await self._people.resolve_sender(sender))
 
     async def _wait_after(

@@ -173,3 +173,15 @@ async def test_in_a_line_of_talk_of_ones_own(rig: SlackRig) -> None:
     root = await ask_in_channel(rig)
     rig.slack.say(DEV, "three", "U0ANN", root)
     await rig.shows("fine", DEV)
+
+
+async def test_people_who_are_mentioned_are_named(slack: SlackRig) -> None:
+    await slack.start()
+    said = slack.slack.say(DEV, "<@U0BEN> promised it", "U0ZOE")
+    many = " ".join(f"<@U0P{n}>" for n in range(7))
+    slack.slack.mention(DEV, f"has <@U0BEN> told <@U0ZOE>? {many}", thread=said["event"]["ts"])
+    await slack.shows("ack", DEV)
+    (asked,) = slack.seen(role="user")
+    assert "Zoe: @Ben promised it" in asked
+    assert "has @Ben told @Zoe? @P0 @P1 @P2 @U0P3 @U0P4 @U0P5 @U0P6" in asked
+    assert len(slack.slack.made("users.info")) == 6, "each once, of a text five at most"
