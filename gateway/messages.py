@@ -154,7 +154,8 @@ class MessageDeleted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="d
 class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="command"):
     """A person gave a command: `/name arguments`. `addressed`: it can only be for this bot;
     `anywhere`: in which thread of the channel it was given is not known; `press`: what the
-    platform wants back with an answer that is for who gave it alone, "" where all may see it."""
+    platform wants back with an answer that is for who gave it alone, "" where all may see it;
+    `aside` the same for a word to a stranger, of whom the others hear nothing."""
 
     conversation: Conversation
     sender: Sender
@@ -165,6 +166,7 @@ class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="com
     addressed: bool = True
     anywhere: bool = False
     press: str = ""
+    aside: str = ""
 
 
 class ButtonPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="press"):

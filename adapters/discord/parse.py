@@ -397,6 +397,7 @@ def _command(
         message=number,
         name=name,
         arguments=read_typed(event).strip(),
+        aside="" if conversation.private else read_press_place(event),
     )
 
 

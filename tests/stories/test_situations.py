@@ -6,6 +6,7 @@ import sqlite3
 
 import pytest
 
+from gateway.texts import say
 from tests.fakes.model_server import Call, Say, Slow
 from tests.stories.discord_rig import ADMIN as DISCORD_ADMIN
 from tests.stories.discord_rig import CHANNEL, DiscordRig
@@ -472,3 +473,20 @@ async def test_who_is_cut_off_by_somebody_else_hears_so(rig: Rig) -> None:
     assert rig.telegram.replies[word["message_id"]] == said["message"]["message_id"]
     gate.set()
     await rig.shows("no, mine", GROUP)
+
+
+# ---- a stranger's command -----------------------------------------------------------------------
+
+
+async def test_on_discord_a_stranger_is_told_alone_that_a_command_is_not_for_them(
+    discord: DiscordRig,
+) -> None:
+    await discord.start()
+    given = await discord.discord.command(CHANNEL, "status", DISCORD_STRANGER)
+    whispers = discord.discord.whispers
+    await discord.discord.wait(lambda: say("not_allowed") in whispers[given])
+    given = await discord.discord.command(CHANNEL, "status", DISCORDER)
+    await discord.discord.shows(CHANNEL, "Idle.")
+    await discord.quiet()
+    assert len(discord.discord.chats[CHANNEL]) == 1
+    assert say("not_allowed") not in whispers[given]

@@ -550,8 +550,8 @@ class Intake:
         state.language = command.sender.language or state.language
         role = self._context.services.access.role(command.sender)
         if role is None and not command.conversation.private:
-            word = say("not_allowed", command.sender.language) if command.press else ""
-            state.acknowledge(row.seq, command.press, word)
+            press = command.press or command.aside
+            state.acknowledge(row.seq, press, say("not_allowed", command.sender.language))
             return
         if role is None:
             state.notice(row.seq, await self._unknown(command), "warning")
