@@ -33,7 +33,7 @@ EDITED = ("title", "schedule", "zone", "model", "profile", "tools", "prompt")
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The words of `turnkeeper jobs`."""
-    jobs = commands.add_parser("jobs", help="what is done again and again, and when it is due")
+    jobs = commands.add_parser("jobs", help="scheduled jobs: list, add, run, pause, change, delete")
     action = jobs.add_subparsers(dest="action", title="without one: list")
     jobs.set_defaults(action="list", json=False)
     due = action.add_parser("next", help="the next due times of a schedule")

@@ -32,7 +32,7 @@ ENGLISH: dict[GrantKey, str] = {
 
 GERMAN: dict[GrantKey, str] = {
     "grants_are": "Ohne Nachfrage erlaubt:",
-    "grants_none": "Nichts wurde für länger als einmal erlaubt.",
+    "grants_none": "Keine dauerhaften Freigaben.",
     "grants_usage": "Zurücknehmen mit dem Knopf, oder mit {/permissions drop …} und der Nummer.",
     "grant_line": "{n}. {what}",
     "grant_risk": "{tool}: jeder Aufruf ({risk})",
