@@ -73,6 +73,16 @@ _PLACE = re.compile(
     r"|(?:deploy_key|deploy_rsa|access_token|token|credentials)$)"
 )
 
+_KEEPER = re.compile(
+    r"\.(?:config|m2|gradle|subversion|fly|databricks|dbt|netlify|nuget|twilio-cli|doctl|ngrok2"
+    r"|circleci|mutt|weechat|cargo|gem|heroku|pulumi|codex)"
+)
+KEPT = (
+    *("settings.xml", "settings-security.xml", "gradle.properties", "hosts.yml", "cli.yml"),
+    *("config.yml", "config.yaml", "profiles.yml", "nuget.config", "ngrok.yml", "sec.conf"),
+)
+"""Names of files that are for secrets in a folder such as `.m2`, and mean nothing elsewhere."""
+
 
 @lru_cache(maxsize=16_384)
 def is_secret(name: str) -> bool:
@@ -97,6 +107,11 @@ def drop_copy_marks(name: str) -> str:
     elif name[:1] == "." and _SWAP_END.search(name):
         name = name[1:-4]
     return _COPY_END.sub("", name)
+
+
+def is_keeper(folder: str) -> bool:
+    """A program keeps secrets below a folder of this name, beside other things."""
+    return bool(_KEEPER.fullmatch(folder.casefold()))
 
 
 def holds_settings(path: str) -> bool:

@@ -43,7 +43,14 @@ def could_be_secret(glob: str) -> bool:
     *folders, last = glob.removeprefix("./").split("/")
     if folders[:1] == [".github"]:  # what lies there is published
         return secret_files.names_secret_file(last)
-    return _part_could_be_secret(last) or any(map(_could_be_hidden, folders))
+    kept = any(map(secret_files.is_keeper, folders))
+    return kept or _part_could_be_secret(last) or any(map(_could_be_hidden, folders))
+
+
+def could_be_kept(kind: str) -> bool:
+    """A name that fits may be that of a file for secrets, wherever it lies."""
+    last = kind.rpartition("/")[2].casefold()
+    return could_be_secret(kind) or any(can_meet(last, name) for name in secret_files.KEPT)
 
 
 def _could_be_hidden(part: str) -> bool:

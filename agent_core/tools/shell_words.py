@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from agent_core.phrases import Phrase, phrase
 from agent_core.tools import paths
-from agent_core.tools.secret_files import holds_settings
-from agent_core.tools.shell_reach import could_be_secret
+from agent_core.tools.secret_files import holds_settings, is_keeper
+from agent_core.tools.shell_reach import could_be_kept
 from agent_core.tools.shell_reading.arguments import (
     GivenArguments,
     check_glob,
@@ -240,7 +240,7 @@ def _check_on_found(words: tuple[Word, ...], kinds: tuple[str, ...]) -> None:
     if not words or not words[0].plain or words[0].text not in (VERBS if kinds else _ON_FOUND):
         raise Strange(phrase("odd_find"))
     name, given = words[0].text, words[1:]
-    if not kinds or any(map(could_be_secret, kinds)):
+    if not kinds or any(map(could_be_kept, kinds)):
         if name not in _ON_FOUND:
             raise Strange(phrase("odd_find"))
         _check_verb(name, given, found=True)
@@ -338,6 +338,12 @@ def _unpacks_named(given: GivenArguments) -> bool:
     )
 
 
+def _enters_plain(folder: Word) -> bool:
+    """A folder in which names mean what they say."""
+    plain = folder.text != "-" and not folder.glob
+    return plain and not any(map(is_keeper, folder.text.split("/")))
+
+
 _EXTRA: dict[str, Check] = {
     "awk": lambda given: awk_prints(given.operands[0].text),
     "sed": _check_sed,
@@ -354,5 +360,5 @@ _EXTRA: dict[str, Check] = {
     "unzip": lambda given: bool({"l", "v"} & given.letters) or _unpacks_named(given),
     "gzip": _decompresses,
     "gunzip": lambda given: bool({"c", "l"} & given.letters),
-    "cd": lambda given: given.operands[0].text != "-" and not given.operands[0].glob,
+    "cd": lambda given: _enters_plain(given.operands[0]),
 }

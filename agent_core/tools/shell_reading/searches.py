@@ -3,7 +3,7 @@
 import re
 
 from agent_core.phrases import phrase
-from agent_core.tools.shell_reach import could_be_secret, is_plain_search
+from agent_core.tools.shell_reach import could_be_kept, could_be_secret, is_plain_search
 from agent_core.tools.shell_reading.arguments import GivenArguments, check_glob, check_place
 from agent_core.tools.shell_reading.words import Strange
 
@@ -51,7 +51,7 @@ def _check_found(name: str, given: GivenArguments, *, found: bool) -> None:
     if not deep and not wide:
         return
     kinds = [text.partition("=")[2] for text in given.names if text.startswith("--include=")]
-    if any(map(could_be_secret, kinds)):
+    if any(map(could_be_kept, kinds)):
         raise Strange(phrase("odd_search"))
     if kinds and not wide:
         return
