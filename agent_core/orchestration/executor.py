@@ -203,7 +203,8 @@ async def think(
             answer = ReplyRedactor(words, on_delta, guard)
             reply = await answer.finish(await hands.complete(brief.model, request, answer.add))
         reply = drop_cut_call(reply)
-        read = reply if last else read_written_calls(reply, is_known, messages)
+        takes_text = hands.toolbox.takes_text
+        read = reply if last else read_written_calls(reply, is_known, messages, takes_text)
         if read is not reply:
             on_delta(Restarted())  # what was shown as words is a call
         read = unwrap_calls(replace_deep_arguments(tidy_calls(read, is_known)))

@@ -5,6 +5,7 @@ as all others."""
 
 import re
 from collections.abc import Callable
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +14,9 @@ from msgspec.structs import replace
 from agent_core.messages import Message, Part, Text, Thinking, ToolCall, calls_of
 from agent_core.models.port import ModelReply
 
+TakesText: TypeAlias = Callable[[str, str], bool]
+"""Whether a tool, by its name, takes a text for an argument, by its name: a text that looks like
+JSON stays one."""
 MAX_TEXT = 20_000
 MAX_CALLS = 8
 MAX_SAID = 400
@@ -55,16 +59,22 @@ class _Wrapped(Struct, forbid_unknown_fields=True):
 
 
 class _Written(Struct):
+    """`texts`: its arguments stand there as texts, whatever they are."""
+
     name: str
     arguments: dict[str, object]
+    texts: bool = False
 
 
 def read_written_calls(
-    reply: ModelReply, is_known: Callable[[str], bool], thread: tuple[Message, ...]
+    reply: ModelReply,
+    is_known: Callable[[str], bool],
+    thread: tuple[Message, ...],
+    takes_text: TakesText = lambda name, argument: False,
 ) -> ModelReply:
     """`reply` to `thread` with the calls that its text is, or ends with, if they are of tools that
     may be called by name. Behind words a fence counts only where the model never made a call in
-    another way: who can call shows examples in fences."""
+    another way: who can call shows examples in fences. `takes_text`: see TakesText."""
     if reply.finish != "stop" or any(isinstance(part, ToolCall) for part in reply.parts):
         return reply
     text = "".join(part.text for part in reply.parts if isinstance(part, Text)).strip()
@@ -82,7 +92,7 @@ def read_written_calls(
         ToolCall(
             id=f"{_ID}{len(thread)}-{n}",
             name=one.name,
-            arguments=msgspec.json.encode(one.arguments).decode(),
+            arguments=msgspec.json.encode(_give_kinds(one, takes_text)).decode(),
         )
         for n, one in enumerate(written, 1)
     ]
@@ -115,7 +125,8 @@ def _decode(pieces: list[str]) -> list[_Written]:
     found: list[_Written] = []
     for piece in pieces:
         if (function := _FUNCTION.fullmatch(piece.strip())) is not None:
-            found.append(_Written(name=function[1], arguments=_read_parameters(function[2])))
+            given: dict[str, object] = dict(_PARAMETER.findall(function[2]))
+            found.append(_Written(name=function[1], arguments=given, texts=True))
             continue
         try:
             value = msgspec.json.decode(piece)
@@ -135,9 +146,14 @@ def _read_one(row: object) -> _Written:
     return _Written(name=named.name, arguments=arguments)
 
 
-def _read_parameters(text: str) -> dict[str, object]:
-    """Parameters in Qwen's form: what is JSON and no text is taken for that."""
-    return {name: _read_value(value) for name, value in _PARAMETER.findall(text)}
+def _give_kinds(call: _Written, takes_text: TakesText) -> dict[str, object]:
+    """The arguments of `call`, where those in Qwen's form become what their tool takes."""
+    if not call.texts:
+        return call.arguments
+    return {
+        name: text if takes_text(call.name, name) else _read_value(str(text))
+        for name, text in call.arguments.items()
+    }
 
 
 def _read_value(text: str) -> object:

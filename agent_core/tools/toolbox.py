@@ -118,6 +118,13 @@ class Toolbox:
         there = name in offered or (reach is not None and is_in_all(name, reach))
         return name in self._tools and there and is_in_all(name, self.barred)
 
+    def takes_text(self, name: str, argument: str) -> bool:
+        """The tool `name` takes a text for `argument`, and nothing else."""
+        spec = self._specs.get(name)
+        fields = spec.parameters.get("properties") if spec is not None else None
+        field = fields.get(argument) if isinstance(fields, dict) else None
+        return isinstance(field, dict) and field.get("type") == "string"
+
     async def list_reachable(self, reach: Reach | None) -> tuple[ToolSpec, ...]:
         """All tools within `reach`, those of servers too."""
         if reach is None:

@@ -78,7 +78,30 @@ def _wrong_name(model: Faulty, request: ModelRequest, reply: ModelReply) -> Mode
     call = _call(reply)
     if call is None:
         return None
-    return replace(reply, parts=(replace(call, name=f"functions.{call.name}"),))
+    return replace(reply, parts=(replace(call, name=f"{call.name}_tool"),))
+
+
+def _dressed(model: Faulty, request: ModelRequest, reply: ModelReply) -> ModelReply | None:
+    call = _call(reply)
+    if call is None:
+        return None
+    given = msgspec.json.encode(call.arguments).decode()
+    return replace(reply, parts=(replace(call, name=f"functions.{call.name}", arguments=given),))
+
+
+def _behind_words(model: Faulty, request: ModelRequest, reply: ModelReply) -> ModelReply | None:
+    call = _call(reply)
+    if call is None:
+        return None
+    given = msgspec.json.decode(call.arguments, type=dict[str, object])
+    rows = (f"<parameter={name}>\n{_write(value)}\n</parameter>" for name, value in given.items())
+    body = "\n".join((f"<function={call.name}>", *rows, "</function>"))
+    text = f"I go on.\n\n<tool_call>\n{body}\n</tool_call>"
+    return replace(reply, parts=(Text(text=text),), finish="stop")
+
+
+def _write(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _wrong_arguments(model: Faulty, request: ModelRequest, reply: ModelReply) -> ModelReply | None:
@@ -117,7 +140,9 @@ FAULTS: dict[str, Spoil | None] = {
     "cut answer": _cut_answer,
     "cut call": _cut_call,
     "call in prose": _prose,
+    "call behind words": _behind_words,
     "wrong name": _wrong_name,
+    "dressed call": _dressed,
     "wrong arguments": _wrong_arguments,
     "repeated call": _repeated,
     "refusal": _refused,

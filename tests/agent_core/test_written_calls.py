@@ -7,6 +7,8 @@ import pytest
 from agent_core.messages import Message, Text, Thinking, ToolCall, user
 from agent_core.models.port import ModelReply
 from agent_core.orchestration.written_calls import MAX_CALLS, read_written_calls
+from agent_core.tools.files import file_tools
+from agent_core.tools.toolbox import Toolbox
 
 SHOWN = ("look", "write_file").__contains__
 CALL = {"name": "look", "arguments": {"a": 1}}
@@ -81,8 +83,16 @@ def test_who_calls_by_itself_shows_examples_in_fences() -> None:
 
 
 def test_texts_stay_texts() -> None:
-    (call,) = read("<function=look><parameter=a>\nx = 1\n\ny\n</parameter></function>").parts
-    assert isinstance(call, ToolCall) and json.loads(call.arguments) == {"a": "x = 1\n\ny"}
+    box = Toolbox(file_tools())
+    content = '{"editor.formatOnSave": true}'
+    given = f"<parameter=path>7</parameter><parameter=content>\n{content}\n</parameter>"
+    more = "<parameter=other>[1]</parameter><parameter=third>a b\n\nc</parameter>"
+    text = Text(text=f"<function=write_file>{given}{more}</function>")
+    reply = ModelReply(parts=(text,), model="m", provider="p")
+    (call,) = read_written_calls(reply, SHOWN, THREAD, box.takes_text).parts
+    assert isinstance(call, ToolCall)
+    told = {"path": "7", "content": content, "other": [1], "third": "a b\n\nc"}
+    assert json.loads(call.arguments) == told
 
 
 @pytest.mark.parametrize(
