@@ -39,7 +39,6 @@ from agent_core.orchestration.written_calls import read_written_calls
 from agent_core.scope import Scope
 from agent_core.skills.built_in.task_planning import PLANNERS, read_plan
 from agent_core.skills.direct import make_reply
-from agent_core.tools.finding.argument_depth import replace_deep_arguments
 from agent_core.tools.finding.loose_calls import tidy_calls
 from agent_core.tools.finding.tools import unwrap_calls
 from agent_core.tools.turn.terminate import final_words
@@ -207,8 +206,9 @@ async def think(
         read = reply if last else read_written_calls(reply, is_known, messages, takes_text)
         if read is not reply:
             on_delta(Restarted())  # what was shown as words is a call
-        read = unwrap_calls(replace_deep_arguments(tidy_calls(read, is_known)))
-        return replace(tidy_calls(read, is_known), prefix=prefix)
+        if any(isinstance(part, ToolCall) for part in read.parts):
+            read = tidy_calls(unwrap_calls(tidy_calls(read, is_known)), is_known)
+        return replace(read, prefix=prefix)
 
     reply = await scope.model(call, limit=brief.limit, ends=is_whole, apart=last)
     if reply.flagged and reply.finish != "refused":

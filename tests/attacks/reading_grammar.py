@@ -116,7 +116,6 @@ def make_world(at: Path, *, cut: bool = False) -> Path:
         "src/y.ts": "e\n", "docs/m.md": "# a\n", "src/.env": CANARY, ".env": CANARY, "app.env": CANARY, "id_rsa": CANARY, "secrets.json": CANARY,
         "server.pem": CANARY, ".ssh/config": CANARY, "src/id_ed25519": CANARY, "../outside.txt": CANARY, "../x/.env": CANARY,
         "n\n../outside.txt\n.md": "a name of three lines, one of which leads out", "n o.md": "e\n",
-        **{f"n\n{named}\n.{kind}": "e\n" for named in _NAMED for kind in ("py", "txt", "log")},
     }  # fmt: skip
     if cut:
         files |= {f"n\n{one}\n.{kind}": "e\n" for one in _NAMED for kind in ("py", "txt", "log")}

@@ -1,5 +1,7 @@
 """Calls as models misspell them: the tool's name in the dress of another protocol, arguments that
-are JSON in JSON. What is meant is plain, so nobody has to ask again."""
+are JSON in JSON. What is meant is plain, so nobody has to ask again. Arguments that are nested too
+deeply to be read give way to words that say so: a model that repeats itself writes them, and
+whoever decodes them would run out of stack, here, at a provider, or where people see the call."""
 
 import re
 from collections.abc import Callable
@@ -10,8 +12,12 @@ from msgspec.structs import replace
 from agent_core.messages import Part, ToolCall
 from agent_core.models.port import ModelReply
 
+DEEPEST = 64
 _PREFIX = re.compile(r"(?:functions?|tools?|default_api)[.:/]+", re.IGNORECASE)
 _SUFFIX = re.compile(r"(?:<\|.*|:\d+)\Z", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_UNREADABLE = "[nested too deeply"
+"""No JSON, so the call is answered as one that is not."""
 
 
 def tidy_calls(reply: ModelReply, is_known: Callable[[str], bool]) -> ModelReply:
@@ -36,6 +42,8 @@ def _tidy(part: Part, is_known: Callable[[str], bool]) -> Part:
 
 def _unpack(arguments: str) -> str:
     """The object that `arguments` are the JSON of a JSON of; nothing at all is an empty one."""
+    if _is_too_deep(arguments):
+        return _UNREADABLE
     bare = arguments.strip()
     if bare in ("", "null", '""'):
         return "{}"
@@ -46,4 +54,15 @@ def _unpack(arguments: str) -> str:
         msgspec.json.decode(inner, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, RecursionError):
         return arguments
-    return inner
+    return _UNREADABLE if _is_too_deep(inner) else inner
+
+
+def _is_too_deep(arguments: str) -> bool:
+    if arguments.count("[") + arguments.count("{") <= DEEPEST:
+        return False
+    depth = 0
+    for sign in re.findall(r"[\[{\]}]", _STRING.sub("", arguments)):
+        depth += 1 if sign in "[{" else -1
+        if depth > DEEPEST:
+            return True
+    return False
