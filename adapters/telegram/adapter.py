@@ -52,8 +52,13 @@ FORMATTING = re.compile(r"entit|can't parse|url|link", re.IGNORECASE)
 GONE = re.compile(r"message to (?:edit|delete) not found|message_id_invalid", re.IGNORECASE)
 """What a 400 says to an edit or a removal when the message was deleted."""
 SENDS = ("send", "edit")
-NO_CHAT = re.compile(r"chat not found|group chat was deleted", re.IGNORECASE)
-"""What a 400 says where there is no chat; a bot that was put out or blocked gets a 403."""
+NO_CHAT = re.compile(
+    r"chat not found|group chat was deleted|topic_closed|topic_deleted|message thread not found"
+    r"|not enough rights to send text messages|chat_write_forbidden",
+    re.IGNORECASE,
+)
+"""What a 400 says where there is no chat or topic, or nobody may write; a bot that was put out
+or blocked gets a 403."""
 RECENT_METHODS = ("sendRichMessage", "sendMessageDraft", "sendRichMessageDraft")
 """Methods to which a server that is older than them answers 404: the token may be good."""
 MAX_TOLD = 200

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.telegram import receive
-from adapters.telegram.adapter import TelegramAdapter
+from adapters.telegram.adapter import NO_CHAT, TelegramAdapter
 from gateway.errors import Rejected, Unsent
 from gateway.messages import Conversation
 from gateway.texts import CATALOGUE
@@ -290,3 +290,19 @@ async def test_a_first_call_that_is_never_answered_is_made_anew(
         server.release("getMe")
         await store.holds(1)
     assert store.texts == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("said", "closed"),
+    [
+        ("Topic_closed", True),
+        ("Topic_deleted", True),
+        ("Message thread not found", True),
+        ("Not enough rights to send text messages to the chat", True),
+        ("Chat_write_forbidden", True),
+        ("Not enough rights to send photos to the chat", False),
+        ("Message to be replied not found", False),
+    ],
+)
+def test_a_chat_where_no_word_may_be_written_is_closed(said: str, closed: bool) -> None:
+    assert bool(NO_CHAT.search(said)) == closed

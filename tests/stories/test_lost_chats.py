@@ -76,6 +76,26 @@ async def test_telegram_refuses_what_the_turn_shows(rig: Rig) -> None:
     await lost(rig, 3)
 
 
+TOPIC = 5
+
+
+async def test_a_topic_is_closed_meanwhile(rig: Rig) -> None:
+    rig.model.script(Say("hello"), Call("list_files"), Say("never seen"))
+    await rig.start()
+    rig.telegram.say(PERSON, "hi, please")
+    await rig.shows("hello")
+    await rig.quiet()
+    first = hold(rig.model)
+    asked = mention("@test_bot")
+    rig.telegram.say(GROUP, "@test_bot count them", user=PERSON, thread=TOPIC, **asked)
+    await rig.model.wait_inflight(1)
+    rig.telegram.closed.add((GROUP, TOPIC))
+    hold(rig.model)
+    first.set()
+    await rig.shows(LOST)
+    await lost(rig, 3)
+
+
 async def test_slack_refuses_what_the_turn_shows(slack: SlackRig) -> None:
     slack.model.script(Say("hello"), Call("list_files"), Say("never seen"))
     await slack.start()
