@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from agent_core.tools import paths
 from agent_core.tools.globs import Glob
+from agent_core.tools.secret_files import list_named
 from agent_core.tools.shell_reading.handing_over import hands_over
 from agent_core.tools.shell_reading.meeting import could_begin, could_name
 from agent_core.tools.shell_reading.possible_words import read_possible
@@ -251,6 +252,7 @@ def _begins(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 
 
 def _leads_out(word: str) -> bool:
-    """What an allow does not cover: a path outside, a file for secrets; `--option=path` too."""
-    parts = (part for part in word.split("=") if part)
+    """What an allow does not cover: a path outside, a file for secrets; `--option=path`, `-opath`
+    and `@path` too."""
+    parts = list_named(word)
     return any(paths.has_steps_up(part) or paths.why_refused(part) is not None for part in parts)

@@ -127,7 +127,18 @@ def holds_settings(path: str) -> bool:
 
 def names_secret(words: str) -> bool:
     """True if a command or code names a file or folder that usually holds credentials."""
-    return any(map(is_secret, set(_BETWEEN_NAMES.split(words))))
+    found = set(_BETWEEN_NAMES.split(words))
+    return any(is_secret(part) for word in found for part in list_named(word))
+
+
+def list_named(word: str) -> tuple[str, ...]:
+    """What a program may take the word of a command for: itself, and the file that stands behind
+    an option's letter (`-f.env`), `=` or `@`."""
+    named = [part for part in word.split("=") if part]
+    if word[:1] == "-" and word[1:2] not in ("", "-"):
+        named.append(word[2:])
+    named += [part.partition("@")[2] for part in named if "@" in part]
+    return tuple(dict.fromkeys((word, *filter(None, named))))
 
 
 def names_secret_file(path: str) -> bool:

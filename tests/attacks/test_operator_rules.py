@@ -143,3 +143,86 @@ def test_the_worst_lines_take_little_time(unit: str) -> None:
     began = time.process_time()
     read_possible((unit * 20_000)[:20_000])
     assert time.process_time() - began < 2
+
+
+DENIED = (
+    ("read_file", {"path": "/etc/passwd"}, "admin"),
+    ("read_file", {"path": ".env"}, "admin"),
+    ("write_file", {"path": "../x", "content": "x"}, "admin"),
+    ("web_extract", {"urls": ["http://169.254.169.254/"]}, "admin"),
+    ("web_extract", {"urls": ["http://localhost/"]}, "user"),
+    ("run_command", {"command": "ls"}, "viewer"),
+    ("write_file", {"path": "a.txt", "content": "x"}, "viewer"),
+    ("run_command", {"command": "ls", "timeout": 10**9}, "admin"),
+    ("run_command", {"command": "ls", "timeout": -1}, "admin"),
+    ("no_such_tool", {}, "admin"),
+)
+ASKED = (
+    "cat .env",
+    "cat < .env",
+    "grep -f.env a",
+    "nm @.env",
+    "head -c9 id_rsa",
+    "git show HEAD:.env",
+)
+ANY_TOOL = ("*", "run_command", "read_file", "write_file", "web_*", "no_such_tool")
+
+
+@st.composite
+def rule_sets(draw: st.DrawFn, effects: tuple[str, ...]) -> PolicyChecker:
+    """Rules as wide as they can be written, of these effects."""
+    keys = {
+        "tool": st.lists(st.sampled_from(ANY_TOOL), min_size=1, max_size=3),
+        "command": st.lists(
+            st.sampled_from(("*", "cat", "ls", "grep", "nm", "cat *", "ls *")), min_size=1
+        ),
+        "host": st.lists(st.sampled_from(("*", "localhost", "169.254.169.254")), min_size=1),
+        "path": st.lists(st.sampled_from(("**", "*", ".env", "a.txt")), min_size=1),
+        "role": st.lists(st.sampled_from(("admin", "user", "viewer")), min_size=1, max_size=3),
+        "conversation": st.just(["*"]),
+    }
+    lines = []
+    for n in range(draw(st.integers(1, 5))):
+        chosen = draw(st.sets(st.sampled_from(sorted(keys)), max_size=2))
+        chosen |= {draw(st.sampled_from(("tool", "command", "host", "path")))}
+        lines += ["[[rule]]", f'name = "r{n}"', f'effect = "{draw(st.sampled_from(effects))}"']
+        lines += [f"{key} = {json.dumps(draw(keys[key]))}" for key in sorted(chosen)]
+    return PolicyChecker(ModelSettings.read({}), parse_rules("\n".join(lines), "policy.toml"))
+
+
+def judge_each(checker: PolicyChecker, tier: str, mode: str) -> list[str]:
+    calls = [
+        *({"tool": tool, "args": args, "role": role} for tool, args, role in DENIED),
+        *({"tool": "run_command", "args": {"command": one}, "role": "admin"} for one in ASKED),
+    ]
+    given = {"tier": tier, "mode": mode}
+    return [checker.judge_call(json.dumps(call | given).encode()).decision for call in calls]
+
+
+@seed(SEED)
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    rule_sets(("allow", "ask")),
+    st.sampled_from(("none", "bwrap")),
+    st.sampled_from(("ask", "auto")),
+)
+def test_no_rules_widen_a_deny_or_open_files_for_secrets(
+    checker: PolicyChecker, tier: str, mode: str
+) -> None:
+    said = judge_each(checker, tier, mode)
+    assert said[: len(DENIED)] == ["deny"] * len(DENIED)
+    plain = judge_each(PolicyChecker(ModelSettings.read({})), tier, mode)
+    widened = [pair for pair in zip(plain, said, strict=True) if pair[1] == "allow" != pair[0]]
+    assert widened == []
+
+
+@seed(SEED)
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    rule_sets(("ask", "deny")), st.sampled_from(("none", "bwrap")), st.sampled_from(("ask", "auto"))
+)
+def test_rules_that_allow_nothing_only_narrow(checker: PolicyChecker, tier: str, mode: str) -> None:
+    rank = ("allow", "ask", "deny").index
+    plain = judge_each(PolicyChecker(ModelSettings.read({})), tier, mode)
+    said = judge_each(checker, tier, mode)
+    assert all(rank(a) <= rank(b) for a, b in zip(plain, said, strict=True))
