@@ -22,6 +22,7 @@ from agent_core.models.wire import (
     CONTINUED,
     GO_ON,
     MAX_PAUSE,
+    REASONING,
     UNANSWERED,
     Line,
     ToolSheet,
@@ -110,7 +111,8 @@ class AnthropicMessages:
 
     def _max_tokens(self, request: ModelRequest) -> int:
         if request.max_tokens:
-            return request.max_tokens
+            thinks = self._thinking is not False and request.model.startswith("claude-")
+            return request.max_tokens + (REASONING if thinks else 0)
         old = request.model in self._terse or not request.model.startswith("claude-")
         return OLD_MAX_TOKENS if old or request.model.startswith("claude-3") else MAX_TOKENS
 

@@ -32,6 +32,7 @@ from agent_core.models.streamed_http import StreamedResponse, StreamingClient
 from agent_core.models.wire import (
     CONTINUED,
     MAX_PAUSE,
+    REASONING,
     TRIED,
     UNANSWERED,
     UNSIGNED,
@@ -216,7 +217,10 @@ class OpenAIChat:
         if request.tools and request.tool_choice != "auto":
             body["tool_choice"] = request.tool_choice
         if request.max_tokens:
-            body["max_completion_tokens" if self._calls.own else "max_tokens"] = request.max_tokens
+            if self._calls.own:
+                body["max_completion_tokens"] = request.max_tokens + REASONING
+            else:
+                body["max_tokens"] = request.max_tokens
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:

@@ -22,10 +22,12 @@ from agent_core.models.openai_chat import CallRefused, ChatClient
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.providers import Effort
 from agent_core.models.streamed_http import StreamedResponse
-from agent_core.models.wire import CONTINUED, UNANSWERED, Line, ToolSheet
+from agent_core.models.wire import CONTINUED, REASONING, UNANSWERED, Line, ToolSheet
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
 
+LEAST_OUTPUT = 16
+"""Tokens of an answer, at least: less is refused."""
 ENCRYPTED = ["reasoning.encrypted_content"]
 
 
@@ -92,7 +94,9 @@ class OpenAIResponses:
         if request.tools and request.tool_choice != "auto":
             body["tool_choice"] = request.tool_choice
         if request.max_tokens:
-            body["max_output_tokens"] = request.max_tokens
+            reasons = request.model not in self._without_reasoning
+            most = request.max_tokens + (REASONING if reasons else 0)
+            body["max_output_tokens"] = max(most, LEAST_OUTPUT)
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:

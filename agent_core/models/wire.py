@@ -85,6 +85,9 @@ HOPELESS: tuple[ModelFault, ...] = ("auth", "unpaid", "missing", "rejected", "ov
 """What fails again at once."""
 MAX_PAUSE = 120.0
 """Seconds that a provider may ask to wait; for more it is not asked again."""
+REASONING = 4_096
+"""Tokens that a model may reason in beside an answer whose length is limited: providers count them
+as part of it, and one that is to say a word would say none."""
 STALE = 1.0
 """Seconds within which a connection that the provider had closed is noticed: the only failure
 that is tried again where no other try is allowed."""

@@ -16,6 +16,7 @@ from agent_core.models.port import (
     TextDelta,
     ThinkingDelta,
 )
+from agent_core.models.wire import REASONING
 from agent_core.settings import Endpoint
 from tests.agent_core.asking import KEY, TOOL, ask, assistant, failure, ignore, tool
 from tests.fakes.model_server import (
@@ -199,7 +200,10 @@ async def test_openai_itself_gets_its_own_parameters() -> None:
     """Nothing is sent: the body alone is looked at."""
     model = connect("https://api.openai.com")
     body = json.loads(model._body(ask(cache_key="conversation-1", max_tokens=5)))
-    assert (body["prompt_cache_key"], body["max_completion_tokens"]) == ("conversation-1", 5)
+    assert (body["prompt_cache_key"], body["max_completion_tokens"]) == (
+        "conversation-1",
+        5 + REASONING,
+    )
     assert "max_tokens" not in body
     await model.close()
 

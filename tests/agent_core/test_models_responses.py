@@ -4,10 +4,12 @@ import json
 from collections.abc import AsyncIterator
 
 import pytest
+from msgspec.structs import replace
 
 from agent_core.messages import Text, Thinking, ToolCall, user
 from agent_core.models.openai_responses import OpenAIResponses
 from agent_core.models.port import Delta, Restarted, TextDelta, ThinkingDelta, Usage
+from agent_core.models.wire import REASONING
 from agent_core.settings import Endpoint
 from tests.agent_core.asking import KEY, TOOL, ask, assistant, failure, ignore, tool
 from tests.fakes.model_server import (
@@ -60,7 +62,7 @@ async def test_text_is_streamed_in_order(server: ModelServer, model: OpenAIRespo
         "include": ["reasoning.encrypted_content"],
         "instructions": "Be short.",
         "input": [{"role": "user", "content": "hi"}],
-        "max_output_tokens": 50,
+        "max_output_tokens": 50 + REASONING,
     }
 
 
@@ -208,6 +210,18 @@ async def test_a_response_that_failed(server: ModelServer, response: Json, fault
     kind = "completed" if response["status"] == "completed" else "failed"
     server.script(Events((json.dumps({"type": f"response.{kind}", "response": response}),)))
     assert (await failure(model)).fault == fault
+    await model.close()
+
+
+async def test_an_answer_of_a_word_leaves_room_to_reason(server: ModelServer) -> None:
+    """Providers count reasoning as part of it, and refuse less than 16 tokens."""
+    model = connect(await server.start())
+    short = replace(ask(), max_tokens=5)
+    server.script(Say("yes"), Fail(400, param="include"), Say("yes"), Say("yes"))
+    await model.complete(short, ignore)
+    await model.complete(short, ignore)
+    asked = [request.body["max_output_tokens"] for request in server.requests]
+    assert asked == [5 + REASONING, 5 + REASONING, 16]
     await model.close()
 
 

@@ -53,6 +53,8 @@ class Responses(Dialect):
             require(tool["strict"] is False, "a strict tool needs a strict schema")
         if "tool_choice" in body:
             require(body.get("tools"), "tool_choice needs tools")
+        most = body.get("max_output_tokens", 16)
+        require(most >= 16, "max_output_tokens: integer below minimum value, expected 16 or more")
         waiting: list[str] = []
         items = body["input"]
         for index, item in enumerate(items):

@@ -18,7 +18,7 @@ from agent_core.messages import (
 )
 from agent_core.models.port import ModelRequest, ToolChoice, ToolSpec
 from agent_core.models.providers import Effort
-from agent_core.models.wire import CONTINUED, GO_ON, UNANSWERED, UNSIGNED
+from agent_core.models.wire import CONTINUED, GO_ON, REASONING, UNANSWERED, UNSIGNED
 
 MODES: dict[ToolChoice, str] = {"none": "NONE", "required": "ANY", "auto": "AUTO"}
 LEVELS: dict[Effort, str] = {
@@ -38,7 +38,7 @@ def config(request: ModelRequest, thinking: bool | None) -> Json:
     if request.system:
         made["system_instruction"] = request.system
     if request.max_tokens:
-        made["max_output_tokens"] = request.max_tokens
+        made["max_output_tokens"] = request.max_tokens + REASONING
     thinks: Json = {} if thinking is None else {"include_thoughts": thinking}
     if request.effort:
         thinks["thinking_level"] = LEVELS[request.effort]
