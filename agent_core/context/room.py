@@ -15,6 +15,12 @@ def limit_observed(window: int) -> int:
     return max(MIN_OBSERVE, min(MAX_OBSERVE, window // 2))
 
 
+def limit_aside(observed: int) -> int | None:
+    """Tokens of a plan or a judgement by a model that sees so many characters of a result: a
+    quarter of a small window, for small models go on until it is full. None: its own limit."""
+    return observed // 2 if observed * 2 <= SMALL_WINDOW else None
+
+
 class ContextLimits(Struct, frozen=True, kw_only=True):
     """Tokens that a request may have: beyond `limit` (0: never) older messages are summarised,
     beyond `most` (0: never) they are left out where they are not. `keep`: messages that stay;

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from agent_core.context.compression import Window
+from agent_core.context.room import limit_aside
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.messages import Message, user
 from agent_core.models.port import ModelRequest
@@ -146,6 +147,7 @@ def _request(brief: Brief, hands: Hands, messages: tuple[Message, ...]) -> Model
         tools=hands.toolbox.specs(brief.tools),
         tool_choice="none",
         cache_key=brief.cache_key,
+        max_tokens=limit_aside(brief.most_observed),
     )
 
 

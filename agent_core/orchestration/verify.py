@@ -9,6 +9,7 @@ from typing import cast
 
 from msgspec import Struct
 
+from agent_core.context.room import limit_aside
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut, ToolFailed
 from agent_core.messages import ToolResult, calls_of, user
 from agent_core.models.port import ModelRequest
@@ -80,6 +81,7 @@ async def verify(
         model=tier(brief.model, "flash"),
         system=JUDGE,
         messages=(user(_evidence(step, ended, remark, brief.room.most)),),
+        max_tokens=limit_aside(brief.most_observed),
     )
     try:
         finding, _ = await ask_json(scope, hands, request, _read, min(brief.limit, LIMIT))

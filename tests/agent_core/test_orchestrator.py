@@ -337,3 +337,15 @@ async def test_what_is_there_is_judged_by_its_evidence(tmp_path: Path) -> None:
     shown = text_of(world.requests[0].messages[0])
     assert "Expected outcome: 8 lines" in shown and "run_command {} gave: 7 lines" in shown
     assert "All went well." in shown
+
+
+@pytest.mark.parametrize(("observed", "most"), [(4_096, 2_048), (2_000, 1_000), (10_000, None)])
+async def test_a_small_model_that_goes_on_for_ever_is_stopped_in_plans_and_checks(
+    tmp_path: Path, observed: int, most: int | None
+) -> None:
+    world = TurnRig(tmp_path)
+    world.brief = replace(world.brief, most_observed=observed)
+    await world.run(Disk())
+    limits = {one.max_tokens for one, what in zip(world.requests, world.asked, strict=True)
+              if what.startswith(("plan", "check"))}  # fmt: skip
+    assert limits == {most}
