@@ -493,9 +493,6 @@ class ViewFold:
         if record.finish != "limit":
             return (*changed, *self._set("reply", reply, True))
         note = say("limit_note", self.language)
-        if not record.text:
-            short = Notice(text=note, quiet=True, buttons=self._buttons("continue"))
-            return (*changed, *self._set("stopped", short, True))
         return (*changed, *self._set_short(reply, note, "continue"))
 
     def _offer_again(self) -> tuple[str, ...]:
