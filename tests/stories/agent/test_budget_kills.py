@@ -1,9 +1,7 @@
-"""A turn whose model calls are used up, killed at every third point: asked for a summary the model
-calls once more, so the turn says alone that it ended, and no call of the model that is on record is
-made again."""
+"""A turn whose model calls are used up, killed at every third point: it sums up once, and no call
+of the model that is on record is made again."""
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,11 +10,11 @@ from msgspec.structs import replace
 from agent_core.orchestration.brief import Brief
 from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
-from gateway.views import Notice, ReplyView, View
+from gateway.views import Notice, ReplyView
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.world import Ledger, Life, ScriptedAgent
 from tests.sampling import some_and_every
-from tests.stories.kills_rig import assert_clean
+from tests.stories.kills_rig import assert_clean, finals
 
 
 class ShortAgent(ScriptedAgent):
@@ -32,22 +30,18 @@ def prepare(life: Life) -> None:
 
 async def story(life: Life) -> None:
     await life.say("m1", "do note|add|look|look|look")
-    await life.until(lambda: list_limits(life.screen()))
+    await life.until(lambda: finals(life, ""))
     await life.quiet()
     await assert_clean(life, 1)
-
-
-def list_limits(screen: Mapping[str, View]) -> list[Notice]:
-    """Each time that the person is told of the limit."""
-    return [one for one in screen.values() if isinstance(one, Notice) and "limit" in one.text]
 
 
 def check(folder: Path, label: str) -> None:
     ledger = Ledger(folder / "ledger.jsonl")
     screen = ledger.read_screen()
-    told = list_limits(screen)
-    assert 1 <= len(told) <= 2 and all(notice.buttons for notice in told), f"{label}: {screen}"
-    assert not any(isinstance(view, ReplyView) for view in screen.values()), f"{label}: {screen}"
+    final = [v for v in screen.values() if isinstance(v, ReplyView)]
+    told = [v for v in screen.values() if isinstance(v, Notice) and "limit" in v.text]
+    assert final and told and all(notice.buttons for notice in told), f"{label}: {screen}"
+    assert len(final) <= 2, f"{label}: {final}"
     tools = Counter(line["name"] for line in ledger.all("tool"))
     assert tools["note"] <= 1 and set(tools) <= {"note", "add", "look"}, f"{label}: {tools}"
     calls = ledger.all("model")
