@@ -125,8 +125,8 @@ def find_open_command(text: str) -> int:
     at = min(starts, default=len(text))
     for word, partial in (("machine", _NETRC), ("default", _NETRC), ("Private-Lines:", _PUTTY)):
         begins = text.rfind(word, max(0, len(text) - 12_000), at)
-        if begins >= 0 and partial.match(text, begins) is not None:
-            at = begins
+        if begins >= 0 and (partial.match(text, begins) or partial.match(text, begins, at)):
+            at = begins  # what begins at a word such as `login` may go on with it
     return at
 
 
