@@ -95,7 +95,8 @@ async def test_a_bomb_is_ended_while_others_go_on(tier: Tier, tmp_path: Path) ->
     done = await bomb
     assert "over 100 processes" in done.output and not done.timed_out
     after = await pool.run("echo again | cat", places[0], LONG, None)
-    assert (after.exit_code, after.output) == (0, "again\n")
+    # A shell tries again as long as what was killed is on its way out, and says so.
+    assert (after.exit_code, after.output.splitlines()[-1]) == (0, "again")
 
 
 @pytest.mark.parametrize("tier", [BWRAP, LANDLOCK], indirect=True)
