@@ -2,14 +2,16 @@
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from sqlite3 import Connection
 from types import FrameType
 
 import pytest
 
 from agent_core import ambient
+from gateway.store.sqlite import SqliteStore
 from tests.fakes.model_server import Say
 from tests.stories.jobs_rig import DAY, Shifted, fire, make
 from tests.stories.rig import PERSON, Rig, write
@@ -64,6 +66,28 @@ async def test_a_text(rig: Rig) -> None:
             await rig.shows(f"hello {n}")
             await rig.quiet()
     assert_few("a text", runs)
+
+
+async def test_a_text_waits_for_no_reading_of_the_store(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What each message needs is at hand; reading it takes a thread, and longer than a commit."""
+    await rig.start()
+    rig.model.script(Say("warm"), Say("hello"))
+    rig.telegram.say(PERSON, "warm up")
+    await rig.shows("warm")
+    await rig.quiet()
+    read: list[object] = []
+    plain = SqliteStore._run_read
+
+    def note(store: SqliteStore, work: Callable[[Connection], object]) -> object:
+        read.append(work)
+        return plain(store, work)
+
+    monkeypatch.setattr(SqliteStore, "_run_read", note)
+    rig.telegram.say(PERSON, "hello")
+    await rig.shows("hello")
+    assert read == []
 
 
 async def test_a_press(rig: Rig) -> None:

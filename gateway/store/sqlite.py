@@ -56,7 +56,7 @@ SCHEMA = Path(__file__).with_name("schema.sql")
 
 CACHE_SIZE = 3_000
 """Documents of the directory that are kept at hand, those that are not there among them."""
-CACHED_PREFIXES = ("memory:", "identity:", "accounts:", "zone:")
+CACHED_PREFIXES = ("memory:", "identity:", "accounts:", "zone:", "zonetold:")
 """How the names of those begin: what each turn asks for, and only this process writes."""
 SWEPT = 20
 """Pieces of a sweep, one after the other: other writes go in between."""
