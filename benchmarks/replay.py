@@ -28,7 +28,7 @@ from gateway.messages import Conversation
 from gateway.store.rows import ConversationSettings
 from gateway.store.sqlite import SqliteStore
 
-LONG = "do " + "note note note|" * 22 + "deploy"
+LONG = "do " + "note note note|note add note|" * 11 + "deploy"
 """22 rounds of three effects, then a question: about 200 records."""
 PLANNED = "do " + "|".join(["look look", "note", "add note", "look", "note note", "add"])
 """Six steps with nine tool calls."""
