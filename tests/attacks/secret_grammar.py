@@ -54,13 +54,15 @@ _MARKED = re.compile(r"⟦(.*?)⟧", re.DOTALL)
 def spell(case: str, chance: random.Random) -> tuple[str, list[str]]:
     """A case of a list: the text, and the secrets that stand in it. `{a20}`: so many letters and
     digits, `{h…}` of hex, `{u…}` of capitals, `{l…}` of small letters and digits, `{x…}` digits.
-    A digit is among the letters and digits, as it mostly is where they are drawn at random."""
+    A digit is among the letters and digits, and two among twenty, as it mostly is where they are
+    drawn at random."""
 
     def make(found: re.Match[str]) -> str:
         kind, size = found[1], int(found[2])
         letters = chance.choices(_MORE_KINDS[kind], k=size)
         if kind in "ahl":
-            letters[chance.randrange(size)] = chance.choice("23456789")
+            for at in chance.sample(range(size), 2 if size >= 20 else 1):
+                letters[at] = chance.choice("23456789")
         return "".join(letters)
 
     made = re.sub(r"\{([ahxul])(\d+)\}", make, case)
