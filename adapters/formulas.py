@@ -7,24 +7,13 @@ answer that grows a formula is held back until it is whole, so that what is show
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from adapters.text import FENCE
-from gateway.views import (
-    Activity,
-    ApprovalCard,
-    ChoiceCard,
-    FormCard,
-    Media,
-    Notice,
-    PlanView,
-    ReplyView,
-    ReportView,
-    SaidView,
-    View,
-)
+from adapters.written import rewrite_written
+from gateway.views import ReplyView, View
 
 MarkWords: TypeAlias = Callable[[str], str]
 MAX_LINES = 60
@@ -48,18 +37,9 @@ _MATHS = re.compile(r"[\\^_={}<>+*/|]|^[A-Za-z]'?$")
 
 def show_formulas(view: View) -> View:
     """`view` with the formulas in what a model wrote as code."""
-    match view:
-        case ReplyView(state="streaming"):
-            return replace(view, text=mark_formulas(hold_begun(view.text)))
-        case ReplyView() | ReportView() | ChoiceCard() | FormCard():
-            return replace(view, text=mark_formulas(view.text))
-        case Media():
-            return replace(view, caption=mark_formulas(view.caption))
-        case Activity():
-            return replace(view, words=mark_formulas(view.words))
-        case ApprovalCard() | Notice() | PlanView() | SaidView():
-            return view
-    assert_never(view)
+    if isinstance(view, ReplyView) and view.state == "streaming":
+        return replace(view, text=mark_formulas(hold_begun(view.text)))
+    return rewrite_written(view, mark_formulas)
 
 
 def mark_formulas(markdown: str) -> str:

@@ -5,25 +5,13 @@ passing. Words that are no address are left alone: every link has some.
 """
 
 import re
-from typing import assert_never
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
 from adapters.formulas import rewrite_prose
-from gateway.views import (
-    Activity,
-    ApprovalCard,
-    ChoiceCard,
-    FormCard,
-    Media,
-    Notice,
-    PlanView,
-    ReplyView,
-    ReportView,
-    SaidView,
-    View,
-)
+from adapters.written import rewrite_written
+from gateway.views import PlanView, View
 
 _PLACE = r"[^\s()<>/?#]"
 _LINK = re.compile(
@@ -45,19 +33,10 @@ _AROUND = " *_~\"'.,;:!?()<>"
 
 def show_targets(view: View) -> View:
     """`view` in which each link that is named by an address says where else it leads."""
-    match view:
-        case ReplyView() | ReportView() | ChoiceCard() | FormCard():
-            return replace(view, text=tell_targets(view.text))
-        case Media():
-            return replace(view, caption=tell_targets(view.caption))
-        case Activity():
-            return replace(view, words=tell_targets(view.words))
-        case PlanView():
-            steps = tuple(replace(one, text=tell_targets(one.text)) for one in view.steps)
-            return replace(view, steps=steps)
-        case ApprovalCard() | Notice() | SaidView():
-            return view
-    assert_never(view)
+    if isinstance(view, PlanView):
+        steps = tuple(replace(one, text=tell_targets(one.text)) for one in view.steps)
+        return replace(view, steps=steps)
+    return rewrite_written(view, tell_targets)
 
 
 def tell_targets(markdown: str) -> str:

@@ -2,6 +2,7 @@
 has it, and who asked hears of it in private."""
 
 import asyncio
+from collections.abc import Callable
 
 from tests.fakes.model_server import Call, ModelServer, Say
 from tests.stories.discord_rig import CHANNEL, DiscordRig
@@ -60,26 +61,11 @@ async def test_who_blocks_the_bot_stops_what_it_works_at(rig: Rig) -> None:
     await lost(rig, 2)
 
 
-async def test_telegram_refuses_what_the_turn_shows(rig: Rig) -> None:
-    rig.model.script(Say("hello"), Call("list_files"), Say("never seen"))
-    await rig.start()
-    rig.telegram.say(PERSON, "hi, please")
-    await rig.shows("hello")
-    await rig.quiet()
-    first = hold(rig.model)
-    rig.telegram.say(GROUP, "@test_bot count them", user=PERSON, **mention("@test_bot"))
-    await rig.model.wait_inflight(1)
-    rig.telegram.blocked.add(GROUP)
-    hold(rig.model)
-    first.set()
-    await rig.shows(LOST)
-    await lost(rig, 3)
-
-
 TOPIC = 5
 
 
-async def test_a_topic_is_closed_meanwhile(rig: Rig) -> None:
+async def meet_refusal(rig: Rig, refuse: Callable[[], None], thread: int = 0) -> None:
+    """A turn in a group, where nothing can be sent any more while it runs."""
     rig.model.script(Say("hello"), Call("list_files"), Say("never seen"))
     await rig.start()
     rig.telegram.say(PERSON, "hi, please")
@@ -87,13 +73,21 @@ async def test_a_topic_is_closed_meanwhile(rig: Rig) -> None:
     await rig.quiet()
     first = hold(rig.model)
     asked = mention("@test_bot")
-    rig.telegram.say(GROUP, "@test_bot count them", user=PERSON, thread=TOPIC, **asked)
+    rig.telegram.say(GROUP, "@test_bot count them", user=PERSON, thread=thread, **asked)
     await rig.model.wait_inflight(1)
-    rig.telegram.closed.add((GROUP, TOPIC))
+    refuse()
     hold(rig.model)
     first.set()
     await rig.shows(LOST)
     await lost(rig, 3)
+
+
+async def test_telegram_refuses_what_the_turn_shows(rig: Rig) -> None:
+    await meet_refusal(rig, lambda: rig.telegram.blocked.add(GROUP))
+
+
+async def test_a_topic_is_closed_meanwhile(rig: Rig) -> None:
+    await meet_refusal(rig, lambda: rig.telegram.closed.add((GROUP, TOPIC)), TOPIC)
 
 
 async def test_slack_refuses_what_the_turn_shows(slack: SlackRig) -> None:

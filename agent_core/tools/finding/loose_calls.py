@@ -22,8 +22,6 @@ _UNREADABLE = "[nested too deeply"
 
 def tidy_calls(reply: ModelReply, is_known: Callable[[str], bool]) -> ModelReply:
     """`reply` with calls named as the tools are that may be called, with objects for arguments."""
-    if not any(isinstance(part, ToolCall) for part in reply.parts):
-        return reply
     return replace(reply, parts=tuple(_tidy(part, is_known) for part in reply.parts))
 
 
