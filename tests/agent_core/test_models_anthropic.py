@@ -18,6 +18,7 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
+from agent_core.models.wire import REASONING
 from agent_core.settings import Endpoint
 from tests.agent_core.asking import KEY, TOOL, ask, assistant, failure, ignore, tool
 from tests.fakes.model_server import (
@@ -67,6 +68,15 @@ async def test_text_is_streamed_in_order(server: ModelServer, model: AnthropicMe
     assert body["max_tokens"] == 8192
     assert body["cache_control"] == body["system"][0]["cache_control"] == {"type": "ephemeral"}
     assert body["tools"][0]["input_schema"] == TOOL.parameters
+
+
+async def test_a_short_answer_leaves_room_to_reason(
+    server: ModelServer, model: AnthropicMessages
+) -> None:
+    for name in ("claude-opus-4-8", "other"):
+        await model.complete(ask(model=name, max_tokens=5), ignore)
+    asked = [request.body["max_tokens"] for request in server.requests]
+    assert asked == [5 + REASONING, 5], "only those of which it is known"
 
 
 async def test_usage_counts_cached_input(server: ModelServer, model: AnthropicMessages) -> None:

@@ -14,6 +14,7 @@ from agent_core.models.google.client import Gemini
 from agent_core.models.google.contents import config, contents
 from agent_core.models.port import Delta, Restarted, TextDelta, ThinkingDelta, Usage
 from agent_core.models.tiers import Models
+from agent_core.models.wire import REASONING
 from agent_core.settings import Endpoint, ModelSettings, SettingsError
 from tests.agent_core.asking import KEY, TOOL, ask, assistant, failure, ignore, tool
 from tests.agent_core.models_rig import PICTURES, histories
@@ -74,6 +75,11 @@ async def test_text_is_streamed_in_order_and_counted(server: ModelServer, model:
     body = server.requests[0].body
     assert body["systemInstruction"]["parts"] == [{"text": "Be short."}]
     assert server.requests[0].path == f"/v1beta/models/{NAME}:streamGenerateContent"
+
+
+async def test_a_short_answer_leaves_room_to_reason(server: ModelServer, model: Gemini) -> None:
+    await model.complete(ask(model=NAME, max_tokens=5), ignore)
+    assert server.requests[0].body["generationConfig"]["maxOutputTokens"] == 5 + REASONING
 
 
 async def test_calls_go_back_with_their_signature(server: ModelServer, model: Gemini) -> None:
