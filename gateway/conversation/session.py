@@ -123,7 +123,7 @@ class Session:
             self.state.outbox.stop()
             if sending:
                 await sender.wait()
-            if isinstance(self.state.ended, Drained):
+            if self.state.ended is not None:
                 await self._give_back()
 
     async def _watch_lease(self) -> None:

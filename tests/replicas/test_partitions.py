@@ -160,12 +160,14 @@ async def test_who_cannot_renew_begins_nothing_though_its_commits_pass(tmp_path:
         fleet = Fleet(tmp_path, server.socket)
         async with fleet.running(CLOCKS):
             for one in fleet.replicas:
-                one.life.agent.delays["note"] = 0.3
-            await fleet.say("do " + "|".join(["note"] * 20), 0)
+                one.life.agent.delays.update(note=0.3, look=0.3)
+            await fleet.say("do " + "|".join(["note", "look"] * 8), 0)
             await fleet.until(lambda: fleet.lines("tool"), 5.0)
             (first,) = {line["replica"] for line in fleet.lines("tool")}
             fleet.replicas[int(first) - 1].mute = True
+            token = fleet.witness.token
             await fleet.until(lambda: _shown(fleet, "done note"), 20.0)
+            assert fleet.witness.token == token + 1  # given back: another one took it, at once
             fleet.replicas[int(first) - 1].mute = False
             await judge(fleet)
     finally:
