@@ -113,8 +113,7 @@ async def _put_form(
         value = await _put_field(lead, f"{head}`{field.label}`{_describe_field(field)}", field, ask)
         if value is not None:
             content[field.name] = value
-            words = ", ".join(value) if isinstance(value, list) else str(value)
-            shown.append(f"{field.label}: {words}")
+            shown.append(f"{field.label}: {_write_value(value)}")
     if len(fields) != 1:
         question = Decision(
             lead=lead if not fields else (phrase("elicit_send", server=server),),
@@ -210,7 +209,12 @@ def _quote(words: str) -> str:
     return f"```\n{text or '—'}\n```"
 
 
+def _write_value(value: Value | None) -> str:
+    if isinstance(value, bool):  # as a form has it, in any language
+        return "☑" if value else "☐"
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
 def _show_value(value: Value | None) -> str:
-    words = ", ".join(value) if isinstance(value, list) else str(value)
-    line = " ".join(clean(words).replace("`", "ˋ").split())
+    line = " ".join(clean(_write_value(value)).replace("`", "ˋ").split())
     return f"`{line[:MAX_VALUE]}`" if line else "—"

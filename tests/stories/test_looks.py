@@ -33,7 +33,6 @@ ODD = {
 }
 """What people should not be shown."""
 KNOWN = {
-    "server_asks": "what goes to a server is shown as it is",
     "rich": "an answer that has all of it on purpose",
 }
 
