@@ -1,6 +1,7 @@
 """Chromium over its DevTools protocol: enough to use a page as a person does."""
 
 import asyncio
+import atexit
 import base64
 import contextlib
 import itertools
@@ -203,6 +204,7 @@ class Chromium:
         path = find()
         if path is None:
             raise RuntimeError(MISSING)
+        atexit.register(self.end)
         self._profile = tempfile.mkdtemp(prefix="tk-browser-")
         self._process = subprocess.Popen(
             [
