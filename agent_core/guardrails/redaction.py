@@ -6,8 +6,8 @@ What a stream shows is, all pieces together, what `hide` makes of the whole.
 """
 
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from typing import TypeAlias
 
@@ -21,21 +21,22 @@ _LINE_END = re.compile(r"[\r\n]")
 
 class Redactions:
     """Words to hide, each with the name that stands for it. Of two at one place the longer one
-    counts. `empty`: there are none, and no shapes of secrets either."""
+    counts. `empty`: there are none, and no shapes of secrets either.
+
+    Each word is searched for by itself: one regular expression of all of them, with a line's end
+    allowed in each place, takes seconds to compile for a few long keys."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._shapes = False
-        self._names = {word: name for word, name in names.items() if word}
-        self._sorted = sorted(self._names)
-        joined = {_join_lines(word): name for word, name in self._names.items()}
-        self._joined = {word: name for word, name in joined.items() if word}
-        self._cut = sorted(word for word in self._joined if len(word) >= MIN_CUT)
-        self.empty = not self._names
-        self._longest = max(map(len, self._sorted), default=0)
-        words = map(_write_pattern, sorted(self._names, key=len, reverse=True))
-        first = re.escape("".join(sorted({word[0] for word in self._sorted})))
-        self._words = re.compile("|".join(words)) if self._names else None
-        self._first = re.compile(f"[{first}]") if self._names else None
+        given = {word: names[word] for word in sorted(names, key=len) if word}
+        cut = {one: name for word, name in given.items() if _may_be_cut(one := _join(word))}
+        self._cut = {word: cut[word] for word in sorted(cut, key=len)}
+        self._whole = {word: name for word, name in given.items() if not _may_be_cut(_join(word))}
+        self._sorted_cut, self._sorted_whole = sorted(self._cut), sorted(self._whole)
+        self.empty = not given
+        self._longest = max(map(len, given), default=0)
+        first = re.escape("".join(sorted({word[0] for word in (*self._cut, *self._whole)})))
+        self._first = re.compile(f"[{first}]") if given else None
 
     def with_shapes(self) -> "Redactions":
         """These, and whatever looks like a secret."""
@@ -45,11 +46,13 @@ class Redactions:
 
     def hide(self, text: str) -> str:
         """`text` with names in place of the words."""
-        if self._words is not None:
-            joined = _join_lines(text)
-            if any(word in joined for word in self._joined):
-                text = self._words.sub(lambda found: self._find_name(found[0]), text)
-        return hide_shapes(text) if self._shapes else text
+        shown: list[str] = []
+        at = 0
+        for start, end, name in self._find(text):
+            shown += (text[at:start], name)
+            at = end
+        hidden = "".join((*shown, text[at:])) if shown else text
+        return hide_shapes(hidden) if self._shapes else hidden
 
     def part(self, text: str) -> tuple[str, str]:
         """What of `text` can be shown, hidden as by `hide`; and its end, which more text could make
@@ -65,22 +68,36 @@ class Redactions:
             end = earlier
 
     def _part_words(self, text: str) -> tuple[str, str]:
-        if self._words is None:
+        if self._first is None:
             return text, ""
         shown: list[str] = []
         at, end = 0, self._find_partial(text, 0)
-        for found in self._words.finditer(text):
-            if found.start() >= end:
+        for start, stop, name in self._find(text):
+            if start >= end:
                 break  # a longer word may begin before it
-            shown += (text[at : found.start()], self._find_name(found[0]))
-            at = found.end()
+            shown += (text[at:start], name)
+            at = stop
             if at > end:
                 end = self._find_partial(text, at)
         shown.append(text[at:end])
         return "".join(shown), text[end:]
 
-    def _find_name(self, found: str) -> str:
-        return self._names.get(found) or self._joined[_join_lines(found)]
+    def _find(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """(start, end, name) of the words in `text`, in order; of those that overlap the first
+        one, of those that begin together the longest."""
+        joined = _join(text)
+        ends = [] if joined is text else [found.start() for found in _LINE_END.finditer(text)]
+        removed = [at - n for n, at in enumerate(ends)]  # where in `joined` each line end stood
+        spans = [(at, at + len(word), name) for word, name, at in _find_each(self._whole, text)]
+        for word, name, at in _find_each(self._cut, joined):
+            last = at + len(word) - 1
+            start, stop = at + bisect_right(removed, at), last + bisect_right(removed, last) + 1
+            spans.append((start, stop, name))
+        done = 0
+        for start, stop, name in sorted(spans, key=lambda span: (span[0], -span[1])):
+            if start >= done:
+                yield start, stop, name
+                done = stop
 
     def _find_partial(self, text: str, start: int) -> int:
         """Where the end of `text` begins that more text could make a word, at `start` at the
@@ -88,9 +105,7 @@ class Redactions:
         assert self._first is not None
         for found in self._first.finditer(text, max(start, self._find_window(text))):
             end = text[found.start() :]
-            if _is_begun(self._sorted, end) or (
-                ("\n" in end or "\r" in end) and _is_begun(self._cut, _join_lines(end))
-            ):
+            if _is_begun(self._sorted_whole, end) or _is_begun(self._sorted_cut, _join(end)):
                 return found.start()
         return len(text)
 
@@ -102,12 +117,23 @@ class Redactions:
         return max(begin, 0)
 
 
-def _join_lines(text: str) -> str:
+def _join(text: str) -> str:
     return text.translate(_LINE_ENDS) if "\n" in text or "\r" in text else text
 
 
-def _write_pattern(word: str) -> str:
-    return (r"(?:\r?\n)?" if len(word) >= MIN_CUT else "").join(map(re.escape, word))
+def _may_be_cut(joined: str) -> bool:
+    return len(joined) >= MIN_CUT
+
+
+def _find_each(words: Mapping[str, str], text: str) -> Iterator[tuple[str, str, int]]:
+    """(word, name, place) of all words, the shortest first, wherever they stand in `text`."""
+    for word, name in words.items():
+        if len(word) > len(text):
+            return
+        at = text.find(word)
+        while at >= 0:
+            yield word, name, at
+            at = text.find(word, at + 1)
 
 
 def _is_begun(words: list[str], text: str) -> bool:

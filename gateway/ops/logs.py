@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import IO
 
+from agent_core.guardrails.redaction import Redactions
 from agent_core.guardrails.secret_shapes import hide_shapes, spell_secret
 
 _LOOSE = re.compile(
@@ -40,15 +41,11 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         known = {secret for secret in secrets if len(secret) >= MIN_SECRET}
-        forms = {form for one in known for form in spell_secret(one)}
-        longest_first = sorted(forms, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+        self._known = Redactions({form: "…" for one in known for form in spell_secret(one)})
 
     def clean(self, text: str) -> str:
         """`text` without them, and without what looks like a token."""
-        if self._known is not None:
-            text = self._known.sub("…", text)
-        return hide_shapes(_LOOSE.sub("…", text), "…")
+        return hide_shapes(_LOOSE.sub("…", self._known.hide(text)), "…")
 
 
 class Lines(logging.Formatter):

@@ -1,5 +1,6 @@
 """Words that have to be hidden stay hidden where text comes in pieces, and nothing else waits."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,28 @@ def test_all_pieces_together_are_the_whole_without_the_words(
     shown.veil.end()
     assert shown.text == words.hide(whole)
     assert not any(word in shown.text for word in names)
+
+
+def test_many_long_words_are_at_hand_at_once() -> None:
+    """A vault is read in the midst of everybody's turns: seconds there are seconds for all."""
+    words = {f"{n}-" + "Zx3q" * 1_000: f"[{n}]" for n in range(40)}
+    began = time.process_time()
+    hides = Redactions(words)
+    assert time.process_time() - began < 1.0
+    assert hides.hide(f"a {next(iter(words))} b") == "a [0] b"
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_word_of_lines_is_known_in_lines_of_another_length(end: str) -> None:
+    key = "-----BEGIN-----\nabcdefgh\nijklmnop\n-----END-----"
+    joined = key.replace("\n", "")
+    text = end.join(joined[at : at + 7] for at in range(0, len(joined), 7))
+    assert Redactions({key: "[KEY]"}).hide(f"<{text}>") == "<[KEY]>"
+    shown = Shown(Redactions({key: "[KEY]"}))
+    for sign in f"<{text}>":
+        shown.veil.add(sign)
+    shown.veil.end()
+    assert shown.text == "<[KEY]>"
 
 
 @pytest.mark.parametrize("cut", range(1, len(SECRET)))
