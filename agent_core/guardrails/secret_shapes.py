@@ -22,6 +22,7 @@ from agent_core.guardrails.command_secrets import (
     find_open_command,
     hide_command_secrets,
 )
+from agent_core.guardrails.token_prefixes import PREFIXED
 
 SHORTEST = 6
 """Characters of a form: a shorter one stands in texts by chance."""
@@ -37,6 +38,8 @@ _QUOTE = r"(?:\\{0,2}[\"'])"
 _QUOTE_BEGUN = r"\\{0,2}[\"']?"
 _TYPED = r"(?:[ \t]?:[ \t]?(?:str|string|String)[ \t]?)"
 _SPOKEN = r"(?:is|was|ist|lautet|es|est)"
+_KEY_AFTER = r"(?:\"(?:,(?: ?(?:\"(?:key(?:\"(?::(?: ?\"?)?)?)?)?)?)?)?)?"
+"""What may have come of `", "key": "`, the second entry of a kaggle.json."""
 _CONTEXT = (
     r"(?:(?:authorization[\"']?(?:[ \t]{0,2}[:=][ \t]{0,2}[\"']?(?:[A-Za-z-]{1,20}[ \t])?)?"
     r"|identified(?: by)?|api|(?:app|encryption|signing)[_-]?key"
@@ -47,7 +50,8 @@ _CONTEXT = (
     r"|(?:access|auth|session|security|refresh|shared|private|vault)[_-]?(?:key|token)"
     r"|(?:auth|nonce|logged_in)_(?:key|salt)|private[_-]?key(?:_id)?)"
     rf"{_QUOTE_BEGUN}\]?(?:[ \t]{{1,4}}value)?{_TYPED}?[ \t]{{0,4}}"
-    rf"(?:=>|:=|[=:>,]|{_SPOKEN}:?(?=[ \t]))?[ \t]{{0,4}}{_QUOTE_BEGUN})"
+    rf"(?:=>|:=|[=:>,]|{_SPOKEN}:?(?=[ \t]))?[ \t]{{0,4}}{_QUOTE_BEGUN}"
+    rf"|\||username\"(?::(?: ?(?:\"(?:[\w.-]{{0,30}}{_KEY_AFTER})?)?)?)?)"
 )
 _GAP = r"(?:\s|\\[nr]){0,4}"
 _HEADER = rf"{_GAP}(?:Proc-Type|DEK-Info|Version|Comment): [\w., :-]{{1,80}}(?:\s|\\[nr])"
@@ -273,6 +277,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"(?:token|key|secret|sig|signature|password|credential|Token|Signature|Credential)"
         r"=[\w.~%+/=:,-]{8,}",
     ),
+    *PREFIXED,
     (
         ("Bearer ", "Basic "),
         r"(?<=Bearer )(?=\S{0,80}\d)[\w.~+/=-]{8,}|(?<=Basic )(?=\S{0,80}[\d=])[\w+/=-]{12,}",
@@ -385,11 +390,9 @@ def _has_any(signs: tuple[str, ...], text: str) -> bool:
 def find_open_end(text: str) -> int:
     """Where the end of `text` begins that more text could make a secret."""
     at = find_open_command(text) if _has_any(OPENINGS, text) else len(text)
-    least = max(0, at - MAX_RUN)
-    while at > least and text[at - 1] in _RUN:
-        at -= 1
+    at = _find_run(text, at)
     before = _compile_context().search(text, max(0, at - _LOOKS_BACK), at)
-    end = before.start() if before is not None else at
+    end = _find_run(text, before.start()) if before is not None else at
     begins = text.rfind(_BEGIN, max(0, len(text) - MAX_KEY))
     if begins < 0:
         return end
@@ -399,6 +402,15 @@ def find_open_end(text: str) -> int:
     if _KEY_ENDS.search(found[0]) is not None:
         return max(end, found.end())
     return min(end, begins) if _KEY_GOES_ON.fullmatch(text, found.end()) else end
+
+
+def _find_run(text: str, end: int) -> int:
+    """Where the run of a token's characters begins that ends there. The word before a secret may be
+    the end of another one."""
+    least = max(0, end - MAX_RUN)
+    while end > least and text[end - 1] in _RUN:
+        end -= 1
+    return end
 
 
 @cache

@@ -1,0 +1,88 @@
+"""Shapes of tokens that tell by their first letters, or by a mark inside, whose they are.
+
+Sources: the providers' documentation of their keys, and what their tools print. Each row is what
+stands in every text that has one, and an expression of linear time; what is public by design (a
+publishable key, a client's id) is not among them.
+"""
+
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_MIXED = r"(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z])"
+_DRAWN = r"(?=[\w-]{0,30}\d)(?=[\w-]{0,30}[A-Z])(?=[\w-]{0,30}[a-z])"
+_CASES = r"(?=[\w-]{0,19}[A-Z])(?=[\w-]{0,19}[a-z])"
+
+PREFIXED: tuple[tuple[tuple[str, ...], str], ...] = (
+    # Kaggle: a token, and the key of kaggle.json beside the name of its user
+    (
+        ("KGAT_", '"key'),
+        r"\bKGAT_[A-Za-z0-9]{24,}"
+        r"|(?<=username\":\")[\w.-]{1,30}\",\"key\":\"[0-9a-f]{32}\b"
+        r"|(?<=username\": \")[\w.-]{1,30}\", ?\"key\": \"[0-9a-f]{32}\b",
+    ),
+    # Convex: deployment|key, as base64 of JSON or as hex
+    (("eyJ2MiI6", "|01"), r"\beyJ2MiI6[\w+/-]{16,}={0,2}|(?<=\|)01[0-9a-f]{72,94}\b"),
+    # Composio: of a project, an organization, a person
+    (("ak_",), rf"\bo?ak_{_CASES}[\w-]{{20}}(?![\w-])|\buak_{_CASES}[\w-]{{43}}(?![\w-])"),
+    (
+        ("sk-", "sk_", "rk_", "ek_"),
+        r"\bsk-(?:helicone|None|service)-[\w-]{20,}|\b[ers]k_[a-z]{2,8}_(?=\w{0,40}\d)\w{20,}"
+        r"|\bhl_sk_[0-9a-f]{32,}",
+    ),
+    (
+        ("tr_", "dtn_", "bb_live_", "pdl_", "unkey_", "pylf_v", "cal_live_", "nyk_v0_", "retool_"),
+        rf"\btr_(?:dev|stg|prod|preview|pat)_{_MIXED}\w{{20,}}|\bdtn_[0-9a-f]{{40,}}"
+        rf"|\bbb_live_{_MIXED}[\w-]{{20,}}|\bpdl_(?:live|sdbx)_apikey_\w{{26}}_\w{{22}}_\w{{3}}\b"
+        rf"|\b(?:unkey|retool)_{_DRAWN}[A-Za-z0-9]{{20,}}|\bpylf_v\d_(?:us|eu)_\w{{30,}}"
+        rf"|\bcal_live_[0-9a-f]{{32}}\b|\bnyk_v0_\w{{40,}}",
+    ),
+    (
+        ("aio_", "lip_", "lio_", "sm_", "pl_", "aph0_", "pb_", "mxb_", "up_", "eo_", "chpt_"),
+        rf"\b(?:aio|lip|lio|pb|eo|up|aph0)_{_DRAWN}[A-Za-z0-9]{{20,}}|\bsm_[ap]at_{_MIXED}\w{{16}}\b"
+        r"|\bpl_[0-9a-f]{32}\b|\bmxb_(?=[a-z]{0,40}\d)[a-z0-9]{40,}|\bchpt_[0-9a-z]{12,16}\b",
+    ),
+    (
+        ("xaat-", "xapt-", "api-", "RGAPI-", "amzn.mws.", "pat-ap", ":fx", "BBDC-", "CAP-", "API-"),
+        rf"\b(?:xa[ap]t-|api-|RGAPI-|amzn\.mws\.|pat-ap\d-){_UUID}\b|\b{_UUID}:fx\b"
+        rf"|\b(?:BBDC|CAP)-{_DRAWN}[\w+/-]{{32,}}"
+        r"|\bAPI-(?=[A-Z]{0,26}\d)(?=\d{0,26}[A-Z])[A-Z0-9]{25,36}\b",
+    ),
+    (
+        ("bkat_", "bkct_", "bkpt_", "bkot_", "bkjt_", "CCIPRJ_", "sktsec_", "zpka_", "dose"),
+        r"\bbk(?:at|ct|pt|ot|jt)_[\w-]{30,}|\bCCIPRJ_\w{22}_[0-9a-f]{40}\b"
+        r"|\bsktsec_[\w-]{30,}|\bzpka_[0-9a-f]{32}(?:_[0-9a-f]{8})?\b|\bdose[0-9a-f]{32}\b",
+    ),
+    (
+        ("signkey-", "xwfp-", "app-", "dataset-", "reftkn:", "AKLT", "ALTAK-", "cflt", "tgp_v1_"),
+        rf"\bsignkey-[a-z]{{2,12}}-[0-9a-f]{{32,}}|\bxwfp-[\w-]{{20,}}"
+        rf"|\b(?:app|dataset)-{_DRAWN}[A-Za-z0-9]{{24}}\b|\breftkn:\d\d:\d{{10}}:\w{{28}}"
+        rf"|\bAKLT{_DRAWN}\w{{32,}}|\bbce-v3/ALTAK-\w{{16,}}/[0-9a-f]{{40}}"
+        rf"|\bcflt{_DRAWN}[\w+/]{{50,}}={{0,2}}|\btgp_v1_[\w-]{{40,}}",
+    ),
+    (
+        ("glwt-", "glffct-", "glrtr-", "dp.", "shp", "NRRA-", "NRAA-", "IGQV", "ATOA", "ls__"),
+        r"\bgl(?:wt|ffct|rtr)-[\w-]{16,}|\bdp\.(?:scim|audit|said)\.\w{32,}"
+        rf"|\bshp(?:ua|tka)?_[0-9a-f]{{32}}\b|\bNR(?:RA|AA)-[0-9a-f]{{27,42}}\b"
+        rf"|\bIGQV[\w-]{{80,}}|\bATOA{_DRAWN}[\w=-]{{30,}}|\bls__[0-9a-f]{{32}}\b",
+    ),
+    (
+        ("prv", "b.AAAAAQ", "eyJhIjoi", "up:yeah:", "gAAAAA", "4/0A", "AQ.Ab8"),
+        r"\b[xtyzuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}\b|\bb\.AAAAAQ[\w-]{60,}"
+        r"|\beyJhIjoi[\w+/-]{60,}={0,2}|\bup:yeah:\w{40,}|\bgAAAAA[\w-]{80,}={0,2}"
+        r"|\b4/0A[\w-]{50,}|\bAQ\.Ab8[\w-]{30,}",
+    ),
+    # Keys of Azure, which bear a mark and a checksum behind what was drawn
+    (
+        ("AzCa", "AzSe", "AZDO", "JQQJ99", "APIM", "ACDb", "AIoT", "+ASb", "+ARm", "+AMC", "AzFu"),
+        r"\b[\w+/]{22,74}Az(?:Ca|Se|Fu)[\w+/]{5,}={0,2}|\b[\w+/]{43,84}(?:AZDO|APIM)\w{4}\b"
+        r"|\b[\w+/]{42,76}(?:ACDb|AIoT|\+ASb|\+ARm|\+AMC)[\w+/]{5,}={0,2}"
+        r"|\b\w{52}JQQJ99[A-Z]\w{20,}",
+    ),
+    # Two runs of what was drawn, with a sign between them: found by the sign, which is quick
+    (
+        (".", ":"),
+        rf"\.(?<=\b[A-Za-z0-9]{{8}}\.){_DRAWN}[A-Za-z0-9]{{32}}\b"
+        rf"|\.(?<=\b[0-9a-f]{{32}}\.){_DRAWN}[A-Za-z0-9]{{16}}\b"
+        r"|\.(?<=\b1000\.)[0-9a-f]{32}\.[0-9a-f]{32}\b"
+        rf"|\.(?<=\b0\.){_UUID}\.[A-Za-z0-9]{{30}}:[\w+/]{{22}}=="
+        rf"|:(?<=\b{_UUID}:)[0-9a-f]{{32}}\b|:(?<=\b[0-9a-f]{{24}}:)[0-9a-f]{{64}}\b",
+    ),
+)
