@@ -58,8 +58,11 @@ _HARMLESS = re.compile(
     r"\.env(\.[a-z]{1,20})?\.(example|sample|template|dist|defaults?|schema|tpl)"
 )
 _COPY_END = re.compile(
-    r"(?:~|\.(?:bak|backup|old|orig|saved?|copy|prev|tmp|dpkg-(?:old|dist|new))){1,3}\Z"
+    r"(?:~|\.(?:bak|backup|old|orig|saved?|copy|prev|tmp|dpkg-(?:old|dist|new))"
+    r"|\.\d{4}-?\d\d-?\d\d| \(\d{1,3}\)| (?:- )?\(?(?:copy|kopie|copie|copia)\)?(?: \(?\d{1,3}\)?)?"
+    r"){1,3}\Z"
 )
+_COPY_BEGIN = re.compile(r"(?:copy (?:\(\d{1,3}\) )?of|kopie von|copie de|copia de) ")
 _SWAP_END = re.compile(r"\.sw[a-p]\Z")
 """How editors and people name a copy of a file."""
 _PLACE = re.compile(
@@ -92,21 +95,22 @@ def is_secret(name: str) -> bool:
         return False
     seen = "".join(char for char in name if unicodedata.category(char) != "Cf")
     plain = unicodedata.normalize("NFKC", seen).casefold().strip(" ").rstrip(" .")
-    return any(
-        _SECRET.fullmatch(one) is not None and _HARMLESS.fullmatch(one) is None
-        for one in (plain, drop_copy_marks(plain))
-    )
+    names = (plain, drop_copy_marks(plain))
+    return any(map(_SECRET.fullmatch, names)) and not any(map(_HARMLESS.fullmatch, names))
 
 
 def drop_copy_marks(name: str) -> str:
-    """The name of the file of which one of this name is a copy: `x` for `x.bak`, `x~`, `#x#`."""
+    """The name of the file of which one of this name is a copy: `x` for `x.bak`, `x~`, `#x#`,
+    `x (1)`, `Copy of x`."""
     if name[:1] == name[-1:] == "#":
         name = name[1:-1]
     elif name.startswith(".#"):
         name = name[2:]
     elif name[:1] == "." and _SWAP_END.search(name):
         name = name[1:-4]
-    return _COPY_END.sub("", name)
+    name = _COPY_END.sub("", _COPY_BEGIN.sub("", name, count=1) if " " in name else name)
+    stem, dot, end = name.rpartition(".")
+    return _COPY_END.sub("", stem) + dot + end if stem else name  # `prod (1).env`
 
 
 def is_keeper(folder: str) -> bool:

@@ -56,6 +56,7 @@ _OTHER_PORTS = frozenset(
 """Ports of other protocols, which take a request for orders of theirs: https://fetch.spec.whatwg.org
 "bad port". No browser reads a page from them either."""
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?")
+_SPELLED = re.compile(r"(?<=\.)\d{1,3}(?:\.\d{1,3}){3}(?=\.)")
 _NUMBER = re.compile(r"(0[xo])?[0-9a-f]*")
 _ALIKE = frozenset("асԁеһіјӏорԛѕԝхуъьҽпгѵѡ")  # noqa: RUF001
 """Cyrillic letters that look like Latin ones."""
@@ -104,9 +105,17 @@ def why_closed(target: Target) -> Phrase | None:
         ipaddress.ip_address(host)
     except ValueError:
         named = "." not in host or f".{host}".endswith((*_INSIDE_ENDS, *_SPELLED_ENDS))
+        named = named or any(not public(one) for one in _list_spelled(host))
     else:
         named = not public(host)
     return phrase("why_inside", place=host) if named else None
+
+
+def _list_spelled(host: str) -> list[str]:
+    """IPv4 addresses that stand in a name as its labels: names that are made so lead to them,
+    whoever serves them. What is no address by its numbers counts as none."""
+    found = _SPELLED.findall(f".{host}.")
+    return [one for one in found if all(int(part) < 256 for part in one.split("."))]
 
 
 def _unwrap(address: Address) -> Address:
