@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from agent_core import ambient
+from agent_core.guardrails.secret_shapes import hide_shapes
 from agent_core.journal import Answered, Stopped
 from agent_core.questions import (
     Answer,
@@ -379,7 +380,8 @@ def summarize(question: QuestionRow, language: str = "") -> str:
             first = proposals[:MAX_CALLS]
             return "; ".join(summarize_call(one.tool, one.arguments, language) for one in first)
         case Decision(text=text) | Input(text=text) | PlanReview(text=text):
-            lines = (" ".join(line.split()) for line in _BOLD.sub(r"\1", text).splitlines())
+            shown = _BOLD.sub(r"\1", hide_shapes(text))
+            lines = (" ".join(line.split()) for line in shown.splitlines())
             return _clip(" · ".join([line for line in lines if line][:2]))
 
 

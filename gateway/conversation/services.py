@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
 from agent_core import ambient
+from agent_core.guardrails.redaction import NOTHING, Redactions
 from agent_core.sandboxes.link import SandboxLimits
 from agent_core.sandboxes.snapshots import Snapshots
 from gateway.access.access import Access
@@ -201,6 +202,10 @@ class Services:
         return self._paces.get_pace(
             chat, self.adapters[conversation.platform].abilities.edit_interval
         )
+
+    def find_redactions(self) -> Redactions:
+        """What nobody may see in texts: the secrets of the vault, and what looks like one."""
+        return (self.vault.words() if self.vault is not None else NOTHING).with_shapes()
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to a counter that /metrics shows."""

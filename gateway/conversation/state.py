@@ -52,6 +52,7 @@ from gateway.views import (
     Notice,
     ReplyView,
     ReportView,
+    SaidView,
     Tone,
     View,
     rewrite_texts,
@@ -198,7 +199,7 @@ class ConversationState:
             self.services.refused[self.conversation.id] = refused
 
     def want(self, turn: str, name: str, view: View, version: int, *, final: bool) -> OutboxRow:
-        """A view as it shall be; the row to commit. No text in it has a secret of the vault."""
+        """A view as it shall be; the row to commit. No text in it has a secret."""
         key: Key = (turn, name)
         view = self._hide_secrets(view)
         known = self.outbox.rows.get(key)
@@ -223,8 +224,12 @@ class ConversationState:
         )
 
     def _hide_secrets(self, view: View) -> View:
-        """Where a text is cut off, neither the beginning of a secret stays."""
-        words = self.services.vault.words() if self.services.vault is not None else NOTHING
+        """Where a text is cut off, neither the beginning of a secret stays. A message is what its
+        sender wrote; answers and calls have no shapes any more, and are drawn often."""
+        if not isinstance(view, SaidView | ReplyView | Activity):
+            words = self.services.find_redactions()
+        else:
+            words = self.services.vault.words() if self.services.vault is not None else NOTHING
 
         def hide(text: str) -> str:
             shown, begun = words.part(text[:-1]) if text.endswith("…") else (words.hide(text), "")
@@ -394,8 +399,7 @@ class ConversationState:
     def audit(self, who: str, what: str, detail: str, most: int | None = None) -> AuditRow:
         """A line for the audit, as of now; what looks like a secret is hidden in it. `most`:
         characters of its detail."""
-        where, vault = self.conversation.id, self.services.vault
-        detail = (vault.words() if vault is not None else NOTHING).with_shapes().hide(detail)
+        where, detail = self.conversation.id, self.services.find_redactions().hide(detail)
         return AuditRow(at=ambient.now(), who=who, what=what, detail=detail[:most], where=where)
 
     # ---- what the outbox asks of its holder ----------------------------------------------

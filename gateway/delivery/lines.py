@@ -25,7 +25,8 @@ Lines = tuple[ToolLine, ...]
 
 def make_line(call: ToolCall) -> ToolLine:
     """The line of a call that begins."""
-    return ToolLine(call_id=call.id, tool=call.name, summary=summary(call), state="running")
+    tool = hide_shapes(call.name)  # a model may write anything in the place of a name
+    return ToolLine(call_id=call.id, tool=tool, summary=summary(call), state="running")
 
 
 def mark_line(lines: Lines, call_id: str, state: LineState, output: str = "") -> Lines:

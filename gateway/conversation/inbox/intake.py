@@ -430,12 +430,12 @@ class Intake:
             clear_receipt(self._context.state, self._context.services, message)
 
     def _turn_row(self, rows: list[InboxRow], taken: Sequence[InboxRow], text: str) -> TurnRow:
-        state, inbound = self._context.state, rows[0].inbound
+        state, services, inbound = self._context.state, self._context.services, rows[0].inbound
         message = inbound if isinstance(inbound, MessageReceived) else None
         sender = message.sender if message else Sender(platform="", id="")
-        role = self._context.services.access.role(sender) if message else "user"
+        role = services.access.role(sender) if message else "user"
         if not state.row.title:
-            state.row = replace(state.row, title=text[:80])
+            state.row = replace(state.row, title=services.find_redactions().hide(text)[:80])
         state.language = sender.language or state.language
         return TurnRow(
             id=ambient.new_id(),

@@ -56,7 +56,9 @@ async def _begin_anew(call: Call) -> str:
 
 async def _rename(call: Call) -> str:
     """Give the conversation a name, by which lists show it."""
-    state, title = call.context.state, " ".join(call.command.arguments.split())[:MAX_TITLE]
+    state = call.context.state
+    words = " ".join(call.command.arguments.split())
+    title = call.context.services.find_redactions().hide(words)[:MAX_TITLE]
     if not title:
         return say("rename_usage", call.language)
     state.row = replace(state.row, title=title)

@@ -1,10 +1,13 @@
 """A secret that a model says, or a command prints in pieces: nobody sees it on its way either."""
 
+import json
+
 import pytest
 
 from gateway.ports import Printed
 from gateway.services.vault import Vault
-from tests.fakes.model_server import Call, Say
+from tests.fakes.model_server import Call, Fail, Say
+from tests.stories.jobs_rig import schedule
 from tests.stories.rig import PERSON, Rig, quick
 
 VALUE = "sword fish under the bridge"
@@ -36,3 +39,35 @@ async def test_a_secret_in_pieces_is_never_on_the_way(rig: Rig) -> None:
     await rig.quiet()
     everything = (*map(str, rig.telegram.calls), str([r.body for r in rig.model.requests]))
     assert not any("sword" in one or "bridge" in one for one in everything)
+
+
+def make_pat(n: int) -> str:
+    return f"ghp_{n:02}" + "aB3dE7gH1jK5mN9pQ2sT6vW8xY4z" + f"{n:06}"
+
+
+async def test_what_looks_like_a_secret_is_on_no_card_notice_or_list(rig: Rig) -> None:
+    """In the places that a model, a provider or a person fills in with words of their own."""
+    tool, question, choice, title, prompt, refused, said = (make_pat(n) for n in range(7))
+    asks = {"question": f"Is it {question}?", "choices": [f"yes, {choice}", "no"]}
+    rig.model.script(Call(tool), Call("ask_user", json.dumps(asks)), Say("I see."))
+    rig.model.script(schedule(title=f"Nightly {title}", prompt=f"Use {prompt}"), Say("Well."))
+    rig.model.script(Fail(400, message=f"no such key: {refused}"))
+    await rig.start()
+    rig.telegram.say(PERSON, f"Use {said}")
+    card = await rig.card()
+    rig.telegram.say(PERSON, "/approvals")
+    await rig.until(lambda: sum("Is it" in one for one in rig.said()) == 2)
+    rig.press(card, "no")
+    await rig.shows("I see.")
+    rig.telegram.say(PERSON, "Each night")
+    await rig.shows("Nightly")
+    rig.press(rig.cards()[-1], "Cancel")
+    await rig.shows("Well.")
+    rig.telegram.say(PERSON, "Again")
+    await rig.shows("no such key")
+    rig.telegram.say(PERSON, "/resume")
+    await rig.quiet()
+    told = "".join((*map(str, rig.telegram.calls), *(str(vars(one)) for one in rig.log.records)))
+    told += str(await rig.audit())
+    seen = [one for one in (tool, question, choice, title, prompt, refused, said) if one in told]
+    assert seen == [] and "[secret]" in told
