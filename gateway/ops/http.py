@@ -5,6 +5,7 @@ import errno
 import importlib
 import logging
 import os
+import re
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sized
 from contextlib import asynccontextmanager
@@ -143,7 +144,9 @@ async def serve(
 
     logging.getLogger("aiohttp.server").addFilter(_is_ours)
     limits = ConnectionLimits(most_each=most_each)
-    app = web.Application(client_max_size=MAX_BODY, middlewares=[limits.watch, word_errors])
+    app = web.Application(
+        client_max_size=MAX_BODY, middlewares=[limits.watch, check_target, word_errors]
+    )
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz)])
     app.add_routes([web.get("/metrics", guard(Metrics(health).scrape)), *routes])
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=GRACE)
@@ -160,8 +163,22 @@ async def serve(
 
 
 @web.middleware
+async def check_target(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse a request whose first line names another host than its head, of which alone others
+    look at who may ask: RFC 9112, section 3.2.2, has the first line count."""
+    target = request.raw_path
+    if not target.startswith("/"):
+        host = re.split(r"[/?#]", target.partition("://")[2], maxsplit=1)[0]
+        if host.lower() != request.headers.get("Host", "").lower():
+            said = {"error": "The request's first line and its Host name different hosts."}
+            return web.json_response(said, status=400)
+    return await handler(request)
+
+
+@web.middleware
 async def word_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """A path or method that the API does not know is refused as JSON, like all else there."""
+    """A path or method that the API does not know is refused as JSON, like all else there; so is
+    a body that cannot be read."""
     try:
         return await handler(request)
     except (web.HTTPNotFound, web.HTTPMethodNotAllowed) as error:
@@ -170,13 +187,20 @@ async def word_errors(request: web.Request, handler: Handler) -> web.StreamRespo
         said = {"error": f"{error.reason}. /api/openapi.json says what there is."}
         headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else None
         return web.json_response(said, status=error.status, headers=headers)
+    except web.RequestPayloadError:
+        said = {"error": "The body cannot be read as its Content-Encoding says."}
+        return web.json_response(said, status=400)
+    except ConnectionResetError:
+        if request.transport is not None and not request.transport.is_closing():
+            raise
+        raise web.HTTPBadRequest from None  # who sent half a body is gone: no fault of ours
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
     """Whether a record of aiohttp's is an error of the gateway's. What is no HTTP is the sender's:
     anybody who can connect could fill the log with it, and with what it holds."""
     error = record.exc_info[1] if record.exc_info else None
-    if isinstance(error, HttpProcessingError):
+    if isinstance(error, HttpProcessingError | web.RequestPayloadError):
         log.debug("no_http", extra={"kind": type(error).__name__})
         return False
     return True

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import logging
 import socket
 from collections.abc import Mapping
 
@@ -178,3 +179,48 @@ def test_one_subscriber_is_one_address(family: socket.AddressFamily) -> None:
         known.fail(sources[n % 2])
     assert all(known.find_wait(one) for one in sources)
     assert not known.find_wait("192.0.2.2") and not known.find_wait("2001:db8:0:1::1")
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+async def test_a_body_that_is_not_coded_as_it_says_is_refused(rig: Rig, coding: str) -> None:
+    await rig.start(TURNKEEPER_TOKEN=BEARER)
+    told = {"Content-Encoding": coding, "Content-Type": "application/json"}
+    for path in (f"{LIST}/c1/messages", "api/uploads", "hooks/deploy"):
+        async with aiohttp.ClientSession(headers=bearer(BEARER)) as http:
+            async with http.post(f"{rig.url}{path}", data=b"{}", headers=told) as answer:
+                assert answer.status in (400, 401), (path, await answer.text())
+    assert rig.log.bugs == []
+
+
+async def test_who_leaves_in_the_middle_of_a_body_is_no_fault_of_ours(rig: Rig) -> None:
+    await rig.start(TURNKEEPER_TOKEN=BEARER)
+    port = int(rig.url.rstrip("/").rpartition(":")[2])
+    faults = logging.getLogger("aiohttp.server")
+    faults.addHandler(rig.log)
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = f"POST /{LIST}/c1/messages HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        head += f"Authorization: Bearer {BEARER}\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Expect: 100-continue\r\nContent-Length: 90\r\n\r\n".encode())
+        assert b"100" in await reader.readline(), "its handler reads the body"
+        writer.transport.abort()
+        await get(rig, "healthz")
+        await rig.stop()
+        assert rig.log.bugs == []
+    finally:
+        faults.removeHandler(rig.log)
+
+
+async def test_the_address_in_the_first_line_is_a_host_too(rig: Rig) -> None:
+    await rig.start(TURNKEEPER_TOKEN=BEARER)
+    port = int(rig.url.rstrip("/").rpartition(":")[2])
+    for there, status in (
+        (f"127.0.0.1:{port}", b"200"),
+        ("evil.example", b"400"),
+        ("[::1", b"400"),
+    ):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = f"GET http://{there}/{LIST} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        writer.write(f"{head}Authorization: Bearer {BEARER}\r\n\r\n".encode())
+        assert status in await reader.readline()
+        writer.close()
