@@ -201,8 +201,13 @@ def own_command(name: str, run: Callable[[Call], Awaitable[str]], least: Role = 
 
 
 def is_allowed(access: Access, role: Role | None, command: Command) -> bool:
-    """This role may give the command: by the settings' rights, else by its own least role."""
-    return at_least(role, access.policy.rights.get(command.name, command.least))
+    """This role may give the command."""
+    return at_least(role, find_least(access, command))
+
+
+def find_least(access: Access, command: Command) -> Role:
+    """The least role that the command needs: by the settings' rights, else its own."""
+    return access.policy.rights.get(command.name, command.least)
 
 
 # ---- presses and inbound values ------------------------------------------------------------

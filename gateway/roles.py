@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from gateway.texts import say
+
 Role = Literal["admin", "user", "viewer"]
 
 RANK: dict[Role, int] = {"viewer": 0, "user": 1, "admin": 2}
@@ -25,3 +27,14 @@ def read_role(text: str) -> Role:
         if role == text:
             return role
     raise ValueError(f"there is no role {text!r}; roles are admin, user and viewer.")
+
+
+def say_refused(role: Role | None, least: Role, language: str) -> str:
+    """Why who has `role` may not do what takes `least`, and who can."""
+    match role:
+        case None:
+            return say("not_known", language)
+        case "viewer" if least == "user":
+            return say("not_allowed", language)
+        case _:
+            return say("admins_only", language, role=role)

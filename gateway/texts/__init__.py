@@ -27,7 +27,8 @@ _Key = Literal[
     "twice_note", "lost_note", "dead", "bug", "empty", "not_open", "not_yours", "not_here",
     "unknown_button", "joined", "stranger", "paired", "paired_admin", "pair_wrong",
     "pair_locked",
-    "pair_usage", "not_allowed", "nothing_running", "new", "unknown_command",
+    "pair_usage", "not_allowed", "not_known", "admins_only", "nothing_running", "new",
+    "unknown_command",
     "mode_ask", "mode_auto", "mode_queue", "mode_steer", "mode_interrupt", "mode_usage",
     "mode_admins",
     "profile_is", "profile_needs", "approval_of", "no_approvals", "still_waiting", "lost_file",
@@ -106,6 +107,10 @@ ENGLISH: dict[Key, str] = {
     "pair_locked": "Five wrong codes: you cannot enter another one for an hour.",
     "pair_usage": "Write the code after the command: {/pair ABCD2345…}",
     "not_allowed": "You may read here, but you may not do this. Ask an admin.",
+    "not_known": "I do not know you yet, so I did nothing. Write to me in private for a code, and "
+    "show it to an admin.",
+    "admins_only": "Only an admin may do this; your role here is {role}. Nothing was changed. Ask "
+    "an admin to do it.",
     "nothing_running": "Nothing is running.",
     "mode_admins": "In a group only admins choose what messages do while I work.",
     "new": "New conversation. I no longer see the earlier messages.",
@@ -327,6 +332,10 @@ GERMAN: dict[Key, str] = {
     "pair_locked": "Fünf falsche Codes: für eine Stunde können Sie keine mehr eingeben.",
     "pair_usage": "Schreiben Sie den Code dahinter: {/pair ABCD2345…}",
     "not_allowed": "Sie dürfen hier lesen, aber das nicht tun. Fragen Sie einen Admin.",
+    "not_known": "Ich kenne Sie noch nicht, daher habe ich nichts getan. Schreiben Sie mir privat, "
+    "dann bekommen Sie einen Code, und zeigen Sie ihn einem Admin.",
+    "admins_only": "Das darf nur ein Admin; Ihre Rolle hier ist {role}. Nichts wurde geändert. "
+    "Bitten Sie einen Admin darum.",
     "nothing_running": "Es läuft nichts.",
     "mode_admins": "In einer Gruppe bestimmen nur Admins, was Nachrichten bewirken, während ich "
     "arbeite.",

@@ -484,9 +484,9 @@ async def test_on_discord_a_stranger_is_told_alone_that_a_command_is_not_for_the
     await discord.start()
     given = await discord.discord.command(CHANNEL, "status", DISCORD_STRANGER)
     whispers = discord.discord.whispers
-    await discord.discord.wait(lambda: say("not_allowed") in whispers[given])
+    await discord.discord.wait(lambda: say("not_known") in whispers[given])
     given = await discord.discord.command(CHANNEL, "status", DISCORDER)
     await discord.discord.shows(CHANNEL, "Idle.")
     await discord.quiet()
     assert len(discord.discord.chats[CHANNEL]) == 1
-    assert say("not_allowed") not in whispers[given]
+    assert say("not_known") not in whispers[given]

@@ -20,6 +20,7 @@ from gateway.conversation.inbox.reading import (
     MessageReader,
     only_voice,
     put_change,
+    read_as_words,
     steerable,
     words,
 )
@@ -28,7 +29,7 @@ from gateway.conversation.quotas import refuse_turn
 from gateway.conversation.turns import OpenTurn
 from gateway.delivery.fold import HEARD
 from gateway.errors import DeliveryError
-from gateway.feature import Call, Change, Context, Features, Pressed, is_allowed
+from gateway.feature import Call, Change, Context, Features, Pressed, find_least, is_allowed
 from gateway.messages import (
     ButtonPressed,
     ChatLost,
@@ -59,7 +60,7 @@ from gateway.messages import (
     read_press,
     sender_of,
 )
-from gateway.roles import Role, at_least
+from gateway.roles import Role, at_least, say_refused
 from gateway.store.rows import (
     Changes,
     InboxRow,
@@ -143,9 +144,9 @@ class Intake:
         if handler is None:
             await self._decisions.press(row, pressed, None)
         elif handler.least and not at_least(
-            self._context.services.access.role(sender), handler.least
+            role := self._context.services.access.role(sender), handler.least
         ):
-            word = say("not_allowed", sender.language)
+            word = say_refused(role, handler.least, sender.language)
             self._context.state.acknowledge(row.seq, pressed.press, word)
         else:
             await handler.handle(self._context, row, pressed, press)
@@ -551,14 +552,14 @@ class Intake:
         role = self._context.services.access.role(command.sender)
         if role is None and not command.conversation.private:
             press = command.press or command.aside
-            state.acknowledge(row.seq, press, say("not_allowed", command.sender.language))
+            state.acknowledge(row.seq, press, say("not_known", command.sender.language))
             return
         if role is None:
             state.notice(row.seq, await self._unknown(command), "warning")
             return
         if command.name not in self._features.commands:
             if command.conversation.private and command.arguments:  # '/tmp is full, why?'
-                await self._message(*_read_as_words(row, command))
+                await self._message(*read_as_words(row, command))
                 return
             if not command.addressed:  # another bot's
                 state.submit(Changes(done=(row.seq,)))
@@ -577,8 +578,9 @@ class Intake:
         command = commands.get(given.name)
         if command is None:
             return say("unknown_command", language, name=given.name[:32])
-        if not is_allowed(self._context.services.access, role, command):
-            return say("not_allowed", language)
+        access = self._context.services.access
+        if not is_allowed(access, role, command):
+            return say_refused(role, find_least(access, command), language)
         call = Call(context=self._context, command=given, role=role, seq=seq, commands=commands)
         return await command.run(call)
 
@@ -586,15 +588,3 @@ class Intake:
 def _is_command(row: InboxRow) -> bool:
     """Something is run for it, by itself."""
     return isinstance(row.inbound, MessageReceived) and bool(row.inbound.command)
-
-
-def _read_as_words(row: InboxRow, command: CommandGiven) -> tuple[InboxRow, MessageReceived]:
-    """A message that only looked like a command."""
-    said = MessageReceived(
-        conversation=command.conversation,
-        sender=command.sender,
-        event=command.event,
-        message=command.message,
-        text=f"/{command.name} {command.arguments}",
-    )
-    return replace(row, inbound=said), said

@@ -30,6 +30,7 @@ from gateway.errors import (
 )
 from gateway.messages import (
     Attachment,
+    CommandGiven,
     Conversation,
     JobFired,
     MessageDeleted,
@@ -294,3 +295,15 @@ class MessageReader:
             return f"[a voice note that could not be transcribed: {error}]"
         self._heard.append(spoken)
         return f"[voice note, transcribed]\n{spoken}"
+
+
+def read_as_words(row: InboxRow, command: CommandGiven) -> tuple[InboxRow, MessageReceived]:
+    """A message that only looked like a command."""
+    said = MessageReceived(
+        conversation=command.conversation,
+        sender=command.sender,
+        event=command.event,
+        message=command.message,
+        text=f"/{command.name} {command.arguments}",
+    )
+    return replace(row, inbound=said), said

@@ -10,6 +10,7 @@ from agent_core.tools.browser import chromium
 from gateway.command_texts import OwnText, name_command
 from gateway.conversation.permission import describe_mode, find_mode
 from gateway.feature import Call, Feature, is_allowed, own_command
+from gateway.roles import say_refused
 from gateway.store.rows import ConversationSettings
 from gateway.texts import Key, say
 from gateway.texts.money import describe_cost
@@ -91,7 +92,7 @@ async def _mode(call: Call) -> str:
     word = call.words[0] if call.words else ""
     private = context.state.conversation.private
     if word == "auto" and call.role != "admin":
-        return say("not_allowed", call.language)
+        return say_refused(call.role, "admin", call.language)
     if word in ARRIVALS and not private and call.role != "admin":
         return say("mode_admins", call.language)
     if word in ("ask", "auto"):

@@ -6,7 +6,7 @@ from gateway.features.jobs.lines.adding import add_job
 from gateway.features.jobs.lines.editing import edit_job, read_fields
 from gateway.features.jobs.runs import identify
 from gateway.jobs_port import Job, JobPorts, JobRefused
-from gateway.roles import at_least
+from gateway.roles import at_least, say_refused
 from gateway.store.rows import Changes
 from gateway.texts import say
 from gateway.texts.runs import (
@@ -69,7 +69,7 @@ async def _edit(call: Call, job: Job, line: str) -> str:
     """Change the job as the line says; its cards here change along."""
     context, language, jobs = call.context, call.language, call.context.services.jobs
     if jobs is None or not at_least(call.role, "user"):
-        return say("not_allowed", language)
+        return say_refused(call.role, "user", language)
     who = await identify(context, call.command.sender)
     try:
         check = context.services.agent.check_model

@@ -6,8 +6,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from gateway.feature import Call, Command, Feature, is_allowed
+from gateway.feature import Call, Command, Feature, find_least, is_allowed
 from gateway.features.quick.settings import HOLE, SHELL
+from gateway.roles import say_refused
 from gateway.texts import say
 
 NAME = "quick"
@@ -41,8 +42,9 @@ async def _give(said: str, call: Call) -> str:
     command = call.commands.get(name.lower())
     if command is None or isinstance(command.run, partial) and command.run.func is _run:
         return say("unknown_command", call.language, name=name)
-    if not is_allowed(call.context.services.access, call.role, command):
-        return say("not_allowed", call.language)
+    access = call.context.services.access
+    if not is_allowed(access, call.role, command):
+        return say_refused(call.role, find_least(access, command), call.language)
     given = replace(call.command, name=command.name, arguments=arguments)
     return await command.run(replace(call, command=given))
 

@@ -2,8 +2,7 @@
 
 from gateway.feature import Call
 from gateway.features.secrets.texts import TEXTS
-from gateway.roles import at_least
-from gateway.texts import say
+from gateway.roles import at_least, say_refused
 
 
 async def secret(call: Call) -> str:
@@ -16,7 +15,7 @@ async def secret(call: Call) -> str:
     if words[:1] in (["remove"], ["forget"]) and len(words) == 2:
         mine = context.state.conversation.private or at_least(call.role, "admin")
         if not mine:
-            return say("not_allowed", call.language)
+            return say_refused(call.role, "admin", call.language)
         gone = vault.drop(address, words[1])
         if gone:
             context.state.note_audit(call.command.sender.key, "secret_removed", words[1])

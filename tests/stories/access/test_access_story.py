@@ -80,7 +80,8 @@ async def test_a_viewer_reads_and_does_nothing(rig: Rig) -> None:
     for command in ("/approve", "/deny no", "/mode auto", "/pair ABCD2345"):
         rig.telegram.say(GROUP, command, user=STRANGER)
     said = await answered(rig, 6)
-    assert said.count(say("not_allowed")) == 4
+    assert said.count(say("not_allowed")) == 3
+    assert said.count(say("admins_only", role="viewer")) == 1
     assert len(rig.model.requests) == 1 and not (rig.workspace(GROUP) / "a.txt").exists()
 
 
@@ -89,7 +90,7 @@ async def test_rights_of_commands(rig: Rig) -> None:
     for person, count in ((PERSON, 1), (ADMIN, 1)):
         rig.telegram.say(person, "/new")
         await answered(rig, count, person)
-    assert rig.said(PERSON) == [say("not_allowed")] and rig.said(ADMIN) == [say("new")]
+    assert rig.said(PERSON) == [say("admins_only", role="user")] and rig.said(ADMIN) == [say("new")]
     rig.telegram.say(STRANGER, "/whoami")
     assert await answered(rig, 1, STRANGER) == [say("not_allowed")]
     rig.telegram.say(PERSON, "/help")
@@ -206,7 +207,7 @@ async def test_an_admin_lets_a_stranger_in_and_out_again(rig: Rig) -> None:
     rig.telegram.say(STRANGER, "hello")
     code = code_in((await rig.shows("I do not know you yet", STRANGER))["text"])
     rig.telegram.say(PERSON, f"/pair {code}")
-    await rig.shows(say("not_allowed"))
+    await rig.shows(say("admins_only", role="user"))
     rig.telegram.say(ADMIN, f"/pair {code}")
     await rig.shows(say("paired", name=f"U{STRANGER}"), ADMIN)
     await rig.shows(drop_marks(say("welcome")), STRANGER)
@@ -276,7 +277,7 @@ async def test_a_linked_account_keeps_its_own_role(rig: Rig) -> None:
     rig.telegram.say(PERSON, f"/link {code}")
     await rig.shows(f"Linked with telegram:{ADMIN}")
     rig.telegram.say(PERSON, "/mode auto")
-    await rig.shows(say("not_allowed"))
+    await rig.shows(say("admins_only", role="user"))
 
 
 async def test_guessing_link_codes_locks_out_of_pairing_too(rig: Rig) -> None:

@@ -134,7 +134,7 @@ async def test_auto_in_a_group_holds_for_who_chose_it(rig: Rig) -> None:
     rig.model.script(write("a.txt"), Say("by the admin"), write("b.txt"), Say("by the person"))
     await rig.start()
     rig.telegram.say(GROUP, "/mode@test_bot auto", PERSON, True)
-    await rig.shows(say("not_allowed"), GROUP)
+    await rig.shows(say("admins_only", role="user"), GROUP)
     rig.telegram.say(GROUP, "/mode@test_bot auto", ADMIN, True)
     await rig.until(lambda: any(say("mode_auto") in text for text in rig.said(GROUP)))
     call(rig, "write a", ADMIN)

@@ -182,7 +182,7 @@ async def test_what_a_slash_command_says_in_a_channel_is_for_who_gave_it(
     await rig.quiet()
     told, refused = rig.slack.ephemeral
     assert (told["channel"], told["user"]) == (DEV, "U0ANN") and "Idle" in told["text"]
-    assert refused["user"] == "U0EVE" and refused["text"] == say("not_allowed")
+    assert refused["user"] == "U0EVE" and refused["text"] == say("not_known")
     assert rig.said(DEV) == [], "nobody else sees it"
     assert not rig.slack.made("chat.postEphemeral"), "which wants the app to be a member"
 

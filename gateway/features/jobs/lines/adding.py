@@ -8,7 +8,7 @@ from gateway.features.jobs.lines.editing import check_models
 from gateway.features.jobs.runs import identify
 from gateway.jobs_port import Job, JobPorts, JobRefused, JobRequest
 from gateway.messages import digest
-from gateway.roles import at_least
+from gateway.roles import at_least, say_refused
 from gateway.texts import say
 
 MAX_TITLE = 60
@@ -26,7 +26,7 @@ async def add_job(call: Call, jobs: JobPorts) -> str:
         return say("jobs_add_usage", language)
     who = await identify(call.context, call.command.sender)
     if not at_least(call.role, "user"):
-        return say("not_allowed", language)
+        return say_refused(call.role, "user", language)
     name = digest(f"{call.context.state.conversation.id} {call.seq}".encode())
     job = await jobs.store.get(name)  # made before a crash
     if job is None:
