@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
@@ -133,13 +134,15 @@ class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="
 
 
 class MessageEdited(Struct, frozen=True, kw_only=True, tag_field="kind", tag="edit"):
-    """A person changed a message."""
+    """A person changed a message. `said`: what it is now, where that names the agent in a group
+    and it was written shortly before (see `add_said`); new, if it was not for the agent before."""
 
     conversation: Conversation
     sender: Sender
     event: str
     message: str
     text: str
+    said: MessageReceived | None = None
 
 
 class MessageDeleted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="delete"):
@@ -385,6 +388,25 @@ def sender_of(inbound: Inbound) -> Sender | None:
             return None
         case _:
             return inbound.sender
+
+
+LATE_EDIT = 3_600.0
+"""Seconds after which an edit makes nobody's words a request."""
+
+
+def add_said(edit: MessageEdited, said: Inbound | None, at: float) -> MessageEdited:
+    """`edit`, made at `at`, with the message that it made, if that is one for the agent."""
+    if not isinstance(said, MessageReceived) or said.conversation.private or not said.addressed:
+        return edit
+    late = at - said.at > LATE_EDIT
+    return edit if late else replace(edit, said=replace(said, event=f"{edit.event}+"))
+
+
+def divide_edit(inbound: Inbound) -> tuple[Inbound, ...]:
+    """An edit, and the message that it made: one of them is known, by the message's id."""
+    if not isinstance(inbound, MessageEdited) or inbound.said is None:
+        return (inbound,)
+    return replace(inbound, said=None), inbound.said
 
 
 def dedupe_keys(inbound: Inbound) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from gateway.messages import (
     Quote,
     Sender,
     StopPressed,
+    add_said,
 )
 
 Json = Mapping[str, object]
@@ -129,7 +130,9 @@ def parse(kind: str, event: Json, me: DiscordBot, channel: Channel = NOWHERE) ->
         case "MESSAGE_CREATE":
             return _message(event, me, conversation, channel)
         case "MESSAGE_UPDATE":
-            return _parse_edit(event, me, _task(event, me, conversation, channel))
+            edit = _parse_edit(event, me, _task(event, me, conversation, channel))
+            said = _message(event, me, conversation, channel)
+            return edit and add_said(edit, said, _read_time(event.get("edited_timestamp")))
         case "INTERACTION_CREATE":
             return _interaction(event, conversation)
     return None
@@ -172,7 +175,7 @@ def _message(
     )
 
 
-def _parse_edit(message: Json, me: DiscordBot, conversation: Conversation) -> Inbound | None:
+def _parse_edit(message: Json, me: DiscordBot, conversation: Conversation) -> MessageEdited | None:
     """Only a person's own edit has a time; a preview that was added has none."""
     sender, number, when = _author(message), _id(message.get("id")), message.get("edited_timestamp")
     text = _text(message, me)
@@ -182,6 +185,14 @@ def _parse_edit(message: Json, me: DiscordBot, conversation: Conversation) -> In
     return MessageEdited(
         conversation=conversation, sender=sender, event=event, message=number, text=text
     )
+
+
+def _read_time(value: object) -> float:
+    """Seconds since 1970, 0 for what is no time."""
+    try:
+        return datetime.fromisoformat(read_string(value)).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 def _task(

@@ -21,7 +21,7 @@ from adapters.discord.threads import Threads
 from adapters.discord.transport import DiscordClosed, DiscordRefused, DiscordWire
 from gateway import clock
 from gateway.errors import DeliveryError, Rejected, StoreFailed, Unsent
-from gateway.messages import CommandGiven, Inbound, MessageDeleted, MessageReceived
+from gateway.messages import CommandGiven, Inbound, MessageDeleted, MessageEdited, MessageReceived
 from gateway.ports import Accept
 
 log = logging.getLogger("adapters.discord")
@@ -181,8 +181,9 @@ class DiscordReceiver:
         if kind.startswith("MESSAGE_DELETE"):
             return read_deletions(event, self._memory.said)
         inbound = self._add_language(parse.parse(kind, event, me, channel))
-        if isinstance(inbound, MessageReceived):
-            self._memory.remember_message(inbound)
+        said = inbound.said if isinstance(inbound, MessageEdited) else inbound
+        if isinstance(said, MessageReceived):
+            self._memory.remember_message(said)
         return () if inbound is None else (inbound,)
 
     def _add_language(self, inbound: Inbound | None) -> Inbound | None:

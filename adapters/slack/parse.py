@@ -26,6 +26,7 @@ from gateway.messages import (
     Quote,
     Sender,
     StopPressed,
+    add_said,
     read_conversation,
 )
 
@@ -185,7 +186,9 @@ def _parse_edit(event: Json, me: SlackBot, name: str) -> Inbound | None:
     unchanged = message.get("text") == before.get("text")  # a link was unfurled, a thread grew
     if where is None or sender is None or not stamp or not text or unchanged:
         return None
-    return MessageEdited(conversation=where, sender=sender, event=name, message=stamp, text=text)
+    edit = MessageEdited(conversation=where, sender=sender, event=name, message=stamp, text=text)
+    said = {**message, "channel": event.get("channel"), "type": "message"}
+    return add_said(edit, _parse_message(said, me, name), float(_stamp(event.get("ts")) or 0))
 
 
 def _parse_deletion(event: Json, message: Json, me: SlackBot, name: str) -> Inbound | None:

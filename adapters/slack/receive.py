@@ -157,6 +157,10 @@ class SlackReceiver:
         if isinstance(inbound, MessageReceived) and inbound.reply_to is not None:
             text = await self._people.name_mentioned(inbound.reply_to.text)
             inbound = replace(inbound, reply_to=replace(inbound.reply_to, text=text))
+        if isinstance(inbound, MessageEdited) and inbound.said is not None:
+            said = await self._resolve_names(inbound.said)
+            assert isinstance(said, MessageReceived)
+            inbound = replace(inbound, said=said)
         return replace(inbound, sender=await self._people.resolve_sender(sender))
 
     async def _wait_after(

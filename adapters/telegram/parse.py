@@ -18,6 +18,7 @@ from gateway.messages import (
     Quote,
     Sender,
     StopPressed,
+    add_said,
 )
 
 Json = Mapping[str, object]
@@ -122,9 +123,10 @@ def _parse_edit(message: Json, me: TelegramBot, event: str) -> Inbound | None:
     if conversation is None or sender is None or not text:  # a live location moves on all the time
         return None
     number = str(_int(message.get("message_id")))
-    return MessageEdited(
+    edit = MessageEdited(
         conversation=conversation, sender=sender, event=event, message=number, text=text
     )
+    return add_said(edit, _message(message, me, event), float(_int(message.get("edit_date"))))
 
 
 def _parse_press(press: Json, me: TelegramBot, event: str) -> Inbound | None:

@@ -45,6 +45,7 @@ from gateway.messages import (
     RulePress,
     TurnPress,
     UnknownPress,
+    divide_edit,
     read_conversation,
     read_press,
     sender_of,
@@ -142,8 +143,9 @@ class Host:
         """Store inbound values, then wake their conversations. Returns when they are kept. One
         that cannot be stored is set aside alone. StoreFailed."""
         with_parts = self.services.access.addressed.with_parts
+        inbounds = [part for one in inbounds for part in divide_edit(one)]
         prepared = [await self._prepare(one) for one in with_parts(await self._clean(inbounds))]
-        kept = await self._drop_foreign_changes([one for one in prepared if one is not None])
+        kept = await self._drop_foreign([one for one in prepared if one is not None])
         kept = [part for one in kept for part in await self._spread(one)]
         if not kept:
             return
@@ -208,18 +210,27 @@ class Host:
         language = self._languages.learn(inbound.sender.key, text)
         return replace(inbound, sender=replace(inbound.sender, language=language))
 
-    async def _drop_foreign_changes(self, inbounds: Sequence[Inbound]) -> list[Inbound]:
-        """Without the changes of messages that were none for the agent: a stranger's, or one in a
-        place where nobody has talked with it. In a large channel these are most of what comes."""
-        said = {one.conversation.id for one in inbounds if isinstance(one, MessageReceived)}
-        kept = []
+    async def _drop_foreign(self, inbounds: Sequence[Inbound]) -> list[Inbound]:
+        """Without what is of nobody's talk with the agent: words among people, and the changes of
+        messages, of strangers and where nobody has talked with it. In a large channel these are
+        most of what comes."""
+        always, store = self.services.access.policy.group == "always", self.services.store
+        kept: list[Inbound] = []
+        said: set[str] = set()
         for one in inbounds:
-            if isinstance(one, MessageEdited | MessageDeleted):
-                name, services = one.conversation.id, self.services
-                if await services.access.learn(one.sender) is None:
-                    continue
-                if name not in said and await services.store.summary(name) is None:
-                    continue
+            name = one.conversation.id
+            match one:
+                case MessageReceived(addressed=addressed) if addressed or always:
+                    said.add(name)
+                case MessageReceived() | MessageEdited() | MessageDeleted():
+                    change = not isinstance(one, MessageReceived)
+                    if change and await self.services.access.learn(one.sender) is None:
+                        continue
+                    known = name in said or name in self.sessions
+                    if not known and await store.summary(name) is None:
+                        continue
+                case _:
+                    pass
             kept.append(one)
         return kept
 

@@ -131,10 +131,10 @@ class TelegramServer:
         self._said[chat, message["message_id"]] = message
         return self.push({"message": message})
 
-    def edit(self, chat: int, message_id: int, text: str) -> Json:
+    def edit(self, chat: int, message_id: int, text: str, **extra: object) -> Json:
         """A person edits their message."""
-        message = self._said[chat, message_id]
-        message |= {"text": text, "edit_date": int(time.time())}
+        changed = {"text": text, "edit_date": int(time.time())} | extra
+        message = self._said[chat, message_id] = self._said[chat, message_id] | changed
         return self.push({"edited_message": dict(message)})
 
     def press(self, chat: int, message_id: int, data: str, user: int = 0) -> Json:

@@ -3,18 +3,20 @@
 import asyncio
 import contextlib
 import sqlite3
+import time
 
 import pytest
 
 from gateway.texts import say
 from tests.fakes.model_server import Call, Say, Slow
+from tests.fakes.slack_server import BOT as SLACK_BOT
 from tests.stories.discord_rig import ADMIN as DISCORD_ADMIN
 from tests.stories.discord_rig import CHANNEL, DiscordRig
 from tests.stories.discord_rig import DM as DISCORD_DM
 from tests.stories.discord_rig import FRIEND as DISCORD_FRIEND
 from tests.stories.discord_rig import PERSON as DISCORDER
 from tests.stories.discord_rig import STRANGER as DISCORD_STRANGER
-from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Rig, labels, mention
+from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, STRANGER, Rig, labels, mention
 from tests.stories.slack_rig import DEV, DM, SlackRig
 from tests.stories.surfaces import Discord, Held, Slack, Surface, Telegram, Web
 
@@ -490,3 +492,69 @@ async def test_on_discord_a_stranger_is_told_alone_that_a_command_is_not_for_the
     await discord.quiet()
     assert len(discord.discord.chats[CHANNEL]) == 1
     assert say("not_known") not in whispers[given]
+
+
+# ---- a message that becomes one for the agent by an edit ----------------------------------------
+
+
+async def test_on_telegram_a_mention_that_an_edit_adds_is_answered_once(rig: Rig) -> None:
+    await rig.start()
+    mine, theirs, old = (
+        rig.telegram.say(GROUP, text, user=user)["message"]["message_id"]
+        for text, user in (("six", PERSON), ("seven", STRANGER), ("eight", PERSON))
+    )
+    named = mention("@test_bot")
+    rig.telegram.edit(GROUP, old, "@test_bot eight", date=int(time.time()) - 4_000, **named)
+    rig.telegram.edit(GROUP, theirs, "@test_bot seven", **named)
+    rig.telegram.edit(GROUP, mine, "@test_bot six", **named)
+    answer = await rig.shows("six", GROUP)
+    assert rig.telegram.replies[answer["message_id"]] == mine
+    await rig.quiet()
+    rig.telegram.edit(GROUP, mine, "@test_bot sixty", **named)
+    await rig.shows("You edited your message after", GROUP)
+    await rig.quiet()
+    assert len(rig.model.requests) == 1, "none for the stranger, the old one, the second edit"
+
+
+async def test_a_mention_that_an_edit_adds_begins_a_topic(rig: Rig) -> None:
+    await rig.start(GROUP_POLICY="thread")
+    topic = {"thread": 5, "group": True}
+    said = rig.telegram.say(GROUP, "six", user=PERSON, **topic)["message"]["message_id"]
+    other = rig.telegram.say(GROUP, "among people", user=FRIEND, **topic)["message"]["message_id"]
+    rig.telegram.edit(GROUP, said, "@test_bot six", **mention("@test_bot"))
+    answer = await rig.shows("six", GROUP)
+    assert rig.telegram.replies[answer["message_id"]] == said
+    rig.telegram.say(GROUP, "seven", user=FRIEND, **topic)
+    await rig.shows("seven", GROUP)
+    rig.telegram.edit(GROUP, other, "still among people")
+    await rig.quiet()
+    assert len(rig.model.requests) == 2
+
+
+async def test_on_discord_a_mention_that_an_edit_adds_is_answered_once(
+    discord: DiscordRig,
+) -> None:
+    await discord.start()
+    theirs = await discord.discord.say(CHANNEL, "what is two", DISCORD_STRANGER)
+    mine = await discord.discord.say(CHANNEL, "what is one", DISCORDER)
+    for message, text in ((theirs, "two"), (mine, "one")):
+        await discord.discord.change(message, f"@bot what is {text}")
+    await discord.discord.shows(mine["id"], "what is one")
+    await discord.discord.change(mine, "@bot what is three")
+    await discord.discord.shows(mine["id"], "You edited your message after")
+    await discord.quiet()
+    assert len(discord.model.requests) == 1
+
+
+async def test_on_slack_a_mention_that_an_edit_adds_is_answered_once(slack: SlackRig) -> None:
+    await slack.start()
+    theirs = slack.slack.say(DEV, "what is two", "U0EVE")["event"]["ts"]
+    mine = slack.slack.say(DEV, "what is one")["event"]["ts"]
+    for message, text in ((theirs, "two"), (mine, "one")):
+        slack.slack.edit(DEV, message, f"<@{SLACK_BOT}> what is {text}")
+    answer = await slack.shows("what is one", DEV)
+    assert answer["thread_ts"] == mine
+    slack.slack.edit(DEV, mine, f"<@{SLACK_BOT}> what is three")
+    await slack.shows("You edited your message after", DEV)
+    await slack.quiet()
+    assert len(slack.model.requests) == 1
