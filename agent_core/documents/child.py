@@ -1,29 +1,21 @@
-"""The program that reads one document: `child KIND`, the file as standard input, its text as
-standard output."""
+"""The program that reads one document: `child WHAT ENDING`, the file as standard input, its text
+as standard output. ENDING is that of its name, if documents are called so."""
 
 import importlib
 import io
 import resource
 import sys
 import time
-import zipfile
 from collections.abc import Iterator
+from itertools import chain
 from typing import BinaryIO, cast
 
-from agent_core.documents.limits import (
-    CPU,
-    CUT,
-    MAX_MEMBERS,
-    MAX_RATIO,
-    MAX_TEXT,
-    MAX_UNPACKED,
-    MEMORY,
-    PATIENCE,
-    REFUSED,
-)
+from agent_core.documents.containers import explain_container, open_archive
+from agent_core.documents.kinds import NAMES, Kind, find_named_kind
+from agent_core.documents.limits import ABSENT, CPU, CUT, MAX_TEXT, MEMORY, PATIENCE, REFUSED
 from agent_core.documents.refusal import Refused
 
-READERS = {
+READERS: dict[Kind, str] = {
     "pdf": "pdf",
     "docx": "word",
     "odt": "open_document",
@@ -41,29 +33,33 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_CPU, (CPU, CPU + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    kind = sys.argv[1]
+    what, ending = sys.argv[1], (*sys.argv[2:], "")[0]
     source = cast(BinaryIO, sys.stdin.buffer)
     file = io.BytesIO(source.read())
     try:
-        if zipfile.is_zipfile(file) and kind != "pdf":
-            check_archive(file)
+        kind = find_reader(file, what, find_named_kind(ending))
         file.seek(0)
         reader = importlib.import_module(f"agent_core.documents.formats.{READERS[kind]}")
-        write(reader.read(file))
+        write(chain(tell_other(kind, ending), reader.read(file)))
     except Refused as refused:
         sys.stderr.write(str(refused))
         return REFUSED
+    except ImportError:
+        return ABSENT
     return 0
 
 
-def check_archive(file: BinaryIO) -> None:
-    """Refuse what unpacks to too much; what its table says is what is unpacked at most."""
-    with zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
-    size = sum(member.file_size for member in members)
-    packed = sum(member.compress_size for member in members) or 1
-    if len(members) > MAX_MEMBERS or size > MAX_UNPACKED or size > packed * MAX_RATIO:
-        raise Refused(f"it would unpack to {size >> 20:,} MB.")
+def find_reader(file: io.BytesIO, what: str, named: Kind | None) -> Kind:
+    """The kind of document; raises Refused."""
+    if what == "ole":
+        raise Refused(explain_container(file.getvalue()))
+    return open_archive(file, named) if what == "zip" else cast(Kind, what)
+
+
+def tell_other(kind: Kind, ending: str) -> Iterator[str]:
+    """A line about a name that says something else."""
+    if ending and find_named_kind(ending) != kind:
+        yield f"[Its name ends in .{ending}, but it is {NAMES[kind]}.]"
 
 
 def write(lines: Iterator[str | None]) -> None:

@@ -9,7 +9,8 @@ import sys
 from importlib.util import find_spec
 from typing import BinaryIO
 
-from agent_core.documents.kinds import MODULES, Kind
+from agent_core.documents import limits
+from agent_core.documents.kinds import MODULES, Container, Kind, read_ending
 from agent_core.documents.limits import CUT, MAX_BYTES, MAX_TEXT, REFUSED, WALL
 from agent_core.errors import ToolFailed
 
@@ -20,17 +21,18 @@ ABSENT = (
 BROKEN = "{path} cannot be read: it is damaged, or too large to be unpacked."
 
 
-def read_document(path: str, kind: Kind, file: BinaryIO) -> str:
+def read_document(path: str, kind: Kind | Container, file: BinaryIO) -> str:
     """The text of the document in `file`, its pages, sheets and slides marked. `path` is its name
     in errors. Blocks; raises ToolFailed."""
-    if kind in MODULES and find_spec(MODULES[kind]) is None:
+    module = next((name for one, name in MODULES.items() if one == kind), "")
+    if module and find_spec(module) is None:
         raise ToolFailed(ABSENT.format(path=path))
     if os.fstat(file.fileno()).st_size > MAX_BYTES:
         raise ToolFailed(f"{path} is larger than {MAX_BYTES >> 20} MB.")
     os.lseek(file.fileno(), 0, os.SEEK_SET)  # `file` may only have moved in its own buffer
     # a program that is found as this one was, with nothing else of its surroundings
     env = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    program = [sys.executable, "-m", "agent_core.documents.child", kind]
+    program = [sys.executable, "-m", "agent_core.documents.child", kind, read_ending(path)]
     try:
         with subprocess.Popen(
             program,
@@ -50,6 +52,8 @@ def read_document(path: str, kind: Kind, file: BinaryIO) -> str:
         raise ToolFailed(f"{path} cannot be read: {error.strerror}.") from None
     if child.returncode == REFUSED:
         raise ToolFailed(f"{path} cannot be read: {told.decode(errors='replace').strip()}")
+    if child.returncode == limits.ABSENT:
+        raise ToolFailed(ABSENT.format(path=path))
     if child.returncode:
         raise ToolFailed(BROKEN.format(path=path))
     text = said.decode(errors="replace")

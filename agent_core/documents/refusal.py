@@ -1,6 +1,8 @@
 """Why a document is not read. A module of its own: the program that reads runs as `__main__`, and
 a class defined there would be another one for its readers."""
 
+LOCKED = "it is locked with a password. Ask for a copy without one."
+
 
 class Refused(Exception):
     """The document cannot be read; the text says why."""

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from pydantic import BaseModel, Field
 
 from agent_core.context import pictures
-from agent_core.documents.kinds import find_kind
+from agent_core.documents.kinds import find_kind, find_named_kind, read_ending
 from agent_core.documents.reader import read_document
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolOutput
@@ -30,7 +30,14 @@ SCAN = 64_000_000
 MAX_ENTRIES = 1_000
 NO_TEXT = b"(The document has no text.)"
 
-_MAGIC = {b"\x89PNG": "PNG image", b"\xff\xd8\xff": "JPEG image", b"PK\3\4": "zip"}
+_MAGIC = {
+    b"\x89PNG": "PNG image", b"\xff\xd8\xff": "JPEG image", b"GIF8": "GIF image",
+    b"RIFF": "RIFF: picture, sound or film", b"II*\0": "TIFF image", b"MM\0*": "TIFF image",
+    b"\x1f\x8b": "gzip", b"7z\xbc\xaf": "7z archive", b"Rar!": "RAR archive", b"\xfd7zXZ": "xz",
+    b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"\x7fELF": "program", b"MZ": "program",
+    b"SQLite format 3": "SQLite database", b"OggS": "Ogg sound", b"ID3": "MP3 sound",
+}  # fmt: skip
+_HTML = (b"<!doctype html", b"<html")
 
 
 class ReadFileArguments(BaseModel):
@@ -130,13 +137,30 @@ def read(wanted: ReadFileArguments, workspace: Path) -> str:
             return _page(BytesIO(text), wanted, len(text))
         head += file.read(SAMPLE - len(head)) if head.isascii() else b""
         if not (encoding := find_encoding(head)):
-            what = next((what for magic, what in _MAGIC.items() if head.startswith(magic)), "data")
-            return f"{wanted.path} is binary ({what}, {info.st_size:,} bytes) and not shown."
+            return (
+                f"{wanted.path} is binary ({_name_data(head)}, {info.st_size:,} bytes) and not "
+                f"shown"
+            )
+        note = _tell_other(wanted.path, head)
         if encoding != UTF8 and info.st_size <= SCAN:
             text = decode_text(head + file.read()).encode()
-            return f"{_page(BytesIO(text), wanted, len(text))}\n[It is written in {encoding}.]"
+            page = _page(BytesIO(text), wanted, len(text))
+            return f"{page}\n[It is written in {encoding}.]{note}"
         file.seek(0)
-        return _page(file, wanted, info.st_size)
+        return f"{_page(file, wanted, info.st_size)}{note}"
+
+
+def _tell_other(path: str, head: bytes) -> str:
+    """A line about the name of a text that is called like a document, else ""."""
+    ending = read_ending(path)
+    if not ending or find_named_kind(ending) == "eml":
+        return ""
+    what = "HTML" if head.lstrip().lower().startswith(_HTML) else "plain text"
+    return f"\n[Its name ends in .{ending}, but it is {what}.]"
+
+
+def _name_data(head: bytes) -> str:
+    return next((what for magic, what in _MAGIC.items() if head.startswith(magic)), "data")
 
 
 def _page(file: BinaryIO, wanted: ReadFileArguments, size: int) -> str:

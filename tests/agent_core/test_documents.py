@@ -80,7 +80,49 @@ def test_a_pdf_is_known_by_its_beginning_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name in MADE if name != "a.eml"])
 def test_text_that_is_called_like_a_document_is_read_as_text(tmp_path: Path, name: str) -> None:
-    assert text_of(tmp_path, name, b"just words") == "just words"
+    note = f"[Its name ends in .{name[2:]}, but it is "
+    assert text_of(tmp_path, name, b"just words") == f"just words\n{note}plain text.]"
+    page = b" <!DOCTYPE html><p>words"
+    assert text_of(tmp_path, name, page) == f"{page.decode()}\n{note}HTML.]"
+
+
+@pytest.mark.pick("a document by another name", 2)
+@pytest.mark.parametrize("name", [name for name in MADE if name != "a.eml"])
+def test_a_document_is_known_by_what_it_is(tmp_path: Path, name: str) -> None:
+    other = ".xlsx" if name != "a.xlsx" else ".pdf"
+    given = text_of(tmp_path, f"b{other}", MADE[name]())
+    head, rest = given.split("\n", 1)
+    assert head.startswith(f"[Its name ends in {other}, but it is a") and rest == EXPECTED[name]
+    assert text_of(tmp_path, "c", MADE[name]()) == EXPECTED[name]
+
+
+def test_what_no_document_is_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ToolFailed, match=r"is a ZIP archive of 7 files \(0, 1, 2, 3, 4, …\)"):
+        text_of(tmp_path, "a.docx", documents.pack({str(n): "" for n in range(7)}))
+    assert "binary (PNG image, " in text_of(tmp_path, "a.pdf", b"\x89PNG\r\n\x1a\n\0\0")
+
+
+def test_a_scan_is_told_as_one(tmp_path: Path) -> None:
+    assert "it is a scan, or pictures" in text_of(tmp_path, "a.pdf", documents.make_scan())
+
+
+@pytest.mark.parametrize("name", documents.LOCKED)
+def test_one_with_a_password_is_told_as_one(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ToolFailed, match="it is locked with a password. Ask for a copy without"):
+        text_of(tmp_path, name, documents.LOCKED[name]())
+
+
+@pytest.mark.parametrize(
+    ("stream", "what"), [("WordDocument", "a Word file as before 2007"), ("Odd", "OLE container")]
+)
+def test_an_office_file_of_old_is_told_as_one(tmp_path: Path, stream: str, what: str) -> None:
+    with pytest.raises(ToolFailed, match=what):
+        text_of(tmp_path, "a.docx", documents.make_ole(stream))
+
+
+def test_a_document_of_like_lines_is_no_bomb(tmp_path: Path) -> None:
+    data = documents.make_odt(("the same again",) * 50_000)
+    assert len(data) < 20_000 and "the same again" in text_of(tmp_path, "a.odt", data)
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "no-such-set"])
@@ -115,17 +157,23 @@ def test_bombs_are_refused_and_cost_little(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "why"),
     [
-        ("a.docx", documents.pack({"x": "y"}), "it is no Word document, or it is damaged."),
-        ("a.xlsx", documents.pack({"x": "y"}), "it is no Excel workbook, or it is damaged."),
+        ("a.docx", documents.make_docx()[:-50], "it is no Word document, or it is damaged."),
+        ("a.xlsx", documents.make_xlsx()[:-50], "it is no Excel workbook, or it is damaged."),
         (
             "a.pptx",
-            documents.pack({"x": "y"}),
+            documents.make_pptx()[:-50],
             "it is no PowerPoint presentation, or it is damaged.",
         ),
-        ("a.odt", documents.pack({"x": "y"}), "it is no OpenDocument text, or it is damaged."),
-        ("a.epub", documents.pack({"x": "y"}), "it is no EPUB, or it is damaged."),
+        ("a.odt", documents.make_odt()[:-50], "it is no OpenDocument text, or it is damaged."),
+        ("a.epub", documents.make_epub()[:-50], "it is no EPUB, or it is damaged."),
+        ("a", documents.make_epub()[:-50], "it is a ZIP archive that is damaged."),
         ("a.pdf", b"%PDF-1.7 and nothing more", "it is damaged."),
-        ("a.docx", documents.make_bomb(), "it would unpack to 30 MB."),
+        (
+            "a.docx",
+            documents.make_bomb(),
+            "it has 29 KB and would unpack to 30 MB in 1 files, which may be meant to do harm. It "
+            "was not opened.",
+        ),
     ],
 )
 def test_a_refusal_says_why(tmp_path: Path, name: str, data: bytes, why: str) -> None:
@@ -201,4 +249,4 @@ def test_every_kind_has_a_reader() -> None:
     assert set(READERS) == set(KINDS)
     for name in READERS.values():
         assert find_spec(f"agent_core.documents.formats.{name}") is not None
-    assert find_kind("x.py", b"PK\3\4") is None
+    assert find_kind("x.py", b"x = '%PDF-'") is None

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from collections.abc import Callable, Sequence
 from email.message import EmailMessage
 
 WORDS = "Zufall und Größe: 42 apples — naïve 'quotes' & <tags>"
@@ -68,8 +69,8 @@ def make_pptx() -> bytes:
     return _save(deck)
 
 
-def make_odt() -> bytes:
-    body = "".join(f"<text:p>{_escape(text)}</text:p>" for text in ("A heading", WORDS))
+def make_odt(texts: Sequence[str] = ("A heading", WORDS)) -> bytes:
+    body = "".join(f"<text:p>{_escape(text)}</text:p>" for text in texts)
     content = (
         '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
         'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:text>'
@@ -142,3 +143,59 @@ def _save(document: object) -> bytes:
 
 def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+# ---- locked, and of old ---------------------------------------------------------------------
+
+
+def make_ole(stream: str) -> bytes:
+    """An OLE container, as far as it is looked at."""
+    return b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512) + stream.encode("utf-16-le")
+
+
+def make_locked_pdf() -> bytes:
+    """No password fits."""
+    lock = b"<</Filter/Standard/V 1/R 2/P -4/O<%s>/U<%s>>>" % (b"ab" * 32, b"cd" * 32)
+    return _join_pdf(b"/Encrypt 3 0 R/ID[<00><00>]", lock)
+
+
+def make_scan() -> bytes:
+    """A page that shows nothing that is text."""
+    return _join_pdf(b"", b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>")
+
+
+def _join_pdf(about: bytes, *more: bytes) -> bytes:
+    root, pages = b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>"
+    objects, body, places = (root, pages, *more), b"%PDF-1.4\n", []
+    for n, one in enumerate(objects, 1):
+        places.append(len(body))
+        body += b"%d 0 obj%s endobj\n" % (n, one)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    trailer = b"trailer<</Size %d/Root 1 0 R%s>>" % (len(objects) + 1, about)
+    end = b"startxref\n%d\n%%%%EOF" % len(body)
+    return body + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + table + trailer + end
+
+
+def make_locked_odt() -> bytes:
+    manifest = "<manifest:file-entry><manifest:encryption-data/></manifest:file-entry>"
+    mime = "application/vnd.oasis.opendocument.text"
+    return pack({"mimetype": mime, "content.xml": "\ufffd", "META-INF/manifest.xml": manifest})
+
+
+def lock_zip(data: bytes) -> bytes:
+    """With the mark of encryption on each of its files."""
+    marked = bytearray(data)
+    for magic, place in ((b"PK\1\2", 8), (b"PK\3\4", 6)):
+        at = data.find(magic)
+        while at >= 0:
+            marked[at + place] |= 1
+            at = data.find(magic, at + 4)
+    return bytes(marked)
+
+
+LOCKED: dict[str, Callable[[], bytes]] = {
+    "a.pdf": make_locked_pdf,
+    "a.xlsx": lambda: make_ole("EncryptedPackage"),
+    "a.odt": make_locked_odt,
+    "a.docx": lambda: lock_zip(make_docx()),
+}

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from agent_core.documents.refusal import Refused
+from agent_core.documents.refusal import LOCKED, Refused
 
 COMBINING = dict(
     zip(
@@ -15,6 +15,10 @@ COMBINING = dict(
     )
 )
 """Accents that stand for themselves, and as a part of the letter before them."""
+SCANNED = (
+    "(No page of this PDF has any text: it is a scan, or pictures. Its words can only be had by "
+    "recognising them, as with ocrmypdf or tesseract, or from a copy that was not scanned.)"
+)
 _ACCENTED = re.compile(f"([{''.join(COMBINING)}])([^\\W\\d_])")
 
 
@@ -26,13 +30,17 @@ def read(file: BinaryIO) -> Iterator[str]:
         document = pypdfium2.PdfDocument(file.read())
     except pypdfium2.PdfiumError as error:
         locked = "password" in str(error).lower()
-        raise Refused("it needs a password." if locked else "it is damaged.") from None
+        raise Refused(LOCKED if locked else "it is damaged.") from None
+    blank = True
     for number, page in enumerate(document, 1):
         text = page.get_textpage().get_text_bounded().replace("\r\n", "\n").strip()
         yield f"[Page {number} of {len(document)}]"
         text = _ACCENTED.sub(_compose, text)
+        blank = blank and not text
         yield text or "(no text on this page: a picture or a scan)"
         page.close()
+    if blank:
+        yield SCANNED
 
 
 def _compose(found: re.Match[str]) -> str:

@@ -1,0 +1,94 @@
+"""What ZIP archives and OLE containers hold."""
+
+import zipfile
+from typing import BinaryIO
+
+from agent_core.documents.kinds import Kind
+from agent_core.documents.limits import HARMLESS, MAX_MEMBERS, MAX_RATIO, MAX_UNPACKED
+from agent_core.documents.refusal import LOCKED, Refused
+
+_PARTS: dict[Kind, str] = {"docx": "word/", "xlsx": "xl/", "pptx": "ppt/"}
+_OPEN_DOCUMENT, _EPUB = b"application/vnd.oasis.opendocument.", b"application/epub"
+_MANIFEST, _CONTAINER = "META-INF/manifest.xml", "META-INF/container.xml"
+_SHOWN, _MAX_MIME, _MAX_MANIFEST = 5, 128, 1 << 20
+_OLD: tuple[tuple[str, str], ...] = (
+    ("WordDocument", "a Word file as before 2007 (DOC). Ask for it as DOCX, or convert it"),
+    ("Workbook", "an Excel file as before 2007 (XLS). Ask for it as XLSX, or convert it"),
+    ("PowerPoint Document", "a PowerPoint file as before 2007 (PPT). Ask for PPTX, or convert it"),
+    ("__nameid_version1.0", "a message of Outlook (MSG). Ask for it as EML, or as a PDF"),
+)
+_CONVERT = " (LibreOffice: soffice --headless --convert-to)"
+
+
+def open_archive(file: BinaryIO, named: Kind | None) -> Kind:
+    """Which kind of document the archive is; raises Refused. `named`: as its name says, for one of
+    which too little is left."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            _check_size(members)
+            kind = _find_inside(archive)
+    except zipfile.BadZipFile as error:
+        if named is None:
+            raise Refused("it is a ZIP archive that is damaged.") from error
+        return named  # its own reader says what it is not
+    if kind is not None:
+        return kind
+    names = [member.filename for member in members]
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    count = f"{len(names):,} file" + ("s" if len(names) != 1 else "")
+    raise Refused(f"it is a ZIP archive of {count} ({shown}) and no document. Unpack it first.")
+
+
+def _check_size(members: list[zipfile.ZipInfo]) -> None:
+    """Refuse what unpacks to too much; what its table says is what is unpacked at most."""
+    size = sum(member.file_size for member in members)
+    packed = sum(member.compress_size for member in members) or 1
+    swollen = size > HARMLESS and size > packed * MAX_RATIO
+    if len(members) > MAX_MEMBERS or size > MAX_UNPACKED or swollen:
+        raise Refused(
+            f"it has {packed >> 10:,} KB and would unpack to {size >> 20:,} MB in {len(members):,} "
+            "files, which may be meant to do harm. It was not opened."
+        )
+
+
+def _find_inside(archive: zipfile.ZipFile) -> Kind | None:
+    if any(member.flag_bits & 1 for member in archive.infolist()):
+        raise Refused(LOCKED)
+    names = set(archive.namelist())
+    mime = _read(archive, "mimetype", _MAX_MIME) if "mimetype" in names else b""
+    if mime.startswith(_OPEN_DOCUMENT):
+        if _MANIFEST in names and b":encryption-data" in _read(archive, _MANIFEST, _MAX_MANIFEST):
+            raise Refused(LOCKED)
+        return "odt"
+    if mime.startswith(_EPUB) or _CONTAINER in names:
+        return "epub"
+    if "[Content_Types].xml" not in names:
+        return None
+    return next((kind for kind, part in _PARTS.items() if _holds(names, part)), None)
+
+
+def _holds(names: set[str], part: str) -> bool:
+    return any(name.startswith(part) for name in names)
+
+
+def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    try:
+        with archive.open(name) as member:
+            return member.read(most)
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError):
+        return b""
+
+
+def explain_container(data: bytes) -> str:
+    """Why nothing is read of an OLE container: what it is, by the names of its streams."""
+    if _names(data, "EncryptedPackage"):
+        return LOCKED
+    for name, told in _OLD:
+        if _names(data, name):
+            return f"it is {told}{_CONVERT if told.endswith('convert it') else ''}."
+    return "it is an OLE container, and what is in it is not known here."
+
+
+def _names(data: bytes, stream: str) -> bool:
+    return stream.encode("utf-16-le") in data
