@@ -12,6 +12,7 @@ FaultKey = Literal[
     "fault_key",
     "fault_credit",
     "fault_rate",
+    "fault_rate_until",
     "fault_late",
     "fault_down",
     "fault_refused",
@@ -164,6 +165,7 @@ FAULTS: dict[FaultKey, str] = {
     "fault_key": "{name} refused the key ({status}). Check {setting}.",
     "fault_credit": "{name} reports that there is no credit left. Check the account.",
     "fault_rate": "{name} limits the rate (429). Try again later or use another model.",
+    "fault_rate_until": "{name} limits the rate (429). Try again in {time} or use another model.",
     "fault_late": "{name} took too long (408). Try again.",
     "fault_down": "{name} is overloaded or down ({status}). Try again later.",
     "fault_overflow": (

@@ -6,6 +6,7 @@ that broke later. Both draw on the same allowance of tries.
 
 import contextlib
 import logging
+import math
 import re
 from collections.abc import (
     AsyncGenerator,
@@ -85,6 +86,21 @@ HOPELESS: tuple[ModelFault, ...] = ("auth", "unpaid", "missing", "rejected", "ov
 """What fails again at once."""
 MAX_PAUSE = 120.0
 """Seconds that a provider may ask to wait; for more it is not asked again."""
+MAX_READ = 4_000
+"""Characters of an error in which its pause is looked for."""
+EPOCH = 1e9
+"""Seconds: a wait that is longer is a moment."""
+_LASTING = (
+    r"\d{1,9}(?:\.\d{1,9})? ?(?:ms|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?)(?![a-z])"
+)
+_AGAIN = re.compile(
+    r"(?:try again|retry|wait)(?:ing)?(?: again)?(?: in| after| for)? "
+    rf"({_LASTING}(?:[, ]{{0,2}}{_LASTING}){{0,2}})"
+    r"|retryDelay\W{1,6}(\d{1,9}(?:\.\d{1,9})?s)",
+    re.IGNORECASE,
+)
+_LASTS = re.compile(r"(\d{1,13}(?:\.\d{1,9})?) ?(ms|[smh]?)", re.IGNORECASE)
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "": 1.0}
 REASONING = 4_096
 """Tokens that a model may reason in beside an answer whose length is limited: providers count them
 as part of it, and one that is to say a word would say none."""
@@ -243,8 +259,11 @@ class Line:
                 told = phrase("fault_key", name=name, status=str(status), setting=setting)
                 return ModelFailed(told, "auth")
             case 429:
+                pause = read_pause(response)
                 told = phrase("fault_rate", name=name)
-                return ModelFailed(told, "rate_limited", read_pause(response))
+                if pause:
+                    told = phrase("fault_rate_until", name=name, time=write_time(pause))
+                return ModelFailed(told, "rate_limited", pause)
             case 408:
                 return ModelFailed(phrase("fault_late", name=name), "timeout")
             case _ if status >= 500:
@@ -324,13 +343,18 @@ async def feed(response: Response, fold: StreamFold) -> None:
 
 
 async def events(response: Response) -> AsyncGenerator[bytes, None]:
-    """The data of each server-sent event; the names are not needed."""
+    """The data of each server-sent event; the names are not needed. Lines end as the format lets
+    them: by CR, LF, or both."""
     data: list[bytes] = []
-    rest = b""
+    rest, cut = b"", False
     async for chunk in response.aiter_bytes():
+        if cut and chunk.startswith(b"\n"):  # the second half of a line's end
+            chunk = chunk[1:]
+        cut = chunk.endswith(b"\r")
+        if b"\r" in chunk:
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            line = line.rstrip(b"\r")
             if line.startswith(b"data:"):
                 data.append(line[5:].strip())
             elif not line and data:
@@ -476,15 +500,45 @@ def _detail(response: httpx2.Response) -> str:
 
 
 def read_pause(response: httpx2.Response) -> float | None:
-    """Seconds that an answer asks to wait before the next try."""
+    """Seconds that an answer asks to wait before the next try: by a header made for it, in its
+    words, or by when a limit that is used up begins anew."""
     for header, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         said = response.headers.get(header, "")
         try:
-            return float(said) * unit
+            return max(0.0, float(said) * unit)
         except ValueError:
             if (until := parsedate_tz(said)) is not None:
                 return max(0.0, mktime_tz(until) - ambient.now())
-    return None
+    if response.status_code != 429:
+        return None
+    told = _AGAIN.search(response.text[:MAX_READ])
+    return _read_seconds(told[1] or told[2]) if told else _read_reset(response.headers)
+
+
+def _read_reset(headers: httpx2.Headers) -> float | None:
+    """Seconds until each limit that is used up begins anew."""
+    waits = []
+    for of in ("-requests", "-tokens", ""):
+        said, left = (headers.get(f"x-ratelimit-{one}{of}", "") for one in ("reset", "remaining"))
+        if left != "0" or not (seconds := _read_seconds(said)):
+            continue
+        seconds = seconds / 1000 if seconds > EPOCH * 100 else seconds  # OpenRouter's milliseconds
+        waits.append(max(0.0, seconds - ambient.now()) if seconds > EPOCH else seconds)
+    return max(waits, default=None)
+
+
+def _read_seconds(said: str) -> float | None:
+    """`6m0s`, `20 seconds` or `34.5` in seconds."""
+    parts = _LASTS.findall(said)
+    return sum(float(number) * _UNITS[unit.lower()] for number, unit in parts) if parts else None
+
+
+def write_time(seconds: float) -> str:
+    """About so long, rounded up, in a unit that all languages have: 20 s, 5 min, 3 h."""
+    for unit, length, most in (("s", 1, 120), ("min", 60, 120), ("h", 3_600, 48)):
+        if seconds <= length * most:
+            return f"{max(1, math.ceil(seconds / length))} {unit}"
+    return f"{math.ceil(seconds / 86_400)} d"
 
 
 class ToolSheet:

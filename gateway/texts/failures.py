@@ -11,6 +11,8 @@ GERMAN: dict[FaultKey, str] = {
     "fault_credit": "{name} meldet, dass kein Guthaben mehr da ist. Prüfen Sie das Konto.",
     "fault_rate": "{name} nimmt im Augenblick nicht mehr Anfragen an (429). Versuchen Sie es "
     "später noch einmal oder nehmen Sie ein anderes Modell.",
+    "fault_rate_until": "{name} nimmt im Augenblick nicht mehr Anfragen an (429). Versuchen Sie es "
+    "in {time} noch einmal oder nehmen Sie ein anderes Modell.",
     "fault_late": "{name} hat zu lange gebraucht (408). Versuchen Sie es noch einmal.",
     "fault_down": "{name} ist überlastet oder ausgefallen ({status}). Versuchen Sie es später noch "
     "einmal.",

@@ -6,8 +6,10 @@ import logging
 import socket
 from collections.abc import AsyncIterator
 
+import httpx2
 import pytest
 
+from agent_core import ambient
 from agent_core.messages import Message, Text, Thinking, ToolCall, calls_of, user
 from agent_core.models.openai_chat import OpenAIChat
 from agent_core.models.port import (
@@ -16,7 +18,7 @@ from agent_core.models.port import (
     TextDelta,
     ThinkingDelta,
 )
-from agent_core.models.wire import REASONING
+from agent_core.models.wire import REASONING, read_pause
 from agent_core.settings import Endpoint
 from tests.agent_core.asking import KEY, TOOL, ask, assistant, failure, ignore, tool
 from tests.fakes.model_server import (
@@ -238,6 +240,66 @@ async def test_busy_for_good(
     failed = await failure(model)
     assert (failed.fault, failed.retry_after) == (fault, after)
     assert len(server.requests) == 3
+
+
+AGAIN = {
+    "Rate limit reached. Please try again in 20s. Visit": 20.0,
+    "Please try again in 6m0.5s.": 360.5,
+    "Please retry after 2 minutes": 120.0,
+    '{"retryDelay": "34.5s"}': 34.5,
+    "Try again in 3 moons": None,
+}
+
+
+@pytest.mark.parametrize("words", AGAIN)
+def test_words_that_say_when_to_come_back(words: str) -> None:
+    refusal = httpx2.Response(429, text=words)
+    assert read_pause(refusal) == AGAIN[words]
+    assert read_pause(httpx2.Response(500, text=words)) is None
+
+
+@pytest.mark.parametrize(
+    ("reset", "left", "pause"),
+    [("6m0s", "0", 360.0), ("6m0s", "7", None), ("90", "0", 90.0), ("{now}", "0", 40.0)],
+)
+def test_limits_that_say_when_they_begin_anew(
+    reset: str, left: str, pause: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ambient, "now", lambda: 1_800_000_000.0)
+    reset = reset.format(now=1_800_000_040_000)
+    headers = {"x-ratelimit-reset": reset, "x-ratelimit-remaining": left}
+    assert read_pause(httpx2.Response(429, headers=headers)) == pause
+
+
+async def test_a_limit_is_told_with_when_it_ends(server: ModelServer, model: OpenAIChat) -> None:
+    server.script(Fail(429, body={"error": {"message": "Please try again in 2h5m."}}))
+    failed = await failure(model)
+    assert "Try again in 3 h or use another model" in str(failed)
+    assert len(server.requests) == 1 and failed.retry_after == 7_500.0
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+async def test_lines_of_a_stream_end_in_any_way(end: str) -> None:
+    said = [json.dumps({"choices": [{"delta": {"content": one}}]}) for one in ("one", " two")]
+    body = "".join(f"data: {one}{end}{end}" for one in (*said, "[DONE]")).encode()
+    calls = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal calls
+        calls += 1
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        for byte in body:
+            writer.write(bytes([byte]))
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        model = connect(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        reply = await model.complete(ask(), ignore)
+        await model.close()
+    assert (reply.parts, calls) == ((Text(text="one two"),), 1)
 
 
 async def test_a_refusal_that_is_cut_off_is_a_connection_that_failed() -> None:
