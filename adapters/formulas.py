@@ -22,13 +22,16 @@ CLOSES = {"$$": "$$", "\\[": "\\]"}
 _HAS = re.compile(r"\$|\\[(\[]")
 _RUN = re.compile(r"(`+)")
 _SURE = re.compile(r"\$\$([^$`]{1,300}?)\$\$")
+_SUM = r"\d[^$`\\]{0,200}?[^\W\d_]{3}"
+"""A number and a word, where a formula might begin: a price, and what it is of."""
 _MAYBE = re.compile(
-    r"\\[(\[]([^`]{1,300}?)\\[)\]]|(?<![\w$\\])\$(?=[^\s$])([^$`]{1,200})(?<![\s\\])\$(?![\w$])"
+    rf"\\[(\[]([^`]{{1,300}}?)\\[)\]]|(?<![\w$\\])\$(?=[^\s$])(?!{_SUM})([^$`]{{1,200}})"
+    r"(?<![\s\\])\$(?![\w$])"
 )
 _BRACKETED = re.compile(r"\\\(([^`$]{1,300}?)\\\)")
 _WHOLE = re.compile(f"{_SURE.pattern}|{_MAYBE.pattern}")
-_BEGUN = re.compile(r"\\(?:[(\[]|\Z)|\$\$|\$\Z|(?<![\w$\\])\$(?=[^\s\d])")
-"""What a formula begins with. A sum of money is shown at once."""
+_BEGUN = re.compile(rf"\\(?:[(\[]|\Z)|\$\$|\$\Z|(?<![\w$\\])\$(?=\S)(?!{_SUM})")
+"""What a formula begins with. A sum of money is shown once a word follows, or the line ends."""
 MAX_HELD = 300
 """Characters of a line that are held back at most: as long as a formula in it may be."""
 _MATHS = re.compile(r"[\\^_={}<>+*/|]|^[A-Za-z]'?$")

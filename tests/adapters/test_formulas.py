@@ -23,6 +23,7 @@ FENCED = "```latex\n{}\n```"
     [
         (r"Energy is $E = mc^2$, or \(a_1 + b\).", "Energy is `E = mc^2`, or `a_1 + b`."),
         ("let $n$ and $f'$ be", "let `n` and `f'` be"),
+        (r"so $2x + 1$, $3 \cdot 4$", r"so `2x + 1`, `3 \cdot 4`"),
         (r"so $$x \in S$$ holds", r"so `x \in S` holds"),
         ("$$\n\\int_0^1 x\\,dx\n$$", FENCED.format(r"\int_0^1 x\,dx")),
         (r"$$\sum_i i$$", FENCED.format(r"\sum_i i")),
@@ -41,6 +42,7 @@ def test_a_formula_is_code(written: str, shown: str) -> None:
     "text",
     [
         "It costs $5 and $6, or US$5=US$6, or 4$ to 5$.",
+        "It is $5 now, or $6 + tax$",
         "from $1,000 to $2,000; $5-$6; $5/month and $6/month",
         "$HOME/bin:$PATH and ${HOME}/x",
         r"\(see below\) and \[not yet\]",
@@ -67,7 +69,7 @@ def test_nothing_but_dollars_brackets_and_blanks_goes(text: str) -> None:
 
 PIECES = (
     "$$\n", "\\[\n", "\\]\n", "a_b", "$x_1$ ", r"\(y\)", r"\[z^2\]", "$$q=1$$ ", "`$a^2$`", "``$a^2$``",
-    "```sh\n$a_$b\n```\n", " and ", "\n", "$5 ", "for US$5 ", ", ", "`", " $n", "\\", "- ",
+    "```sh\n$a_$b\n```\n", " and ", "\n", "$5 ", "for US$5 ", "$2x ", "+ 1$", " sum of",  ", ", "`", " $n", "\\", "- ",
 )  # fmt: skip
 
 
@@ -81,9 +83,18 @@ def test_what_is_shown_of_a_growing_answer_only_grows(text: str, data: st.DataOb
 
 
 def test_what_is_no_formula_is_not_held_back_for_long() -> None:
-    for text in ("It costs $5 or", "a\n$$ is\n```\nb", "`x` and", f"$HOME/{'x' * 400}", "\\begin"):
+    for text in (
+        "It costs $5 for",
+        "(US$5",
+        "$5\n",
+        "a\n$$ is\n```\nb",
+        "`x` and",
+        f"$HOME/{'x' * 400}",
+        "\\begin",
+    ):
         assert hold_begun(text) == text
     assert hold_begun("so $x_1") == "so "
+    assert hold_begun("so $2x + 1 = \\alpha and") == "so "
     assert hold_begun("so\n$$\nx = 1\n$$") == "so\n"
 
 
