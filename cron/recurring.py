@@ -6,7 +6,9 @@ English and German, as in `relative.py`. Never guesses: days without a time of d
 import re
 
 from cron.job import ScheduleError
+from cron.monthly import read_monthly
 from cron.relative import WEEKDAYS, read_clock_of
+from cron.spans import match_any
 
 _EVERY = r"every|each|jede[nrms]?"
 _SINGLE = {
@@ -27,23 +29,25 @@ _PLURAL = {
 _PARTS = ("morning", "afternoon", "evening", "night", "vormittag", "nachmittag", "abend")
 
 
-def _match_any(words: "tuple[str, ...] | dict[str, str] | dict[str, int]") -> str:
-    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
-
-
-_DAY = rf"(?:{_match_any(WEEKDAYS)})s?"
+_DAY = rf"(?:{match_any(WEEKDAYS)})s?"
+_RANGE = re.compile(
+    rf"\b({match_any(WEEKDAYS)})\s*(?:-|–|to|through|bis)\s*({match_any(WEEKDAYS)})\b"
+)
 _LIST = rf"{_DAY}(?:(?:\s*,\s*(?:(?:and|und)\s+)?|\s+(?:and|und)\s+){_DAY})*"
 _DAYS = re.compile(
-    rf"\b(?:(?P<every>{_EVERY})\s+(?:(?P<single>{_match_any(_SINGLE)})|(?P<named>{_LIST}))"
-    rf"|(?:on\s+)?(?P<plural>{_match_any(_PLURAL)})|(?:on\s+)?(?P<plurals>{_LIST}))\b"
-    rf"(?:\s+(?P<part>{_match_any(_PARTS)}))?"
+    rf"\b(?:(?P<every>{_EVERY})\s+(?:(?P<single>{match_any(_SINGLE)})|(?P<named>{_LIST}))"
+    rf"|(?:on\s+)?(?P<plural>{match_any(_PLURAL)})|(?:on\s+)?(?P<plurals>{_LIST}))\b"
+    rf"(?:\s+(?P<part>{match_any(_PARTS)}))?"
 )
 
 
 def read_recurring(text: str) -> str | None:
     """The times that `text` says, as cron's fields; None if it says none. ScheduleError where
     the time of day is missing."""
+    if (monthly := read_monthly(text)) is not None:
+        return monthly
     words = " ".join(text.lower().split()).rstrip(".!")
+    words = _RANGE.sub(_name_range, words)
     found = _DAYS.search(words)
     days = _read_days(found) if found is not None else ""
     if found is None or not days:
@@ -59,13 +63,21 @@ def read_recurring(text: str) -> str | None:
     return f"{second}{clock.minute} {clock.hour} * * {days}"
 
 
+def _name_range(found: re.Match[str]) -> str:
+    """'mon-fri' as the list of its days."""
+    first, last = WEEKDAYS[found[1]], WEEKDAYS[found[2]]
+    names = list(WEEKDAYS)
+    days = ((first + n) % 7 for n in range((last - first) % 7 + 1))
+    return " and ".join(f"{next(one for one in names if WEEKDAYS[one] == day)}s" for day in days)
+
+
 def _read_days(found: re.Match[str]) -> str:
     """The days as cron writes them; "" where they do not come again."""
     if found["single"]:
         return _SINGLE[found["single"]]
     if found["plural"]:
         return _PLURAL[found["plural"]]
-    names = re.findall(rf"\b({_match_any(WEEKDAYS)})(s?)\b", found["named"] or found["plurals"])
+    names = re.findall(rf"\b({match_any(WEEKDAYS)})(s?)\b", found["named"] or found["plurals"])
     if not found["every"] and not all(plural for _, plural in names):
         return ""
     numbers = {(WEEKDAYS[name] + 1) % 7 for name, _ in names}

@@ -10,27 +10,8 @@ from zoneinfo import ZoneInfo
 
 from cron.job import ScheduleError
 from cron.schedule import find_moment, zone_of
+from cron.spans import WORDS, match_any, read_spans
 
-_NUMBERS = (
-    ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
-    + ("twelve",),
-    ("eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf")
-    + ("zwölf",),
-)
-_MORE = {"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "sixty": 60, "ninety": 90}
-_MORE |= {"fünfzehn": 15, "zwanzig": 20, "dreißig": 30, "vierzig": 40, "sechzig": 60, "neunzig": 90}
-_ONES = dict.fromkeys(("a", "an", "ein", "eine", "einer", "einem", "einen"), 1)
-WORDS = {word: n for words in _NUMBERS for n, word in enumerate(words, 1)} | _MORE | _ONES
-UNITS = {
-    "second": 1, "seconds": 1, "sec": 1, "secs": 1, "s": 1, "sekunde": 1, "sekunden": 1,
-    "minute": 60, "minutes": 60, "min": 60, "mins": 60, "m": 60, "minuten": 60,
-    "hour": 3_600, "hours": 3_600, "h": 3_600, "hr": 3_600, "hrs": 3_600, "stunde": 3_600,
-    "stunden": 3_600, "std": 3_600,
-}  # fmt: skip
-DAYS = {
-    "day": 1, "days": 1, "d": 1, "tag": 1, "tage": 1, "tagen": 1,
-    "week": 7, "weeks": 7, "w": 7, "woche": 7, "wochen": 7,
-}  # fmt: skip
 NEAR = {
     "today": 0, "tonight": 0, "heute": 0, "tomorrow": 1, "morgen": 1,
     "day after tomorrow": 2, "the day after tomorrow": 2, "übermorgen": 2, "uebermorgen": 2,
@@ -50,28 +31,18 @@ _PARTS = (
 _AFTER_NOON = ("afternoon", "evening", "nachmittag", "abend", "pm", "p.m.", "night")
 
 
-def _match_any(words: "dict[str, int] | tuple[str, ...]") -> str:
-    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-
-
-_COUNT = rf"\d{{1,6}}(?:[.,]\d{{1,2}})?|{_match_any(WORDS)}"
-_END = r"(?![a-zäöüß])"
-_SPAN = re.compile(
-    rf"(half an hour|(?:einer )?halben stunde|(?:{_COUNT})\s*(?:{_match_any(UNITS | DAYS)})){_END}"
-)
 _FROM_NOW = " from now"
-_HALVES = ("half an hour", "einer halben stunde", "halben stunde")
 _NEXT = "next|coming|nächsten|nächster|naechsten|kommenden|kommender"
 _DAY = re.compile(
     rf"\b(?:(?:on|this|am|diesen)\s+)?(?:(?P<next>{_NEXT})\s+)?"
-    rf"(?P<day>{_match_any(NEAR | WEEKDAYS)})(?:\s*(?P<part>{_match_any(_PARTS)}))?\b"
+    rf"(?P<day>{match_any(NEAR | WEEKDAYS)})(?:\s*(?P<part>{match_any(_PARTS)}))?\b"
 )
 _CLOCK = re.compile(
     r"(?:(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))?(?::(?P<second>\d{2}))?"
-    rf"|(?P<word>{_match_any(WORDS)})|(?P<half>half past|halb)\s+(?P<of>\w+)"
-    r"|(?P<noon>noon|midday|mittag))"
+    rf"|(?P<word>{match_any(WORDS)})|(?P<half>half past|halb)\s+(?P<of>\w+)"
+    r"|(?P<noon>noon|midday|mittag)|(?P<midnight>midnight|mitternacht))"
     r"(?:\s*o'clock|\s*uhr(?:\s*(?P<after>\d{1,2}))?)?"
-    rf"\s*(?P<side>{_match_any(_BEFORE_NOON + _AFTER_NOON)})?"
+    rf"\s*(?P<side>{match_any(_BEFORE_NOON + _AFTER_NOON)})?"
 )
 _FILLER = re.compile(r"\b(?:at|um|in the|der|the|gegen)\b|,")
 _LIMIT = timedelta(days=3_660)
@@ -97,17 +68,7 @@ def read_relative(text: str, zone: str, now: float) -> str | None:
 
 def _read_span(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
     """'in 20 minutes', 'in 2 days at nine'."""
-    rest, seconds, days = words.removeprefix("in "), 0, 0
-    while match := _SPAN.match(rest):
-        found = match[1]
-        if found in _HALVES:
-            seconds += 1_800
-        else:
-            count, unit = _split_span(found)
-            whole = int(count) if unit in DAYS else 0
-            seconds += round((count - whole) * UNITS.get(unit, DAYS.get(unit, 0) * 86_400))
-            days += whole * DAYS.get(unit, 0)
-        rest = re.sub(r"^[\s,]*(?:(?:and|und)\s+)?", "", rest[match.end() :])
+    days, seconds, rest = read_spans(words.removeprefix("in "))
     if not (seconds or days):
         return None
     if timedelta(days=days, seconds=seconds) > _LIMIT:
@@ -118,16 +79,6 @@ def _read_span(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
         return None if clock is None else find_moment(datetime.combine(day, clock), zone)
     begin = find_moment(day, zone) if days else local
     return begin.astimezone(UTC) + timedelta(seconds=seconds)
-
-
-def _split_span(found: str) -> tuple[float, str]:
-    match = re.fullmatch(rf"({_COUNT})\s*(\w+)", found)
-    assert match is not None  # it was found by the same words
-    return _number(match[1]), match[2]
-
-
-def _number(word: str) -> float:
-    return WORDS[word] if word in WORDS else float(word.replace(",", "."))
 
 
 def _read_day(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
@@ -181,8 +132,8 @@ def read_clock(text: str) -> time | None:
     if match["half"]:
         hour = WORDS.get(match["of"], 0) or (int(match["of"]) if match["of"].isdecimal() else 99)
         hour, minute = (hour - 1, 30) if match["half"] == "halb" else (hour, 30)
-    elif match["noon"]:
-        hour, minute = 12, 0
+    elif match["noon"] or match["midnight"]:
+        hour, minute = (12, 0) if match["noon"] else (0, 0)
     else:
         hour = int(match["hour"]) if match["hour"] else WORDS[match["word"]]
         minute = int(match["minute"] or match["after"] or 0)

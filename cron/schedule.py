@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from cron.job import Cron, Every, Once, Schedule, ScheduleError
+from cron.spans import read_spans
 
 MACROS = {
     "@yearly": "0 0 1 1 *",
@@ -21,13 +22,18 @@ MACROS = {
     "@weekdays": "0 9 * * 1-5",
     "@weekends": "0 9 * * 6,0",
 }
+MAX_SHOWN = 60
+"""Characters of what is not understood that are told."""
 NAMES = ("second", "minute", "hour", "day of the month", "month", "day of the week")
 SIZES = (60, 60, 24, 31, 12, 8)
-_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d", re.ASCII)
 """Begins a moment that stands without its 'at'."""
-_EVERY = re.compile(r"(\d{1,9})\s*(s|m|h|d|w)[a-z]*\.?", re.ASCII)
-_SINGLE = re.compile(r"^(minute|hour)$")
+_SINGLE = re.compile(r"^(minute|hour|stunde)$")
+_NAMED = re.compile(
+    r"MON|TUE|WED|THU|FRI|SAT|SUN|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC|LW"
+)
+_WORD = re.compile(r"[^\W\d_]{2}")
+_INTERVAL = "Write 'every 90m', 'every 1d 12h' or 'every weekday at 9'."
 _ALLOWED = re.compile(r"[0-9A-Z*/,\-#]+", re.ASCII)
 _TO_SUNDAY = re.compile(r"(MON|TUE|WED|THU|FRI|SAT|[1-6])-(?:SUN|0)(?=[,/]|$)")
 """A range that ends with Sunday, which there is the seventh day."""
@@ -50,8 +56,9 @@ def read_schedule(text: str, zone: str) -> Schedule:
     where = zone_of(zone)
     words = text.strip()
     lower = words.lower()
-    if lower.startswith("every "):
-        return _read_every(lower.removeprefix("every "))
+    for every in ("every ", "alle ", "jede "):
+        if lower.startswith(every):
+            return _read_every(lower.removeprefix(every))
     if lower.startswith("at "):
         return _read_once(words[3:].strip(), where)
     if _DATE.match(words):
@@ -64,12 +71,10 @@ def read_schedule(text: str, zone: str) -> Schedule:
 
 
 def _read_every(text: str) -> Every:
-    text = _SINGLE.sub(r"1 \1", text)
-    rest = _EVERY.sub("", text).replace("and", "").replace(",", "").strip()
-    parts = _EVERY.findall(text)
-    if rest or not parts:
-        raise ScheduleError("Write 'every 90m', 'every 1d 12h' or 'every weekday at 9'.")
-    seconds = sum(int(count) * _UNITS[unit] for count, unit in parts)
+    days, seconds, rest = read_spans(_SINGLE.sub(r"1 \1", text).strip())
+    if rest.strip(" ."):
+        raise ScheduleError(_INTERVAL)
+    seconds += days * 86_400
     if not 0 < seconds <= 366 * 86_400:
         raise ScheduleError("An interval is more than nothing, and a year at most.")
     return Every(seconds=seconds)
@@ -89,6 +94,11 @@ def _read_once(text: str, zone: ZoneInfo) -> Once:
 
 def _cron(text: str) -> Cron:
     fields = text.upper().split()
+    if _WORD.search(_NAMED.sub("", text.upper())):
+        raise ScheduleError(
+            f"It is not clear when {_shorten(text)!r} is. Write it like 'tomorrow at nine', 'every "
+            "weekday at 9', 'last friday of the month at 9', '2026-12-01 09:00' or '30 9 * * 1-5'."
+        )
     if len(fields) not in (5, 6):
         why = "Cron has 5 fields (minute hour day month weekday), or 6 with seconds first"
         raise ScheduleError(f"{why}; these are {len(fields)}.")
@@ -106,6 +116,10 @@ def _cron(text: str) -> Cron:
     except StopIteration:
         raise ScheduleError("These fields never meet: no day fits all of them.") from None
     return made
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 def _check(name: str, size: int, field: str) -> None:

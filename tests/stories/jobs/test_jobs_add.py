@@ -115,7 +115,7 @@ async def test_the_command_line_writes_it_into_the_file(rig: Rig, cli: Cli, runn
     assert kept.startswith("# mine\n[one]") and "# the end\n\n[two]" in kept
     for words, why in (
         (("two", "y", "--schedule", "@daily"), "stands there already"),
-        (("three", "y", "--schedule", "whenever"), "Cron has 5 fields"),
+        (("three", "y", "--schedule", "whenever"), "It is not clear when 'whenever' is"),
         (("three", "y", "--schedule", "@daily", "--zone", "Mars"), "Mars"),
         (("three", "", "--schedule", "@daily"), "[three]"),
         (("Three!", "y", "--schedule", "@daily"), "small letters"),
