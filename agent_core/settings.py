@@ -217,7 +217,8 @@ class ModelSettings(BaseModel):
             key_setting = f"api_key of {provider} in {declared.COMPATIBLE.name}"
         elif provider not in BASE_URLS:
             known = ", ".join((*BASE_URLS, *self._compatible_by_name()))
-            raise SettingsError(setting, provider, f"no such provider; use one of: {known}.")
+            why = f"no such provider; use one of: {known}; or name a server of your own in"
+            raise SettingsError(setting, provider, f"{why} {declared.COMPATIBLE.name}.")
         else:
             url, thinking, named = self.base_urls[provider], None, provider in self.modes
             key_setting = declared.KEYS[provider].name

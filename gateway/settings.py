@@ -534,5 +534,8 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return ""
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        why = f"is not written in UTF-8 (byte {error.start + 1}); save it in that encoding."
+        raise SettingsError(str(path), "", why) from None
+    except OSError as error:
         raise SettingsError(str(path), "", f"cannot be read ({error}).") from None

@@ -119,6 +119,10 @@ class SharedSecret(Struct, frozen=True, kw_only=True):
         return text
 
 
+_BARE = re.compile(r"[\w.-]+(?::\d+)?(?:/\S*)?", re.ASCII)
+"""An address that lacks its scheme."""
+
+
 class Url(Struct, frozen=True, kw_only=True):
     """An address with a host, of one of two schemes: `scheme`, and the same with an s."""
 
@@ -128,7 +132,11 @@ class Url(Struct, frozen=True, kw_only=True):
         """The address."""
         if not is_url(text, self.scheme):
             article = "an" if self.scheme[0] in "aeho" else "a"
-            raise ValueError(f"must be {article} {self.scheme} or {self.scheme}s URL.")
+            whole = f"{self.scheme}://{text}"
+            hint = (
+                f", such as {whole}" if _BARE.fullmatch(text) and is_url(whole, self.scheme) else ""
+            )
+            raise ValueError(f"must be {article} {self.scheme} or {self.scheme}s URL{hint}.")
         return text
 
 

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from gateway.declaration import Env, Matching, Setting, SettingTables, Url
+from gateway.accounts.tokens import Token
+from gateway.declaration import Env, Setting, SettingTables, Url
 
 TOKEN = Setting(
     "DISCORD_BOT_TOKEN",
     "",
-    Matching(
-        pattern=r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}",
-        mend="it has three parts with dots between them; copy it again.",
-    ),
+    Token(owner="a Discord bot", looks="has three parts with dots between them"),
     "the bot; without it, no Discord",
     secret="all",
 )

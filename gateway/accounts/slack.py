@@ -2,19 +2,20 @@
 
 from dataclasses import dataclass, field
 
-from gateway.declaration import Env, Matching, Setting, SettingTables, Url
+from gateway.accounts.tokens import Token
+from gateway.declaration import Env, Setting, SettingTables, Url
 
 TOKEN = Setting(
     "SLACK_BOT_TOKEN",
     "",
-    Matching(pattern="xox[be][A-Za-z0-9.-]+", mend="a bot token begins with xoxb-; copy it again."),
+    Token(owner="a Slack bot", looks="begins with xoxb-"),
     "the app's bot, `xoxb-…`; without it, no Slack",
     secret="all",
 )
 APP_TOKEN = Setting(
     "SLACK_APP_TOKEN",
     "",
-    Matching(pattern="xapp-[A-Za-z0-9-]+", mend="an app token begins with xapp-; copy it again."),
+    Token(owner="a Slack app", looks="begins with xapp-"),
     "`xapp-…`: receive by Socket Mode",
     secret="all",
 )

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from gateway.declaration import Env, Matching, Setting, SettingTables, SharedSecret, Url
+from gateway.accounts.tokens import Token
+from gateway.declaration import Env, Setting, SettingTables, SharedSecret, Url
 
 TOKEN = Setting(
     "TELEGRAM_BOT_TOKEN",
     "",
-    Matching(pattern=r"\d+:[A-Za-z0-9_-]+", mend="it looks like 123456:ABC; copy it again."),
+    Token(owner="a Telegram bot", looks="looks like 123456:ABC"),
     "the bot; without it, no Telegram",
     secret="all",
 )

@@ -136,6 +136,10 @@ def test_many_keys_and_own_urls() -> None:
             providers(compatible(api_key="sk-a b")),
             "OPENAI_COMPATIBLE_PROVIDERS[0].api_key: holds characters that no key has",
         ),
+        (
+            KEYS | {"MAX_MODEL": "ollama/x"},
+            "name a server of your own in OPENAI_COMPATIBLE_PROVIDERS",
+        ),
         ({"OPENAI_BASE_URL": "ftp://x"}, "OPENAI_BASE_URL=ftp://x: must be an http or https URL."),
         (providers("x"), "OPENAI_COMPATIBLE_PROVIDERS[0]: "),
         (

@@ -124,7 +124,8 @@ def test_a_wrong_file(tmp_path: Path, text: str, words: list[str]) -> None:
     [
         ("TURNKEEPER_PORT", "http", "write a number"),
         ("TURNKEEPER_PORT", "70000", "write a number"),
-        ("TELEGRAM_API_BASE_URL", "localhost:80", "http or https"),
+        ("TELEGRAM_API_BASE_URL", "localhost:80", "https URL, such as http://localhost:80."),
+        ("TELEGRAM_API_BASE_URL", "my server", "must be an http or https URL."),
         (
             "SANDBOX_PROVIDER",
             "chroot",
@@ -161,6 +162,28 @@ def test_errors_name_setting_value_and_mend(
 )
 def test_no_error_shows_a_secret(tmp_path: Path, env: dict[str, str]) -> None:
     assert "hunter2" not in refused(tmp_path, **env)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "mend"),
+    [
+        ("TELEGRAM_BOT_TOKEN", "xoxb-1-2", "this is the token of a Slack bot; that of"),
+        ("DISCORD_BOT_TOKEN", "123:AbC_-", "this is the token of a Telegram bot;"),
+        ("SLACK_BOT_TOKEN", "xapp-1-2", "this is the token of a Slack app;"),
+        ("SLACK_BOT_TOKEN", "“xoxb-1”", "begins with xoxb-; copy it again, without quotes"),
+    ],
+)
+def test_a_token_in_the_wrong_place_is_told_with_its_own(
+    tmp_path: Path, name: str, value: str, mend: str
+) -> None:
+    said = refused(tmp_path, **{name: value})
+    assert said.startswith(f"{name}: ") and mend in said and value not in said
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_a_file_in_another_encoding_is_told_as_one(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / ".env").write_text("TURNKEEPER_HOME=Zoë", encoding=encoding)
+    assert "is not written in UTF-8" in refused(tmp_path)
 
 
 def test_model_errors_are_settings_errors(tmp_path: Path) -> None:
