@@ -12,7 +12,9 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck
 
-from tests.fakes.browser import chromium
+from tests.fakes.browser import MISSING, chromium
+from tests.fakes.browser import find as find_browser
+from tests.fakes.docker_browser import put_browser_in
 from tests.fakes.docker_engine import EngineNotStarted, run_engine
 from tests.sampling import SEED, dice, examples, mark_parts, mark_what_is_left, read_marks
 from tests.time_limit import cancel_timer, set_timer
@@ -109,6 +111,15 @@ def docker_engine() -> Iterator[str]:
         except EngineNotStarted as error:
             pytest.skip(str(error))
         yield address
+
+
+@pytest.fixture
+def browser_engine(docker_engine: str) -> Iterator[str]:
+    """The same engine, whose image of the sandboxes has Chromium for one test."""
+    if find_browser() is None:
+        pytest.skip(MISSING)
+    with put_browser_in(docker_engine):
+        yield docker_engine
 
 
 @pytest.fixture

@@ -247,7 +247,10 @@ reached by the guarded ones alone."""
 NOT_IN_WORKSPACES = {
     "agent_core/tools/paths.py": "the one place that does",
     "agent_core/tools/send.py": "copies that the gateway keeps",
+    "agent_core/tools/browser/bubblewrap_walls.py": "the browser's own folder",
     "agent_core/tools/browser/chromium.py": "the browser's own folder",
+    "agent_core/tools/browser/contained.py": "the browser's own folder",
+    "agent_core/tools/browser/container_walls.py": "the browser's own folder",
     "agent_core/tools/browser/enclosure.py": "the browser's own folder",
     "agent_core/tools/browser/inside.py": "runs inside, where there is nothing else",
     "agent_core/sandboxes/bwrap.py": "mounts the workspace",

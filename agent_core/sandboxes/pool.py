@@ -158,8 +158,8 @@ class _AdvisedLoan:
 class SandboxPool:
     """All sandboxes of one tier. `idle` in seconds. `lasts`: what is in a sandbox besides the
     workspace is kept for the next one, where the tier keeps it. `keeper`: of what is in them, once
-    they are quiet. `encloses`: a program of the gateway's can have a sandbox to itself, by
-    `bwrap.enclose_program`, also where commands have another tier."""
+    they are quiet. `encloses`: the tier by which the browser has a sandbox to itself,
+    which may be another than that of commands; "" where it has none."""
 
     def __init__(  # noqa: PLR0913 - one for each thing that differs by where it stands
         self,
@@ -169,7 +169,7 @@ class SandboxPool:
         network: SandboxNetwork | None = None,
         lasts: bool = True,
         keeper: WorkspaceKeeper | None = None,
-        encloses: bool = False,
+        encloses: str = "",
     ) -> None:
         self.encloses = encloses
         self._tier, self._idle, self._lasts = tier, idle, lasts

@@ -13,11 +13,18 @@ from agent_core.mcp.servers import Servers
 from agent_core.memory.provider import MemoryProvider, find_provider
 from agent_core.sandboxes.buckets.bucket import make_bucket
 from agent_core.sandboxes.buckets.settings import read_bucket
-from agent_core.sandboxes.detect import MissingTier, can_enclose, find_tier
-from agent_core.sandboxes.docker.tier import EngineMissing, ImageMissing, inspect_docker
+from agent_core.sandboxes.detect import MissingTier, find_tier
+from agent_core.sandboxes.docker.tier import (
+    IMAGE,
+    RECIPE,
+    EngineMissing,
+    ImageMissing,
+    inspect_docker,
+)
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.tier import TierUnusable
 from agent_core.tools.browser import chromium
+from agent_core.tools.browser.walls import choose_walls
 from gateway.cli.probes import Platforms, ProbeResult, has_fault, probe_models
 from gateway.declaration import SettingsError
 from gateway.errors import StoreFailed
@@ -191,8 +198,8 @@ async def _sandbox(settings: Settings, say: Say) -> int:
     except TierUnusable as error:
         say(f"wrong    sandbox: SANDBOX_PROVIDER={settings.sandbox} does not work here: {error}.")
         return 1
-    encloses = await can_enclose(tier, settings.sandbox)
-    sandbox = SandboxPool(tier, lasts=False, encloses=encloses)
+    walls = await choose_walls(tier, settings.sandbox)
+    sandbox = SandboxPool(tier, lasts=False, encloses=walls.name if walls is not None else "")
     await sandbox.check()
     if sandbox.missing:
         mark, more = "missing", sandbox.missing
@@ -215,14 +222,21 @@ async def _sandbox(settings: Settings, say: Say) -> int:
 
 def _check_browser(sandbox: SandboxPool, say: Say) -> None:
     """Where the browser runs, if there is one."""
-    if missing := chromium.find_missing():
+    if missing := chromium.find_missing(sandbox.encloses):
         say(f"note     browser: {missing}")
+    elif sandbox.encloses == "docker":
+        say("ok       browser: in a container of its own, by Docker, with the image's Chromium.")
     elif sandbox.encloses:
         say("ok       browser: in a sandbox of its own, by bubblewrap.")
     else:
         say(
             f"note     browser: on this machine, outside of the sandbox ({sandbox.name}). Where "
             "bubblewrap works and SANDBOX_PROVIDER isolates, it has a sandbox of its own."
+        )
+    if sandbox.name == "docker" and sandbox.encloses != "docker":
+        say(
+            f"note     browser: the image {IMAGE} has no Chromium, else the browser would run in a "
+            f"container; build it anew: docker build -t {IMAGE} {RECIPE}"
         )
 
 

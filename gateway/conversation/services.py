@@ -99,8 +99,8 @@ class SandboxFacts(Protocol):
         """It keeps commands apart from the machine."""
 
     @property
-    def encloses(self) -> bool:
-        """The browser has a sandbox of its own."""
+    def encloses(self) -> str:
+        """The tier by which the browser has a sandbox of its own; "" where it has none."""
 
     @property
     def limits(self) -> SandboxLimits:

@@ -51,6 +51,7 @@ from agent_core.settings import TIERS, ModelSettings
 from agent_core.skills.built_in.all import built_in
 from agent_core.skills.direct import direct, skill_of
 from agent_core.tools import hooks, paths
+from agent_core.tools.browser.enclosure import Walls
 from agent_core.tools.code.script.execute_script import NAME as SCRIPT
 from agent_core.tools.code.script.running import RunningScripts
 from agent_core.tools.facts import find_call_bond, judge_call
@@ -92,7 +93,7 @@ TIER = "pro"
 class Equipment(Struct, frozen=True, kw_only=True):
     """What the agent works with besides models and tools. `ask_all`: every call is asked;
     `memory` makes it, beside another one; `job_ledger`: for runs of jobs with a limit of their own,
-    where nothing else is limited."""
+    where nothing else is limited; `walls`: what keeps the browser in, if something does."""
 
     jobs: JobWork
     memory: Callable[[MemoryProvider | None], Memories | None]
@@ -103,6 +104,7 @@ class Equipment(Struct, frozen=True, kw_only=True):
     vault: Vault
     sign_ins: SignIns
     snapshots: Snapshots
+    walls: Walls | None = None
     ask_all: bool = False
 
 
@@ -140,7 +142,7 @@ class TurnkeeperAgent:
         self._guard = Guard(guards, load_models(guards), seen)
         self._means = ResearchDeps(web=web_of(tools.web), kept=kept)
         self._skills = built_in(models, folder.parent / SKILLS)
-        self._browser = make_browser(models, sandbox, home, self._preview)
+        self._browser = make_browser(models, sandbox, home, self._preview, equipment.walls)
         ground = ToolDeps(
             settings=models,
             sandbox=sandbox,

@@ -13,12 +13,14 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.memory.provider import MemoryProvider
 from agent_core.sandboxes.buckets.bucket import make_bucket
-from agent_core.sandboxes.detect import can_enclose, find_tier
+from agent_core.sandboxes.detect import find_tier
 from agent_core.sandboxes.network import SandboxNetwork
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.snapshots import Snapshots
 from agent_core.sandboxes.tier import Tier, TierUnusable
 from agent_core.settings import ModelSettings, ToolSettings
+from agent_core.tools.browser.enclosure import Walls
+from agent_core.tools.browser.walls import choose_walls
 from agent_core.tools.send import FileStore
 from gateway.access.access import Access
 from gateway.access.linking import DirectoryLinking
@@ -215,7 +217,8 @@ async def assemble(
     network = SandboxNetwork(models.tools.web.allowed)
     snapshots = make_snapshots(models.tools)
     tier = await _choose_tier(settings)
-    encloses = await can_enclose(tier, settings.sandbox)
+    walls = await choose_walls(tier, settings.sandbox)
+    encloses = walls.name if walls is not None else ""
     sandbox = SandboxPool(tier, network=network, keeper=snapshots, encloses=encloses)
     stack.push_async_callback(sandbox.close)
     store = await open_store(settings)
@@ -241,6 +244,7 @@ async def assemble(
         trail=trail,
         base=settings.link_base(port),
         snapshots=snapshots,
+        walls=walls,
     )
     host = Host(partial(_build_services, supplies), features)
     agent = host.services.agent
@@ -275,6 +279,7 @@ class Supplies(Struct, frozen=True, kw_only=True):
     trail: AuditTrail
     base: str
     snapshots: Snapshots
+    walls: Walls | None
 
 
 def _select_env(features: Features, settings: Settings) -> Env:
@@ -364,6 +369,7 @@ def _build_agent(supplies: Supplies, jobs: JobWork, deliver: Accept) -> Turnkeep
         vault=vault,
         sign_ins=SignIns(store, vault, supplies.base, public=bool(settings.public_url)),
         snapshots=supplies.snapshots,
+        walls=supplies.walls,
         ask_all=settings.ask_all,
     )
     equipment.operator.load()

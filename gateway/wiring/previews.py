@@ -7,6 +7,7 @@ from agent_core.sandboxes.previews.again import StartsAgain
 from agent_core.sandboxes.previews.server import PreviewServer
 from agent_core.settings import ModelSettings
 from agent_core.tools.browser.browser import Browser
+from agent_core.tools.browser.enclosure import Walls
 from gateway.delivery.phrasing import say_to_browser
 
 
@@ -20,7 +21,11 @@ def make_preview(
 
 
 def make_browser(
-    models: ModelSettings, sandbox: SandboxPool, home: Path, origin: PreviewServer
+    models: ModelSettings,
+    sandbox: SandboxPool,
+    home: Path,
+    origin: PreviewServer,
+    walls: Walls | None,
 ) -> Browser:
     """The browser, which reaches what runs in sandboxes if their ports are not this machine's."""
     return Browser(
@@ -28,5 +33,5 @@ def make_browser(
         models.tools.web.allowed,
         origin=origin,
         connect=sandbox.connect if sandbox.isolated and sandbox.serves else None,
-        encloses=sandbox.encloses,
+        walls=walls,
     )

@@ -14,13 +14,16 @@ from agent_core.sandboxes.monty.tier import find_monty
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.tier import Tier
 from agent_core.tools.browser.browser import Browser
+from agent_core.tools.browser.bubblewrap_walls import BubblewrapWalls
+from agent_core.tools.browser.container_walls import ContainerWalls
+from agent_core.tools.browser.enclosure import Walls
 from agent_core.tools.browser.tools import Works, browser_tools
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.send import FileStore
 from tests.fakes.e2b_server import KEY, serve_e2b
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_CHROMIUM, NEEDS_LANDLOCK
 from tests.fakes.ports import free_port
-from tests.fakes.sandboxes import find_tier, make_sandboxes
+from tests.fakes.sandboxes import find_browser_tier, find_tier, make_sandboxes
 from tests.fakes.web_pages import Answer, WebPages, served
 
 pytestmark = [
@@ -81,6 +84,9 @@ async def site() -> AsyncIterator[WebPages]:
     ]
 )
 async def pool(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SandboxPool]:
+    if request.param == "docker":
+        yield make_sandboxes(await find_browser_tier(request))
+        return
     if request.param != "e2b":
         yield make_sandboxes(await find_tier(request))
         return
@@ -119,17 +125,23 @@ class Looker:
 
 
 @pytest.fixture
-async def looker(pool: SandboxPool, site: WebPages, tmp_path: Path) -> AsyncIterator[Looker]:
+async def looker(
+    pool: SandboxPool, site: WebPages, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Looker]:
     async def resolve(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
-    encloses = pool.name != "landlock"  # once beside a browser that has no sandbox of its own
+    walls: Walls | None = BubblewrapWalls()
+    if pool.name == "docker":
+        walls = ContainerWalls(await find_browser_tier(request))
+    elif pool.name == "landlock":
+        walls = None  # once beside a browser that has no sandbox of its own
     async with Browser(
         tmp_path / "browser",
         frozenset({find_web(site).removeprefix("http://")}),
         resolve,
         connect=pool.connect,
-        encloses=encloses,
+        walls=walls,
     ) as browser:
         yield Looker(browser, pool, tmp_path)
 

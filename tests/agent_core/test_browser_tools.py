@@ -27,7 +27,10 @@ from agent_core.tools.browser import chromium, enclosure, state
 from agent_core.tools.browser import desk as desk_module
 from agent_core.tools.browser.acts import Act
 from agent_core.tools.browser.browser import Browser
+from agent_core.tools.browser.bubblewrap_walls import BubblewrapWalls
+from agent_core.tools.browser.container_walls import ContainerWalls
 from agent_core.tools.browser.desk import MAX_TABS, _keep
+from agent_core.tools.browser.enclosure import Walls
 from agent_core.tools.browser.tools import PressKey, Works, browser_tools
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
@@ -36,6 +39,7 @@ from agent_core.tools.web import proxy as proxy_module
 from agent_core.tools.web.port import Hit
 from agent_core.tools.web.proxy import GuardedProxy, _resolve
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_CHROMIUM
+from tests.fakes.sandboxes import find_browser_tier
 from tests.fakes.web_pages import Answer, WebPages, served
 
 ROOT = Path(__file__).parents[2]
@@ -109,12 +113,23 @@ WHERE = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(params=[False, pytest.param(True, marks=NEEDS_BWRAP)], ids=["here", "enclosed"])
+@pytest.fixture(
+    params=[
+        "here",
+        pytest.param("bwrap", marks=NEEDS_BWRAP),
+        pytest.param("docker", marks=pytest.mark.slow),
+    ]
+)
 async def hand(
     site: WebPages, tmp_path: Path, request: pytest.FixtureRequest
 ) -> AsyncIterator[Hand]:
-    allowed, encloses = frozenset({site.place}), request.param
-    async with Browser(tmp_path / "browser", allowed, resolved, encloses=encloses) as browser:
+    allowed = frozenset({site.place})
+    walls: Walls | None = None
+    if request.param == "bwrap":
+        walls = BubblewrapWalls()
+    elif request.param == "docker":
+        walls = ContainerWalls(await find_browser_tier(request))
+    async with Browser(tmp_path / "browser", allowed, resolved, walls=walls) as browser:
         yield Hand(browser, tmp_path)
 
 
@@ -221,7 +236,7 @@ def test_an_action_needs_what_it_works_on() -> None:
 
 @pytest.mark.parametrize("encloses", [True, False])
 def test_the_tool_says_where_the_browser_runs(encloses: bool, tmp_path: Path) -> None:
-    browser = Browser(tmp_path, encloses=encloses)
+    browser = Browser(tmp_path, walls=BubblewrapWalls() if encloses else None)
     works = Works(browser=browser, search=Found(), keep=FileStore(tmp_path).keep)
     about = {tool.name: tool.description for tool in browser_tools(works)}
     for name in ("browser_use", "sandbox_browser"):
@@ -549,9 +564,11 @@ LIFE = """
 import asyncio, sys
 from pathlib import Path
 from agent_core.tools.browser.browser import Browser
+from agent_core.tools.browser.bubblewrap_walls import BubblewrapWalls
 
 async def live():
-    async with Browser(Path(sys.argv[1]), encloses=sys.argv[2] == "True") as browser:
+    walls = BubblewrapWalls() if sys.argv[2] == "True" else None
+    async with Browser(Path(sys.argv[1]), walls=walls) as browser:
         async with browser.desk(Path(sys.argv[1]) / "w") as desk:
             await desk.open()
             print("open", flush=True)
@@ -592,7 +609,8 @@ async def test_it_never_outlives_the_gateway(hangs: bool, encloses: bool, tmp_pa
 @NEEDS_BWRAP
 async def test_an_enclosed_browser_has_nothing_of_the_machine(tmp_path: Path) -> None:
     before = set(below(os.getpid()))  # other tests' browsers
-    async with Browser(tmp_path / "browser", encloses=True) as browser, browser.desk(tmp_path):
+    walls = BubblewrapWalls()
+    async with Browser(tmp_path / "browser", walls=walls) as browser, browser.desk(tmp_path):
         started = (one for one in below(os.getpid()) if one not in before)
         own = [one for one in started if "chromium" in one.name()]
         assert own
@@ -620,7 +638,7 @@ async def test_one_that_takes_too_much_memory_is_ended(
 ) -> None:
     monkeypatch.setattr(enclosure, "MEMORY", 40 << 20)
     before = set(below(os.getpid()))
-    async with Browser(tmp_path / "browser", encloses=True) as browser:
+    async with Browser(tmp_path / "browser", walls=BubblewrapWalls()) as browser:
         hand = Hand(browser, tmp_path)
         said = await hand.do("browser_navigate", url="http://a.example/")
         if "did not start" not in said:  # it was quicker than the watch
@@ -649,7 +667,8 @@ async def test_neither_driver_nor_browser_knows_the_environment(
     monkeypatch.setenv("HTTPS_PROXY", "http://user:word@127.0.0.1:1")
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
     home = tmp_path / "browser"
-    async with Browser(home, encloses=encloses) as browser, browser.desk(tmp_path):
+    walls = BubblewrapWalls() if encloses else None
+    async with Browser(home, walls=walls) as browser, browser.desk(tmp_path):
         alive = below(os.getpid())
         drivers = [one for one in alive if "run-driver" in one.cmdline()]
         assert len(drivers) == 1 and any(map(leads, alive))

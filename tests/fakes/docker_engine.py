@@ -108,7 +108,7 @@ def _await_engine(engine: "subprocess.Popen[bytes]", place: Path) -> None:
     late = time.monotonic() + SECONDS_TO_START
     while engine.poll() is None and time.monotonic() < late:
         with suppress(OSError):
-            _call(place / "socket", "GET", "/_ping")
+            call_engine(place / "socket", "GET", "/_ping")
             return
         time.sleep(0.05)
     said = (place / "log").read_text(errors="replace").strip().splitlines()[-3:]
@@ -155,23 +155,27 @@ def _list_running(place: Path) -> list[int]:
 
 def _has_image(at: Path) -> bool:
     """The image of these packages is there, and called as the product calls it."""
-    name = f"{BASE}:{_name_packages()}"
-    if _call(at, "GET", f"/images/{name}/json")[0] != 200:
+    return call_image(at, f"{BASE}:{_name_packages()}")
+
+
+def call_image(at: Path, name: str) -> bool:
+    """Call an image as the product calls it; False if there is none of that name."""
+    if call_engine(at, "GET", f"/images/{name}/json")[0] != 200:
         return False
     repository, _, tag = IMAGE.partition(":")
     query = urlencode({"repo": repository, "tag": tag})
-    return _call(at, "POST", f"/images/{name}/tag?{query}")[0] == 201
+    return call_engine(at, "POST", f"/images/{name}/tag?{query}")[0] == 201
 
 
 def _make_image(place: Path) -> None:
     at = place / "socket"
-    for image in json.loads(_call(at, "GET", "/images/json")[1]):  # of other packages
-        _call(at, "DELETE", f"/images/{image['Id']}?force=true")
+    for image in json.loads(call_engine(at, "GET", "/images/json")[1]):  # of other packages
+        call_engine(at, "DELETE", f"/images/{image['Id']}?force=true")
     with (place / "base.tar").open("w+b") as file:
         _pack(file)
         file.seek(0)
         query = urlencode({"fromSrc": "-", "repo": BASE, "tag": _name_packages()})
-        status, said = _call(at, "POST", f"/images/create?{query}", file)
+        status, said = call_engine(at, "POST", f"/images/create?{query}", file)
     (place / "base.tar").unlink()
     if status != 200 or not _has_image(at):
         raise EngineNotStarted(f"the engine takes no image: {said[-300:]!r}")
@@ -259,10 +263,12 @@ class _Connection(http.client.HTTPConnection):
         self.sock.connect(str(self._at))
 
 
-def _call(at: Path, method: str, path: str, body: object = None) -> tuple[int, bytes]:
+def call_engine(at: Path, method: str, path: str, body: object = None) -> tuple[int, bytes]:
+    """Its status and what it says; the body is a tar, or JSON where it is a text."""
     connection = _Connection(at)
     try:
-        headers = {"Content-Type": "application/x-tar"} if body is not None else {}
+        kind = "json" if isinstance(body, str) else "x-tar"
+        headers = {"Content-Type": f"application/{kind}"} if body is not None else {}
         connection.request(method, path, body, headers)  # type: ignore[arg-type]
         answer = connection.getresponse()
         return answer.status, answer.read()
@@ -273,4 +279,4 @@ def _call(at: Path, method: str, path: str, body: object = None) -> tuple[int, b
 def list_containers(address: str) -> list[dict[str, object]]:
     """All containers of an engine."""
     at = Path(address.removeprefix("unix://"))
-    return json.loads(_call(at, "GET", "/containers/json?all=true")[1])  # type: ignore[no-any-return]
+    return json.loads(call_engine(at, "GET", "/containers/json?all=true")[1])  # type: ignore[no-any-return]

@@ -34,6 +34,15 @@ async def find_tier(request: pytest.FixtureRequest) -> Tier:
     return _FOUND[address]
 
 
+async def find_browser_tier(request: pytest.FixtureRequest) -> DockerTier:
+    """Docker's, whose image has Chromium."""
+    address = request.getfixturevalue("browser_engine")
+    known = f"{address} with Chromium"
+    if known not in _FOUND:
+        _FOUND[known] = await find_docker(address)
+    return _FOUND[known]
+
+
 def make_sandboxes(
     tier: Tier, limits: SandboxLimits | None = None, idle: float = IDLE
 ) -> SandboxPool:

@@ -71,6 +71,15 @@ async def test_doctor_says_that_it_contains(world: World, docker_engine: str) ->
     given = {"SANDBOX_PROVIDER": "docker", "DOCKER_HOST": docker_engine}
     code, said = await world.command("doctor", **given)
     assert code == 0 and "sandbox: docker" in said and "it contains what runs in it" in said
+    assert "has no Chromium, else the browser would run in a container; build it anew" in said
+
+
+@pytest.mark.slow
+async def test_doctor_says_where_the_browser_runs(world: World, browser_engine: str) -> None:
+    given = {"SANDBOX_PROVIDER": "docker", "DOCKER_HOST": browser_engine}
+    code, said = await world.command("doctor", **given)
+    assert code == 0 and "ok       browser: in a container of its own, by Docker" in said
+    assert "has no Chromium" not in said
 
 
 async def _find_fault(tier: object) -> str:

@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Struct
 
 from agent_core import ambient
-from agent_core.sandboxes.link import Link
 
 SCHEME = "unix://"
 SECONDS_TO_ANSWER = 30.0
@@ -70,7 +69,7 @@ class DockerEngine:
             elif error.status != 404:
                 raise
 
-    async def attach(self, name: str, link: Link) -> "EngineStream":
+    async def attach(self, name: str, link: asyncio.Protocol) -> "EngineStream":
         """Let `link` speak with a container's first process."""
         loop = asyncio.get_running_loop()
         stream = EngineStream(name, link)
@@ -114,7 +113,7 @@ class EngineStream(asyncio.Protocol):
     """The connection to a container's standard streams, which the engine mixes into one: what the
     process writes goes to the link, what it complains of is kept."""
 
-    def __init__(self, name: str, link: Link) -> None:
+    def __init__(self, name: str, link: asyncio.Protocol) -> None:
         self.said = b""
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._name, self._link = name, link

@@ -14,7 +14,7 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -61,14 +61,19 @@ _PATH = "/usr/local/bin:/usr/bin:/bin"
 _ALIASES = "/opt/turnkeeper/bin"
 MAX_SHARED = 512 << 20
 """Bytes of /dev/shm, which the kernel counts as memory."""
+_IN_TMP = 1 << 30
+"""Bytes of a program's /tmp, likewise."""
 _FIRST_TO_GO = '{ echo 500 >/proc/self/oom_score_adj; } 2>/dev/null; exec "$0" "$@"'
 _TRIED = "tried"
+_BROWSERS = "chromium chromium-browser google-chrome-stable google-chrome"
 _PROBE = f"""
 touch {_TRIED}
 [ -x /bin/bash ] && echo bash
 for name in {" ".join(name for name in PROGRAMS if name != "bash")}
 do command -v $name >/dev/null && echo $name; done
 echo "version $(node --version 2>/dev/null)"
+for name in {_BROWSERS}
+do command -v $name >/dev/null && echo "browser $(command -v $name)"; done
 """
 """What is asked of a new image, in the words of any shell."""
 
@@ -156,8 +161,10 @@ class DockerTier:
     max_processes = 4096
     """The kernel counts those of one user in all containers together."""
 
-    def __init__(self, facts: EngineFacts, programs: Mapping[Language, str]) -> None:
-        self.facts, self.programs = facts, programs
+    def __init__(
+        self, facts: EngineFacts, programs: Mapping[Language, str], browser: str = ""
+    ) -> None:
+        self.facts, self.programs, self.browser = facts, programs, browser
         self._env = make_env(HOME, f"{facts.path}:{_ALIASES}")
 
     @property
@@ -216,22 +223,49 @@ class DockerTier:
     ) -> dict[str, object]:
         """The container, as the engine is told of it."""
         spec = SupervisorSpec(limits=limits, folders=(WORKSPACE, HOME, TMP), proxy_port=PORT)
-        user = "{}:{}".format(*_find_user())
-        entry, program = (one.read_text(encoding="utf-8") for one in (_ENTRY, SUPERVISOR))
-        refusals = seccomp.build_filter().hex()
-        words = (entry, program, str(limits.cpus), refusals, spec.encode())
+        program = SUPERVISOR.read_text(encoding="utf-8")
+        mounts = _mount(workspace, hidden)
+        described = self._describe(program, (spec.encode(),), _find_user(), limits, mounts)
+        return described | {"WorkingDir": WORKSPACE}
+
+    def describe_program(
+        self,
+        program: str,
+        words: Iterable[str],
+        user: tuple[int, int],
+        limits: SandboxLimits,
+        binds: Iterable[tuple[Path, str]],
+    ) -> dict[str, object]:
+        """A container for a program of the gateway's, the text of one in Python and its `words`: it
+        sees the image, an empty /tmp, and `binds`, folders and what they are called inside. The
+        words may be made more. It has no limit of disk but that of memory."""
+        mounts: list[JsonObject] = [
+            {"Type": "bind", "Source": str(source), "Target": target} for source, target in binds
+        ]
+        mounts.append({"Type": "tmpfs", "Target": TMP, "TmpfsOptions": {"SizeBytes": _IN_TMP}})
+        return self._describe(program, words, user, limits, mounts) | {"WorkingDir": TMP}
+
+    def _describe(
+        self,
+        program: str,
+        words: Iterable[str],
+        user: tuple[int, int],
+        limits: SandboxLimits,
+        mounts: list[JsonObject],
+    ) -> dict[str, object]:
+        entry, refusals = _ENTRY.read_text(encoding="utf-8"), seccomp.build_filter().hex()
+        first = (entry, program, str(limits.cpus), refusals)
         return {
             "Image": IMAGE,
-            "Entrypoint": [self.python, "-I", "-S", "-B", "-c", *words],
+            "Entrypoint": [self.python, "-I", "-S", "-B", "-c", *first, *words],
             "Cmd": [],
-            "User": user,
-            "WorkingDir": WORKSPACE,
+            "User": "{}:{}".format(*user),
             "Hostname": NAME,
             "NetworkDisabled": True,
             "Labels": {OWNER: describe_owner()},
             **dict.fromkeys(("AttachStdin", "AttachStdout", "AttachStderr", "OpenStdin"), True),
             "StdinOnce": True,  # its input ends with the connection
-            "HostConfig": {**self._enclose(limits), "Mounts": _mount(workspace, hidden)},
+            "HostConfig": {**self._enclose(limits), "Mounts": mounts},
         }
 
     def _enclose(self, limits: SandboxLimits) -> JsonObject:
@@ -286,7 +320,7 @@ async def find_docker(address: str) -> DockerTier:
     await remove_leftovers(facts.engine)
     with tempfile.TemporaryDirectory(prefix="turnkeeper-") as folder:
         try:
-            programs = await _find_programs(DockerTier(facts, {}), Path(folder))
+            programs, browser = await _find_programs(DockerTier(facts, {}), Path(folder))
         except (ToolFailed, SandboxGone) as error:
             raise EngineMissing(f"no container runs: {error}") from None
         if not (Path(folder) / _TRIED).exists():
@@ -294,7 +328,7 @@ async def find_docker(address: str) -> DockerTier:
                 "containers cannot write to a folder of the gateway's; use an engine of this "
                 "machine, without user namespaces of its own"
             )
-    return DockerTier(facts, programs)
+    return DockerTier(facts, programs, browser)
 
 
 async def remove_leftovers(engine: DockerEngine) -> None:
@@ -316,7 +350,8 @@ def _is_left(one: _ListedContainer) -> bool:
     return gone
 
 
-async def _find_programs(tier: DockerTier, workspace: Path) -> Mapping[Language, str]:
+async def _find_programs(tier: DockerTier, workspace: Path) -> tuple[Mapping[Language, str], str]:
+    """The image's languages, and its browser."""
     sandbox = await tier.open(workspace, SandboxLimits())
     try:
         argv = ("/bin/sh", "-c", _PROBE)
@@ -327,7 +362,8 @@ async def _find_programs(tier: DockerTier, workspace: Path) -> Mapping[Language,
         await sandbox.close()
     lines = output.text().split("\n")
     version = next((one[8:] for one in lines if one.startswith("version ")), "")
-    return choose_languages({one for one in lines if one in PROGRAMS}, version)
+    browser = next((one[8:] for one in lines if one.startswith("browser ")), "")
+    return choose_languages({one for one in lines if one in PROGRAMS}, version), browser
 
 
 def _find_user() -> tuple[int, int]:

@@ -18,7 +18,7 @@ from agent_core.errors import ToolFailed
 from agent_core.tools.browser import chromium, memory
 from agent_core.tools.browser.chromium import Driven
 from agent_core.tools.browser.desk import HEIGHT, NO_WAY_OUT, WIDTH, BrowserSession
-from agent_core.tools.browser.enclosure import Enclosure
+from agent_core.tools.browser.enclosure import Enclosure, Walls
 from agent_core.tools.browser.memory import RememberedPage
 from agent_core.tools.browser.stream import Origin, ScreenStream
 from agent_core.tools.browser.ways import BrowserWays, Connect
@@ -39,8 +39,8 @@ SHUT = "The browser is shut down with the gateway. Try again after its restart."
 class Browser:
     """Desks by workspace; `async with` ends them all. `folder` is the browser's home. `allowed`:
     places (`host:port`) that may be anywhere, as the operator said; `origin`: where people watch
-    it; `connect`: how it reaches what runs in sandboxes, None where it does not; `encloses`: it
-    has a sandbox of its own by bubblewrap."""
+    it; `connect`: how it reaches what runs in sandboxes, None where it does not; `walls`: what
+    its own sandbox is made of, None where it has none."""
 
     def __init__(  # noqa: PLR0913 - one for each thing that differs by where it runs
         self,
@@ -51,9 +51,9 @@ class Browser:
         origin: Origin | None = None,
         connect: Connect | None = None,
         *,
-        encloses: bool = False,
+        walls: Walls | None = None,
     ) -> None:
-        self._enclosure = Enclosure(folder) if encloses else None
+        self._enclosure = Enclosure(folder, walls) if walls is not None else None
         self._folder, self._idle = folder, idle
         self.ways = BrowserWays(allowed, resolve, connect, self._enclosure)
         self.stream = ScreenStream(self.at_work, origin)

@@ -32,6 +32,8 @@ DIES_WITH_PARENT = (
 )
 """PR_SET_PDEATHSIG, SIGKILL; it holds across exec."""
 PLACE_INSIDE = "/tmp"  # noqa: S108  # its HOME in an enclosure, which is empty and its own
+ENV_INSIDE = {"PATH": PATH, "HOME": PLACE_INSIDE, "LANG": "C.UTF-8"}
+"""All that a browser's environment has in an enclosure."""
 OF_OURS = frozenset(("PATH", "HOME", "LANG", "TMPDIR", "PLAYWRIGHT_BROWSERS_PATH"))
 """What of the gateway's environment a browser's driver needs. No proxy: its browser has its own."""
 FLAGS = (
@@ -66,9 +68,10 @@ def find() -> str:
     return next(filter(None, map(shutil.which, NAMES)), "")
 
 
-def find_missing() -> str:
-    """What to install for a browser, "" if nothing is missing."""
-    if not find():
+def find_missing(held_by: str = "") -> str:
+    """What to install for a browser, "" if nothing is missing. `held_by`: the tier of the sandbox
+    that it has to itself, "" for none."""
+    if held_by != "docker" and not find():  # there it is the image's
         return NO_BROWSER
     return "" if importlib.util.find_spec("playwright") is not None else NO_DRIVER
 
@@ -76,9 +79,10 @@ def find_missing() -> str:
 async def start(folder: Path, proxy: str, enclosure: Enclosure | None = None) -> Driven:
     """A browser whose every connection goes through `proxy`; ToolFailed says what is missing.
     `folder` is its home; it is started in `enclosure`, if there is one."""
-    path = find()
+    path = find() if enclosure is None else enclosure.walls.find_browser()
     if not path:
         raise ToolFailed(NO_BROWSER)
+    nests = os.geteuid() != 0 if enclosure is None else enclosure.walls.nests
     try:
         from playwright.async_api import Error, async_playwright
     except ImportError:
@@ -91,9 +95,9 @@ async def start(folder: Path, proxy: str, enclosure: Enclosure | None = None) ->
     driver = await async_playwright().start()
     try:
         try:
-            browser = await _launch(driver, wrapper, proxy, downloads, sandbox=os.geteuid() != 0)
+            browser = await _launch(driver, wrapper, proxy, downloads, sandbox=nests)
         except Error as error:
-            if os.geteuid() == 0 or "sandbox" not in error.message.lower():
+            if not nests or "sandbox" not in error.message.lower():
                 raise
             log.warning("browser_unsandboxed", extra={"why": "this kernel lets it have none"})
             browser = await _launch(driver, wrapper, proxy, downloads, sandbox=False)
@@ -110,8 +114,8 @@ async def start(folder: Path, proxy: str, enclosure: Enclosure | None = None) ->
 async def _launch(
     driver: "Playwright", wrapper: Path, proxy: str, downloads: Path | None, *, sandbox: bool
 ) -> "Browser":
-    home = str(wrapper.parent) if downloads is None else PLACE_INSIDE
-    env = {"PATH": PATH, "HOME": home, "LANG": "C.UTF-8"}  # and none of the gateway's secrets
+    own = {"HOME": str(wrapper.parent)} if downloads is None else {}
+    env = ENV_INSIDE | own  # and none of the gateway's secrets
     return await driver.chromium.launch(
         executable_path=wrapper,
         chromium_sandbox=sandbox,
@@ -144,11 +148,16 @@ def _strip_driver_environment() -> None:
     transport.get_driver_env = take_harmless  # type: ignore[attr-defined]  # it is imported there
 
 
+def words_that_die_with_parent() -> tuple[str, ...]:
+    """The words before a program that the kernel is to kill with its parent."""
+    return (sys.executable, "-I", "-S", "-c", DIES_WITH_PARENT)
+
+
 def _write_wrapper(folder: Path, path: str) -> Path:
     """A program that starts the browser so that it dies with its parent."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     place = folder / "chromium"
-    words = (sys.executable, "-I", "-S", "-c", DIES_WITH_PARENT, path)
+    words = (*words_that_die_with_parent(), path)
     new = place.with_suffix(".new")
     new.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     new.chmod(0o700)

@@ -1,22 +1,21 @@
-"""The browser's own sandbox, by bubblewrap: what Chromium sees of the machine, and its way out.
+"""The browser's own sandbox: what Chromium sees of the machine, and its way out.
 
 It has no network: a port inside leads to a guarded proxy over a Unix socket, at each address of
 loopback to another one. It sees the system's programs and one folder, where its downloads go. Its
 profile is in memory. It is apart from the sandboxes of commands: nothing that runs there can drive
-it, or use its way out.
+it, or use its way out. What it is made of are walls: bubblewrap's, or those of Docker.
 
-A gateway that is root lets it be a user that nobody else is, behind the filter of system calls that
-commands have; Chromium's own sandbox does not work then, as it does not for root anyway. For
-another gateway Chromium isolates pages by its own sandbox besides, which that filter would refuse.
+A gateway that is root lets it be a user that nobody else is.
 """
 
 import asyncio
 import os
 import shlex
 from pathlib import Path
+from typing import Protocol
 
-from agent_core.sandboxes import seccomp
-from agent_core.sandboxes.bwrap import enclose_program, find_inside_python
+from msgspec import Struct
+
 from agent_core.sandboxes.network import PORT
 from agent_core.tools.web.proxy import GuardedProxy
 
@@ -27,17 +26,44 @@ USER = 65533
 WEB = "127.0.0.1"
 """The address at which the browser meets the proxy for the web."""
 PROGRAM = Path(__file__).with_name("inside.py")
-_INSIDE, _WAYS = "/opt/turnkeeper/inside.py", "/opt/turnkeeper/ways"
-_OF_BROWSERS = ("/etc/chromium", "/etc/chromium.d", "/opt/google")
-"""What browsers have outside of /usr."""
-_FILTER = 9
-"""The open file of the filter: a shell opens no higher one."""
+"""The first process inside."""
+WAYS_INSIDE = "/opt/turnkeeper/ways"
+
+
+class EnclosedFolders(Struct, frozen=True, kw_only=True):
+    """The folders of an enclosure. `home`: the gateway's alone; `ways`: the sockets of proxies;
+    `downloads`: called the same inside. `memory`: bytes that all inside may take."""
+
+    home: Path
+    ways: Path
+    downloads: Path
+    memory: int
+
+
+class Walls(Protocol):
+    """What keeps a browser in."""
+
+    @property
+    def name(self) -> str:
+        """The tier of sandboxes that they are of."""
+
+    @property
+    def nests(self) -> bool:
+        """Chromium's own sandbox isolates pages besides, inside."""
+
+    def find_browser(self) -> str:
+        """Chromium's path inside, "" if there is none."""
+
+    def write_call(self, folders: EnclosedFolders) -> str:
+        """Make ready what is needed; the shell's words that start inside what they are given, with
+        their files 3 and 4 as the driver's. OSError."""
 
 
 class Enclosure:
-    """The sandbox that a browser is started in. `folder`: the browser's home."""
+    """The sandbox that a browser is started in, by `walls`. `folder`: the browser's home."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, walls: Walls) -> None:
+        self.walls = walls
         self._folder = folder.absolute()
         self.downloads = self._folder / "downloads"
         self._ways: dict[str, asyncio.Server] = {}
@@ -49,7 +75,6 @@ class Enclosure:
         if os.geteuid() == 0:
             os.chown(self.downloads, USER, USER)
             os.chown(self._folder / "ways", USER, USER)
-            (self._folder / "filter").write_bytes(seccomp.build_filter())
         return await self.add_way(WEB, proxy)
 
     async def add_way(self, address: str, proxy: GuardedProxy) -> str:
@@ -74,24 +99,14 @@ class Enclosure:
 
     def write_wrapper(self, path: str) -> Path:
         """A program that starts the browser at `path` inside, with what it is given itself."""
-        root = os.geteuid() == 0
-        above = reversed(self.downloads.parents[:-1])  # inside they are empty, and anybody's
-        binds = (
-            *(word for one in above for word in ("--perms", "0755", "--dir", str(one))),
-            *(word for one in _OF_BROWSERS for word in ("--ro-bind-try", one, one)),
-            *("--ro-bind", str(PROGRAM), _INSIDE),
-            *("--bind", str(self._folder / "ways"), _WAYS),
-            *("--bind", str(self.downloads), str(self.downloads)),
+        ways = self._folder / "ways"
+        folders = EnclosedFolders(
+            home=self._folder, ways=ways, downloads=self.downloads, memory=MEMORY
         )
-        words = (
-            *enclose_program(binds, USER if root else None, _FILTER if root else None),
-            *(find_inside_python(), "-I", "-S", "-B", _INSIDE),
-            *(_WAYS, str(PORT), str(MEMORY), path),
-        )
-        refusals = f"exec {_FILTER}<{shlex.quote(str(self._folder / 'filter'))}\n" if root else ""
+        call = self.walls.write_call(folders)
         place = self._folder / "chromium"
         new = place.with_suffix(".new")
-        new.write_text(f'#!/bin/sh\n{refusals}exec {shlex.join(words)} "$@"\n')
+        new.write_text(f'#!/bin/sh\n{call} {shlex.quote(path)} "$@"\n')
         new.chmod(0o700)
         os.replace(new, place)
         return place

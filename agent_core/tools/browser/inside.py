@@ -4,7 +4,8 @@ A program that is started by its one file; standard library only. Chromium's eve
 comes to a port here, and goes on over a Unix socket to a guarded proxy of the gateway's: there is
 no other network. Which proxy it is says the address at which it comes, by which the socket is
 called. When Chromium ends, or takes too much memory, this ends, and the kernel ends the rest.
-Arguments: the folder of the sockets, the port, bytes of memory, Chromium and what it is given.
+Arguments: `pipes` where the driver's pipes are files 3 and 4, `standard` where they are the
+standard streams; the folder of the sockets, the port, bytes of memory, Chromium and its words.
 """
 
 import os
@@ -71,6 +72,14 @@ def choose_words(words: list[str]) -> list[str]:
     return [f"{own}{PROFILE}" if one.startswith(own) else one for one in words]
 
 
+def move_streams() -> None:
+    """Make the standard input and output the driver's pipes; what is printed is complaints."""
+    os.dup2(0, _FROM_DRIVER)
+    os.dup2(1, _TO_DRIVER)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+
+
 def start(words: list[str]) -> int:
     """Start Chromium with the driver's pipes, its files 3 and 4; its number."""
     pid = os.fork()
@@ -92,7 +101,9 @@ def wait_for_driver() -> None:
 
 def main() -> None:
     """Until Chromium ends."""
-    ways, port, memory, *words = sys.argv[1:]
+    streams, ways, port, memory, *words = sys.argv[1:]
+    if streams == "standard":
+        move_streams()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     listen(int(port), ways)
     chromium, ended = start(choose_words(words)), threading.Event()

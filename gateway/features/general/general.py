@@ -205,7 +205,7 @@ def _describe_sandbox(call: Call) -> str:
         if found.contains
         else say("sandbox_leaks", call.language, name=found.name, leaks=leaks)
     ]
-    if not chromium.find_missing():
+    if not chromium.find_missing(found.encloses):
         said.append(say("browser_enclosed" if found.encloses else "browser_beside", call.language))
     return " ".join(said)
 
