@@ -56,10 +56,21 @@ async def serve(
                 await gateway.run(own)
             if gateway.unpacked is None:
                 return
-            from gateway.ops.backup import swap_in
+            await _put_in_place(settings.home, gateway.unpacked)
+            gateway.let_go()
 
-            aside = await asyncio.to_thread(swap_in, settings.home, gateway.unpacked)
-            log.info("restored", extra={"aside": str(aside)})
+
+async def _put_in_place(home: Path, unpacked: Path) -> None:
+    """Let a backup take the place of what is stored, which stays where that cannot be."""
+    from gateway.ops.backup import BackupError
+    from gateway.ops.restore_swap import swap_in
+
+    try:
+        aside = await asyncio.to_thread(swap_in, home, unpacked)
+    except BackupError as error:
+        log.error("restore_failed", extra={"why": str(error)})  # noqa: TRY400  # it says why
+    else:
+        log.info("restored", extra={"aside": str(aside)})
 
 
 class Gateway:
@@ -80,14 +91,18 @@ class Gateway:
         self._stop = asyncio.Event()
         self.unpacked: Path | None = None
         """A backup that is to be put in place once all has ended."""
+        self.let_go: Callable[[], None] = lambda: None
+        """Nobody holds that backup any more."""
 
     def _restore(self, name: str) -> bool:
         """Stop, for the unpacked backup `name` of the data folder."""
-        from gateway.ops.backup import is_unpacked
+        from gateway.ops.restore_swap import is_unpacked
+        from gateway.ops.scratch import hold_folder
 
-        if not is_unpacked(self._settings.home, name):
+        if self.unpacked is not None or not is_unpacked(self._settings.home, name):
             return False
         self.unpacked = self._settings.home / name
+        self.let_go = partial(os.close, hold_folder(self.unpacked))
         self._stop.set()
         return True
 

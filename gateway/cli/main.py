@@ -6,12 +6,13 @@ import asyncio
 import os
 import select
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from gateway.cli import audit, jobs, policy
 from gateway.declaration import SettingsError
+from gateway.ops import lock
 from gateway.ops.process import forbid_inspection, tune_interpreter
 from gateway.settings import VERSION, Settings
 from gateway.wiring.plugin_settings import find_declared
@@ -59,7 +60,7 @@ def _run_command(argv: Sequence[str] | None) -> int:
             from gateway.cli.init import set_up
 
             return set_up(read, print)
-        settings = read()
+        settings = _finish_restore(read(), read)
         if words.command == "run":
             return _run(settings)
         if words.command == "jobs" and words.action == "secret":
@@ -79,6 +80,18 @@ def _run_command(argv: Sequence[str] | None) -> int:
         return _cannot(error)
     except KeyboardInterrupt:
         return FAILED
+
+
+def _finish_restore(settings: Settings, read: Callable[[], Settings]) -> Settings:
+    """Bring a restore to its end that was cut off; what is set then."""
+    if not lock.was_cut_off(settings.home):
+        return settings
+    from gateway.ops.restore_swap import finish_cut_off
+
+    if not finish_cut_off(settings.home):
+        return settings
+    print("A restore that was cut off is finished now.", file=sys.stderr)
+    return read()
 
 
 def _parser() -> argparse.ArgumentParser:

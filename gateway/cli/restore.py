@@ -2,12 +2,12 @@
 first; a gateway that runs is stopped for as long as it takes to rename some folders."""
 
 import argparse
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from gateway.ops import backup, control, lock
+from gateway.ops import backup, control, lock, restore_swap
+from gateway.ops.scratch import hold_scratch
 from gateway.settings import Settings
 
 OK, FAILED = 0, 1
@@ -24,18 +24,15 @@ def restore(settings: Settings, words: argparse.Namespace, say: Say) -> int:
     home = settings.home
     running = control.ask(home, control.STATUS) is not None
     lock.make_private(home)
-    if backup.find_content(home) and not words.force:
+    if restore_swap.find_content(home) and not words.force:
         say(TAKEN.format(home=home))
         return FAILED
-    place = backup.new_place(home)
     try:
-        manifest = backup.unpack_backup(Path(words.file), place, _show_progress)
-        try:
+        needed = restore_swap.list_needed(home)
+        with hold_scratch(home, restore_swap.UNPACKED, needed) as place:
+            manifest = backup.unpack_backup(Path(words.file), place, _show_progress)
             return _put_in_place(settings, place, manifest, running, say)
-        finally:
-            if not running:
-                shutil.rmtree(place, ignore_errors=True)
-    except backup.BackupError as error:
+    except (OSError, backup.BackupError) as error:
         print(error, file=sys.stderr)
         return FAILED
 
@@ -53,7 +50,7 @@ def _put_in_place(
         done = answer is not None and answer.ok
     else:
         with lock.hold(settings.home):
-            aside = backup.swap_in(settings.home, place)
+            aside = restore_swap.swap_in(settings.home, place)
         say(f"{len(manifest.files)} files are restored.")
         if aside is not None:
             say(f"What was there lies in {aside} now.")

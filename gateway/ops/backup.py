@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from agent_core import ambient
+from gateway.ops.scratch import hold_scratch
 from gateway.settings import VERSION
 
 FORMAT = 1
@@ -26,9 +27,7 @@ MANIFEST = "manifest.json"
 DATABASE = "turnkeeper.db"
 FILES = ("secrets.json", "jobs.toml", "replica_id", "audit.key", "discord.json", "turnkeeper.toml")
 FOLDERS = ("workspaces", "uploads", "outputs")
-UNFINISHED = "restore-unfinished"
-"""In the data folder while what was there is replaced: no store is opened then."""
-UNPACKED = ".restore-"
+SCRATCH = ".turnkeeper-backup-"
 STEP = 512
 """Pages of the database that are copied before others get the processor."""
 PIECE = 1 << 20
@@ -53,11 +52,11 @@ class BackupManifest(Struct, frozen=True, kw_only=True):
 
 def write_backup(home: Path, to: Path, *, database: bool, tell: Tell) -> BackupManifest:
     """Write the backup of `home` into the file `to`, which is there only when it is complete.
-    `database`: with the one of the folder. BackupError."""
-    part = to.with_name(f"{to.name}.part")
+    `database`: with the one of the folder. BackupError. What backups left in that folder whose
+    process was killed goes first."""
     try:
-        with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as scratch:
-            copy = Path(scratch) / DATABASE
+        with hold_scratch(to.parent, SCRATCH) as scratch:
+            copy, part = scratch / DATABASE, scratch / "part"
             if database:
                 copy_database(home / DATABASE, copy, tell)
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -66,9 +65,8 @@ def write_backup(home: Path, to: Path, *, database: bool, tell: Tell) -> BackupM
                 manifest = _write_archive(home, copy if database else None, file, tell)
                 file.flush()
                 os.fsync(file.fileno())
-        os.replace(part, to)
+            os.replace(part, to)
     except (OSError, sqlite3.Error, tarfile.TarError) as error:
-        part.unlink(missing_ok=True)
         raise BackupError(f"The backup could not be written: {error}.") from error
     return manifest
 
@@ -151,10 +149,10 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> str:
 
 
 def unpack_backup(file: Path, to: Path, tell: Tell) -> BackupManifest:
-    """Unpack the backup into the new folder `to` and check all of it. BackupError: nothing of it
-    may be used, and the folder is gone."""
+    """Unpack the backup into the folder `to`, new or empty, and check all of it. BackupError:
+    nothing of it may be used, and the folder is gone."""
     try:
-        to.mkdir(mode=0o700)
+        to.mkdir(mode=0o700, exist_ok=True)
         try:
             manifest = _unpack(file, to, tell)
         except BaseException:
@@ -236,45 +234,3 @@ def _check_database(path: Path) -> None:
         connection.close()
     if state != "ok":
         raise BackupError(f"Its database is damaged: {state}.")
-
-
-def new_place(home: Path) -> Path:
-    """Where a backup is unpacked to: in the data folder, so that it is only renamed later. What
-    one that was cut off left there is removed."""
-    for old in home.glob(f"{UNPACKED}*"):
-        shutil.rmtree(old, ignore_errors=True)
-    return home / f"{UNPACKED}{ambient.new_id()}"
-
-
-def is_unpacked(home: Path, name: str) -> bool:
-    """It is a backup that was unpacked in the data folder."""
-    place = home / name
-    return place.parent == home and name.startswith(UNPACKED) and place.is_dir()
-
-
-def was_cut_off(home: Path) -> bool:
-    """A restore ended in the middle: what lies there is of two stores."""
-    return (home / UNFINISHED).exists()
-
-
-def find_content(home: Path) -> tuple[str, ...]:
-    """What a restore would replace in the data folder."""
-    wanted = (f"{DATABASE}-wal", f"{DATABASE}-shm", DATABASE, *FILES, *FOLDERS)
-    return tuple(name for name in wanted if os.path.lexists(home / name))
-
-
-def swap_in(home: Path, unpacked: Path) -> Path | None:
-    """Put what was unpacked in the place of what there is, under the folder's lock and while no
-    store is open; where the old content lies now. Cut off and done again it comes to the same."""
-    (home / UNFINISHED).touch(mode=0o600)
-    stamp = f"{ambient.utc(ambient.now()):%Y%m%dT%H%M%SZ}"
-    aside = home / f"before-restore-{stamp}-{ambient.new_id()}"
-    old = find_content(home)
-    for name in old:
-        aside.mkdir(exist_ok=True, mode=0o700)
-        os.replace(home / name, aside / name)
-    for path in sorted(unpacked.iterdir(), key=lambda one: one.name == DATABASE):
-        os.replace(path, home / path.name)
-    unpacked.rmdir()
-    (home / UNFINISHED).unlink()
-    return aside if old else None

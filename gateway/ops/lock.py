@@ -12,6 +12,8 @@ from agent_core import ambient
 from gateway.settings import HOME
 
 AUDIT_KEYS = "audit.key"
+UNFINISHED = "restore-unfinished"
+"""In the data folder while a restore replaces what was there: no store is opened then."""
 OWN_FILES = ("turnkeeper.db*", "*.json", "*.toml", "replica_id", AUDIT_KEYS, "lock")
 OWN_FOLDERS = ("outputs", "uploads", "workspaces", "mcp", "browser")
 """What the gateway keeps in its folder: messages, secrets, files of people."""
@@ -55,6 +57,11 @@ def _close_to_others(path: Path) -> None:
             os.fchmod(descriptor, stat.S_IMODE(info.st_mode) & 0o700)
     finally:
         os.close(descriptor)
+
+
+def was_cut_off(home: Path) -> bool:
+    """A restore ended in the middle: what lies there may be of two stores."""
+    return (home / UNFINISHED).exists()
 
 
 @contextmanager

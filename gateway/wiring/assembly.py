@@ -1,6 +1,7 @@
 """Puts one gateway's parts together: everything behind the adapters. Imported after the first
 poll went out, for that is what people wait for."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -40,8 +41,8 @@ from gateway.features.jobs.hook_calls import KnownCalls
 from gateway.features.jobs.hooks import WebhookCalls, check_secrets
 from gateway.messages import Inbound, Sender
 from gateway.ops import control, lock
-from gateway.ops.backup import was_cut_off
 from gateway.ops.http import Health
+from gateway.ops.restore_swap import remove_leftovers
 from gateway.ops.stored_contents import make_retention, make_trail
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.ports import Accept, Adapter, Hooked, JobDesk, NoteAudit, SignInPages, WebhookReceiver
@@ -406,8 +407,9 @@ def _check_rights(settings: Settings) -> None:
 
 async def open_store(settings: Settings) -> Store:
     """Redis where it is set, else the file in the data folder."""
-    if was_cut_off(settings.home):
+    if lock.was_cut_off(settings.home):  # a command that reads settings ends it first
         raise StoreFailed("a restore was cut off; give `turnkeeper restore FILE --force` again")
+    await asyncio.to_thread(remove_leftovers, settings.home)
     if not settings.redis_url:
         return await SqliteStore.open(settings.home / STORE)
     from gateway.store.redis import RedisStore

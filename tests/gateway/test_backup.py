@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 from gateway.ops import backup
-from gateway.ops.backup import BackupError, swap_in, unpack_backup, write_backup
+from gateway.ops.backup import BackupError, unpack_backup, write_backup
+from gateway.ops.lock import UNFINISHED
+from gateway.ops.restore_swap import UNPACKED, finish_cut_off, remove_leftovers, swap_in
+from gateway.ops.scratch import hold_folder, hold_scratch, remove_left
 from gateway.store.sqlite import SqliteStore
 from tests.fakes.model_server import Call, Say
 from tests.gateway.process import PERSON, START, World
@@ -120,8 +123,7 @@ async def test_what_is_backed_up_is_there_again(home: Path, tmp_path: Path) -> N
     assert set(manifest.files) == {
         "turnkeeper.db", "secrets.json", "workspaces/w/run.sh", "workspaces/w/link",
     }  # fmt: skip
-    place = backup.new_place(home)
-    unpack_backup(tmp_path / "b", place, silent)
+    place = unpack(home, tmp_path / "b")
     (home / "secrets.json").write_text("other")
     aside = swap_in(home, place)
     assert aside is not None and (aside / "secrets.json").read_text() == "other"
@@ -165,7 +167,7 @@ async def test_a_damaged_or_newer_one_replaces_nothing(
     rewrite(file, change)
     before = sorted(home.iterdir())
     with pytest.raises(BackupError, match=why):
-        unpack_backup(file, backup.new_place(home), silent)
+        unpack_backup(file, home / f"{UNPACKED}one", silent)
     assert sorted(home.iterdir()) == before
 
 
@@ -184,16 +186,19 @@ async def test_half_a_file_and_no_file_at_all_are_refused(home: Path, tmp_path: 
     file.write_bytes(file.read_bytes()[:5_000])
     for one in (file, tmp_path / "none"):
         with pytest.raises(BackupError):
-            unpack_backup(one, backup.new_place(home), silent)
+            unpack_backup(one, home / f"{UNPACKED}one", silent)
 
 
-async def test_a_restore_that_was_cut_off_is_seen_and_done_again(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("steps", range(9))
+async def test_a_restore_that_is_cut_off_is_brought_to_its_end(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
-    """Ends after each of its renames in turn."""
+    """Ends before each of its renames in turn, and again while it is brought to its end."""
     file = tmp_path / "b"
     write_backup(home, file, database=True, tell=silent)
-    plain, left = os.replace, [0]
+    (home / "secrets.json").write_text("other")
+    (home / "uploads").mkdir()
+    plain, left = os.replace, [steps]
 
     def cut(source: Path, to: Path) -> None:
         if not left[0]:
@@ -201,19 +206,65 @@ async def test_a_restore_that_was_cut_off_is_seen_and_done_again(
         left[0] -= 1
         plain(source, to)
 
-    for steps in range(6):
-        place = backup.new_place(home)
-        unpack_backup(file, place, silent)
-        left[0] = steps
-        monkeypatch.setattr(os, "replace", cut)
-        with pytest.raises(KeyboardInterrupt):
-            swap_in(home, place)
-        monkeypatch.setattr(os, "replace", plain)
-        assert backup.was_cut_off(home)
-        place = backup.new_place(home)
-        unpack_backup(file, place, silent)
+    place = unpack(home, file)
+    monkeypatch.setattr(os, "replace", cut)
+    with pytest.raises(KeyboardInterrupt) if steps < 8 else contextlib.nullcontext():
         swap_in(home, place)
-        assert not backup.was_cut_off(home)
-        store = await SqliteStore.open(home / "turnkeeper.db")
-        assert await store.get("a") == b"1"
-        await store.close()
+    begun = (home / UNFINISHED).exists()
+    assert begun == (0 < steps < 8)
+    left[0] = 1
+    with pytest.raises(KeyboardInterrupt) if begun and steps < 7 else contextlib.nullcontext():
+        finish_cut_off(home)
+    monkeypatch.setattr(os, "replace", plain)
+    finish_cut_off(home)
+    assert not (home / UNFINISHED).exists() and not finish_cut_off(home)
+    new = steps > 0
+    assert (home / "secrets.json").read_text() == ("{}" if new else "other")
+    assert (home / "uploads").exists() != new
+    assert len(list(home.glob("before-restore-*"))) == new
+    remove_leftovers(home)
+    assert not list(home.glob(f"{UNPACKED}*"))
+    assert (home / "workspaces" / "w" / "run.sh").exists()
+    store = await SqliteStore.open(home / "turnkeeper.db")
+    assert await store.get("a") == b"1"
+    await store.close()
+
+
+def unpack(home: Path, file: Path) -> Path:
+    """The folder of a process that was killed with it unpacked."""
+    place = home / f"{UNPACKED}one"
+    unpack_backup(file, place, silent)
+    return place
+
+
+async def test_nothing_is_replaced_by_what_is_gone_or_where_a_volume_is(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_backup(home, tmp_path / "b", database=True, tell=silent)
+    before = sorted(home.iterdir())
+    with pytest.raises(BackupError, match="is gone"):
+        swap_in(home, home / f"{UNPACKED}none")
+    place = unpack(home, tmp_path / "b")
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path).name == "workspaces")
+    with pytest.raises(BackupError, match="workspaces: a volume of its own"):
+        swap_in(home, place)
+    remove_leftovers(home)
+    assert sorted(home.iterdir()) == before
+
+
+async def test_what_a_killed_process_left_goes_and_what_one_works_in_stays(tmp_path: Path) -> None:
+    left = tmp_path / "x-left"
+    left.mkdir()
+    (left / "file").write_text("old")
+    with hold_scratch(tmp_path, "x-") as first:
+        assert not left.exists()
+        with hold_scratch(tmp_path, "x-") as second:
+            assert first.is_dir() and second.is_dir()
+        assert first.is_dir() and not second.exists()
+        held = hold_folder(first)
+    assert first.is_dir(), "somebody else holds it"
+    os.close(held)
+    remove_left(tmp_path, "x-", kept=(first.name,))
+    assert first.is_dir()
+    remove_left(tmp_path, "x-")
+    assert not list(tmp_path.iterdir())
