@@ -9,10 +9,14 @@ from pathlib import Path
 import psutil
 import pytest
 
+from agent_core.sandboxes.docker.tier import OWNER, DockerTier, inspect_docker
+from agent_core.sandboxes.link import SandboxLimits
+from agent_core.sandboxes.owners import describe_owner
+from tests.fakes.docker_engine import list_containers
 from tests.fakes.model_server import Call, Hang, Say
-from tests.fakes.needs import NEEDS_BWRAP, NEEDS_LANDLOCK
+from tests.fakes.needs import NEEDS_BWRAP, NEEDS_CHROMIUM, NEEDS_LANDLOCK
 from tests.fakes.ports import free_port
-from tests.fakes.processes import a_mark
+from tests.fakes.processes import a_mark, alive
 from tests.fakes.waiting import until
 from tests.gateway.process import PERSON, START, Run, World
 
@@ -215,3 +219,105 @@ def press_new(world: World, pressed: set[str]) -> None:
             if token and row[0]["text"].startswith("Approve") and token not in pressed:
                 pressed.add(token)
                 world.telegram.press(PERSON, card["message_id"], token)
+
+
+# ---- what runs beside it ---------------------------------------------------------------------
+
+LONG = [
+    Call("run_command", json.dumps({"command": f"setsid sleep {MARK} & sleep {MARK}"})),
+    Hang(),
+]
+INSIDE_PORT = str(free_port())
+"""A word that no other server of this machine has."""
+SERVES = f"setsid python3 -m http.server {INSIDE_PORT} & wait"
+BACKGROUND = [
+    Call("run_command", json.dumps({"command": SERVES, "background": True})),
+    Say("It is up"),
+]
+HELD = {"a background server": BACKGROUND, "code": CODE, "a long command": LONG}
+
+
+@pytest.mark.parametrize("what", HELD)
+async def test_no_container_runs_on_after_a_gateway_that_is_killed(
+    world: World, docker_engine: str, what: str
+) -> None:
+    run = await world.start(SANDBOX_PROVIDER="docker", DOCKER_HOST=docker_engine, **AGREED)
+    await say(world, "/mode auto", "I ask only before")
+    world.model.script(*HELD[what])
+    world.telegram.say(PERSON, "do it")
+    word, said_yes = MARK if what != "a background server" else INSIDE_PORT, set[str]()
+
+    def runs() -> bool:
+        press_new(world, said_yes)
+        return bool(alive(word)) and (word == MARK or has_text(world, "It is up"))
+
+    await until(runs, START)
+    left = alive(word)
+    assert len(list_containers(docker_engine)) == 1
+    assert not {one.pid for one in left} & {one.pid for one in below(run.pid)}
+    assert await run.end(signal.SIGKILL) == -signal.SIGKILL
+    await until(lambda: not list_containers(docker_engine), START)
+    await until(lambda: not list_running(left), START)
+
+
+async def test_a_container_that_was_made_and_not_started_goes_with_the_next_start(
+    world: World, docker_engine: str
+) -> None:
+    given = {"SANDBOX_PROVIDER": "docker", "DOCKER_HOST": docker_engine, **AGREED}
+    run = await world.start(**given)
+    tier = DockerTier(await inspect_docker(docker_engine), {})
+    made = tier.describe(world.folder, SandboxLimits()) | {
+        "Labels": {OWNER: describe_owner(run.pid)},
+        "HostConfig": {"NetworkMode": "none"},
+    }
+    await tier.facts.engine.create("made", made)
+    assert await run.end(signal.SIGKILL) == -signal.SIGKILL
+    left = list_names(docker_engine)
+    assert "['/made']" in left, "and such of its own tries, maybe"
+    await world.start(**given)
+    assert not {*left} & {*list_names(docker_engine)}
+
+
+def list_names(address: str) -> list[str]:
+    return [str(one["Names"]) for one in list_containers(address)]
+
+
+@NEEDS_CHROMIUM
+@pytest.mark.parametrize("tier", [BWRAP, "docker", "unsafe-subprocess"])
+async def test_no_browser_runs_on_after_a_gateway_that_is_killed(
+    world: World, tier: str, request: pytest.FixtureRequest
+) -> None:
+    """In whatever it runs: a sandbox by bubblewrap, a container, or nothing."""
+    given = {"WEB_ALLOWED_HOSTS": world.model_url.removeprefix("http://"), **AGREED}
+    if tier == "docker":
+        given["DOCKER_HOST"] = request.getfixturevalue("browser_engine")
+    before = set(list_browsers())
+    run = await world.start(SANDBOX_PROVIDER=tier, **given)
+    await say(world, "/mode browser", "Profile: browser")
+    visit = {"action": "go_to_url", "url": f"{world.model_url}/"}
+    world.model.script(Call("browser_use", json.dumps(visit)), Hang())
+    world.telegram.say(PERSON, "look at it")
+    said_yes: set[str] = set()
+
+    def looks() -> bool:
+        press_new(world, said_yes)
+        return len(world.model.requests) > 1
+
+    await until(looks, START)
+    left = [one for one in list_browsers() if one not in before]
+    assert left and bool(list_containers(given["DOCKER_HOST"]) if tier == "docker" else True)
+    left += below(run.pid)
+    assert await run.end(signal.SIGKILL) == -signal.SIGKILL
+    await until(lambda: not list_running(left), START)
+    if tier == "docker":
+        await until(lambda: not list_containers(given["DOCKER_HOST"]), START)
+
+
+def list_browsers() -> list[psutil.Process]:
+    found = []
+    for one in psutil.process_iter():
+        try:
+            found += [one] if "--headless" in one.cmdline() else []
+        except psutil.Error:
+            continue
+    return found
