@@ -144,11 +144,13 @@ class Broke(Struct, frozen=True, kw_only=True, tag_field="kind", tag="broke"):
 
 
 class Finished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="finished"):
-    """The turn's end with its final answer."""
+    """The turn's end with its final answer. `partial`: words of a failed turn that were visible
+    already."""
 
     key: str
     text: str
     finish: Literal["stop", "limit", "error"] = "stop"
+    partial: str = ""
 
 
 class Stopped(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stopped"):

@@ -6,7 +6,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from agent_core.journal import Record, Replied, Steered
+from agent_core.journal import Finished, Record, Replied, Steered
 from gateway.access.mentions import find_deciders
 from gateway.conversation.question_rows import audit_records, derive_questions
 from gateway.conversation.state import ConversationState
@@ -19,6 +19,9 @@ from gateway.store.rows import Changes, OutboxRow, RecordRow, TurnRow
 from gateway.store.spending.tally import count_reply
 from gateway.views import ApprovalCard, View
 
+REPLY = "reply"
+"""The view of a turn's answer."""
+
 
 class TurnCommits:
     """Writes the records of one conversation's turns."""
@@ -29,6 +32,7 @@ class TurnCommits:
 
     def write(self, open_turn: OpenTurn, records: tuple[Record, ...]) -> Awaitable[None]:
         """One commit of a turn's records and all that follows from them."""
+        records = tuple(self._keep_words(open_turn, record) for record in records)
         names = dict.fromkeys(name for record in records for name in open_turn.fold.add(record))
         rows = tuple(self._view_row(open_turn, name) for name in names)
         if not open_turn.stored:
@@ -48,12 +52,13 @@ class TurnCommits:
                 done += record.rows
             elif isinstance(record, Replied) and record.reply.finish == "tool_calls":
                 open_turn.words = ""
-                gone = self._state.outbox.end_words((open_turn.id, "reply"))
-                rows += (gone,) if gone is not None else ()
+                rows += self._end_words(open_turn)
                 self._state.services.feed.publish(
                     self._state.conversation.id, Growing(turn=open_turn.id, text="")
                 )
         row = open_turn.advance(records)
+        if open_turn.closed and REPLY not in names:  # words that another life showed, and no end
+            rows += self._end_words(open_turn)
         if open_turn.closed:
             self._history.add_turn(open_turn)
         if row is not None:
@@ -77,6 +82,19 @@ class TurnCommits:
         future.add_done_callback(partial(self._keep_unsaved, unsaved, records))
         self._state.show_when_stands(future, rows)
         return future
+
+    def _keep_words(self, open_turn: OpenTurn, record: Record) -> Record:
+        """The end of a turn that failed, with the words of it that people see."""
+        if not isinstance(record, Finished) or record.finish != "error" or record.text:
+            return record
+        shown = self._state.outbox.rows.get((open_turn.id, REPLY))
+        seen = shown is not None and shown.natives
+        return replace(record, partial=open_turn.words) if seen else record
+
+    def _end_words(self, open_turn: OpenTurn) -> tuple[OutboxRow, ...]:
+        """The row to commit, if a message of words that are no answer has to go."""
+        gone = self._state.outbox.end_words((open_turn.id, REPLY))
+        return (gone,) if gone is not None else ()
 
     def _keep_unsaved(
         self, unsaved: Unsaved, records: tuple[Record, ...], future: "asyncio.Future[None]"

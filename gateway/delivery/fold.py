@@ -488,7 +488,10 @@ class ViewFold:
         if failed:
             changed = (*changed, *self._offer_again())
         if failed and not record.text:
-            return changed
+            if not record.partial:
+                return changed
+            begun = ReplyView(text=record.partial, state="stopped", language=self.language)
+            return (*changed, *self._set("reply", begun, True))
         reply = ReplyView(text=record.text or say("empty", self.language), language=self.language)
         if record.finish != "limit":
             return (*changed, *self._set("reply", reply, True))
