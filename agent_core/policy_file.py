@@ -89,6 +89,15 @@ class _Place:
         return next((n for n in lines if wanted.match(self._lines[n])), start) + 1
 
 
+def _write_label(label: str) -> str:
+    """A part of a host's name in ASCII. UnicodeError if it cannot be one."""
+    if label.isascii():
+        return label
+    if "*" in label:
+        raise UnicodeError("a star stands for no letters of another alphabet")
+    return label.encode("idna").decode()
+
+
 class _Row:
     """One rule as it was written."""
 
@@ -112,7 +121,7 @@ class _Row:
             effect=effect,
             tools=self._patterns("tool"),
             commands=self._patterns("command"),
-            hosts=tuple(one.lower() for one in self._patterns("host")),
+            hosts=self._read_hosts(),
             paths=self._globs(),
             roles=self._read_roles(),
             conversations=self._patterns("conversation"),
@@ -152,6 +161,25 @@ class _Row:
                 mend = f"use at most {MAX_PATTERN} characters and {MAX_STARS} stars."
                 raise self._refuse(key, one, mend)
         return texts
+
+    def _read_hosts(self) -> tuple[str, ...]:
+        """Hosts as calls name them: small letters, without a dot at the end or brackets, names of
+        other alphabets in ASCII."""
+        read = []
+        for one in self._patterns("host"):
+            host = one.lower().removesuffix(".")
+            if host[:1] + host[-1:] == "[]":
+                host = host[1:-1]
+            port = host.count(":") == 1
+            if port or not all(char.isalnum() or char in "*.-_:" for char in host):
+                mend = "write a host alone, such as example.com or *.example.com."
+                raise self._refuse("host", one, mend)
+            try:
+                read.append(".".join(map(_write_label, host.split("."))))
+            except UnicodeError:
+                mend = "this is no name of a host."
+                raise self._refuse("host", one, mend) from None
+        return tuple(read)
 
     def _globs(self) -> tuple[str, ...]:
         for one in (texts := self._patterns("path")):

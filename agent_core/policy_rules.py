@@ -29,6 +29,11 @@ _APART = re.compile(r"[\s;|&<>()'\"`=$\\{}]+")
 _APART_IN_CODE = re.compile(r"[\s;|&<>()'\"`=$\\{},\[\]]+")
 _QUOTES = re.compile(r"\\\n|\$?['\"]|\\")
 _BLANK = re.compile(r"\$\{?IFS\b\}?")
+_NAMED_HOST = re.compile(
+    r"://(?:[^\s/@]{0,200}@)?(\[[0-9a-fA-F:.]+\]|[^\s/:?#@]{1,253})"
+    r"|\A(?:[\w.+-]{1,64}@)([\w-]{1,63}(?:\.[\w-]{1,63}){0,8})(?![\w.-])"
+    r"|\A([\w-]{1,63}(?:\.[\w-]{1,63}){0,8})\.?(?::(?!//)\S*)?\Z"
+)
 MAX_OPTIONS = 6
 """Options of a program that may stand before the words that a rule names: `git -C a push`."""
 
@@ -163,11 +168,23 @@ def _any_fits(patterns: tuple[str, ...], text: str) -> bool:
 def _covers_hosts(rule: OperatorRule, call: RuledCall) -> bool:
     if not rule.hosts:
         return True
-    found = [
-        any(match_stars(one, host.lower()) for one in rule.hosts)
-        for host in (_cut_port(host) for host in call.hosts)
-    ]
-    return bool(found) and (all(found) if rule.effect == "allow" else any(found))
+    named = list(map(_cut_port, call.hosts))
+    found = [any(match_stars(one, host.lower()) for one in rule.hosts) for host in named]
+    if rule.effect == "allow":
+        return bool(found) and all(found)
+    return any(found) or _names_host(rule.hosts, call)
+
+
+def _names_host(patterns: tuple[str, ...], call: RuledCall) -> bool:
+    """A command or code has one in a URL, as `a@host`, or alone as `host` or `host:b`; what stands
+    alone may as well be a file, and is meant by no `*`."""
+    words = dict.fromkeys(word for words in _read_words(call) for word in words)
+    for found in (found for word in words for found in _NAMED_HOST.finditer(word)):
+        host = (found[1] or found[2] or found[3]).rstrip(".").strip("[]").lower()
+        meant = patterns if found[3] is None else [one for one in patterns if one.strip("*.")]
+        if any(match_stars(one, host) for one in meant):
+            return True
+    return False
 
 
 def _cut_port(host: str) -> str:

@@ -196,6 +196,42 @@ def test_hosts_are_opened_and_closed() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl https://x.example/a", "curl -s 'https://x.exam'ple:8443/", "wget --url=http://u:p@X.Example./",
+        "git clone git@x.example:a/b", "ssh x.example", "nc x.example 80", "rsync a x.example:b", "ping -c 1 x.example",
+        "H=x.example; curl https://$H/", "sh -c 'curl http://x.example'", "dig @9.9.9.9 x.example",
+    ],
+)  # fmt: skip
+def test_a_denied_host_is_denied_in_the_words_of_commands(command: str) -> None:
+    deny = read_rule("deny", host="x.example")
+    assert judge(OPEN, deny, "auto", command=command).rule == "operator:it", command
+    assert judge(OPEN, read_rule("deny", host="y.example"), "auto", command=command).rule != (
+        "operator:it"
+    )
+
+
+def test_a_file_is_no_host_of_a_rule_for_all() -> None:
+    deny = read_rule("deny", host="*")
+    assert judge(SHELL, deny, "auto", command="cat a.txt notes.md").ruling == "allow"
+    assert judge(SHELL, deny, "auto", command="curl https://a.example").ruling == "deny"
+    allow = read_rule("allow", host="x.example")
+    assert judge(OPEN, allow, "auto", command="curl https://x.example").ruling == "ask"
+
+
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("x.example.", "https://x.example/"), ("m\u00fcnchen.de", "https://xn--mnchen-3ya.de/"),
+        ("*.M\u00fcnchen.de", "https://a.m\u00fcnchen.de/"), ("[2606:4700::1]", "https://[2606:4700:0::1]/"),
+        ("2606:4700::1", "https://[2606:4700::1]:8443/"),
+    ],
+)  # fmt: skip
+def test_a_host_may_be_written_as_people_write_it(written: str, url: str) -> None:
+    assert judge(FETCH, read_rule("deny", host=written), url=url).rule == "operator:it"
+
+
 def test_roles_conversations_and_hours() -> None:
     rules = read_rule(
         "deny",
@@ -243,6 +279,10 @@ def test_an_hour_is_one_of_its_zone() -> None:
         ('[[rule]]\nname = "a"\neffect = "ask"\ntool = 5', 4, "5", "list of texts"),
         ('[[rule]]\nname = "a"\neffect = "ask"\ntool = []', 4, "[]", "at least one"),
         ('[[rule]]\nname = "a"\neffect = "ask"\n\n[[rule]]\nname = "a"\neffect = "ask"', 6, "a", "this name"),
+        ('[[rule]]\nname = "a"\neffect = "deny"\nhost = "http://x.example"', 4, "http://x.example", "a host alone"),
+        ('[[rule]]\nname = "a"\neffect = "deny"\nhost = ["a.example", "x.example:443"]', 4, "x.example:443", "a host alone"),
+        ('[[rule]]\nname = "a"\neffect = "deny"\nhost = "x.example/y"', 4, "x.example/y", "a host alone"),
+        ('[[rule]]\nname = "a"\neffect = "deny"\nhost = "\u00fc*.example"', 4, "\u00fc*", "no name of a host"),
         ('[[rule]]\nname = "a"\neffect = ask', 3, "effect = ask", "no TOML"),
         ('x = 1\n', 1, "x", "[[rule]]"),
         ('[rule]\nname = "a"', None, "rule", "[[rule]]"),
