@@ -24,6 +24,7 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HEADER = re.compile(r"\s*\[\[\s*rule\s*\]\]\s*(#.*)?")
 _TIME = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
+_COMMAND, _ADDRESS = re.compile(r"[^;|&<>\n]+"), re.compile(r"[^\s:]*[:*]\S*")
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 
 
@@ -120,11 +121,17 @@ class _Row:
             name=name,
             effect=effect,
             tools=self._patterns("tool"),
-            commands=self._patterns("command"),
+            commands=self._read_shaped(
+                "command", _COMMAND, "write the words that one command begins with."
+            ),
             hosts=self._read_hosts(),
             paths=self._globs(),
             roles=self._read_roles(),
-            conversations=self._patterns("conversation"),
+            conversations=self._read_shaped(
+                "conversation",
+                _ADDRESS,
+                "write an address as /secret shows it, such as telegram:-100*.",
+            ),
             hours=self._read_hours(),
             reason=self._text("reason")[:300],
         )
@@ -159,6 +166,12 @@ class _Row:
         for one in (texts := self._texts(key)):
             if len(one) > MAX_PATTERN or one.count("*") > MAX_STARS:
                 mend = f"use at most {MAX_PATTERN} characters and {MAX_STARS} stars."
+                raise self._refuse(key, one, mend)
+        return texts
+
+    def _read_shaped(self, key: str, shape: re.Pattern[str], mend: str) -> tuple[str, ...]:
+        for one in (texts := self._patterns(key)):
+            if not shape.fullmatch(one):
                 raise self._refuse(key, one, mend)
         return texts
 

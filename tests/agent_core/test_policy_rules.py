@@ -283,6 +283,8 @@ def test_an_hour_is_one_of_its_zone() -> None:
         ('[[rule]]\nname = "a"\neffect = "deny"\nhost = ["a.example", "x.example:443"]', 4, "x.example:443", "a host alone"),
         ('[[rule]]\nname = "a"\neffect = "deny"\nhost = "x.example/y"', 4, "x.example/y", "a host alone"),
         ('[[rule]]\nname = "a"\neffect = "deny"\nhost = "\u00fc*.example"', 4, "\u00fc*", "no name of a host"),
+        ('[[rule]]\nname = "a"\neffect = "deny"\ncommand = "git push; rm"', 4, "git push; rm", "one command"),
+        ('[[rule]]\nname = "a"\neffect = "deny"\nconversation = "Team"', 4, "Team", "as /secret shows it"),
         ('[[rule]]\nname = "a"\neffect = ask', 3, "effect = ask", "no TOML"),
         ('x = 1\n', 1, "x", "[[rule]]"),
         ('[rule]\nname = "a"', None, "rule", "[[rule]]"),
