@@ -170,13 +170,14 @@ class TelegramAdapter:
 
     async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
         """Only inline keyboards survive an edit; without one, the buttons go. Of a message with
-        files the caption changes."""
+        files the caption changes. One that opened a field to answer in cannot be edited, and stays
+        as it was asked."""
         data = _body(payload) | _message(conversation, native)
         del data["method"]
         data.pop("disable_notification", None)  # an edit never rings
         markup = data.get("reply_markup")
-        if isinstance(markup, dict) and "inline_keyboard" not in markup:
-            del data["reply_markup"]
+        if isinstance(markup, dict) and "force_reply" in markup:
+            return
         try:
             if sources_of(data):
                 where = _message(conversation, native)

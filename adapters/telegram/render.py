@@ -84,9 +84,7 @@ def _payloads(view: View, *, rich: bool) -> tuple[bytes, ...]:
             return messages(card, _keyboard(buttons, view.state))
         case FormCard():
             card = cut(_card(view.text, view.state, view.outcome))
-            return messages(
-                card, _make_force_reply(view.language) if view.state == "open" else None
-            )
+            return messages(card, _make_force_reply(view.language))
         case Media():
             return answers.media(view)
         case ReportView():

@@ -80,7 +80,7 @@ def redact_proposal(proposal: Proposal, words: Redactions) -> Proposal:
     preview = proposal.preview
     return replace(
         proposal,
-        arguments=_redact_arguments(proposal.arguments, words),
+        arguments=redact_arguments(proposal.arguments, words),
         detail=words.hide(proposal.detail),
         preview=words.hide(preview) if isinstance(preview, str) else preview,
         offers=offers,
@@ -89,8 +89,9 @@ def redact_proposal(proposal: Proposal, words: Redactions) -> Proposal:
     )
 
 
-def _redact_arguments(arguments: str, words: Redactions) -> str:
-    """Also what JSON writes otherwise than the call has it, such as backslashes."""
+def redact_arguments(arguments: str, words: Redactions) -> str:
+    """A call's arguments as anybody may see them; also what JSON writes otherwise than the value
+    is, such as backslashes."""
     try:
         given = json.loads(arguments, object_pairs_hook=_make_object)
     except (ValueError, RecursionError):

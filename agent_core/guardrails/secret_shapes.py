@@ -418,6 +418,23 @@ def _compile_key() -> re.Pattern[str]:
     return re.compile(_KEY, re.ASCII)
 
 
+def _quote_url(value: str) -> tuple[str, ...]:
+    return quote(value, safe=""), quote(value), quote_plus(value)
+
+
+def _quote_json(value: str) -> tuple[str, ...]:
+    plain = json.dumps(value)[1:-1]
+    return plain, json.dumps(value, ensure_ascii=False)[1:-1], plain.replace("/", "\\/")
+
+
+def _quote_html(value: str) -> tuple[str, ...]:
+    whole = html.escape(value)
+    return whole, html.escape(value, quote=False), whole.replace("&#x27;", "&#39;")
+
+
+_ESCAPES = (_quote_url, _quote_json, _quote_html)
+
+
 def spell_secret(value: str) -> Iterator[str]:
     """The forms in which `value` may be written: as it is, backwards, in base64 whatever stands
     before and behind it, in hex, as URLs, JSON and HTML quote it."""
@@ -427,14 +444,12 @@ def spell_secret(value: str) -> Iterator[str]:
         coded = base64.b64encode(bytes(before) + raw).decode()
         sure = coded[ceil(before * 8 / 6) : (before + len(raw)) * 8 // 6]
         forms += (sure, sure.replace("+", "-").replace("/", "_"))
-    quoted = (quote(value, safe=""), quote(value), quote_plus(value))
     everywhere = "".join(f"%{byte:02X}" for byte in raw)
-    forms += (*quoted, everywhere, everywhere.lower(), *(quote(one, safe="") for one in quoted))
-    forms += (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
-    forms += (json.dumps(value)[1:-1].replace("/", "\\/"), json.dumps(json.dumps(value))[3:-3])
+    forms += (everywhere, everywhere.lower())
+    once = list(dict.fromkeys(one for escape in _ESCAPES for one in escape(value)))
+    forms += once  # one quotes what another has quoted: JSON a page, a URL that text
+    forms += (one for known in once for escape in _ESCAPES for one in escape(known))
     forms += ("".join(f"\\u{ord(char):04x}" for char in value if ord(char) < 65_536),)
-    forms += (html.escape(value), html.escape(value, quote=False))
-    forms += (html.escape(value).replace("&#x27;", "&#39;"),)
     forms += ("".join(f"&#{ord(char)};" for char in value),)
     forms += ("".join(f"&#x{ord(char):x};" for char in value),)
     forms += ("".join(f"\\x{byte:02x}" for byte in raw),)

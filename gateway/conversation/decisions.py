@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.guardrails.secret_shapes import hide_shapes
+from agent_core.guardrails.redaction import Redactions
 from agent_core.journal import Answered, Stopped
 from agent_core.questions import (
     Answer,
@@ -327,7 +327,7 @@ class Decisions:
             state.acknowledge(row.seq, "", "")
             return
         language = self._language(question)
-        what = summarize(question, language)
+        what = summarize(question, language, self._context.services.find_redactions())
         if due.what == "escalation" and question.deciders and not question.escalated:
             who = people_of(question.deciders.then, language)
             text = say("escalated", language, what=what, who=who)
@@ -372,15 +372,15 @@ def describe(question: QuestionRow) -> str:
             return _clip(text)
 
 
-def summarize(question: QuestionRow, language: str = "") -> str:
+def summarize(question: QuestionRow, language: str, words: Redactions) -> str:
     """A question in one line for a list: what it is about, in the words that people use; of a
-    text of several lines the first two."""
+    text of several lines the first two. `words` are what nobody may see in it."""
     match question.question:
         case Approval(proposals=proposals):
             first = proposals[:MAX_CALLS]
             return "; ".join(summarize_call(one.tool, one.arguments, language) for one in first)
         case Decision(text=text) | Input(text=text) | PlanReview(text=text):
-            shown = _BOLD.sub(r"\1", hide_shapes(text))
+            shown = _BOLD.sub(r"\1", words.hide(text))
             lines = (" ".join(line.split()) for line in shown.splitlines())
             return _clip(" · ".join([line for line in lines if line][:2]))
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from agent_core.guardrails.answers import redact_arguments
+from agent_core.guardrails.redaction import Redactions
 from agent_core.journal import (
     Answered,
     QuestionAsked,
@@ -119,7 +121,7 @@ def audit_records(
                     state.audit(open_turn.row.sender, "asked", detail + _tell_lent(proposal))
                 )
         elif isinstance(record, ToolFinished) and record.outcome != "denied":
-            detail = _describe_run(open_turn, record)
+            detail = _describe_run(open_turn, record, state.services.find_redactions())
             lines.append(state.audit(open_turn.row.sender, "ran", detail, MAX_RUN))
         elif isinstance(record, Stopped):
             lines.append(state.audit(record.by, "stopped", f"{open_turn.id} {record.reason}"))
@@ -131,12 +133,12 @@ def _tell_lent(proposal: Proposal) -> str:
     return "".join(f" [lent: {name}]" for name in names)
 
 
-def _describe_run(open_turn: OpenTurn, record: ToolFinished) -> str:
+def _describe_run(open_turn: OpenTurn, record: ToolFinished, words: Redactions) -> str:
     """The call, how it ended, and whether somebody was asked."""
     asked, given = False, ""
     for one in reversed(open_turn.journal.records):
         if isinstance(one, ToolStarted) and one.call.id == record.call_id:
-            given = f" {one.call.arguments}"
+            given = f" {redact_arguments(one.call.arguments, words)}"
         elif isinstance(one, QuestionAsked) and isinstance(one.question, Approval):
             asked = any(call.call_id == record.call_id for call in one.question.proposals)
         if asked:

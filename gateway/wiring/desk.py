@@ -45,7 +45,7 @@ class GatewayDesk:
         person = await services.access.person(sender)
         return tuple(
             WaitingCard(
-                text=one.describe(sender.language),
+                text=one.describe(sender.language, services.find_redactions()),
                 conversation=one.conversation,
                 since=one.question.asked,
             )

@@ -28,7 +28,7 @@ async def overview(host: Host, conversation: Conversation, sender: Sender) -> Ov
     asked = await list_waiting(host.services, person, (account_scope(conversation),), MOST)
     waits = [
         OverviewEntry(
-            text=summarize(one.question, sender.language),
+            text=summarize(one.question, sender.language, host.services.find_redactions()),
             conversation=one.conversation,
             buttons=one.buttons,
         )

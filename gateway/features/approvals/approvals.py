@@ -18,13 +18,15 @@ async def approvals(call: Call) -> str:
     """List what waits for the person: here, and from a private chat in all their conversations.
     What takes a yes or no has the number that decides on it."""
     own, language = call.context.state.open_questions(), call.language
-    elsewhere = await _list_elsewhere(call)
-    lines = [summarize(one, language) for one in own if _takes_yes(one)]
-    lines += [summarize(one, language) for _, one in await list_relayed(call.context)]
-    lines += [one.describe(language) for one in elsewhere if _takes_yes(one.question)]
+    elsewhere, words = await _list_elsewhere(call), call.context.services.find_redactions()
+    lines = [summarize(one, language, words) for one in own if _takes_yes(one)]
+    lines += [summarize(one, language, words) for _, one in await list_relayed(call.context)]
+    lines += [one.describe(language, words) for one in elsewhere if _takes_yes(one.question)]
     numbered = [f"{n}. {line}" for n, line in enumerate(lines, 1)]
-    others = [f"- {summarize(one, language)}" for one in own if not _takes_yes(one)]
-    others += [f"- {one.describe(language)}" for one in elsewhere if not _takes_yes(one.question)]
+    others = [f"- {summarize(one, language, words)}" for one in own if not _takes_yes(one)]
+    others += [
+        f"- {one.describe(language, words)}" for one in elsewhere if not _takes_yes(one.question)
+    ]
     lists = ("\n".join(one) for one in (numbered, others) if one)
     return "\n\n".join(lists) or say("no_approvals", language)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from agent_core.guardrails.redaction import Redactions
 from gateway.access.access import refusal
 from gateway.approvers import Person
 from gateway.conversation.decisions import summarize
@@ -27,11 +28,11 @@ class OpenQuestion(NamedTuple):
     question: QuestionRow
     buttons: tuple[Button, ...]
 
-    def describe(self, language: str) -> str:
+    def describe(self, language: str, words: Redactions) -> str:
         """In one line: the question, and where it was asked."""
         platform = read_conversation(self.conversation).platform.capitalize()
         where = f"{platform}, {self.title}" if self.title else platform
-        return f"{summarize(self.question, language)} ({where})"
+        return f"{summarize(self.question, language, words)} ({where})"
 
 
 async def list_waiting(

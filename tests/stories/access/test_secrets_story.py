@@ -1,5 +1,6 @@
 """A secret that a model says, or a command prints in pieces: nobody sees it on its way either."""
 
+import html
 import json
 
 import pytest
@@ -71,3 +72,25 @@ async def test_what_looks_like_a_secret_is_on_no_card_notice_or_list(rig: Rig) -
     told += str(await rig.audit())
     seen = [one for one in (tool, question, choice, title, prompt, refused, said) if one in told]
     assert seen == [] and "[secret]" in told
+
+
+async def test_a_known_secret_is_in_no_list_of_questions_and_no_line_of_the_audit(rig: Rig) -> None:
+    """Also where JSON quotes what HTML quoted before."""
+    value = 'Sw0rd"fish & <under> the/bridge'
+    rig.home.mkdir(exist_ok=True)
+    Vault(rig.home).keep(WHERE, "API_TOKEN", value)
+    written = {"path": "a.txt", "content": f"k={html.escape(value, quote=False)}"}
+    rig.model.script(Call("write_file", json.dumps(written)))
+    rig.model.script(Call("ask_user", json.dumps({"question": f"Is it {value}?"})), Say("I see."))
+    await rig.start()
+    rig.telegram.say(PERSON, "Write it")
+    rig.press(await rig.card(), "Approve once")
+    await rig.shows("Is it [API_TOKEN]?")
+    rig.telegram.say(PERSON, "/approvals")
+    await rig.until(lambda: sum("Is it [API_TOKEN]?" in one for one in rig.said()) == 2)
+    rig.telegram.say(PERSON, "Yes.")
+    await rig.shows("I see.")
+    await rig.quiet()
+    told = str(rig.telegram.calls) + str(await rig.audit())
+    assert "fish" not in told and "k=[API_TOKEN]" in told
+    assert not await rig.store.letters(9) and rig.log.named("rejected") == []
