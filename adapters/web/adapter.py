@@ -129,6 +129,10 @@ class WebAdapter:
         return web.FileResponse(STATIC / name, headers={"Cache-Control": "no-cache"})
 
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
+        if "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", "")):
+            return web.Response(
+                status=503
+            )  # a browser that looks ahead asks again once it is meant
         language = words.choose_language(request.headers.get("Accept-Language", ""))
         try:
             person = await self._gate.redeem(request.match_info["token"], request.remote or "")

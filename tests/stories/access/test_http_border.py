@@ -224,3 +224,13 @@ async def test_the_address_in_the_first_line_is_a_host_too(rig: Rig) -> None:
         writer.write(f"{head}Authorization: Bearer {BEARER}\r\n\r\n".encode())
         assert status in await reader.readline()
         writer.close()
+
+
+async def test_a_browser_that_looks_ahead_does_not_use_the_link_up(rig: Rig) -> None:
+    await rig.start()
+    path = rig.link.removeprefix(rig.url)
+    for told in ({"Sec-Purpose": "prefetch;prerender"}, {"Purpose": "prefetch"}):
+        status, headers, _ = await get(rig, path, **told)
+        assert status == 503 and "Set-Cookie" not in headers
+    assert (await get(rig, path))[0] == 200
+    assert (await get(rig, path))[0] == 401, "once"
