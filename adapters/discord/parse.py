@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from adapters.incoming import read_string
+from adapters.incoming import BARE_MENTION, read_string
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -161,7 +161,9 @@ def _message(
             arguments=(given[2] or "").strip(),
         )
     if not text and not attachments and not (quote and quote.forwarded and quote.text):
-        return None
+        if not _mentions(message, me):
+            return None
+        text = BARE_MENTION
     return MessageReceived(
         conversation=_task(message, me, conversation, channel),
         sender=sender,

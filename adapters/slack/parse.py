@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import Struct
 
-from adapters.incoming import read_string
+from adapters.incoming import BARE_MENTION, read_string
 from adapters.slack.markup import MENTION, mentions, readable
 from gateway.messages import (
     Attachment,
@@ -151,7 +151,9 @@ def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
         )
     shared = _read_shared(event, me)
     if not text and not attachments and shared is None:
-        return None
+        if not mentions(raw, me.user):
+            return None
+        text = BARE_MENTION
     return MessageReceived(
         conversation=where,
         sender=sender,

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from adapters.incoming import BARE_MENTION
 from gateway.texts import say
 from tests.fakes.model_server import Call, Say, Slow
 from tests.fakes.slack_server import BOT as SLACK_BOT
@@ -558,3 +559,24 @@ async def test_on_slack_a_mention_that_an_edit_adds_is_answered_once(slack: Slac
     await slack.shows("You edited your message after", DEV)
     await slack.quiet()
     assert len(slack.model.requests) == 1
+
+
+# ---- nothing but a mention ----------------------------------------------------------------------
+
+
+async def test_on_discord_a_bare_mention_below_a_message_is_about_it(discord: DiscordRig) -> None:
+    await discord.start()
+    said = await discord.discord.say(CHANNEL, "is this right?", DISCORD_FRIEND)
+    quoted = {"type": 19, "referenced_message": said}
+    asked = await discord.discord.say(CHANNEL, "@bot", DISCORDER, **quoted)
+    await discord.discord.shows(asked["id"], "is this right?")
+    await discord.discord.say(asked["id"], "@bot", DISCORD_FRIEND)
+    await discord.discord.shows(asked["id"], f"] {BARE_MENTION}")
+
+
+async def test_on_slack_a_bare_mention_in_a_thread_is_about_it(slack: SlackRig) -> None:
+    await slack.start()
+    said = slack.slack.say(DEV, "is this right?", "U0BOB")["event"]["ts"]
+    slack.slack.mention(DEV, "", thread=said)
+    answer = await slack.shows("is this right?", DEV)
+    assert answer["thread_ts"] == said and BARE_MENTION in str(answer)
