@@ -24,7 +24,8 @@ _Key = Literal[
     "approved",
     "approved_conversation", "approved_always", "denied", "denied_why", "outcome_unknown", "heard",
     "expired", "cancelled", "answered", "stopped", "stopped_note", "interrupted_note", "limit_note",
-    "twice_note", "lost_note", "dead", "bug", "empty", "not_open", "not_yours", "not_here",
+    "twice_note", "lost_note", "dead", "bug", "empty", "not_open", "not_yours",
+    "stop_not_yours", "not_here",
     "unknown_button", "joined", "stranger", "paired", "paired_admin", "pair_wrong",
     "pair_locked",
     "pair_usage", "not_allowed", "not_known", "admins_only", "nothing_running", "new",
@@ -95,6 +96,7 @@ ENGLISH: dict[Key, str] = {
     "empty": "(The answer was empty.)",
     "not_open": "This question is already closed. Nothing was changed.",
     "not_yours": "Only the person who asked, or an admin, can decide this.",
+    "stop_not_yours": "This is somebody else's request. Only they, or an admin, can stop it.",
     "not_here": "This button belongs to another conversation. Nothing was changed.",
     "unknown_button": "I do not recognise this button. It may come from an earlier installation.",
     "joined": "More than {n} {n:message is|messages are} pending. I am joining the oldest ones, "
@@ -319,6 +321,8 @@ GERMAN: dict[Key, str] = {
     "empty": "(Die Antwort war leer.)",
     "not_open": "Diese Frage ist schon geschlossen. Nichts wurde geändert.",
     "not_yours": "Nur wer gefragt hat oder ein Admin kann das entscheiden.",
+    "stop_not_yours": "Das hat jemand anders verlangt. Anhalten kann es nur diese Person oder ein "
+    "Admin.",
     "not_here": "Dieser Knopf gehört zu einer anderen Unterhaltung. Nichts wurde geändert.",
     "unknown_button": "Diesen Knopf kenne ich nicht. Er stammt vielleicht von früher.",
     "joined": "Mehr als {n} {n:Nachricht wartet|Nachrichten warten}. Die ältesten fasse ich "

@@ -94,7 +94,7 @@ BUTTONS = {
 }  # fmt: skip
 MODALS = {"your_answer", "your_question", "reason", "wishes", "send_off", "back", "deny_reason"}
 NOTES = {
-    "not_open", "not_yours", "not_here", "unknown_button", "not_allowed", "not_known", "admins_only",
+    "not_open", "not_yours", "stop_not_yours", "not_here", "unknown_button", "not_allowed", "not_known", "admins_only",
     "passed_on",
     "jobs_gone", "plan_again_before", "plan_over", "grant_gone", "grant_not_yours",
 }  # fmt: skip

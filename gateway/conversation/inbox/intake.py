@@ -465,7 +465,7 @@ class Intake:
         role = self._context.services.access.role(stop.sender)
         if not at_least(role, "user") or not await self.may_stop(stop.sender):
             self._context.state.acknowledge(
-                row.seq, stop.press, say("not_yours", stop.sender.language)
+                row.seq, stop.press, say("stop_not_yours", stop.sender.language)
             )
             return
         if not await self.stop(stop.sender, "stop", (row.seq,)):

@@ -71,7 +71,7 @@ async def _stop(call: Call) -> str:
     done = (call.seq,)
     active, sender = context.state.active, call.command.sender
     if not await context.turns.may_stop(sender):
-        return say("not_yours", call.language)
+        return say("stop_not_yours", call.language)
     asking = {question.turn for question in context.state.open_questions()}
     quiet = active is not None and active.id in asking and not active.words
     running = await context.turns.stop(sender, "stop", done)

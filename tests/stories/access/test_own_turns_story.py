@@ -97,7 +97,7 @@ async def test_only_ones_own_turn_is_stopped(rig: Rig, who: str, words: str) -> 
     first = session.state.active
     rig.telegram.say(GROUP, words.replace("stop", "/stop@test_bot"), WHO[who], True)
     if who == "other":
-        await rig.shows(say("not_yours"), GROUP)
+        await rig.shows(say("stop_not_yours"), GROUP)
     else:
         await rig.until(lambda: first.closed)
     rig.model.gate = None

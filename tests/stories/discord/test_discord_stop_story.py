@@ -17,7 +17,7 @@ async def test_who_asked_stops_what_grows_and_nobody_else(rig: DiscordRig) -> No
     await discord.wait(lambda: any("Stop" in labels(one) for one in discord.chats[thread]))
     (answer,) = discord.chats[thread]
     told = await discord.told(await discord.press(answer, "Stop", FRIEND))
-    assert told == say("not_yours", "") and "Stop" in labels(answer)
+    assert told == say("stop_not_yours", "") and "Stop" in labels(answer)
     await discord.press(answer, "Stop", PERSON)
     await discord.shows(thread, "Stopped here.")
     await rig.quiet()
