@@ -138,7 +138,8 @@ def test_many_keys_and_own_urls() -> None:
         ),
         (
             KEYS | {"MAX_MODEL": "ollama/x"},
-            "name a server of your own in OPENAI_COMPATIBLE_PROVIDERS",
+            "MAX_MODEL=ollama: no such provider; use one of: openai, anthropic, gemini; or name a "
+            "server of your own in OPENAI_COMPATIBLE_PROVIDERS.",
         ),
         ({"OPENAI_BASE_URL": "ftp://x"}, "OPENAI_BASE_URL=ftp://x: must be an http or https URL."),
         (providers("x"), "OPENAI_COMPATIBLE_PROVIDERS[0]: "),

@@ -185,7 +185,7 @@ async def test_a_button_from_outside_is_for_whom_it_says(
     await rig.start(PLUGINS="ping")
     rig.telegram.say(11, "/ping")
     card = await rig.shows("Pong 1. Messages that wait here: 0.")
-    assert "you may not do this" in await rig.told(rig.press(card, "Again: 2", user=99))
+    assert "I do not know you yet" in await rig.told(rig.press(card, "Again: 2", user=99))
     assert await rig.told(rig.press(card, "Again: 2")) == ""
     await rig.shows("Pong 2.")
 

@@ -681,7 +681,7 @@ async def test_pairing_in_private(rig: Rig) -> None:
     found = re.search(r"admin: ([A-Z0-9]{8})", shown["text"])
     assert found
     rig.telegram.say(PERSON, f"/pair {found[1]}")
-    await rig.shows("You may read here, but you may not do this.")
+    await rig.shows("Only an admin may do this; your role here is user.")
     rig.telegram.say(ADMIN, "/pair AAAAAAAA")
     await rig.shows("not valid", ADMIN)
     rig.telegram.say(ADMIN, f"/pair {found[1]}")
