@@ -646,6 +646,23 @@ async def test_one_that_takes_too_much_memory_is_ended(
         await until(lambda: over([one for one in below(os.getpid()) if one not in before]))
 
 
+@NEEDS_CHROMIUM
+async def test_one_that_ends_while_it_begins_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = chromium.start
+
+    async def begin_and_end(*given: Any) -> Any:
+        driven = await begin(*given)
+        await driven.browser.close()
+        return driven
+
+    monkeypatch.setattr(chromium, "start", begin_and_end)
+    async with Browser(tmp_path / "browser") as browser:
+        said = await Hand(browser, tmp_path).do("browser_navigate", url="http://a.example/")
+    assert "did not start" in said
+
+
 def test_what_a_browser_plants_among_downloads_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("root's")
     (tmp_path / "workspace").mkdir()

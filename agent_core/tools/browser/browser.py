@@ -33,6 +33,9 @@ log = logging.getLogger("turnkeeper.browser")
 IDLE = 900.0
 """Seconds without a call after which a desk is closed."""
 CLOSING = 10.0
+ENDED = (
+    "The browser did not start: it was ended at once, as it is where memory is short. Try again."
+)
 SHUT = "The browser is shut down with the gateway. Try again after its restart."
 
 
@@ -190,13 +193,18 @@ class Browser:
 async def _make_context(
     running: "DrivenBrowser", proxy: "ProxySettings | None" = None
 ) -> "BrowserContext":
-    context = await running.new_context(
-        viewport={"width": WIDTH, "height": HEIGHT},
-        accept_downloads=True,
-        service_workers="block",
-        proxy=proxy,
-    )
-    await context.add_init_script(NO_WAY_OUT)
+    from playwright.async_api import Error
+
+    try:
+        context = await running.new_context(
+            viewport={"width": WIDTH, "height": HEIGHT},
+            accept_downloads=True,
+            service_workers="block",
+            proxy=proxy,
+        )
+        await context.add_init_script(NO_WAY_OUT)
+    except Error:  # it was killed: by who watches its memory, or the kernel
+        raise ToolFailed(ENDED) from None
     return context
 
 
