@@ -130,9 +130,8 @@ class WebAdapter:
 
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
         if "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", "")):
-            return web.Response(
-                status=503
-            )  # a browser that looks ahead asks again once it is meant
+            # a browser that only looks ahead asks again once the link is followed
+            return web.Response(status=503)
         language = words.choose_language(request.headers.get("Accept-Language", ""))
         try:
             person = await self._gate.redeem(request.match_info["token"], request.remote or "")
