@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.text import escape_name
 from tests.attacks.workspace_grammar import BAD_SIGNS
 from tests.fakes.model_server import Call, Say
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_GIT
@@ -85,7 +86,9 @@ async def test_names_of_a_clone_mislead_nobody(rig: Rig, place: str) -> None:
     clone = run(f"git -c core.protectNTFS=false clone -q http://{place}/r.git repo", hosts=[place])
     looks = dice("clone").sample(LOOKS, len(LOOKS))
     files = [Call("list_files", json.dumps({"pattern": "repo/**"}))]
-    reads = [Call("read_file", json.dumps({"path": f"repo/{name}"})) for name in FILES[:6]]
+    shown = [escape_name(f"repo/{name}") for name in FILES]
+    asked = (*shown, *(f"repo/{name}" for name in FILES[:6]))  # models write them raw as well
+    reads = [Call("read_file", json.dumps({"path": path})) for path in asked]
     rig.model.script(clone, *(run(one, cwd="repo") for one in looks), *files, *reads, Say("Seen"))
     rig.telegram.say(ADMIN, "clone it and look around")
     rig.press(await rig.card(ADMIN), "Allow these hosts once", ADMIN)
@@ -95,7 +98,13 @@ async def test_names_of_a_clone_mislead_nobody(rig: Rig, place: str) -> None:
     repo = workspace / "repo"
     assert sorted(one.name for one in repo.iterdir() if one.name != ".git") == sorted(FILES)
     assert not list(workspace.rglob("ran")), "no name was run"
-    assert len(rig.seen(role="tool")) == 1 + len(looks) + 1 + len(reads)
+    results = rig.seen(role="tool")
+    assert len(results) == 1 + len(looks) + 1 + len(reads)
+    listed, *contents = results[-1 - len(reads) :]
+    paths = {line.split("\t")[1] for line in listed.split("\n") if "\t" in line}
+    assert {*shown} <= paths, "each name in a line of its own"
+    for name, content in zip(FILES, contents[: len(FILES)], strict=True):
+        assert f"of {name!r}" in content, "what is listed can be opened, and is that file"
     told = 0
     for message in rig.telegram.chats[ADMIN]:
         lines = str(message["text"]).split("\n")
