@@ -242,8 +242,8 @@ class DiscordReceiver:
                 raise
             except DeliveryError as error:
                 log.warning("discord_unreachable", extra={"pause": pause, "error": repr(error)})
-            except StoreFailed:
-                log.error("discord_not_stored", extra={"pause": pause})
+            except StoreFailed as error:
+                log.error("discord_not_stored", extra={"pause": pause, "why": str(error)})  # noqa: TRY400
             except Exception:  # the border: whatever accept raises, the events stay
                 log.exception("discord_not_accepted", extra={"pause": pause})
             await clock.wait(pause)

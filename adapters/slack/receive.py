@@ -320,8 +320,8 @@ class SlackReceiver:
         try:
             if inbounds and accept is not None:
                 await accept(inbounds)
-        except StoreFailed:
-            log.error("slack_not_stored")
+        except StoreFailed as error:
+            log.error("slack_not_stored", extra={"why": str(error)})  # noqa: TRY400
             return False
         except Exception:  # the border: whatever accept raises, Slack sends it again
             log.exception("slack_not_accepted")

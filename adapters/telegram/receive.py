@@ -150,8 +150,8 @@ class TelegramReceiver:
             except TelegramError as error:
                 self._doubt(error)
                 log.warning("telegram_unreachable", extra={"pause": pause, "error": repr(error)})
-            except StoreFailed:
-                log.error("telegram_not_stored", extra={"pause": pause})
+            except StoreFailed as error:
+                log.error("telegram_not_stored", extra={"pause": pause, "why": str(error)})  # noqa: TRY400
             except Exception:  # the border: whatever accept raises, the updates stay and come again
                 log.exception("telegram_not_accepted", extra={"pause": pause})
             await clock.wait(pause)

@@ -324,7 +324,8 @@ async def serve(home: Path, operations: Operations) -> AsyncIterator[None]:
         yield
     finally:
         server.close()
-        (home / SOCKET).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the disk may be only read now
+            (home / SOCKET).unlink()
 
 
 def _tell(writer: asyncio.StreamWriter, text: str) -> None:

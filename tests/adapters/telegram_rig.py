@@ -21,7 +21,7 @@ class Store:
     async def accept(self, batch: Sequence[Inbound]) -> None:
         if self.failures:
             self.failures -= 1
-            raise StoreFailed
+            raise StoreFailed("it is away")
         self.kept += batch
         self.grown.set()
 

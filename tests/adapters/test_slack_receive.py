@@ -53,7 +53,9 @@ async def test_what_people_do_comes_in(server: SlackServer, transport: str) -> N
 
 
 @BOTH
-async def test_what_is_not_stored_comes_again(server: SlackServer, transport: str) -> None:
+async def test_what_is_not_stored_comes_again(
+    server: SlackServer, transport: str, caplog: pytest.LogCaptureFixture
+) -> None:
     store = Store()
     store.failures = 1
     async with running(server, store, transport):
@@ -69,6 +71,8 @@ async def test_what_is_not_stored_comes_again(server: SlackServer, transport: st
             await store.holds(1)
             await server.wait(lambda: server.answers == [503, 200])
     assert store.texts == ["hello"]
+    (told,) = (one for one in caplog.records if one.msg == "slack_not_stored")
+    assert vars(told)["why"], "the person was told that the log says it"
 
 
 async def _failed(store: Store) -> None:

@@ -239,6 +239,7 @@ async def test_the_echo_of_a_command_stays_until_it_is_kept(
     monkeypatch.setattr(rig.store, "take_in", _refuse)
     echo = await rig.discord.command(DM, "whoami", PERSON)
     await rig.discord.wait(lambda: rig.log.named("discord_not_stored"))
+    assert vars(rig.log.named("discord_not_stored")[0])["why"]
     assert rig.discord.whispers[echo] == ["`/whoami`"] and not rig.discord.made("take_back")
     monkeypatch.undo()
     await rig.crash()

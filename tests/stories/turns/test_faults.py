@@ -475,6 +475,7 @@ async def test_a_full_disk_at_arrival_takes_it_when_there_is_space(broken: Rig) 
     for text in texts:
         rig.telegram.say(PERSON, text)
     await rig.until(lambda: rig.log.named("telegram_not_stored"))
+    assert "full" in vars(rig.log.named("telegram_not_stored")[0])["why"]
     await rig.shows("I cannot save anything at the moment")
     rig.telegram.say(PERSON, "last")
     await empty(rig.store)
