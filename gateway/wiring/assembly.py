@@ -74,6 +74,8 @@ log = logging.getLogger("turnkeeper.assembly")
 STORE = "turnkeeper.db"
 DEMO = "This is a demo: a script answers. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real model."
 WEB_SECRET = "secret:web"
+MIN_SECRET = 16
+"""Bytes of what signs sessions."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -457,8 +459,13 @@ async def listen_for_hints(parts: Parts) -> None:
 
 
 async def web_secret(directory: Directory) -> bytes:
-    """What signs sessions and sign-in links; the same in all replicas."""
+    """What signs sessions and sign-in links; the same in all replicas. In place of one that is
+    spoilt there is a new one: people sign in again."""
     known = await directory.get(WEB_SECRET)
+    if known is not None and len(known) < MIN_SECRET:
+        log.error("web_secret_spoilt")
+        await directory.put(WEB_SECRET, None, known or None)
+        known = None
     if known is None:
         await directory.put(WEB_SECRET, (ambient.secret_id() * 2).encode(), b"")
         known = await directory.get(WEB_SECRET)
