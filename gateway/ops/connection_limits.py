@@ -7,6 +7,7 @@ both, and where too many are open the oldest one without a request makes room.
 
 import asyncio
 import math
+import re
 import resource
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -34,6 +35,10 @@ answer can be."""
 MAX_IDLE = 64 << 10
 """Bytes that are taken in while no request begins and no body grows by them. What cannot be read as
 HTTP is looked at anew with all that comes behind it, some milliseconds each time."""
+MAX_HEAD = 16 << 10
+"""Bytes of a first head that are kept until all of it is there; what is longer is refused."""
+_HEAD_BEGUN = re.compile(rb"[\r\n]*[A-Za-z]{0,20}(?: |\Z)")
+_HEAD_END = re.compile(rb"\n\r?\n")
 MAX_CONNECTIONS = 2_000
 REFUSALS_EACH_SECOND, REFUSAL_BURST, MAX_REFUSAL_WAIT = 250.0, 50, 8.0
 """How many requests a second are refused beyond a burst, whoever asks; the others wait, and are
@@ -48,14 +53,17 @@ class ConnectionLimits:
     def __init__(self, most: int = 0, most_each: int = 0) -> None:
         self._most = most or _room()
         self._most_each = most_each
-        self._open: dict[RequestHandler, _WatchedConnection] = {}
+        self._open: dict[_WatchedConnection, None] = {}
         """By when they last came to rest, the longest ago first."""
+        self._known: dict[RequestHandler, _WatchedConnection] = {}
+        """Those that sent a whole head."""
         self._counts: Counter[str] = Counter()
         self._refusals = RefusalPace()
 
-    def protocol(self, inner: RequestHandler) -> asyncio.Protocol:
-        """The protocol for a new connection, around aiohttp's own."""
-        return _WatchedConnection(self, inner)
+    def protocol(self, make: Callable[[], RequestHandler]) -> asyncio.Protocol:
+        """The protocol for a new connection, around aiohttp's own: that is made with a first whole
+        head, for it costs a task and a parser."""
+        return _WatchedConnection(self, make)
 
     def enter(self, connection: "_WatchedConnection") -> bool:
         """Whether the new connection may stay."""
@@ -67,28 +75,41 @@ class ConnectionLimits:
         else:
             room = True
         if room:
-            self._open[connection.inner] = connection
+            self._open[connection] = None
             self._counts[connection.address] += 1
         return room
 
+    def know(self, connection: "_WatchedConnection", inner: RequestHandler) -> None:
+        """The connection has a request."""
+        self._known[inner] = connection
+
     def leave(self, connection: "_WatchedConnection") -> None:
         """The connection is gone."""
-        if self._open.pop(connection.inner, None) is None:
+        if connection not in self._open:
             return
+        del self._open[connection]
+        if connection.inner is not None:
+            self._known.pop(connection.inner, None)
         self._counts[connection.address] -= 1
         if not self._counts[connection.address]:
             del self._counts[connection.address]
 
+    def close(self) -> None:
+        """Close the connections without a request: of them alone nobody else knows."""
+        for connection in [one for one in self._open if one.inner is None]:
+            connection.abort()
+
     def touch(self, connection: "_WatchedConnection") -> None:
         """The connection came to rest now."""
-        if self._open.pop(connection.inner, None) is not None:
-            self._open[connection.inner] = connection
+        if connection in self._open:
+            del self._open[connection]
+            self._open[connection] = None
 
     def _make_room(self, address: str) -> bool:
         """Close the one that waits for longest, of `address` if one is given."""
         waiting = (
             connection
-            for connection in self._open.values()
+            for connection in self._open
             if not connection.busy and (not address or connection.address == address)
         )
         oldest = next(waiting, None)
@@ -99,7 +120,7 @@ class ConnectionLimits:
     @web.middleware
     async def watch(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """The middleware: notes that the connection has a request, and limits its body's time."""
-        connection = self._open.get(request.protocol)
+        connection = self._known.get(request.protocol)
         if connection is None:
             return await handler(request)
         announced = min(request.content_length or MAX_ANNOUNCED, MAX_ANNOUNCED)
@@ -150,9 +171,10 @@ class RefusalPace:
 class _WatchedConnection(asyncio.Protocol):
     """One connection: passes all on to aiohttp's protocol, and watches the time."""
 
-    def __init__(self, limits: ConnectionLimits, inner: RequestHandler) -> None:
+    def __init__(self, limits: ConnectionLimits, make: Callable[[], RequestHandler]) -> None:
         self.loop = asyncio.get_running_loop()
-        self.inner = inner
+        self.inner: RequestHandler | None = None
+        self._make, self._head = make, bytearray()
         self.busy = 0
         self.since = self.loop.time()
         self.address = ""
@@ -173,8 +195,24 @@ class _WatchedConnection(asyncio.Protocol):
         if not self._limits.enter(self):
             self._transport.abort()
             return
-        self.inner.connection_made(transport)
         self._timer = self.loop.call_later(self._limit, self._check)
+
+    def _take_head(self, data: bytes) -> bytes:
+        """All that has come once a first head is whole, or cannot become one; nothing before."""
+        self._head += data
+        at = max(0, len(self._head) - len(data) - 3)
+        waits = len(self._head) < MAX_HEAD and _HEAD_BEGUN.match(self._head) is not None
+        if waits and _HEAD_END.search(self._head, at) is None:
+            return b""
+        whole, self._head = bytes(self._head), bytearray()
+        return whole
+
+    def _begin_http(self) -> RequestHandler:
+        inner = self.inner = self._make()
+        self._limits.know(self, inner)
+        if self._transport is not None:
+            inner.connection_made(self._transport)
+        return inner
 
     def data_received(self, data: bytes) -> None:
         if self._refuses:
@@ -184,7 +222,12 @@ class _WatchedConnection(asyncio.Protocol):
             self.since, self._limit = self.loop.time(), HEAD_SECONDS
             self._limits.touch(self)
             self._arm(HEAD_SECONDS)
-        self.inner.data_received(data)
+        if self.inner is None:
+            data = self._take_head(data)
+            if not data:
+                return
+        inner = self.inner or self._begin_http()
+        inner.data_received(data)
         self._idle += len(data)
         if self._content is not None and self._content.total_bytes != self._seen:
             self._seen, self._idle = self._content.total_bytes, 0
@@ -209,19 +252,23 @@ class _WatchedConnection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def eof_received(self) -> None:
-        self.inner.eof_received()
+        if self.inner is not None:
+            self.inner.eof_received()
 
     def pause_writing(self) -> None:
-        self.inner.pause_writing()
+        if self.inner is not None:
+            self.inner.pause_writing()
 
     def resume_writing(self) -> None:
-        self.inner.resume_writing()
+        if self.inner is not None:
+            self.inner.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._limits.leave(self)
         if self._timer is not None:
             self._timer.cancel()
-        self.inner.connection_lost(exc)
+        if self.inner is not None:
+            self.inner.connection_lost(exc)
 
     def rest(self) -> None:
         """A request is answered; the next one may take its time to come."""

@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sized
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -154,11 +155,12 @@ async def serve(
     loop, make = asyncio.get_running_loop(), runner.server
     if make is None:
         raise RuntimeError("the runner is set up")
-    server = await loop.create_server(lambda: limits.protocol(make()), sock=listening, backlog=256)
+    server = await loop.create_server(partial(limits.protocol, make), sock=listening, backlog=256)
     try:
         yield
     finally:
         server.close()
+        limits.close()
         await runner.cleanup()
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from aiohttp import web
 
@@ -38,9 +39,10 @@ async def served(most: int = 0) -> AsyncIterator[tuple[str, int]]:
     make = runner.server
     assert make is not None
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: limits.protocol(make()), "127.0.0.1", 0)
+    server = await loop.create_server(partial(limits.protocol, make), "127.0.0.1", 0)
     try:
         yield "127.0.0.1", server.sockets[0].getsockname()[1]
     finally:
         server.close()
+        limits.close()
         await runner.cleanup()

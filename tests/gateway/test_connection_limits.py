@@ -294,3 +294,32 @@ async def test_the_store_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyPa
     now[0] += 1.0
     assert await probe.state(Slow()) == "disk full"  # type: ignore[arg-type]
     assert len(looked) == 2
+
+
+async def test_half_a_head_takes_no_task_and_a_whole_one_does() -> None:
+    async with served() as (host, port):
+        before = len(asyncio.all_tasks())
+        held = [await asyncio.open_connection(host, port) for _ in range(20)]
+        for _, writer in held:
+            writer.write(HALF)
+        reader, writer = await asyncio.open_connection(host, port)
+        for piece in (b"\r\nG", b"ET / HTTP/1.1\r\nHost: a\r", b"\n", b"\r", b"\n"):
+            writer.write(piece)
+            await writer.drain()
+            assert len(asyncio.all_tasks()) == before
+            await asyncio.sleep(0)
+        assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        assert len(asyncio.all_tasks()) == before + 1
+        for _, other in (*held, (reader, writer)):
+            other.close()
+
+
+@pytest.mark.parametrize(
+    "sent", [b"\x16\x03\x01\x02", b"GET/ x\r\n", b"GET / HTTP/1.1\r\nX: " + b"a" * 20_000]
+)
+async def test_what_cannot_become_a_head_is_answered_at_once(sent: bytes) -> None:
+    async with served() as (host, port):
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(sent)
+        assert b" 400 " in await reader.readline()
+        writer.close()
