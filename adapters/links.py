@@ -4,7 +4,9 @@ Not every client shows the target before it opens it, and a checklist or a plan'
 passing. Words that are no address are left alone: every link has some.
 """
 
+import html
 import re
+import unicodedata
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -49,12 +51,19 @@ def _tell(text: str) -> str:
 
 
 def _name_host(found: re.Match[str]) -> str:
-    words, target = found[1].strip(_AROUND), _read_host(found[2])
+    words, target = _read_words(found[1]), _read_host(found[2])
     if not _ADDRESS.fullmatch(words) or not target:
         return found[0]
     named = _read_host(words if "://" in words else f"https://{words}")
     same = target == named or (named and target.endswith(f".{named}"))
     return found[0] if same else f"[{found[1]} ({target})]"
+
+
+def _read_words(text: str) -> str:
+    """As people read them: without signs that nobody sees, entities as their letters, wide letters
+    and dots as plain ones."""
+    plain = "".join(one for one in html.unescape(text) if unicodedata.category(one) != "Cf")
+    return unicodedata.normalize("NFKC", plain).replace("\u3002", ".").strip(_AROUND)
 
 
 def _read_host(url: str) -> str:

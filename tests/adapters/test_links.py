@@ -28,6 +28,21 @@ TOLD = "https://bank.example/login (evil.example)"
             "[bank.com](https://bank.com(a)@evil.de/x)",
             "[bank.com (evil.de)](https://bank.com(a)@evil.de/x)",
         ),
+        *(
+            (f"[{words}](http://evil.de)", f"[{words} (evil.de)](http://evil.de)")
+            for words in (
+                "\uff48ttps://bank.com",
+                "bank\u3002com",
+                "bank\uff0ecom",
+                "bank\uff61com",
+                "https&colon;//bank.com",
+                "bank&period;com",
+                "bank&#46;com",
+                "ban\u200bk.com",
+                "\u202ebank.com\u202c",
+                "b\u00adank.com",
+            )
+        ),
         ('[bank.com](http://evil.de "t")', '[bank.com (evil.de)](http://evil.de "t")'),
     ],
 )
