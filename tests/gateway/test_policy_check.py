@@ -15,7 +15,9 @@ from agent_core import policy
 from agent_core.orchestration import acting
 from agent_core.policy_words import RULES
 from agent_core.settings import ModelSettings
+from gateway.declaration import SettingsError
 from gateway.features.jobs import scripts
+from gateway.services.operator_rules import read_rules
 from gateway.wiring import policy_check
 from gateway.wiring.closed_tools import make_closed_tools
 from gateway.wiring.policy_check import CONTAINING, PolicyChecker
@@ -161,3 +163,12 @@ def test_the_tiers_are_those_that_can_be_set() -> None:
     from gateway.settings import Sandbox
 
     assert set(get_args(Sandbox)) - {"auto"} <= CONTAINING | {policy_check.UNSAFE}
+
+
+def test_rules_that_are_no_plain_file_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises(SettingsError, match=name):
+            read_rules(tmp_path / name)
+    assert read_rules(tmp_path / "none") == ()
