@@ -271,7 +271,7 @@ class Host:
             conversation=where,
             name="0",
             at=ambient.now(),
-            why=why[:MAX_REASON],
+            why=self.services.find_redactions().hide(why)[:MAX_REASON],
             payload=clean(json.dumps(msgspec.to_builtins(inbound))).encode(),
         )
         await self.services.store.keep_letter(letter)

@@ -454,7 +454,7 @@ class ConversationState:
             conversation=self.lease.conversation,
             name=name,
             at=ambient.now(),
-            why=why[:MAX_REASON],
+            why=self.services.find_redactions().hide(why)[:MAX_REASON],
             payload=payload,
             turn=turn,
         )

@@ -490,3 +490,15 @@ async def test_sessions_that_ended_here_with_their_lease_are_no_crashes(tmp_path
         await one.say("m1", "do look")
         await one.until(lambda: shown(one, "done look"), 4 * SOON)
         assert len(failed) == 5 and await letters(one) == ()
+
+
+async def test_why_something_was_set_aside_tells_no_secret(tmp_path: Path) -> None:
+    """Platforms quote in their errors what they were sent, or the address with a key in it."""
+    key = "ghp_aB3dE7gH1jK5mN9pQ2sT6vW8xY4zaB3dE7gH"
+    one = life(tmp_path)
+    async with one.living():
+        failing(one, "send", Rejected(f"no call of https://a:{key}@platform.example"))
+        await one.say("m1", "hello m1")
+        await one.quiet(SOON)
+        (letter, *_) = await letters(one)
+        assert "platform.example" in letter.why and "gH1jK5" not in letter.why
