@@ -133,8 +133,11 @@ class TelegramServer:
 
     def edit(self, chat: int, message_id: int, text: str, **extra: object) -> Json:
         """A person edits their message."""
-        changed = {"text": text, "edit_date": int(time.time())} | extra
-        message = self._said[chat, message_id] = self._said[chat, message_id] | changed
+        message = self._said[chat, message_id]
+        for n, update in enumerate(self._queue):  # what is on its way stays as it was
+            if update.get("message") is message:
+                self._queue[n] = update | {"message": dict(message)}
+        message |= {"text": text, "edit_date": int(time.time())} | extra
         return self.push({"edited_message": dict(message)})
 
     def press(self, chat: int, message_id: int, data: str, user: int = 0) -> Json:
