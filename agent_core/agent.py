@@ -24,6 +24,7 @@ from agent_core.library.state import AgentState
 if TYPE_CHECKING:  # whoever imports an agent does not run one yet: the rest loads with the first
     from agent_core.events import AgentEvent
     from agent_core.library.callbacks import Callback
+    from agent_core.library.history import History
     from agent_core.library.model_calls import ModelCalls
     from agent_core.library.result import AgentResult
     from agent_core.library.setup import Setup
@@ -206,11 +207,12 @@ class Agent:
         self,
         user_message: str,
         system_message: str | None = None,
-        conversation_history: "Iterable[Message] | None" = None,
+        conversation_history: "History | None" = None,
         task_id: str | None = None,
     ) -> "AgentResult":
-        """One turn. With a `journal`, a `task_id` that was cut off goes on where it was, and a
-        finished one returns what it returned. Raises an AgentError where no answer comes."""
+        """One turn, after `conversation_history`: messages, or dicts as OpenAI has them. With a
+        `journal`, a `task_id` that was cut off goes on where it was, and a finished one returns
+        what it returned. Raises an AgentError where no answer comes."""
         self.result = None
         async for _ in self._run(user_message, system_message, conversation_history, task_id):
             pass
@@ -237,17 +239,18 @@ class Agent:
         self,
         text: str,
         system: str | None,
-        history: "Iterable[Message] | None",
+        history: "History | None",
         task_id: str | None,
         call: "ToolCall | None" = None,
     ) -> "AsyncGenerator[AgentEvent, None]":
         from agent_core.library.callbacks import CallbackTeller, ModelAsked
+        from agent_core.library.history import read_history
         from agent_core.library.task import Task
 
         task_id = task_id or ambient.new_id()
         if self.state is AgentState.RUNNING:
             raise Misuse("this agent is running: wait for it, or make another one")
-        told, hearing = tuple(history or ()), CallbackTeller(self.callbacks)
+        told, hearing = read_history(history), CallbackTeller(self.callbacks)
         task = Task(await self._setup(text, system, task_id, told, call), task_id, told)
         self.state, after = AgentState.RUNNING, AgentState.IDLE
         try:

@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -77,6 +79,45 @@ async def test_the_result_has_the_answer_the_messages_and_the_usage(server: Mode
     assert told["final_response"] == "Four." and told["task_id"] == "t1"
     assert told["finish_reason"] == "stop" and result.usage.output_tokens > 0
     assert server.requests[0].body["messages"][0]["content"] == "Be short."
+
+
+ASKED = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+SAID = (
+    {"role": "user", "content": [{"type": "text", "text": "Is it warm?"}]},
+    {"role": "assistant", "content": None, "tool_calls": [ASKED]},
+    {"role": "tool", "tool_call_id": "c1", "content": "21 degrees"},
+    {"role": "assistant", "content": "Yes."},
+)
+
+
+async def test_a_history_may_be_dicts_as_openai_has_them(server: ModelServer) -> None:
+    async with Agent(model=provider(server)) as agent:
+        result = await agent.run_conversation("And now?", conversation_history=SAID)
+        sent = server.requests[-1].body["messages"]
+        kept = cast("list[dict[str, object]]", result.to_dict()["messages"])
+        again = await agent.run_conversation("And then?", conversation_history=kept)
+    assert [one["role"] for one in sent[1:]] == ["user", "assistant", "tool", "assistant", "user"]
+    assert (sent[1]["content"], sent[3]["content"]) == ("Is it warm?", "21 degrees")
+    assert again.messages[: len(result.messages)] == result.messages
+
+
+@pytest.mark.parametrize(
+    ("odd", "why"),
+    [
+        ("hello", "message 2 of the history is none"),
+        ({"role": "user", "content": [{"type": "image_url"}]}, "only text can be given"),
+        ({"role": "system", "content": "x"}, "instructions go into system_message"),
+        ({"role": "bot", "content": "x"}, "no role 'bot'"),
+        ({"role": "tool", "content": "x"}, "give Message, or a dict such as"),
+        ({"role": "user", "parts": 7}, "message 2"),
+    ],
+)
+async def test_a_history_that_is_none_is_told(
+    server: ModelServer, odd: dict[str, object], why: str
+) -> None:
+    async with Agent(model=provider(server)) as agent:
+        with pytest.raises(Misuse, match=re.escape(why)):
+            await agent.run_conversation("x", conversation_history=(SAID[0], odd))
 
 
 async def test_the_stream_ends_with_complete_and_callbacks_hear_of_it(server: ModelServer) -> None:
