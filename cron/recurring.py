@@ -81,4 +81,7 @@ def _read_days(found: re.Match[str]) -> str:
     if not found["every"] and not all(plural for _, plural in names):
         return ""
     numbers = {(WEEKDAYS[name] + 1) % 7 for name, _ in names}
+    first, last = min(numbers), max(numbers)
+    if len(numbers) > 2 and last - first == len(numbers) - 1:
+        return f"{first}-{last}"
     return ",".join(map(str, sorted(numbers)))
