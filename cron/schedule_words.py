@@ -1,6 +1,7 @@
 """Schedules in the words of each language: the usual ones in sentences of ours, days and months by
 their short names, which no language bends. Pure."""
 
+import re
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -13,7 +14,10 @@ _Month = Literal[
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ]  # fmt: skip
 _Unit = Literal["unit_d", "unit_h", "unit_min", "unit_s"]
-_Rest = Literal["and", "range", "minutes", "hours", "daily", "weekly", "monthly", "yearly"]
+_Rest = Literal[
+    "and", "range", "minutes", "hours", "daily", "weekly", "monthly", "yearly", "nth_weekday",
+    "last_weekday", "last_day",
+]  # fmt: skip
 _DAYS: tuple[_Day, ...] = get_args(_Day)
 _MONTHS: tuple[_Month, ...] = get_args(_Month)
 _UNITS: tuple[tuple[_Unit, int], ...] = (
@@ -59,6 +63,9 @@ ENGLISH: dict[_Day | _Month | _Unit | _Rest, str] = {
     "weekly": "Every week ({days}) at {times}",
     "monthly": "Every month, on day {days}, at {times}",
     "yearly": "Every year ({months}), on day {days}, at {times}",
+    "nth_weekday": "Every month ({day} no. {n}) at {times}",
+    "last_weekday": "Every month (last {day}) at {times}",
+    "last_day": "Every month, on the last day, at {times}",
 }
 WORDS: Texts[_Day | _Month | _Unit | _Rest] = Texts({"en": ENGLISH}, Path(__file__).parent / "data")
 
@@ -86,6 +93,8 @@ def describe_usual(fields: str, language: str) -> str:
         return ""
     between = WORDS.say("and", language)
     times = between.join(f"{h:02}:{m:02}" for h, m in product(hours, minutes))
+    if told := _describe_ends(day, month, weekday, times, language):
+        return told
     if day == month == "*":
         days = _read(weekday, 0, 7, _DAYS[-1:] + _DAYS)
         if weekday == "*" or not days:
@@ -118,6 +127,21 @@ _IN_ENGLISH = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
     *("October", "November", "December"),
 )
+
+
+def _describe_ends(day: str, month: str, weekday: str, times: str, language: str) -> str:
+    """`5L`, `1#2` and a day `L`, in each month."""
+    if month != "*":
+        return ""
+    if (day, weekday) == ("L", "*"):
+        return WORDS.say("last_day", language, times=times)
+    which = re.fullmatch(r"([0-7])(?:L|#([1-5]))", weekday) if day == "*" else None
+    if which is None:
+        return ""
+    name = WORDS.say(_DAYS[(int(which[1]) - 1) % 7], language)
+    if which[2] is None:
+        return WORDS.say("last_weekday", language, day=name, times=times)
+    return WORDS.say("nth_weekday", language, day=name, n=which[2], times=times)
 
 
 def _describe_steps(minute: str, hour: str, language: str) -> str:

@@ -110,6 +110,9 @@ def test_words() -> None:
     ("schedule", "language", "words"),
     [
         ("0 9 * * 1-5", "fr", "Chaque semaine (lun.–ven.) à 09:00"),
+        ("0 9 * * 5L", "ja", "毎月最終金曜日 09:00"),
+        ("30 17 * * 0#2", "es", "Cada mes (dom n.º 2) a las 17:30"),
+        ("0 9 L * *", "fr", "Chaque mois, le dernier jour, à 09:00"),
         ("30 7,19 * * MON,WED", "es-419", "Cada semana (lun, mié) a las 07:30, 19:30"),
         ("0 9 * * 6,0", "pt-BR", "Toda semana (sáb., dom.) às 09:00"),
         ("0 9 * * SUN", "ja", "毎週（日）09:00"),
@@ -122,7 +125,7 @@ def test_words() -> None:
         ("every 90000s", "ru", "Каждые 1 д 1 ч"),
         ("every 5400s", "ja", "1 時間 30 分ごと"),
         ("*/7 * * * *", "fr", "Toutes les 7 minutes"),  # cron-descriptor's words
-        ("0 9 * * 1#1", "fr", "À 09:00, le premier lun. du mois"),
+        ("0 9 * * 1#1", "fr", "Chaque mois (lun. n° 1) à 09:00"),
         ("15 30 9 * * 1-5", "es", "A las 09:30:15, de lun a vie"),
         ("0 9 * * 1-5", "it", "At 09:00, Monday through Friday"),
     ],
