@@ -24,7 +24,7 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HEADER = re.compile(r"\s*\[\[\s*rule\s*\]\]\s*(#.*)?")
 _TIME = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
-_COMMAND, _ADDRESS = re.compile(r"[^;|&<>\n]+"), re.compile(r"[^\s:]*[:*]\S*")
+_COMMAND, _ADDRESS = re.compile(r"[^;|&<>\n]+"), re.compile(r"[^\s:]{0,40}[:*]\S*")
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 
 

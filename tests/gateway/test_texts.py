@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent_core.guardrails.redaction import NOTHING
 from agent_core.questions import Approval, Decision, Proposal
 from gateway.conversation.decisions import summarize
 from gateway.features.history.undo import Restored
@@ -36,7 +37,7 @@ def test_people_read_of_no_tool_by_its_own_name(language: str) -> None:
         proposal = Proposal(call_id="c", tool=name, arguments='{"path": "a"}', digest="d", risk="low", reason="")  # fmt: skip
         kind = Approval(proposals=(proposal,))
         row = QuestionRow(id="q", turn="t", key="k", status="open", question=kind, entitled=(), asked=0.0, expires=0.0)  # fmt: skip
-        assert name not in summarize(row, language)
+        assert name not in summarize(row, language, NOTHING)
     twice = Restored(tools=("run_command", "bash")).describe(language)
     assert twice.count(CATALOGUE.say("tool_run_command", language)) == 1
 
@@ -46,7 +47,7 @@ def test_a_question_of_several_lines_is_listed_in_one_without_marks() -> None:
         text="**New job: Files**\nAt 09:00\n\n**Next**: 2031-03-03 · 2*3", options=("a",)
     )
     row = QuestionRow(id="q", turn="t", key="k", status="open", question=asked, entitled=(), asked=0.0, expires=0.0)  # fmt: skip
-    assert summarize(row) == "New job: Files · At 09:00"
+    assert summarize(row, "", NOTHING) == "New job: Files · At 09:00"
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,9 @@ async def test_a_button_of_the_list_goes_on_from_there(rig: Rig) -> None:
     assert "no such number" in await rig.told(rig.press(first, "1. plan the garden"))
     rig.telegram.say(PERSON, "/resume pond")
     await rig.telegram.wait(lambda: sum("Found in earlier" in one for one in rig.said()) == 3)
-    assert "I do not know you yet" in await rig.told(rig.press(first, "1. plan the garden", user=99))
+    assert "I do not know you yet" in await rig.told(
+        rig.press(first, "1. plan the garden", user=99)
+    )
     assert await rig.told(rig.press(first, "1. plan the garden")) == ""
     await rig.shows("Continuing from 'plan the garden'")
     await rig.quiet()
