@@ -281,6 +281,7 @@ NOT_IN_WORKSPACES = {
     "gateway/services/workspaces.py": "sets the folders themselves aside",
     "gateway/settings.py": "the settings' files",
     "gateway/store/sqlite.py": "the store",
+    "gateway/services/spoilt_files.py": "files of the data folder",
     "gateway/services/vault.py": "the secrets' file",
     "gateway/texts/languages.py": "our own texts",
 }

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent_core import ambient
+from gateway.services.spoilt_files import read_text
 from gateway.settings import HOME
 
 AUDIT_KEYS = "audit.key"
@@ -90,10 +91,7 @@ def hold(home: Path) -> Iterator[None]:
 def replica_id(home: Path, make: Callable[[], str]) -> str:
     """This folder's stable name among replicas; made once."""
     path = home / "replica_id"
-    try:
-        known = path.read_text().strip()
-    except FileNotFoundError:
-        known = ""
+    known = read_text(path).strip()
     if not known:
         known = make()
         path.write_text(known)
@@ -104,7 +102,7 @@ def read_audit_keys(home: Path, given: Sequence[str]) -> tuple[str, ...]:
     """`given`, or the keys of the file in the data folder, a line each, which is made where there
     is none. Blocks."""
     path = home / AUDIT_KEYS
-    stored = tuple(path.read_text("ascii").split()) if path.exists() else ()
+    stored = tuple(read_text(path).split())
     if given:
         return (*given, *(key for key in stored if key not in given))
     if not stored:

@@ -15,12 +15,16 @@ from agent_core.guardrails.redaction import Redactions
 from agent_core.guardrails.secret_shapes import spell_secret
 from agent_core.sandboxes.secrets import find_named
 from gateway.messages import digest
+from gateway.services.spoilt_files import set_aside
 
 FILE = "secrets.json"
 NAME = re.compile(r"[A-Z][A-Z0-9_]{1,63}")
 MIN_VALUE = 6
 """Characters of a value: a shorter one could not be hidden in an output."""
 _TAKEN = re.compile(r"(PATH|HOME|LANG|IFS|ENV|SHELL|USER|PWD|BASH_ENV|PS4|LD_.*|PYTHON.*|DYLD_.*)")
+
+
+_decode = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
 
 
 class UnfitSecret(ValueError):
@@ -102,7 +106,12 @@ class Vault:
                 self._seen, self._known, self._values = None, {}, Redactions({})
             return {}
         if (info.st_mtime_ns, info.st_ino) != self._seen:
-            known = msgspec.json.decode(self._path.read_bytes(), type=dict[str, dict[str, str]])
+            try:
+                known = _decode(self._path.read_bytes())
+            except msgspec.DecodeError as error:  # what was known stays hidden in outputs
+                set_aside(self._path, error)
+                self._seen, self._known = None, {}
+                return {}
             self._seen, self._known = (info.st_mtime_ns, info.st_ino), known
             self._values = Redactions(
                 {
