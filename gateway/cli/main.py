@@ -94,12 +94,23 @@ def _finish_restore(settings: Settings, read: Callable[[], Settings]) -> Setting
     return read()
 
 
+_WITHOUT_WORDS = {
+    "init": "ask for model, platform and people; write .env",
+    "run": "run the gateway",
+    "status": "what the running gateway does",
+    "stop": "stop the running gateway",
+    "doctor": "check settings, models, bots, store, sandbox and Redis",
+    "version": "the version",
+}
+"""Commands that take no more words."""
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("turnkeeper", description="An agent gateway for chat.")
+    parser.add_argument("--version", action="version", version=f"turnkeeper {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("init", help="ask for model, platform and people; write .env")
-    commands.add_parser("run", help="run the gateway")
-    commands.add_parser("status", help="what the running gateway does")
+    for name, about in _WITHOUT_WORDS.items():
+        commands.add_parser(name, help=about)
     pair = commands.add_parser("pair", help="approve a pairing code that somebody was shown")
     pair.add_argument("code")
     unpair = commands.add_parser("unpair", help="remove the access that a pairing code gave")
@@ -134,9 +145,6 @@ def _parser() -> argparse.ArgumentParser:
     prices.add_argument(
         "--package", action="store_true", help="of the installed package genai-prices, offline"
     )
-    commands.add_parser("stop", help="stop the running gateway")
-    commands.add_parser("doctor", help="check settings, models, bots, store, sandbox and Redis")
-    commands.add_parser("version", help="the version")
     return parser
 
 

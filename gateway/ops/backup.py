@@ -54,6 +54,8 @@ def write_backup(home: Path, to: Path, *, database: bool, tell: Tell) -> BackupM
     """Write the backup of `home` into the file `to`, which is there only when it is complete.
     `database`: with the one of the folder. BackupError. What backups left in that folder whose
     process was killed goes first."""
+    if not to.parent.is_dir():
+        raise BackupError(f"There is no folder {to.parent}: make it first, or name another file.")
     try:
         with hold_scratch(to.parent, SCRATCH) as scratch:
             copy, part = scratch / DATABASE, scratch / "part"
@@ -158,7 +160,9 @@ def unpack_backup(file: Path, to: Path, tell: Tell) -> BackupManifest:
         except BaseException:
             shutil.rmtree(to, ignore_errors=True)
             raise
-    except (OSError, tarfile.TarError, msgspec.MsgspecError, sqlite3.Error) as error:
+    except OSError as error:
+        raise BackupError(f"{file} cannot be used: {error.strerror or error}.") from error
+    except (tarfile.TarError, msgspec.MsgspecError, sqlite3.Error) as error:
         raise BackupError(f"{file} cannot be used: {error}.") from error
     return manifest
 

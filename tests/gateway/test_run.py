@@ -468,6 +468,8 @@ async def test_a_taken_port_ends_with_2(world: World) -> None:
         (("doctor",), 0, "store: can be written"),
         (("doctor",), 0, "ok       guardrails: rules; llm-guard "),
         (("version",), 0, "turnkeeper "),
+        (("--version",), 0, "turnkeeper "),
+        (("backup", "nowhere/a.tar"), 1, "make it first"),
         (("jobs",), 0, "There are no jobs.\n"),
         ((), 2, "run the gateway"),
     ],
