@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gc
 import json
 from collections.abc import AsyncIterator
 
@@ -252,6 +253,20 @@ async def test_a_server_that_starts_later_is_found_out_then(server: ModelServer)
     await model.complete(ask(model=name), ignore)
     assert server.requests[-1].path == "/api/chat"
     await models.close()
+
+
+@pytest.mark.filterwarnings("ignore:Unclosed client session:ResourceWarning")
+async def test_first_calls_side_by_side_leave_no_connection(server: ModelServer) -> None:
+    left: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, about: left.append(about))
+    models = configure(await server.start())
+    model, name = models.pick("pro")
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(model.complete(ask(model=name), ignore))
+    await models.close()
+    gc.collect()
+    assert left == []
 
 
 @pytest.mark.parametrize(

@@ -98,12 +98,13 @@ class OwnServerChat:
     async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
         if self._chosen is None and await speaks_ollama(self._endpoint):
-            self._chosen = OllamaChat(self._endpoint, self._catalog)
+            # another request may have chosen meanwhile, and its connections are in use
+            self._chosen = self._chosen or OllamaChat(self._endpoint, self._catalog)
         if self._chosen is not None:
             return await self._chosen.complete(request, on_delta)
         reply = await self._plain.complete(request, on_delta)
         # only now: a server that is still starting answers nothing, and may be Ollama
-        self._chosen = self._plain
+        self._chosen = self._chosen or self._plain
         return reply
 
     async def close(self) -> None:
