@@ -94,9 +94,12 @@ def has_model(listed: Iterable[str], model: str) -> bool:
 
 def find_nearest(name: str, known: Iterable[str]) -> str:
     """Which of the models `known`, by tier or provider/model, `name` may mean; "" for none."""
-    named = {part: one for one in known for part in (one.partition("/")[2], one) if part}
-    close = difflib.get_close_matches(name, named, 1, 0.5)
-    return named[close[0]] if close else ""
+    plain = {one.partition("/")[2] or one: one for one in known}
+    # a provider is most of a short name, and says nothing of which model is meant
+    for said in filter(None, (name.partition("/")[2], name)):
+        if close := difflib.get_close_matches(said, plain, 1, 0.5):
+            return plain[close[0]]
+    return ""
 
 
 async def ask_window(
