@@ -25,7 +25,13 @@ from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.tier import TierUnusable
 from agent_core.tools.browser import chromium
 from agent_core.tools.browser.walls import choose_walls
-from gateway.cli.probes import Platforms, ProbeResult, has_fault, probe_models
+from gateway.cli.probes import (
+    Platforms,
+    ProbeResult,
+    find_unused_addresses,
+    has_fault,
+    probe_models,
+)
 from gateway.declaration import SettingsError
 from gateway.errors import StoreFailed
 from gateway.model_settings import read_models
@@ -53,7 +59,8 @@ def examine(settings: Settings, say: Say) -> int:
 async def _examine(settings: Settings, say: Say) -> int:
     bad = 0
     try:
-        found = await probe_models(await find_models(settings))
+        models = await find_models(settings)
+        found = [*await probe_models(models), *find_unused_addresses(models)]
     except SettingsError as error:
         found = [ProbeResult("wrong", "models", str(error))]
     found += await _probe_platforms(settings)

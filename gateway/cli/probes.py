@@ -4,7 +4,8 @@ the people who may use them."""
 import asyncio
 import email.utils
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import aiohttp
@@ -14,21 +15,25 @@ from agent_core import ambient
 from agent_core.context.room import SMALL_WINDOW
 from agent_core.errors import ModelFailed
 from agent_core.messages import user
+from agent_core.models.endpoint import Endpoint
 from agent_core.models.port import ModelRequest
+from agent_core.models.provider_settings import KEYS, MODELS, URLS
 from agent_core.models.tiers import Models
 from agent_core.models.windows import (
     ask_models,
     choose_talking,
     find_nearest,
+    find_root,
     has_model,
     may_be_ollama,
+    speaks_ollama,
 )
-from agent_core.settings import TIERS, ModelSettings
+from agent_core.settings import BASE_URLS, TIERS, ModelSettings
 from gateway.accounts import discord, slack, telegram
 from gateway.accounts.discord import Discord
 from gateway.accounts.slack import Slack
 from gateway.accounts.telegram import Telegram
-from gateway.declaration import SettingsError
+from gateway.declaration import Setting, SettingsError
 
 Json: TypeAlias = dict[str, object]
 Bot: TypeAlias = Telegram | Discord | Slack
@@ -41,6 +46,8 @@ MAX_PEOPLE = 20
 MAX_SKEW = 60.0
 """Seconds that this machine's clock may differ from a platform's."""
 MAX_BYTES = 1_000_000
+MAX_NAMED = 5
+"""Models that are named where another one is missing."""
 
 
 class PersonId(NamedTuple):
@@ -58,6 +65,12 @@ PERSON_IDS = {
     "slack": PersonId(
         re.compile(r"@?[A-Z][A-Z0-9]+"), "like U0123ABCD; profile, More, Copy member ID"
     ),
+}
+
+ADDRESSES: dict[str, Setting[str]] = {
+    "telegram": telegram.API_BASE_URL,
+    "discord": discord.API_BASE_URL,
+    "slack": slack.API_BASE_URL,
 }
 
 
@@ -100,19 +113,71 @@ async def probe_models(settings: ModelSettings) -> list[ProbeResult]:
         await models.close()
 
 
-async def _explain_refusal(settings: ModelSettings, name: str) -> str:
-    """What may be the matter: there is no such model, or the address is another one's."""
+async def _explain_failure(
+    settings: ModelSettings, name: str, tiers: Iterable[str], error: Exception
+) -> str:
+    """What may be the matter, and the mend: the address, or that no such model is there."""
+    if not isinstance(error, ModelFailed):
+        return ""
     provider, _, model = name.partition("/")
     endpoint = settings.endpoint(provider)
-    if endpoint.api_mode == "generate_content":
+    if error.fault == "unreachable":
+        return f" It is asked at {_name_address(provider, endpoint.base_url)}."
+    if error.fault not in ("rejected", "missing") or endpoint.api_mode == "generate_content":
         return ""
     listed = await ask_models(endpoint)
     if not listed:
-        return f" No models are listed at {endpoint.base_url}; is that its address?"
+        return await _explain_no_list(endpoint)
     if has_model(listed, model):
         return ""
-    near = find_nearest(name, [f"{provider}/{one}" for one in choose_talking(listed)])
-    return f" It lists no model {model}" + (f"; did you mean {near}?" if near else ".")
+    known = choose_talking(listed)
+    near = find_nearest(name, [f"{provider}/{one}" for one in known])
+    said = f" It lists no model {model}" + ("" if near or not known else f", but {_list(known)}")
+    if unset := [
+        MODELS[tier].name for tier in TIERS if tier in tiers and tier not in settings.tiers
+    ]:
+        return f"{said}. {' and '.join(unset)} is not set: name a model that is there in it."
+    said += f"; did you mean {near}?" if near else "."
+    fetch = await speaks_ollama(endpoint)
+    return f"{said} To have Ollama fetch it: ollama pull {model}" if fetch else said
+
+
+def _list(names: Sequence[str]) -> str:
+    more = " …" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
+
+
+async def _explain_no_list(endpoint: Endpoint) -> str:
+    said = f" No models are listed at {_name_address(endpoint.provider, endpoint.base_url)}; "
+    below = replace(endpoint, base_url=f"{find_root(endpoint)}/v1")
+    if below.base_url != endpoint.base_url and await ask_models(below):
+        return f"{said}they are at {_hide_password(below.base_url)}."
+    return f"{said}is that its address?"
+
+
+def find_unused_addresses(settings: ModelSettings) -> list[ProbeResult]:
+    """Addresses of models that are set, and not used for want of a key."""
+    return [
+        ProbeResult(
+            "note",
+            "models",
+            f"{_name_address(name, url)} is not used, as {KEYS[name].name} is not set; for a "
+            f"server that wants no key, write {KEYS[name].name}=none.",
+        )
+        for name, url in settings.base_urls.items()
+        if url != BASE_URLS[name] and name not in settings.keys
+    ]
+
+
+def _name_address(provider: str, url: str) -> str:
+    """The address, and the setting that holds it where it is one."""
+    shown = _hide_password(url)
+    return f"{URLS[provider].name}={shown}" if provider in URLS else shown
+
+
+def _hide_password(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
 async def _probe_model(settings: ModelSettings, models: Models, tiers: list[str]) -> ProbeResult:
@@ -129,9 +194,9 @@ async def _probe_model(settings: ModelSettings, models: Models, tiers: list[str]
             "wrong", "models", f"{name} ({serves}) gave no answer in {MODEL_LIMIT:g} s"
         )
     except (ModelFailed, SettingsError) as error:
-        refused = isinstance(error, ModelFailed) and error.fault in ("rejected", "missing")
-        more = await _explain_refusal(settings, name) if refused else ""
-        return ProbeResult("wrong", "models", f"{name} ({serves}): {error}{more}")
+        more = await _explain_failure(settings, name, tiers, error)
+        said = str(error) if not more or str(error).endswith((".", "!", "?")) else f"{error}."
+        return ProbeResult("wrong", "models", f"{name} ({serves}): {said}{more}")
     if reply.instead_of:
         text = f"{name} ({serves}) gives no answer; {reply.provider}/{reply.model} stands in for it"
         return ProbeResult("note", "models", text)
@@ -179,7 +244,12 @@ class Platforms:
             return [ProbeResult("ok", "clock", "as the platforms' clocks")]
         how = "behind" if off > 0 else "ahead"
         return [
-            ProbeResult("wrong", "clock", f"{abs(off):.0f} s {how}: jobs would run at wrong times")
+            ProbeResult(
+                "wrong",
+                "clock",
+                f"{abs(off):.0f} s {how}: jobs would run at wrong times; set it by the network "
+                "(on most Linux: timedatectl set-ntp true)",
+            )
         ]
 
     async def probe_bot(self, bot: Bot) -> list[ProbeResult]:
@@ -196,7 +266,7 @@ class Platforms:
         """The token, and the webhook."""
         me = await self._ask("GET", f"{bot.api_base_url}/bot{bot.token}/getMe")
         if me.status != 200:
-            return [_describe_refusal("telegram", me, telegram.TOKEN.name, "@BotFather")]
+            return [_describe_refusal(bot, me, telegram.TOKEN.name, "@BotFather")]
         found = [
             ProbeResult("ok", "telegram", f"@{_as_object(me.body.get('result')).get('username')}")
         ]
@@ -216,9 +286,7 @@ class Platforms:
         """The token."""
         me = await self._ask("GET", f"{bot.api_base_url}/users/@me", _bot(bot))
         if me.status != 200:
-            return [
-                _describe_refusal("discord", me, discord.TOKEN.name, "the Developer Portal, Bot")
-            ]
+            return [_describe_refusal(bot, me, discord.TOKEN.name, "the Developer Portal, Bot")]
         return [ProbeResult("ok", "discord", f"@{me.body.get('username')}")]
 
     async def probe_slack(self, app: Slack) -> list[ProbeResult]:
@@ -226,14 +294,14 @@ class Platforms:
         me = await self._ask("POST", f"{app.api_base_url}auth.test", _bearer(app.token))
         if not me.body.get("ok"):
             where = "api.slack.com/apps, OAuth & Permissions"
-            return [_describe_refusal("slack", me, slack.TOKEN.name, where)]
+            return [_describe_refusal(app, me, slack.TOKEN.name, where)]
         found = [ProbeResult("ok", "slack", f"@{me.body.get('user')} in {me.body.get('team')}")]
         if app.app_token:
             url = f"{app.api_base_url}apps.connections.open"
             opened = await self._ask("POST", url, _bearer(app.app_token))
             if not opened.body.get("ok"):
                 where = "api.slack.com/apps, Basic Information"
-                found.append(_describe_refusal("slack", opened, slack.APP_TOKEN.name, where))
+                found.append(_describe_refusal(app, opened, slack.APP_TOKEN.name, where))
         return found
 
     async def probe_people(self, bot: Bot, ids: Iterable[str]) -> list[ProbeResult]:
@@ -295,9 +363,11 @@ class Platforms:
         self._skews.append(there - ambient.now())
 
 
-def _describe_refusal(platform: str, answer: _Answer, setting: str, where: str) -> ProbeResult:
+def _describe_refusal(bot: Bot, answer: _Answer, setting: str, where: str) -> ProbeResult:
+    platform = _name_platform(bot)
     if not answer.status:
-        text = "cannot be reached: check the network, and the proxy if there is one"
+        place = f"{ADDRESSES[platform].name}={_hide_password(bot.api_base_url)}"
+        text = f"cannot be reached at {place}: check it, the network, and the proxy if there is one"
     elif answer.status in (200, 401, 403, 404):
         why = str(answer.body.get("error") or answer.status)
         text = f"refuses {setting} ({why}): copy it again from {where}"

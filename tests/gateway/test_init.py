@@ -18,7 +18,13 @@ from agent_core.settings import ModelSettings
 from gateway.accounts.telegram import Telegram
 from gateway.cli.env_file import write_settings
 from gateway.cli.init import prepare, set_up
-from gateway.cli.probes import Platforms, ProbeResult, has_fault, probe_models
+from gateway.cli.probes import (
+    Platforms,
+    ProbeResult,
+    find_unused_addresses,
+    has_fault,
+    probe_models,
+)
 from gateway.settings import Settings
 from tests.fakes.discord_server import DiscordServer
 from tests.fakes.model_server import Fail, ModelServer, Ollama
@@ -185,7 +191,7 @@ async def test_what_is_no_id_is_asked_for_again(tmp_path: Path, stack: AsyncExit
 @pytest.mark.parametrize(
     ("below", "status", "said"),
     [
-        ("", 404, "No models are listed at http://127.0.0.1:"),
+        ("", 404, "No models are listed at OPENAI_BASE_URL=http://127.0.0.1:"),
         ("/v1", 404, "It lists no model gtp-big; did you mean openai/gpt-big?"),
         ("/v1", 400, "It lists no model gtp-big; did you mean openai/gpt-big?"),
     ],
@@ -199,6 +205,35 @@ async def test_a_model_that_is_not_there_is_told_with_the_nearest(
     given |= {f"{tier}_MODEL": "openai/gtp-big" for tier in ("MAX", "PRO", "FLASH")}
     (answer,) = await probe_models(ModelSettings.read(given | {"OLLAMA_NUM_CTX": "0"}))
     assert answer.mark == "wrong" and f"({status})" in answer.text and said in answer.text
+
+
+async def test_what_is_missing_or_unreachable_is_told_with_setting_and_mend(
+    model: ModelServer, env: dict[str, str]
+) -> None:
+    model.ollama, model.models = Ollama(given=40_960, tells=True), ["small:1b"]
+    given = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": env["OPENAI_BASE_URL"]}
+    model.script(*[Fail(404, message="no such model")] * 9)
+    found = await probe_models(ModelSettings.read(given | {"PRO_MODEL": "openai/qqq"}))
+    chosen = next(one.text for one in found if "(PRO)" in one.text)
+    assert "(404): no such model. It lists no model qqq, but small:1b." in chosen
+    assert chosen.endswith("To have Ollama fetch it: ollama pull qqq")
+    usual = next(one.text for one in found if "(MAX)" in one.text)
+    assert "MAX_MODEL is not set: name a model" in usual and "pull" not in usual
+    given["OPENAI_BASE_URL"] = env["ANTHROPIC_BASE_URL"]
+    (below,) = await probe_models(ModelSettings.read(given | TIERS | {"OLLAMA_NUM_CTX": "0"}))
+    assert f"they are at {env['OPENAI_BASE_URL']}." in below.text
+    given["OPENAI_BASE_URL"] = "http://127.0.0.1:1/v1"
+    (there,) = await probe_models(ModelSettings.read(given | TIERS))
+    assert there.text.endswith("It is asked at OPENAI_BASE_URL=http://127.0.0.1:1/v1.")
+
+
+def test_an_address_without_a_key_is_told() -> None:
+    given = {"OPENAI_BASE_URL": "http://me:pass@127.0.0.1:1/v1", "ANTHROPIC_API_KEY": KEY}
+    (note,) = find_unused_addresses(ModelSettings.read(given))
+    assert note.mark == "note" and "pass" not in note.text
+    assert "OPENAI_BASE_URL=http://127.0.0.1:1/v1 is not used" in note.text
+    assert "write OPENAI_API_KEY=none" in note.text
+    assert find_unused_addresses(ModelSettings.read(given | {"OPENAI_API_KEY": "none"})) == []
 
 
 async def test_a_model_that_only_stands_in_is_noted(env: dict[str, str]) -> None:
@@ -429,7 +464,7 @@ async def test_the_webhook_and_the_clock_are_looked_at(
         found = await platforms.probe_telegram(bot)
         (clock,) = platforms.check_clock()
     assert any(str(one).startswith(said) for one in found) and "key=s" not in str(found)
-    assert clock.mark == "wrong" and "ahead" in clock.text
+    assert clock.mark == "wrong" and "ahead" in clock.text and "set it by" in clock.text
 
 
 async def test_a_platform_that_is_not_there_is_wrong() -> None:
@@ -439,8 +474,8 @@ async def test_a_platform_that_is_not_there_is_wrong() -> None:
             Telegram(token="1:A", api_base_url="http://127.0.0.1:1")
         )
     assert found == [
-        ProbeResult("wrong", "telegram", "cannot be reached: check the network, and the proxy if "
-                "there is one")
+        ProbeResult("wrong", "telegram", "cannot be reached at TELEGRAM_API_BASE_URL="
+            "http://127.0.0.1:1: check it, the network, and the proxy if there is one")
     ]  # fmt: skip
     assert has_fault(found) and not platforms.check_clock()
 
