@@ -23,7 +23,7 @@ from agent_core.questions import (
     list_choices,
 )
 from gateway.access.access import refusal
-from gateway.access.mentions import find_reminded, name_people
+from gateway.access.mentions import MAX_MENTIONS, find_reminded, name_people
 from gateway.access.standing import add_rules
 from gateway.approvers import DEFAULT, Deciders, Person, name_approvers
 from gateway.conversation.turns import OpenTurn
@@ -244,7 +244,11 @@ class Decisions:
         if then:
             return name_people(access, then, platform, (turn.sender, *gone))
         rule = question.deciders if isinstance(question.question, Approval) else ASKER
-        return find_reminded(access, rule, platform, (turn.sender, turn.role), gone)
+        found = find_reminded(access, rule, platform, (turn.sender, turn.role), gone)
+        if rule is None or not question.escalated:
+            return found
+        more = name_people(access, rule.then, platform, (turn.sender, *gone))
+        return tuple(dict.fromkeys((*found, *more)))[:MAX_MENTIONS]
 
     def _language(self, question: QuestionRow) -> str:
         turn = self._context.state.turns.get(question.turn)

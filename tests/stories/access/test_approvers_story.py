@@ -157,6 +157,15 @@ async def test_who_asks_and_decides_is_mentioned_by_the_reminder_alone(rig: Rig)
     assert pinged(word) == [PERSON] and word["text"].endswith(f"\nU{PERSON}")
 
 
+async def test_the_reminder_mentions_those_too_who_may_decide_by_then(rig: Rig) -> None:
+    rule = f"role:admin; escalate=1s:{FRIEND}"
+    await asked_in_group(rig, APPROVERS=rule, QUESTION_REMINDER="1")
+    later = await rig.shows("it can also be decided by", GROUP)
+    assert pinged(later) == [FRIEND]
+    word = await rig.shows("Still waiting", GROUP)
+    assert sorted(pinged(word)) == sorted([ADMIN, SECOND, FRIEND])
+
+
 # ---- reminders -----------------------------------------------------------------------------
 
 
