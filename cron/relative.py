@@ -1,4 +1,5 @@
-"""Reads moments as people say them: 'tomorrow at nine', 'in 20 Minuten', 'next friday 18:00'.
+"""Reads moments as people say them: 'tomorrow at nine', 'in 20 Minuten', 'next friday 18:00',
+'24.12. um 18 Uhr'.
 
 English and German, beside the exact forms of `schedule.py`. Never guesses: a day without a time
 of day is refused, and so is what has passed.
@@ -8,6 +9,7 @@ import re
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from cron.dates import choose_moment, find_date
 from cron.job import ScheduleError
 from cron.schedule import find_moment, zone_of
 from cron.spans import WORDS, match_any, read_spans
@@ -51,13 +53,14 @@ _LIMIT = timedelta(days=3_660)
 def read_relative(text: str, zone: str, now: float) -> str | None:
     """The moment that `text` says, as a schedule in exact form; None if it says none. `now`:
     seconds since 1970. ScheduleError where it says one that cannot be."""
-    words = " ".join(text.lower().replace("’", "'").split()).rstrip(".!")
+    said = " ".join(text.lower().replace("’", "'").split()).rstrip("!")
+    words = said.rstrip(".!")
     if words.endswith(_FROM_NOW):
         words = f"in {words.removeprefix('in ').removesuffix(_FROM_NOW)}"
     where = zone_of(zone)
     local = datetime.fromtimestamp(now, UTC).astimezone(where)
     moment = _read_span(words, local, where) if words.startswith("in ") else None
-    moment = moment or _read_day(words, local, where)
+    moment = moment or _read_date(said, local, where) or _read_day(words, local, where)
     if moment is None:
         return None
     if moment.timestamp() <= now:
@@ -79,6 +82,19 @@ def _read_span(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
         return None if clock is None else find_moment(datetime.combine(day, clock), zone)
     begin = find_moment(day, zone) if days else local
     return begin.astimezone(UTC) + timedelta(seconds=seconds)
+
+
+def _read_date(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
+    """'24.12. um 18 Uhr', 'on the 24th at 9'."""
+    said = find_date(words) if words else None
+    if said is None:
+        return None
+    clock = read_clock(said.rest)
+    if clock is None:
+        if not said.rest:
+            raise ScheduleError(f"Name a time of day too, like {words!r} at nine.")
+        return None
+    return choose_moment(said, clock, local, zone)
 
 
 def _read_day(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:

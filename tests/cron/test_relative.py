@@ -123,3 +123,38 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         if found is not None:
             schedule = read_schedule(found, "UTC")
             assert isinstance(schedule, Once) and schedule.at > NOW
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("24.12. um 18 Uhr", "12-24 18:00:00"),
+        ("um 18.30 Uhr am 24.12.", "12-24 18:30:00"),
+        ("am 24. Dezember um 18 Uhr", "12-24 18:00:00"),
+        ("december 1 at 9", "12-01 09:00:00"),
+        ("at 12 am on december 24", "12-24 00:00:00"),
+        ("on the 1st of march at noon", "03-01 12:00:00"),
+        ("on the 24th at 9", "12-24 09:00:00"),
+        ("on the 25th at 18:00.", "11-25 18:00:00"),
+        ("am 31. um 8 Uhr", "12-31 08:00:00"),
+        ("24.12.2026 um 9", "12-24 09:00:00"),
+        ("at 10.12.", "11-26 10:12:00"),
+        ("tomorrow 10.12.", "11-26 10:12:00"),
+    ],
+)
+def test_a_day_without_a_year_is_the_next_one_to_come(text: str, wanted: str) -> None:
+    assert local(text) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["9 december 1", "at 9 december 1", "12/11 at 9", "9 am 24.12.", "the 24th of may in june"],
+)
+def test_a_date_of_two_readings_is_none(text: str) -> None:
+    assert read_relative(text, "Europe/Berlin", NOW) is None
+
+
+@pytest.mark.parametrize("text", ["february 30 at 9", "24.12.", "on december 24", "1.1.2026 um 9"])
+def test_a_date_that_cannot_be_is_refused(text: str) -> None:
+    with pytest.raises(ScheduleError):
+        read_relative(text, "Europe/Berlin", NOW)
