@@ -7,7 +7,7 @@ PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3 python; d
 BIN := .venv/bin
 RUNS := .venv/runs
 READY := .venv/ready
-PYTEST := $(BIN)/pytest -n 4 -r fEs
+PYTEST := $(BIN)/pytest -n 5 -r fEs
 unexport PYTHONDONTWRITEBYTECODE  # each worker would compile all tests in each run
 PROVE := rest stories kills faults models timing
 

@@ -38,7 +38,7 @@ def ask_policy(
     return done.returncode, answers, (done.stdout + done.stderr).decode()
 
 
-@pytest.mark.pick("policy in a process", 2)
+@pytest.mark.pick("policy in a process")
 def test_a_line_gives_an_answer_in_its_place(tmp_path: Path) -> None:
     calls: list[object] = [
         {"tool": "read_file", "args": {"path": "a"}},
@@ -82,7 +82,7 @@ def test_a_line_gives_an_answer_in_its_place(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir()), "nothing is made"
 
 
-@pytest.mark.pick("policy in a process", 2)
+@pytest.mark.pick("policy in a process")
 def test_urls_and_paths_a_line(tmp_path: Path) -> None:
     urls = b'https://example.com/\nhttp://2130706433/\n"http://a\\nb/"\nfile:///x\nhttp://localtest.me/'
     code, answers, _ = ask_policy(tmp_path, "check-url", given=urls)
@@ -97,7 +97,7 @@ def test_urls_and_paths_a_line(tmp_path: Path) -> None:
         ]  # fmt: skip
 
 
-@pytest.mark.pick("policy in a process", 2)
+@pytest.mark.pick("policy in a process")
 def test_a_rule_is_told_in_words(tmp_path: Path) -> None:
     code, _, said = ask_policy(tmp_path, "explain", "outside")
     assert code == 0 and said.startswith("outside: deny") and ".env" in said
@@ -107,7 +107,7 @@ def test_a_rule_is_told_in_words(tmp_path: Path) -> None:
     assert code == 0 and said.count("\n") == len(RULES)
 
 
-@pytest.mark.pick("policy in a process", 2)
+@pytest.mark.pick("policy in a process")
 def test_the_operators_rules_count(tmp_path: Path) -> None:
     home = tmp_path / "no"
     home.mkdir()

@@ -29,7 +29,7 @@ def sent(world: World, chat: int = PERSON) -> list[str]:
     return [message["text"] for message in world.telegram.chats[chat]]
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_a_message_is_answered_and_operations_see_it(world: World) -> None:
     world.telegram.say(PERSON, "hello")  # it waited at Telegram before the start
     run = await world.start()
@@ -59,7 +59,7 @@ async def test_a_message_is_answered_and_operations_see_it(world: World) -> None
     assert "assembled" in run.log and "stopped" in run.log
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_tools_run_and_the_next_message_knows_the_first(world: World) -> None:
     world.model.script(Call("write_file", '{"path": "a.txt", "content": "x"}'), Say("written"))
     run = await world.start(TELEGRAM_ADMIN_USERS=str(PERSON))
@@ -74,7 +74,7 @@ async def test_tools_run_and_the_next_message_knows_the_first(world: World) -> N
     assert await run.end(signal.SIGINT) == 0
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_an_approval_is_asked_and_honoured(world: World) -> None:
     world.model.script(Call("write_file", '{"path": "a.txt", "content": "x"}'), Say("written"))
     await world.start()
@@ -102,7 +102,7 @@ async def test_an_approval_is_asked_and_honoured(world: World) -> None:
     assert (await world.command("audit", "--since", "yesterday"))[0] == 1
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_killed_in_the_model_call_it_answers_once(world: World) -> None:
     world.model.gate = asyncio.Event()
     run = await world.start()
@@ -118,7 +118,7 @@ async def test_killed_in_the_model_call_it_answers_once(world: World) -> None:
     assert len(sent(world)) == 1
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_redis_is_the_store_where_it_is_set(world: World) -> None:
     server = redis_server(world.folder)
     try:
@@ -146,7 +146,7 @@ async def test_a_store_that_cannot_be_opened_ends_with_1(world: World) -> None:
     assert "turnkeeper:" in said and "Traceback" not in said
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_a_drain_lets_the_running_turn_end(world: World) -> None:
     world.model.gate = asyncio.Event()
     run = await world.start()
@@ -165,7 +165,7 @@ async def test_a_drain_lets_the_running_turn_end(world: World) -> None:
     await world.telegram.wait_text(PERSON, "ack too late", START)
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_a_second_interrupt_ends_at_once(world: World) -> None:
     world.model.gate = asyncio.Event()
     run = await world.start()
@@ -178,7 +178,7 @@ async def test_a_second_interrupt_ends_at_once(world: World) -> None:
     assert await run.end(signal.SIGINT) == 130
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_pairing_over_telegram_and_the_command_line(world: World) -> None:
     run = await world.start(TELEGRAM_ALLOWED_USERS="")
     world.telegram.say(STRANGER, "let me in")
@@ -198,7 +198,7 @@ async def test_pairing_over_telegram_and_the_command_line(world: World) -> None:
     await world.telegram.wait_text(STRANGER, "ack still me?", START)
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_a_webhook(world: World) -> None:
     port = free_port()
     run = await world.start(
@@ -213,7 +213,7 @@ async def test_a_webhook(world: World) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_a_turn_that_kills_its_process_is_given_up(world: World) -> None:
     """The page's: its conversation must not be opened before its adapter is there."""
     world.model.gate = asyncio.Event()
@@ -235,7 +235,7 @@ async def test_a_turn_that_kills_its_process_is_given_up(world: World) -> None:
     assert len(world.model.requests) == 3
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_access_lists_are_read_again_on_sighup(world: World) -> None:
     settings = world.folder / "turnkeeper.toml"
     settings.write_text("telegram.admin_users = [12]\n")
@@ -249,7 +249,7 @@ async def test_access_lists_are_read_again_on_sighup(world: World) -> None:
     await world.telegram.wait_text(PERSON, "role: admin", START)
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_the_operators_rules_are_read_again_on_sighup_unless_they_are_wrong(
     world: World,
 ) -> None:
@@ -277,7 +277,7 @@ async def test_the_operators_rules_are_read_again_on_sighup_unless_they_are_wron
             await asyncio.sleep(0.02)
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_a_refused_token_takes_nothing_along(world: World) -> None:
     wrong = TOKEN.replace("fake", "else")
     run = await world.start(TELEGRAM_BOT_TOKEN=wrong)
@@ -290,7 +290,7 @@ async def test_a_refused_token_takes_nothing_along(world: World) -> None:
     assert await run.end() == 0
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_the_demo_on_the_page(world: World) -> None:
     nothing = {"TELEGRAM_BOT_TOKEN": "", "OPENAI_API_KEY": "", "PRO_MODEL": ""}
     run = await world.start(**nothing, LOCAL_MODEL_DISCOVERY="off")
@@ -332,7 +332,7 @@ async def test_a_bad_setting_ends_with_2(world: World, name: str, value: str, me
     assert "Traceback" not in said
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_the_link_that_run_prints_signs_in_once(world: World) -> None:
     run = await world.start()
     assert run.out.splitlines()[-1] == f"open {run.link}"
@@ -356,7 +356,7 @@ async def test_the_link_that_run_prints_signs_in_once(world: World) -> None:
             assert answer.status == 200, "and no session"
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_a_link_is_for_whom_it_names(world: World) -> None:
     run = await world.start(WEB_ALLOWED_USERS="ann")
     code, said = await world.command("link", "ann")
@@ -481,7 +481,7 @@ async def test_commands_without_a_gateway(
     assert ended == code and told in said, said
 
 
-@pytest.mark.pick("a story in a process", 4)
+@pytest.mark.pick("a story in a process", 3)
 async def test_a_turns_journal_is_shown(world: World) -> None:
     run = await world.start()
     world.telegram.say(PERSON, "hello")

@@ -30,7 +30,7 @@ only."""
 
 BESIDE_MARK = re.compile(r"^(\s*)• (?=[–✕◐] )")
 """In Telegram a step that bears a mark has no box but the bullet of a list."""
-KILLED = 18
+KILLED = 12
 """Kills of a quick run."""
 
 FLAWS: dict[tuple[str, str, str], str] = {}

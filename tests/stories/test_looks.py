@@ -51,7 +51,7 @@ def find_odd(text: str) -> Iterator[str]:
 def pictures() -> list[Any]:
     """Each story wherever it can be told; a quick run takes two."""
     return [
-        pytest.param(name, on, id=f"{name}-{on}", marks=[*told.needs, pytest.mark.pick("look", 2)])
+        pytest.param(name, on, id=f"{name}-{on}", marks=[*told.needs, pytest.mark.pick("look")])
         for name, told in STORIES.items()
         for on in SURFACES
         if (name, on) not in NOT_APPLICABLE
