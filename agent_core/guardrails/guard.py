@@ -1,12 +1,14 @@
 """The guardrails of a turn: what is scanned, when, and what becomes of a finding.
 
-They are hints beside the policy, which decides whatever a text says. Rules run in place, in linear
-time; models run in a thread and within the time limit. Later than that a message is marked, a call
-asks a person, and of an answer the rules alone have judged.
+They are hints beside the policy, which decides whatever a text says. Rules run in linear time, a
+long text's in a thread, as models do. Later than the time limit a message is marked, a call asks a
+person, and of an answer the rules alone have judged.
 """
 
 import asyncio
 import logging
+import threading
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -79,9 +81,9 @@ class Guard:
         if not self.settings.input:
             return None
         try:
-            scanner = await self._scan_in_time(find_injection, text, len(text) > LONG)
+            scanner = await self._apply_rules(find_injection, text)
             if scanner is None and (model := self._models.is_injection) is not None:
-                scanner = "injection" if await self._scan_in_time(model, text, True) else None
+                scanner = "injection" if await self._ask_model(model, text) else None
         except TimeoutError:
             _write("late", "warn", "message")
             return GuardFinding(scanner="injection", action="warn")
@@ -121,7 +123,7 @@ class Guard:
         if not self.settings.input or text.startswith(OUTPUT_MARK):
             return text
         try:
-            scanner = await self._scan_in_time(find_injection, text, len(text) > LONG)
+            scanner = await self._apply_rules(find_injection, text)
         except TimeoutError:
             scanner = "injection"
         if scanner is None:
@@ -134,17 +136,37 @@ class Guard:
         if tool.access == "shell":
             given = item.arguments.model_dump(include={"command", "code"})
             words = "\n".join(str(one) for one in given.values() if one)
-            if await self._scan_in_time(find_dangerous_code, words, len(words) > LONG):
+            if await self._apply_rules(find_dangerous_code, words):
                 return "code"
         elif tool.access == "network" and find_closed_url(item.arguments, self._places):
             inside = tool.looks is not None and tool.looks(item.arguments)  # the sandbox's own
             return None if inside else "url"
         return None
 
-    async def _scan_in_time(self, scan: Callable[[str], T], text: str, apart: bool) -> T:
-        """What `scan` says of `text`. Raises TimeoutError; a thread that is late goes on alone."""
-        if not apart:
+    async def _apply_rules(self, scan: Callable[[str], T], text: str) -> T:
+        """What `scan` says of `text`. Raises TimeoutError after `limit` seconds of the thread's own
+        CPU time: that the machine is busy with others makes no scan late."""
+        if len(text) <= LONG:
             return scan(text)
+        clocks: list[tuple[int, float]] = []
+
+        def run() -> T:
+            clock = time.pthread_getcpuclockid(threading.get_ident())
+            clocks.append((clock, time.clock_gettime(clock)))
+            return scan(text)
+
+        running = asyncio.get_running_loop().run_in_executor(None, run)
+        left = self.settings.limit
+        while left > 0:
+            if (await asyncio.wait((running,), timeout=max(left, 0.01)))[0]:
+                return running.result()
+            left = self.settings.limit
+            for clock, begun in clocks:
+                left -= time.clock_gettime(clock) - begun
+        raise TimeoutError
+
+    async def _ask_model(self, scan: Callable[[str], T], text: str) -> T:
+        """What a model says of `text`. Raises TimeoutError; a late thread goes on alone."""
         async with ambient.limit(self.settings.limit):
             return await asyncio.to_thread(scan, text)
 
@@ -188,9 +210,7 @@ class Guard:
         if not text or reply.finish == "refused":
             return reply
         try:
-            if models.is_toxic is not None and await self._scan_in_time(
-                models.is_toxic, text, True
-            ):
+            if models.is_toxic is not None and await self._ask_model(models.is_toxic, text):
                 _write("toxic", self.settings.toxic, "answer")
                 if self.settings.toxic == "block":
                     return _block(reply, "toxic")
@@ -209,9 +229,7 @@ class Guard:
     ) -> ModelReply:
         parts: list[Part] = []
         for part in reply.parts:
-            spans = (
-                await self._scan_in_time(find, part.text, True) if isinstance(part, Text) else []
-            )
+            spans = await self._ask_model(find, part.text) if isinstance(part, Text) else []
             if not isinstance(part, Text) or not spans:
                 parts.append(part)
                 continue

@@ -46,8 +46,8 @@ TIMEOUT = Setting(
     "GUARDRAILS_TIMEOUT_MS",
     500,
     WholeNumber(least=10, most=60_000),
-    "milliseconds that a scan may take. Later than that a call asks a person, a message is marked, "
-    "and an answer is judged by the rules that need no model",
+    "milliseconds that a scan may take, of CPU time where rules alone scan. Later than that a call "
+    "asks a person, a message is marked, and an answer is judged by the rules that need no model",
 )
 
 

@@ -2,6 +2,7 @@
 alone have judged. One that fails changes nothing."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -71,14 +72,27 @@ async def test_a_message_that_is_scanned_too_long_is_marked(hang: Callable[..., 
     assert await broken.check_message("hello") is None
 
 
-async def test_a_call_that_is_scanned_too_long_asks(
-    hang: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_call_that_is_scanned_too_long_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     guard = Guard(SOON)
     assert await guard.check_call(call("ls"), ALLOW) == ALLOW
-    monkeypatch.setattr(guard_module, "find_dangerous_code", hang)
+    over = threading.Event()
+
+    def spin(text: str) -> bool:
+        while not over.is_set():
+            pass
+        return True
+
+    monkeypatch.setattr(guard_module, "find_dangerous_code", spin)
     verdict = await guard.check_call(call("ls " * LONG), ALLOW)
+    over.set()
     assert verdict.ruling == "ask"
+
+
+async def test_rules_are_not_late_because_the_machine_is_busy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(guard_module, "find_injection", lambda text: time.sleep(0.1))
+    assert await Guard(SOON).check_message("ls " * LONG) is None
 
 
 async def test_of_an_answer_the_rules_alone_have_judged(hang: Callable[..., bool]) -> None:
