@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeGuard
 from urllib.parse import quote
 
 import msgspec
@@ -149,11 +149,13 @@ class TelegramAdapter:
         """The new message's id, an album's first one's. A field to answer in then opens for who
         wrote the message that it `answers`."""
         data = _body(payload) | _address(conversation)
+        markup = data.get("reply_markup")
+        if _is_form(markup) and "force_reply" not in markup:
+            del data["reply_markup"]  # it was closed before it was sent
         if answers:
             replied = {"message_id": _number(answers), "allow_sending_without_reply": True}
             data["reply_parameters"] = replied
-            markup = data.get("reply_markup")
-            if isinstance(markup, dict) and "force_reply" in markup:
+            if _is_form(markup):
                 markup["selective"] = True
         method = str(data.pop("method"))
         if files := sources_of(data):
@@ -175,8 +177,7 @@ class TelegramAdapter:
         data = _body(payload) | _message(conversation, native)
         del data["method"]
         data.pop("disable_notification", None)  # an edit never rings
-        markup = data.get("reply_markup")
-        if isinstance(markup, dict) and "force_reply" in markup:
+        if _is_form(data.get("reply_markup")):
             return
         try:
             if sources_of(data):
@@ -384,6 +385,11 @@ def _check_webhook(url: str, secret: str) -> None:
 def _body(payload: bytes) -> dict[str, object]:
     data: dict[str, object] = msgspec.json.decode(payload)
     return data
+
+
+def _is_form(markup: object) -> TypeGuard[dict[str, object]]:
+    """Of a form, open or closed: what carries a field to answer in cannot be edited."""
+    return isinstance(markup, dict) and ("force_reply" in markup or "remove_keyboard" in markup)
 
 
 def _address(conversation: Conversation) -> dict[str, object]:

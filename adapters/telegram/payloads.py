@@ -7,6 +7,7 @@ well.
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Literal
 
 import msgspec
 
@@ -50,7 +51,13 @@ class ForceReply(msgspec.Struct, frozen=True):
     input_field_placeholder: str
 
 
-Markup = Keyboard | ForceReply | None
+class NoReply(msgspec.Struct, frozen=True):
+    """ReplyKeyboardRemove, of a form that is closed: a mark by which it is known, never sent."""
+
+    remove_keyboard: Literal[True] = True
+
+
+Markup = Keyboard | ForceReply | NoReply | None
 
 
 class _Preview(msgspec.Struct, frozen=True):

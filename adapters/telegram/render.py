@@ -21,7 +21,14 @@ from adapters.telegram.entities import (
     one_markdown,
     style_text,
 )
-from adapters.telegram.payloads import ForceReply, Keyboard, keyboard, messages, write_moments
+from adapters.telegram.payloads import (
+    ForceReply,
+    Keyboard,
+    NoReply,
+    keyboard,
+    messages,
+    write_moments,
+)
 from adapters.words import RISKS
 from gateway.command_texts import NamedCommand, write_in_view
 from gateway.moment_texts import has_moment
@@ -84,7 +91,7 @@ def _payloads(view: View, *, rich: bool) -> tuple[bytes, ...]:
             return messages(card, _keyboard(buttons, view.state))
         case FormCard():
             card = cut(_card(view.text, view.state, view.outcome))
-            return messages(card, _make_force_reply(view.language))
+            return messages(card, _make_field(view.language, view.state))
         case Media():
             return answers.media(view)
         case ReportView():
@@ -180,5 +187,5 @@ def _keyboard(buttons: tuple[Button, ...], state: CardState) -> Keyboard | None:
     return keyboard(buttons) if state == "open" else None
 
 
-def _make_force_reply(language: str) -> ForceReply:
-    return ForceReply(True, False, say("your_answer", language))
+def _make_field(language: str, state: CardState) -> ForceReply | NoReply:
+    return ForceReply(True, False, say("your_answer", language)) if state == "open" else NoReply()

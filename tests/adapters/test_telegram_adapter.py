@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from io import BytesIO
 
 import pytest
+from msgspec.structs import replace
 
 from adapters.telegram import receive, transport
 from adapters.telegram.adapter import TelegramAdapter
@@ -198,12 +199,16 @@ async def test_cards_round_trip(server: TelegramServer, telegram: TelegramAdapte
 
 
 async def test_a_form_forces_a_reply(server: TelegramServer, telegram: TelegramAdapter) -> None:
-    native = await telegram.send(
-        ANN, payload(telegram, FormCard(question="1", text="?", token="t"))
-    )
+    form = FormCard(question="1", text="?", token="t")
+    native = await telegram.send(ANN, payload(telegram, form))
     assert server.chats[7][0]["reply_markup"]["force_reply"] is True
+    closed = replace(form, state="answered", outcome="Blue")
+    await telegram.edit(ANN, native, payload(telegram, closed))
+    assert server.chats[7][0]["text"] == "?", "it stays as it was asked"
     with pytest.raises(Rejected, match="can't be edited"):  # Telegram's rule for such messages
         await telegram.edit(ANN, native, payload(telegram, ReplyView(text="Answered")))
+    await telegram.send(ANN, payload(telegram, closed), answers=native)
+    assert "reply_markup" not in server.chats[7][1], "closed before it was sent"
 
 
 async def test_what_errors_mean(server: TelegramServer, telegram: TelegramAdapter) -> None:
