@@ -482,11 +482,13 @@ async def test_a_platform_that_is_not_there_is_wrong() -> None:
 
 @pytest.mark.pick("a doctor in a process", 2)
 async def test_doctor_does_the_same_checks(world: World) -> None:
-    code, said = await world.command("doctor", TELEGRAM_TOKEN="1:A", **TIERS)
+    unused = {"GEMINI_BASE_URL": "http://127.0.0.1:1"}
+    code, said = await world.command("doctor", TELEGRAM_TOKEN="1:A", **unused, **TIERS)
     assert code == 0, said
     for line in (
         "ok       models: openai/fake-model (MAX, PRO, FLASH) answers",
         "ok       telegram: @",
+        "GEMINI_BASE_URL=http://127.0.0.1:1 is not used",
         "note     telegram: 11 has not written to the bot yet",
         "ok       clock: ",
         "ok       page: 127.0.0.1:0 is free",
