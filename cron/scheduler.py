@@ -66,7 +66,8 @@ class Scheduler:
         self._before = before
         self._rung = bell or asyncio.Event()
         self._times = Times()
-        self._first = True
+        self._cut_off = True
+        """The last look came to no end, or there was none: a run may be claimed and not fired."""
 
     def ring(self) -> None:
         """A due time may have changed, or a run may be over."""
@@ -119,10 +120,10 @@ class Scheduler:
         """Do all that is due now; the nearest moment after it."""
         if self._before is not None:
             await self._before()
-        first, self._first = self._first, False
+        unsure, self._cut_off = self._cut_off, True
         moment = await self._clock()
         for run in await self._jobs.list_unfinished():
-            await self._contain(self._look_after(run, first, moment), run.job)
+            await self._contain(self._look_after(run, unsure, moment), run.job)
         while (due := await self._jobs.due(moment, AT_ONCE)).jobs or due.runs:
             claimed = [
                 await self._contain(self._try_claim(job, moment), job.id) for job in due.jobs
@@ -131,6 +132,7 @@ class Scheduler:
             if not any((*claimed, *again)):
                 break  # others are faster
             moment = await self._clock()
+        self._cut_off = False
         return due.next
 
     async def _contain(self, work: Awaitable[T], job: str) -> T | None:
@@ -185,13 +187,13 @@ class Scheduler:
         await self._fire(job, begun)
         return True
 
-    async def _look_after(self, run: JobRun, first: bool, moment: float) -> None:
+    async def _look_after(self, run: JobRun, unsure: bool, moment: float) -> None:
         """A run that is not over: one that nobody took up, one whose turn may have ended, one
         that waits for another."""
         match run.state:
             case "fired":
                 begun = await self._settle(run)
-                if not begun and (first or moment - run.at > FIRED_AGAIN):
+                if not begun and (unsure or moment - run.at > FIRED_AGAIN):
                     await self._fire_again(run)
             case "queued":
                 await self._start_queued(run, moment)

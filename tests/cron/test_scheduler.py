@@ -248,6 +248,26 @@ async def test_a_crash_between_claim_and_firing_loses_nothing(world: SchedulerRi
     assert len(await world.states()) == 1
 
 
+async def test_a_store_that_fails_between_claim_and_firing_delays_nothing(
+    world: SchedulerRig,
+) -> None:
+    """The same process looks again, in the same minute."""
+    job = await world.job()
+
+    def fail() -> None:
+        raise StoreFailed("for a moment")
+
+    world.fail = fail
+    for _ in range(2):
+        with pytest.raises(StoreFailed):
+            await world.at(job.next_due)
+    assert world.fired == []
+    world.fail = lambda: None
+    await world.at(job.next_due + 1)
+    assert [one.due for one in world.fired] == [job.next_due]
+    assert len(await world.states()) == 1
+
+
 async def test_edited_while_it_runs(world: SchedulerRig) -> None:
     job = await world.job()
     world.quick = False

@@ -2,7 +2,6 @@
 down. What a failure says, and the buttons below it."""
 
 import asyncio
-from contextlib import suppress
 from functools import partial
 
 from msgspec.structs import replace
@@ -116,8 +115,10 @@ def note_end(context: Context, row: TurnRow) -> None:
     async def settle() -> None:
         if last is not None:
             await asyncio.wait([last])
-        with suppress(StoreFailed):  # the scheduler looks again
+        try:
             await jobs.ends.settle_turn(firing.job, firing.slot)
+        except StoreFailed:
+            jobs.bell.set()  # the scheduler looks until it can
 
     context.services.spawn(settle, "settle")
 
