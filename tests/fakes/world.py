@@ -404,6 +404,8 @@ class Life:
         self.owner = "r1"
         self.give_up_after = 3
         self.acted = True
+        self.prepares: list[Callable[[], None]] = []
+        """Called when all stands and nothing has begun, as `prepare` of `living`."""
 
     @contextlib.asynccontextmanager
     async def living(self, prepare: Callable[[], None] = lambda: None):
@@ -421,7 +423,8 @@ class Life:
         )  # fmt: skip
         self.services = self.host.services
         ready = asyncio.Event()
-        prepare()
+        for one in (*self.prepares, prepare):
+            one()
         task = self.task = asyncio.create_task(self.host.run(ready))
         try:
             await asyncio.wait({task, started := asyncio.create_task(ready.wait())},
@@ -435,7 +438,9 @@ class Life:
             await raw.close()
 
     def equip(self, **services: object) -> None:
-        """Other services for the sessions that begin from now on."""
+        """Other services for all sessions: while none has begun, as in `prepares`. What an earlier
+        life left begins with this one, and would keep those that it began with."""
+        assert not self.host.sessions and not self.host._starting, "some began without them"
         self.host.services = self.services = dataclasses.replace(self.services, **services)
 
     # ---- what people do ------------------------------------------------------------------

@@ -36,6 +36,7 @@ class RememberingAgent(ScriptedAgent):
     def __init__(self, life: Life) -> None:
         super().__init__(life.ledger, life.points, life.folder)
         self.toolbox = Toolbox((memory_tool(), self._tool("note", "effect")))
+        life.prepares.append(lambda: life.equip(memory=self.memories))
 
     def hands(self, circumstances: PolicyContext) -> Hands:
         person, _ = circumstances.asker()
@@ -76,7 +77,6 @@ class PointedDirectory:
 
 async def keep_and_forget(life: Life) -> None:
     """Two are kept; the agent drops one of them, its person the other."""
-    life.equip(memory=life.agent.memories)
     await life.say("m1", "keep name")
     await finals(life, "keep name: ok")
     await life.say("m2", "drop")

@@ -30,9 +30,12 @@ def is_reminder(line: dict) -> bool:
     return line["view"].get("text", "").startswith("Still waiting")
 
 
+def remind_soon(life: Life) -> None:
+    life.prepares.append(lambda: life.equip(question_reminder=0.03))
+
+
 async def story(life: Life) -> None:
     """A card, a reminder of it, a press."""
-    life.equip(question_reminder=0.03)
     await life.say("m1", "do deploy")
     await life.until(lambda: card(life) is not None)
     await life.until(lambda: reminders(life))
@@ -70,10 +73,10 @@ def check(folder: Path, label: str) -> None:
 @some_and_every(7)
 def test_a_kill_at_every_point_reminds_once(some: int) -> None:
     sends.clear()
-    points = count_points(story)
+    points = count_points(story, remind_soon)
     names = points["names"]
     assert names.count("commit") > 5, names
-    killed_everywhere(points, story, check, some=some)
+    killed_everywhere(points, story, check, remind_soon, some=some)
     # between the platform's answer and the commit of it nothing can tell whether it stands there
     assert sends[2] <= 3, sends
 
@@ -111,9 +114,10 @@ def test_the_reminder_and_its_mark_are_one_commit(tmp_path: Path, when: str) -> 
 
     def prepare(one: Life) -> None:
         one.open_store = open_store
+        remind_soon(one)
 
     sends.clear()
     assert life(tmp_path, story, prepare) is None
-    life(tmp_path, story)
+    life(tmp_path, story, remind_soon)
     check(tmp_path, f"killed {when} the commit")
     assert sends == {1: 1}

@@ -100,9 +100,8 @@ class Meeting(PointedDirectory):
 async def test_turns_of_two_conversations_store_at_once(tmp_path: Path) -> None:
     life, other = Life(tmp_path), replace(ROOM, channel="other room")
     remembering(life)
+    life.agent.memories = Memories(Meeting(life), MemorySettings(), alone)
     async with life.living():
-        life.agent.memories = Memories(Meeting(life), MemorySettings(), alone)
-        life.equip(memory=life.agent.memories)
         await life.say("m1", "keep")
         await life.say("m2", "name", where=other)
         await life.quiet()

@@ -14,6 +14,7 @@ from agent_core import ambient
 from agent_core.errors import ModelFailed
 from cron import firing, scheduler
 from cron.timetable import Times
+from gateway.errors import StoreFailed
 from gateway.features.jobs import run_ends
 from gateway.features.jobs.deps import JobDeps
 from gateway.jobs_port import FILE, HERE, Due, Job, JobPorts, JobRun, JobSettings
@@ -22,7 +23,7 @@ from gateway.store.jobs.sqlite_jobs import SqliteJobs
 from gateway.wiring.jobs import make_job_ports
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.waiting import PATIENCE
-from tests.fakes.world import ANN, ROOM, Ledger, Life, Points
+from tests.fakes.world import ANN, ROOM, Ledger, Life
 from tests.sampling import some_and_every
 from tests.stories.kills_rig import assert_clean
 
@@ -34,8 +35,9 @@ OTHER = Conversation(platform="test", account="a", channel="other", private=True
 class PointedJobs:
     """Jobs with points before and after each write."""
 
-    def __init__(self, jobs: SqliteJobs, points: Points) -> None:
-        self._jobs, self._points = jobs, points
+    def __init__(self, life: Life) -> None:
+        self.life, self._points = life, life.points
+        self._jobs = SqliteJobs(life.store._store)  # type: ignore[arg-type]
 
     async def get(self, job: str) -> Job | None:
         return await self._jobs.get(job)
@@ -68,19 +70,29 @@ class PointedJobs:
         return done
 
 
-@contextlib.asynccontextmanager
-async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[JobPorts]:
-    """A job that is due then, once it is there, and the clock that runs it."""
-    firing.TASK = ""  # the scripted model reads its script from the beginning
-    jobs = PointedJobs(SqliteJobs(life.store._store), life.points)  # type: ignore[arg-type]
+def with_jobs(life: Life, kind: type[PointedJobs] = PointedJobs) -> None:
+    """A life that has jobs from its first moment: a turn that it takes up tells their run's end."""
+    life.prepares.append(lambda: equip_jobs(life, kind))
+
+
+def equip_jobs(life: Life, kind: type[PointedJobs]) -> None:
+    jobs = kind(life)
     deps = JobDeps(
         store=life.store,
         accept=life.host.accept,
         folder=life.folder,
         platforms=frozenset(("test",)),
     )
-    ports = make_job_ports(jobs, JobSettings(), deps)
-    life.equip(jobs=ports)
+    life.equip(jobs=make_job_ports(jobs, JobSettings(), deps))
+
+
+@contextlib.asynccontextmanager
+async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[JobPorts]:
+    """A job that is due then, once it is there, and the clock that runs it."""
+    firing.TASK = ""  # the scripted model reads its script from the beginning
+    ports = jobs_of(life)
+    jobs = ports.store
+    assert isinstance(jobs, PointedJobs)
     job = Job(
         id="j1", owner=ANN, conversation=ROOM.id, title="Look", prompt="do note",
         zone="UTC", next_due=due, wake=due, made=due, version="a", **more,
@@ -95,6 +107,11 @@ async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[JobPorts]
     finally:
         running.cancel()
         await asyncio.wait({running})
+
+
+def jobs_of(life: Life) -> JobPorts:
+    assert life.services.jobs is not None
+    return life.services.jobs
 
 
 async def states(jobs: JobPorts, *wanted: str) -> None:
@@ -128,13 +145,36 @@ def check(folder: Path, label: str) -> None:
 @some_and_every(7)
 def test_a_kill_at_every_point_reports_once(some: int) -> None:
     sends.clear()
-    points = count_points(story)
+    points = count_points(story, with_jobs)
     names = points["names"]
     assert {"job", "job kept", "run", "run kept", "accept", "commit", "send"} <= set(names)
-    killed_everywhere(points, story, check, some=some)
+    killed_everywhere(points, story, check, with_jobs, some=some)
     # between the platform's answer and the commit of it nothing can tell whether it stands there;
     # the run's end is put down meanwhile
     assert sends[2] <= 5, sends
+
+
+class FailingOnce(PointedJobs):
+    """Cannot be read in the moment in which the turn of a run has ended."""
+
+    failed = False
+
+    async def run(self, job: str, slot: str) -> JobRun | None:
+        found = await super().run(job, slot)
+        turn = await self.life.store.turn(found.turn) if found is not None else None
+        if turn is not None and turn.status == "done" and not self.failed:
+            self.failed = True
+            raise StoreFailed("for a moment")
+        return found
+
+
+async def test_an_end_that_cannot_be_put_down_is_soon(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    with_jobs(life, FailingOnce)
+    async with life.living():
+        await story(life)
+        jobs = jobs_of(life).store
+        assert isinstance(jobs, FailingOnce) and jobs.failed
 
 
 async def story_elsewhere(life: Life) -> None:
@@ -159,24 +199,16 @@ def check_elsewhere(folder: Path, label: str) -> None:
 @pytest.mark.timeout(240)
 def test_a_kill_at_every_point_delivers_once() -> None:
     sends.clear()
-    points = count_points(story_elsewhere)
-    killed_everywhere(points, story_elsewhere, check_elsewhere)
+    points = count_points(story_elsewhere, with_jobs)
+    killed_everywhere(points, story_elsewhere, check_elsewhere, with_jobs)
     assert sends.keys() <= {1, 2} and sends[2] <= 10, sends
 
 
 async def story_of_a_line(life: Life) -> None:
     """A job that is made by `/jobs add`."""
-    jobs = PointedJobs(SqliteJobs(life.store._store), life.points)  # type: ignore[arg-type]
-    deps = JobDeps(
-        store=life.store,
-        accept=life.host.accept,
-        folder=life.folder,
-        platforms=frozenset(("test",)),
-    )
-    life.equip(jobs=make_job_ports(jobs, JobSettings(), deps))
     await life.command("a1", "jobs add every 2h: look around")
     await worked_off(life)
-    (job,) = await jobs.list_jobs()
+    (job,) = await jobs_of(life).store.list_jobs()
     assert job.prompt == "look around"
 
 
@@ -187,9 +219,9 @@ def check_line(folder: Path, label: str) -> None:
 
 
 def test_a_kill_at_every_point_makes_one_job() -> None:
-    points = count_points(story_of_a_line)
+    points = count_points(story_of_a_line, with_jobs)
     assert {"job", "job kept"} <= set(points["names"])
-    killed_everywhere(points, story_of_a_line, check_line)
+    killed_everywhere(points, story_of_a_line, check_line, with_jobs)
 
 
 async def story_of_a_bad_day(life: Life) -> None:
@@ -278,7 +310,7 @@ def check_bad_day(folder: Path, label: str) -> None:
 @pytest.mark.timeout(400)
 def test_a_kill_at_every_point_of_a_bad_day_tells_once() -> None:
     sends.clear()
-    points = count_points(story_of_a_bad_day)
+    points = count_points(story_of_a_bad_day, with_jobs)
     assert points["names"].count("model fails") == 3
-    killed_everywhere(points, story_of_a_bad_day, check_bad_day)
+    killed_everywhere(points, story_of_a_bad_day, check_bad_day, with_jobs)
     assert sends.keys() <= {1, 2} and sends[2] <= 12, sends

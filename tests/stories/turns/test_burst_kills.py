@@ -21,9 +21,12 @@ def is_told(life: Life, text: str) -> bool:
     return any(text in view.text for view in answers(life.ledger))
 
 
+def join_bursts(life: Life) -> None:
+    life.prepares.append(lambda: life.equip(burst=60.0))
+
+
 async def story(life: Life) -> None:
     """Each message comes while the model is asked about those before it."""
-    life.equip(burst=60.0)
     life.agent.delays["model"] = 0.15
     for n, text in enumerate(SAID):
         asked = len(life.ledger.all("model"))
@@ -49,6 +52,6 @@ def check(folder: Path, label: str) -> None:
 @pytest.mark.timeout(240)
 @some_and_every(5)
 def test_a_kill_at_every_point_of_a_burst(some: int) -> None:
-    points = count_points(story)
+    points = count_points(story, join_bursts)
     assert points["names"].count("model") == 3, points["names"]
-    killed_everywhere(points, story, check, some=some, hit=0.6)
+    killed_everywhere(points, story, check, join_bursts, some=some, hit=0.6)
