@@ -17,7 +17,9 @@ _SECRET = re.compile(
     r"|api|host|vault|ssh|cert|root|vpn|localhost|age|[\w.]*-[\w.-]*)\.key(~|\.(bak|old))?"
     r"|\.(ssh|aws|gnupg|kube|docker|azure|gcloud)|\.envrc|_netrc|\.my\.cnf|\.s3cfg|\.boto"
     r"|\.(dockercfg|terraformrc|vault-token|credentials)|\.vault_pass(\.txt)?|kubeconfig"
-    r"|(.*[-_.])?credentials\.(json|ya?ml|toml|ini|xml)(\.enc)?|\.?secrets\.(json|ya?ml|toml|ini|env)"
+    r"|(.*[-_.])?credentials\.(json|ya?ml|toml|ini|xml|csv|clj)(\.(enc|gpg))?"
+    r"|\.?secrets(\.(dev|development|prod|production|staging|test|local|enc))?"
+    r"\.(json|ya?ml|toml|ini|env)"
     r"|.*service[-_]?account.*\.json|client_secret.*\.json|terraform\.tfstate(\.backup)?"
     r"|application_default_credentials\.json|.*firebase-adminsdk.*\.json|(gcp|gcloud|sa)-key\.json"
     r"|\.(bash|zsh|sh|ksh|mysql|psql|sqlite|python|node_repl|rediscli|irb|dbshell)_history"
@@ -33,6 +35,12 @@ _SECRET = re.compile(
     r"(tokens?|secrets?)(\.(txt|json))?"
     r"|local\.settings\.json|appsettings\.(production|staging)\.json"
     r"|(.*[-_.])?(private|secret)([-_.]?key)?\.(asc|gpg)"
+    r"|(production|staging|development|cosign|minisign|pgp|gpg)\.key|\.?htpasswd|\.authinfo(\.gpg)?"
+    r"|.+\.(keytab|keyring|1pif|1pux)|krb5cc_\d+|\.(smbcredentials|sentryclirc|ftpconfig|zhistory)"
+    r"|\.(consul|nomad)-token|\.?pgpass\.conf|(fish|dbshell)_history|\.dbshell|sftp-config\.json"
+    r"|(lastpass|bitwarden|1password|dashlane|keepass)([-_. ].*)?\.(csv|json|xml)"
+    r"|(api|private)[-_]?keys?\.(json|ya?ml|toml)|gha-creds-\w+\.json|oauth_creds\.json"
+    r"|token\.pickle|hudson\.util\.secret|tailscaled\.state|cookies\.txt"
 )
 _SETTINGS = re.compile(
     r"\.git|\.gitmodules|\.gitattributes|\.gitconfig|\.hg|\.hgrc|\.svn|\.husky"
@@ -72,13 +80,19 @@ _PLACE = re.compile(
     r"(?:config\.(?:ya?ml|json)|profiles\.yml|nuget\.config|ngrok\.yml)$"
     r"|\.circleci/cli\.yml$|\.mutt/passwords?$|\.weechat/sec\.conf$|\.cache/huggingface/token$"
     r"|\.(?:cargo|gem|heroku|pulumi)/credentials$"
-    r"|(?:default|profile \d+|network)/cookies$"
+    r"|\.config/(?:hcloud|linode-cli|heroku|ngrok|stripe|solana|sops|linear|flyctl|configstore"
+    r"|composer|atlascli)(?:/|$)|\.local/share/keyrings/|\.(?:stripe|aliyun|bluemix|mc|tccli"
+    r"|hex|expo|influxdbv2|cassandra)/(?:config\.(?:json|toml)|default\.credential|hex\.config"
+    r"|state\.json|configs|cqlshrc|credentials)$|\.(?:anthropic|openai)/(?:api[-_]?)?key$"
+    r"|(?:containers|com\.vercel\.cli|opencode)/auth\.json$|\.vscode/sftp\.json$|\.auth/.+\.json$"
+    r"|age/keys\.txt$|(?:default|profile \d+|network)/cookies$"
     r"|(?:deploy_key|deploy_rsa|access_token|token|credentials)$)"
 )
 
 _KEEPER = re.compile(
     r"\.(?:config|m2|gradle|subversion|fly|databricks|dbt|netlify|nuget|twilio-cli|doctl|ngrok2"
-    r"|circleci|mutt|weechat|cargo|gem|heroku|pulumi|codex)"
+    r"|circleci|mutt|weechat|cargo|gem|heroku|pulumi|codex|stripe|aliyun|bluemix|mc|tccli|hex|expo"
+    r"|influxdbv2|cassandra|anthropic|openai|local|auth)"
 )
 KEPT = (
     *("settings.xml", "settings-security.xml", "gradle.properties", "hosts.yml", "cli.yml"),

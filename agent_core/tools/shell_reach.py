@@ -15,6 +15,7 @@ _SECRET_NAMES = (
     *("kubeconfig", "*?.pem", "*?.p12", "*?.pfx", "*?.kdbx", "*?.key", "*?.jks", "*?.ppk"),
     *("*?.keystore", "client_secret*.json", "_netrc", "*?.env", "*?.tfvars", "*?.ovpn", "*?.p8"),
     *("*?.kdb", "*?.tfstate", "secring.gpg", "wallet.dat", "ssh_host_rsa_key", "*?.tfvars.json"),
+    *("*?.keytab", "*?.keyring", "*?.1pux", "token.pickle"),
 )
 """Names for secrets that do not begin with a dot: no shell's wildcard stands for one that does."""
 _TELLING = re.compile(
@@ -34,6 +35,7 @@ _PLAIN = re.compile(
     r"|\\[.()bBn\[\]{}$^*+?|/])*"
 )
 """An expression in which each letter has to be there."""
+_SIGNS = re.compile(r"[.()\[\]{}$^*+?|\\]")
 _ANY = re.compile(rf"\\.|{_CLASS}")
 """What stands for signs of which it says nothing."""
 
@@ -96,13 +98,16 @@ def can_meet(one: str, other: str) -> bool:
     return False
 
 
-def is_plain_search(pattern: str) -> bool:
+def is_plain_search(pattern: str, *, fixed: bool = False) -> bool:
     """What `pattern` finds is no secret by its words: each part of it has letters of its own, and
-    none is a word for which one looks who wants secrets."""
+    none is a word for which one looks who wants secrets. `fixed`: its signs mean themselves."""
     if _TELLING.search(pattern):
         return False
     if len(pattern) > 200:
         return False
+    if fixed:
+        pattern = _SIGNS.sub(r"\\\g<0>", pattern)
+        return all(map(_is_harmless, pattern.split("\n")))
     parts = re.split(r"(?<!\\)\|", pattern.replace(r"\|", "|"))
     return all(map(_is_harmless, parts))
 

@@ -5,7 +5,6 @@ import json
 import os
 import random
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -49,14 +48,14 @@ def test_the_lists_are_large_and_apart() -> None:
 @pytest.mark.parametrize("tier", ["none", UNSAFE])
 @pytest.mark.parametrize("tool", ["run_command", "bash", "sandbox_shell"])
 def test_nothing_hostile_is_allowed_where_nothing_contains(tier: str, tool: str) -> None:
-    cases: Sequence[str] = read_cases("shell_hostile")
-    if (tier, tool) != ("none", "run_command"):
-        cases = take(cases, 600, tier, tool)
+    count = examples(12_000) if (tier, tool) == ("none", "run_command") else 600
+    cases = take(read_cases("shell_hostile"), count, tier, tool)
     assert [one for one in cases if judge(one, tier, tool) == "allow"] == []
 
 
 def test_what_only_reads_is_no_alarm() -> None:
-    assert [one for one in read_cases("shell_reading") if judge(one, "none") != "allow"] == []
+    cases = take(read_cases("shell_reading"), examples(8_000), "reading")
+    assert [one for one in cases if judge(one, "none") != "allow"] == []
 
 
 @pytest.mark.parametrize("tier", sorted(CONTAINING))

@@ -13,6 +13,7 @@ from agent_core.tools.shell_words import Understood, understand
 _BY_SHELL = (VERSIONS - {"git", "jq", "rg"}) | {
     "command",
     "kubectl",
+    "ssh",
     "printenv",
     "sleep",
     "type",
@@ -21,7 +22,8 @@ _BY_SHELL = (VERSIONS - {"git", "jq", "rg"}) | {
 }
 """Verbs whose program depends on what the shell was told, such as a PATH."""
 _EXPANDS = re.compile(
-    r"\$\{?(HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME)\b|\A[^;|&\n]*\$(?:\?|\{PIPE)"
+    r"\$\{?(HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME|RANDOM|SECONDS|E?UID|PPID|SHLVL"
+    r"|LINENO|OSTYPE|BASH_VERSION)\b|\$\$|\A[^;|&\n]*\$(?:\?|\{PIPE)"
 )
 """What a variable is depends on the shell, too, and so does how its last command ended."""
 

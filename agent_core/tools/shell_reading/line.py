@@ -44,9 +44,10 @@ _TARGET = re.compile(r"(?:[12]?>>?|&>>?)[ \t]*")
 _SOURCE = re.compile(r"<(?![<&>(])[ \t]*")
 _WORKSPACE = re.compile(r"\$\{WORKSPACE\}|\$WORKSPACE(?![A-Za-z0-9_])")
 _SHOWN = re.compile(
-    r"\$(?:HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME)(?![A-Za-z0-9_])"
-    r"|\$\{(?:HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME)\}"
-    r"|\$\(\([0-9+*/%() -]{1,80}\)\)|\$\?|\$\{PIPESTATUS\[\d\]\}"
+    r"\$(?:HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME|RANDOM|SECONDS|E?UID|PPID|SHLVL"
+    r"|LINENO|OSTYPE|BASH_VERSION)(?![A-Za-z0-9_])"
+    r"|\$\{(?:HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME|RANDOM|SECONDS|E?UID)\}"
+    r"|\$\(\([0-9+*/%() -]{1,80}\)\)|\$[?$]|\$\{PIPESTATUS\[\d\]\}"
 )
 """Variables that hold no secret, sums, and how a command ended."""
 _SUM = re.compile(r"\$\(\(([a-z0-9_+*/% -]{1,80})\)\)")

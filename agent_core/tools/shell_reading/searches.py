@@ -58,7 +58,8 @@ def _check_found(name: str, given: GivenArguments, *, found: bool) -> None:
     if given.letters & set("lLcq") or {"--count", "--files-with-matches"} & set(given.names):
         return
     inverted = "v" in given.letters or "--invert-match" in given.names
-    if inverted or not all(is_plain_search(word.text) for word in sought):
+    fixed = "F" in given.letters or "--fixed-strings" in given.names
+    if inverted or not all(is_plain_search(word.text, fixed=fixed) for word in sought):
         raise Strange(phrase("odd_search"))
 
 

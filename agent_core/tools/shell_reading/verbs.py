@@ -94,10 +94,25 @@ FIND_NAMES = Verb(
     names=(
         *("--hidden", "--no-ignore", "--extension=", "--type=", "--max-depth=", "--exclude="),
         *("--glob", "--absolute-path", "--full-path", "--color=", "--max-results="),
+        *("--changed-within=", "--changed-before=", "--size=", "--min-depth=", "--exact-depth="),
+        *("--ignore-case", "--case-sensitive", "--fixed-strings", "--no-ignore-vcs", "--print0"),
     ),
-    takes=(("--extension", 1), ("--type", 1), ("--max-depth", 1), ("--exclude", 1)),
+    takes=(
+        *(("--extension", 1), ("--type", 1), ("--max-depth", 1), ("--exclude", 1), ("--size", 1)),
+        *(("--changed-within", 1), ("--changed-before", 1), ("--min-depth", 1)),
+    ),
     free=1,
     shows=False,
+)
+
+PRINT_FILES = Verb(
+    flags="npAuP",
+    valued="rlH",
+    names=(
+        *("--plain", "--number", "--line-range=", "--language=", "--style=", "--color="),
+        *("--paging=", "--show-all", "--decorations=", "--highlight-line=", "--wrap="),
+    ),
+    takes=(("--line-range", 1), ("--language", 1), ("--style", 1), ("--color", 1)),
 )
 
 _KNOWN: dict[str, Verb] = {
@@ -109,6 +124,8 @@ _KNOWN: dict[str, Verb] = {
     "base64": Verb(flags="di", valued="w", most=1),
     "bc": Verb(flags="lq", most=0),
     "basename": Verb(free=ANY, prints=True),
+    "bat": PRINT_FILES,
+    "batcat": PRINT_FILES,
     "bzcat": Verb(wild=True),
     "cal": Verb(flags="13my", free=3, most=3),
     "cat": Verb(flags="AbeEnstTuv", wild=True),
@@ -127,7 +144,7 @@ _KNOWN: dict[str, Verb] = {
         names=("--utc", "--iso-8601", "--iso-8601=", "--date=", "--rfc-3339="),
         most=1,
     ),
-    "df": Verb(flags="ahHiklTP", most=1, shows=False),
+    "df": Verb(flags="ahHiklTP", free=1, most=1, shows=False),
     "diff": Verb(
         flags="abBcdEiNpqrstTuwyZ" + DIGITS,
         valued="UWC",
@@ -139,6 +156,7 @@ _KNOWN: dict[str, Verb] = {
         ),
     ),
     "dirname": Verb(free=ANY, prints=True),
+    "dpkg": Verb(flags="lsLS", free=ANY),
     "du": Verb(
         flags="abcDhHkLlmPsSx",
         valued="d",
@@ -301,7 +319,7 @@ _KNOWN: dict[str, Verb] = {
     "xmllint": Verb(names=("--format", "--noout", "--nonet", "--xpath="), takes=(("--xpath", 1),)),
     "xxd": Verb(flags="bpu", valued="lsc", most=1),
     "xzcat": Verb(wild=True),
-    "yq": Verb(flags="rPMCje", free=1, least=1, is_program=True),
+    "yq": Verb(flags="rPMCje", valued="op", free=1, least=1, is_program=True),
     "zcat": Verb(wild=True),
     "zgrep": GREP,
     "zipinfo": Verb(flags="1shtmv", shows=False),
@@ -338,7 +356,8 @@ VERSIONS = frozenset(
         "wget",
         "zip",
     }
-    | {"zsh"}
+    | {"aws", "code", "ffprobe", "gh", "helm", "hyperfine", "mysql", "nginx", "redis-cli", "rsync"}
+    | {"tmux", "zsh"}
 )
 """Programs that tell their version and nothing else. Those are left out that look into the
 workspace first for which program to be, or what to load: cargo, go, yarn, dotnet, pytest."""
@@ -360,6 +379,15 @@ TELLING = frozenset(
         ("pip", "list"),
         ("pip", "freeze"),
     }
-    | {("command", "-v"), ("kubectl", "version", "--client")}
+    | {("command", "-v"), ("kubectl", "version", "--client"), ("docker", "compose", "version")}
+    | {("ffprobe", "-version"), ("openssl", "version", "-a"), ("nginx", "-v"), ("ssh", "-V")}
+    | {("apt", "list", "--installed"), ("mount",), ("stty", "size"), ("tput", "cols")}
+    | {("ifconfig",), ("tput", "lines"), ("tmux", "-V"), ("helm", "version"), ("gh", "version")}
+    | {
+        ("ip", *brief, thing, *show)
+        for brief in ((), ("-br",), ("-4",), ("-6",), ("-c",))
+        for thing in ("a", "addr", "address", "l", "link", "r", "route")
+        for show in ((), ("show",))
+    }
 )
 """Other ways to ask for a version, or for what is installed, word for word."""
