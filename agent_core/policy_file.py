@@ -3,6 +3,7 @@
 import difflib
 import re
 import tomllib
+from collections.abc import Collection
 from datetime import time
 from typing import get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -10,6 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from agent_core.config.declaration import SettingsError
 from agent_core.errors import ToolFailed
 from agent_core.policy_rules import Effect, Hours, OperatorRule
+from agent_core.tools.finding.mcp_tools import NAME_SEPARATOR
 from agent_core.tools.globs import Glob
 
 MAX_BYTES = 256_000
@@ -28,8 +30,9 @@ _COMMAND, _ADDRESS = re.compile(r"[^;|&<>\n]+"), re.compile(r"[^\s:]{0,40}[:*]\S
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 
 
-def parse_rules(text: str, file: str) -> tuple[OperatorRule, ...]:
-    """The rules in `text`; SettingsError names `file`, line, value and mend."""
+def parse_rules(text: str, file: str, tools: Collection[str] = ()) -> tuple[OperatorRule, ...]:
+    """The rules in `text`; SettingsError names `file`, line, value and mend. `tools`: names that a
+    rule may have beside those of servers; empty: any."""
     place = _Place(text, file)
     if len(text.encode(errors="replace")) > MAX_BYTES:
         raise SettingsError(file, "", f"the file is larger than {MAX_BYTES:,} bytes.")
@@ -45,7 +48,7 @@ def parse_rules(text: str, file: str) -> tuple[OperatorRule, ...]:
         raise SettingsError(f"{file}: rule", "", "write each rule below a line [[rule]].")
     if len(rows) > MAX_RULES:
         raise SettingsError(file, str(len(rows)), f"at most {MAX_RULES} rules.")
-    rules = tuple(_Row(row, place, number).make() for number, row in enumerate(rows))
+    rules = tuple(_Row(row, place, number, tools).make() for number, row in enumerate(rows))
     names: dict[str, int] = {}
     for number, rule in enumerate(rules):
         if rule.name in names:
@@ -102,8 +105,10 @@ def _write_label(label: str) -> str:
 class _Row:
     """One rule as it was written."""
 
-    def __init__(self, row: dict[str, object], place: _Place, number: int) -> None:
-        self._row, self._place, self._number = row, place, number
+    def __init__(
+        self, row: dict[str, object], place: _Place, number: int, tools: Collection[str]
+    ) -> None:
+        self._row, self._place, self._number, self._tools = row, place, number, tools
 
     def make(self) -> OperatorRule:
         """The rule; SettingsError."""
@@ -120,7 +125,7 @@ class _Row:
         rule = OperatorRule(
             name=name,
             effect=effect,
-            tools=self._patterns("tool"),
+            tools=self._read_tools(),
             commands=self._read_shaped(
                 "command", _COMMAND, "write the words that one command begins with."
             ),
@@ -173,6 +178,17 @@ class _Row:
         for one in (texts := self._patterns(key)):
             if not shape.fullmatch(one):
                 raise self._refuse(key, one, mend)
+        return texts
+
+    def _read_tools(self) -> tuple[str, ...]:
+        """Names that some tool has: a rule for another one would never hold. A star, and a name
+        with two underscores, may be for tools that a server tells of later."""
+        for one in (texts := self._patterns("tool")):
+            if not self._tools or "*" in one or NAME_SEPARATOR in one or one in self._tools:
+                continue
+            near = difflib.get_close_matches(one.lower().replace("-", "_"), self._tools, 1, 0.5)
+            known = f"did you mean {near[0]}?" if near else f"known are {', '.join(self._tools)}."
+            raise self._refuse("tool", one, f"no tool has this name; {known}")
         return texts
 
     def _read_hosts(self) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.operator_rules import OperatorRules
 from gateway.settings import Settings, find_odd_names
 from gateway.wiring.assembly import open_store
+from gateway.wiring.closed_tools import list_tool_names
 from gateway.wiring.models_now import find_models
 
 Say = Callable[[str], None]
@@ -128,7 +129,7 @@ def _check_place(settings: Settings) -> list[ProbeResult]:
 
 def _check_rules(settings: Settings, say: Say) -> int:
     """The operator's rules, where there are some."""
-    rules = OperatorRules(settings.home)
+    rules = OperatorRules(settings.home, list_tool_names())
     try:
         rules.load()
     except SettingsError as error:

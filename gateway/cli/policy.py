@@ -29,9 +29,10 @@ def answer(settings: Settings, words: argparse.Namespace) -> int:
         return _explain(settings, words.rule)
     from agent_core.settings import ModelSettings
     from gateway.services.operator_rules import FILE, read_rules
+    from gateway.wiring.closed_tools import list_tool_names
     from gateway.wiring.policy_check import MAX_LINE, PolicyChecker
 
-    rules = read_rules(settings.home / FILE)
+    rules = read_rules(settings.home / FILE, list_tool_names())
     checker = PolicyChecker(ModelSettings.read(settings.env), rules)
     match words.action:
         case "check-url":
@@ -69,8 +70,10 @@ def _judge_lines(
 def _explain(settings: Settings, name: str) -> int:
     from agent_core.policy_words import RULES, describe_rule
     from gateway.services.operator_rules import FILE, read_rules
+    from gateway.wiring.closed_tools import list_tool_names
 
-    own = {one.rule: describe_rule(one) for one in read_rules(settings.home / FILE)}
+    rules = read_rules(settings.home / FILE, list_tool_names())
+    own = {one.rule: describe_rule(one) for one in rules}
     known = {**RULES, **own}
     if not name:
         for rule, text in known.items():

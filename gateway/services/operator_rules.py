@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Collection
 from pathlib import Path
 
 from agent_core.policy_file import MAX_BYTES, parse_rules
@@ -14,18 +15,19 @@ FILE = "policy.toml"
 class OperatorRules:
     """What holds now. `rules` is swapped as a whole."""
 
-    def __init__(self, home: Path) -> None:
-        self._file = home / FILE
+    def __init__(self, home: Path, tools: Collection[str]) -> None:
+        self._file, self._tools = home / FILE, tools
         self.rules: tuple[OperatorRule, ...] = ()
 
     def load(self) -> None:
         """Take over what stands in the file; SettingsError where it cannot work, and then what
         held before goes on to hold."""
-        self.rules = read_rules(self._file)
+        self.rules = read_rules(self._file, self._tools)
 
 
-def read_rules(file: Path) -> tuple[OperatorRule, ...]:
-    """The rules of `file`, none if there is no file. SettingsError."""
+def read_rules(file: Path, tools: Collection[str]) -> tuple[OperatorRule, ...]:
+    """The rules of `file`, none if there is no file; `tools` as for `parse_rules`.
+    SettingsError."""
     try:
         with open(file, "rb", opener=_open_at_once) as opened:
             plain = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
@@ -41,7 +43,7 @@ def read_rules(file: Path) -> tuple[OperatorRule, ...]:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise SettingsError(f"{file}, line {line}", "", "write it in UTF-8.") from None
-    return parse_rules(text, str(file))
+    return parse_rules(text, str(file), tools)
 
 
 def _open_at_once(path: str, flags: int) -> int:

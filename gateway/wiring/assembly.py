@@ -61,6 +61,7 @@ from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Directory, Store
 from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TIER, Equipment, TurnkeeperAgent
+from gateway.wiring.closed_tools import list_tool_names
 from gateway.wiring.desk import GatewayDesk
 from gateway.wiring.features import load_features
 from gateway.wiring.job_means import find_missing_means
@@ -367,7 +368,7 @@ def _build_agent(supplies: Supplies, jobs: JobWork, deliver: Accept) -> Turnkeep
         memory=partial(_build_memory, supplies, deliver),
         ledger=ledger if models.agent.limits.any else None,
         job_ledger=ledger,
-        operator=OperatorRules(settings.home),
+        operator=OperatorRules(settings.home, list_tool_names()),
         past=supplies,
         vault=vault,
         sign_ins=SignIns(store, vault, supplies.base, public=bool(settings.public_url)),

@@ -119,3 +119,8 @@ def make_closed_tools(settings: ModelSettings, *, isolated: bool) -> tuple[Tool,
         scripts=RunningScripts(),
     )
     return (*toolkit(ground), terminate_tool(), *finding_tools(()))
+
+
+def list_tool_names() -> tuple[str, ...]:
+    """All tools that a gateway may have by itself, whatever is set."""
+    return tuple(one.name for one in make_closed_tools(ModelSettings.read({}), isolated=True))

@@ -17,10 +17,11 @@ from agent_core.policy_words import RULES
 from agent_core.settings import ModelSettings
 from gateway.declaration import SettingsError
 from gateway.features.jobs import scripts
-from gateway.services.operator_rules import read_rules
+from gateway.services.operator_rules import FILE, read_rules
 from gateway.wiring import policy_check
-from gateway.wiring.closed_tools import make_closed_tools
+from gateway.wiring.closed_tools import list_tool_names, make_closed_tools
 from gateway.wiring.policy_check import CONTAINING, PolicyChecker
+from tests.stories.rig import Rig
 
 ROOT = Path(__file__).parents[2]
 
@@ -170,5 +171,37 @@ def test_rules_that_are_no_plain_file_are_refused_at_once(tmp_path: Path) -> Non
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):
         with pytest.raises(SettingsError, match=name):
-            read_rules(tmp_path / name)
-    assert read_rules(tmp_path / "none") == ()
+            read_rules(tmp_path / name, ())
+    assert read_rules(tmp_path / "none", ()) == ()
+
+
+@pytest.mark.parametrize(
+    ("tool", "mend"),
+    [
+        ("run_comand", "did you mean run_command?"),
+        ("Write-File", "did you mean write_file?"),
+        ("ask_human", "did you mean ask_user?"),
+        ("shell_xyzzy", "known are read_file, "),
+    ],
+)
+def test_a_rule_for_a_tool_that_is_none_is_told(tmp_path: Path, tool: str, mend: str) -> None:
+    file = tmp_path / FILE
+    rule = '[[rule]]\nname = "a"\neffect = "deny"\ntool = ["bash", "{tool}"]\n'
+    file.write_text(rule.replace("{tool}", tool))
+    names = list_tool_names()
+    with pytest.raises(SettingsError) as caught:
+        read_rules(file, names)
+    said = str(caught.value)
+    assert f"{file}, line 4, tool" in said and tool in said and mend in said, said
+    for known in ("*", "git*", "github__delete", "memory", "generate_image", *names):
+        file.write_text(rule.replace("{tool}", known))
+        assert len(read_rules(file, names)) == 1, known
+
+
+async def test_a_gateway_with_a_rule_for_a_tool_that_is_none_does_not_start(rig: Rig) -> None:
+    rig.home.mkdir()
+    text = '[[rule]]\nname = "a"\neffect = "deny"\ntool = "run_comand"\n'
+    (rig.home / FILE).write_text(text)
+    refused = pytest.RaisesExc(SettingsError, match="did you mean run_command")
+    with pytest.RaisesGroup(refused, flatten_subgroups=True, allow_unwrapped=True):
+        await rig.start()

@@ -180,7 +180,7 @@ def _make_agent(
         memory=lambda _: None,
         ledger=None,
         job_ledger=Spending(store, models.agent.limits),
-        operator=OperatorRules(folder),
+        operator=OperatorRules(folder, ()),
         past=_Past(store=store, access=access),
         snapshots=snapshots,
     )
