@@ -13,6 +13,7 @@ from agent_core.errors import ToolFailed
 from agent_core.mcp.calls import RunningCall, Send, Spawn, current_call
 from agent_core.mcp.child_process import Complaints, child
 from agent_core.mcp.elicitation import Elicitation, ServerForm, ServerLink
+from agent_core.mcp.listings import Listings
 from agent_core.mcp.marks import mark_untrusted
 from agent_core.mcp.oauth.account import ServerAccount
 from agent_core.mcp.prompts import list_prompts
@@ -98,6 +99,8 @@ class Connection:
         # by the newer protocol a tool that asks a person in the middle of its call fails
         self._older = bool(server.command) or server.transport == "sse"
         self._has_resources = self._reopens = False
+        self.left_out: dict[str, str] = {}
+        """Why, by kind and name, of what it lists and the protocol does not know."""
         self._listed_at = 0.0
         known = (server.url, *server.secrets) if server.url else server.secrets
         self._redactions = make_redactions(known)
@@ -141,6 +144,11 @@ class Connection:
     def there(self) -> bool:
         """It is connected."""
         return self._client is not None
+
+    @property
+    def why(self) -> str:
+        """Why it is lost; "" while it is not."""
+        return self._why
 
     @property
     def signed_out(self) -> bool:
@@ -263,10 +271,13 @@ class Connection:
         mcp = await asyncio.to_thread(importlib.import_module, "mcp")  # half a second, once
         self._over = False
         complaints = Complaints(self._end)
+        listings = Listings(self.server.name, lambda: client.protocol_version)
+        self.left_out = listings.left_out
         async with AsyncExitStack() as stack:
             own = bool(self.server.command)
+            reached = child(self.server, complaints) if own else None
             client: Client = mcp.Client(
-                child(self.server, complaints) if own else address(self.server, self._connect()),
+                listings.wrap(reached or address(self.server, self._connect())),
                 mode="legacy" if self._older else "auto",
                 message_handler=self._handle_message,
                 elicitation_callback=self._elicit,
@@ -275,7 +286,7 @@ class Connection:
             try:
                 async with ambient.limit(START):
                     await stack.enter_async_context(client)
-                    self._has_resources = await has_resources(client)
+                    self._has_resources = await self._find_resources(client)
                     await self._list(client)
             except Exception as error:
                 if own and isinstance(error, mcp.MCPError):
@@ -288,6 +299,21 @@ class Connection:
                 await self._follow(client)
                 listening.cancel()
             raise Unavailable(complaints.last or "the connection ended")
+
+    async def _find_resources(self, client: "Client") -> bool:
+        """Whether it has any; a server that cannot say has its tools all the same."""
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import CONNECTION_CLOSED
+        from pydantic import ValidationError
+
+        try:
+            return await has_resources(client)
+        except (MCPError, ValidationError) as error:
+            if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
+                raise
+            why = self.redact(_words(error))
+            log.warning("mcp_no_resources", extra={"server": self.server.name, "why": why})
+            return False
 
     def _connect(self) -> Connect | None:
         account = self._account

@@ -227,6 +227,8 @@ class Servers:
             there=connection.there,
             tools=tools,
             prompts=await connection.list_prompts(),
+            left_out=tuple(connection.left_out.items()),
+            why="" if connection.there else connection.why,
         )
 
     def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
@@ -328,11 +330,11 @@ class Servers:
                 shown.append(one.spec)
         return tuple(shown)
 
-    async def meet(self) -> None:
+    async def meet(self, seconds: float = MEET) -> None:
         """Wait for all servers, as long as they may take."""
         async with asyncio.TaskGroup() as group:
             for connection in self._connections.values():
-                group.create_task(connection.wait_ready(MEET))
+                group.create_task(connection.wait_ready(seconds))
 
     # ---- servers that people sign in at ------------------------------------------------------
 

@@ -9,6 +9,7 @@ import aiohttp
 from agent_core.errors import ToolFailed
 from agent_core.guardrails.models import find_packages, load_models
 from agent_core.guardrails.settings import GuardrailSettings
+from agent_core.mcp.connection import START
 from agent_core.mcp.servers import Servers
 from agent_core.memory.provider import MemoryProvider, find_provider
 from agent_core.sandboxes.buckets.bucket import make_bucket
@@ -37,17 +38,19 @@ from gateway.errors import StoreFailed
 from gateway.model_settings import read_models
 from gateway.ops import control, lock
 from gateway.ops.http import listen
+from gateway.ops.store_damage import find_damage
 from gateway.ops.stored_contents import make_trail
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.operator_rules import OperatorRules
 from gateway.settings import Settings, find_odd_names
-from gateway.wiring.assembly import open_store
+from gateway.wiring.assembly import STORE, open_store
 from gateway.wiring.closed_tools import list_tool_names
 from gateway.wiring.models_now import find_models
 
 Say = Callable[[str], None]
 PROBE = "doctor"
+MEND_STORE = "Stop the gateway, and put a backup in place: turnkeeper restore FILE"
 LITTLE = 2**30
 """Bytes of a disk that are few."""
 
@@ -72,6 +75,7 @@ async def _examine(settings: Settings, say: Say) -> int:
     bad += _check_rules(settings, say)
     bad += _check_instructions(settings, say)
     bad += _check_guardrails(settings, say)
+    bad += await _check_servers(settings, say)
     bad += await _check_memory(settings, say)
     bad += await _store(settings, say)
     if settings.redis_url and not settings.audit_key:
@@ -166,6 +170,29 @@ def _check_guardrails(settings: Settings, say: Say) -> int:
     )
     say(f"ok       guardrails: rules; {', '.join(named)}")
     return 0
+
+
+async def _check_servers(settings: Settings, say: Say) -> int:
+    """Each MCP server: whether it is there, and what of its lists cannot be used."""
+    try:
+        set_up = read_models(settings).tools.mcp.servers
+    except SettingsError:
+        return 0  # told already
+    bad = 0
+    async with Servers(set_up) as servers:
+        await servers.meet(START)
+        for one in await servers.describe():
+            if one.asks_sign_in:
+                say(f"note     mcp: {one.name}: people sign in there; it was not tried")
+            elif not one.there:
+                say(f"wrong    mcp: {one.name}: {one.why or 'it does not answer'}")
+                bad += 1
+            else:
+                count = len(one.tools)
+                say(f"ok       mcp: {one.name}: {count} tool{'s' if count != 1 else ''}")
+                for what, why in one.left_out:
+                    say(f"note     mcp: {one.name}: left out {what}: {why}")
+    return bad
 
 
 async def _check_memory(settings: Settings, say: Say) -> int:
@@ -275,9 +302,16 @@ async def _mention_docker(settings: Settings, say: Say) -> None:
 
 async def _store(settings: Settings, say: Say) -> int:
     kind = "redis" if settings.redis_url else "store"
+    file = settings.home / STORE
+    if not settings.redis_url and (damage := await asyncio.to_thread(find_damage, file)):
+        say(f"wrong    store: {file} is damaged: {' '.join(damage.split())}. {MEND_STORE}")
+        return 1
     if not settings.redis_url and (settings.home / control.SOCKET).exists():
         asked = control.Question(command="retention")
         running = await asyncio.to_thread(control.ask, settings.home, asked)
+        if running is not None and not running.ok:
+            say(f"wrong    store: in use by the running gateway. {running.text}")
+            return 1
         if running is not None:
             say("ok       store: in use by the running gateway")
             say(f"note     retention: {running.text}")
@@ -285,8 +319,7 @@ async def _store(settings: Settings, say: Say) -> int:
     try:
         with lock.hold(settings.home):
             store = await open_store(settings)
-            await store.put(PROBE, b"1")
-            await store.put(PROBE, None)
+            await control.probe_store(store)
             report = await StoreUpkeep(
                 settings, store, make_trail(settings, store)
             ).report_retention()

@@ -44,6 +44,8 @@ SOCKET = "control.sock"
 MAX_LINE = 1 << 16
 MAX_PATH = 100
 """Bytes; a socket's address holds little more."""
+PROBE = "doctor"
+"""What is written to see whether anything can be."""
 LISTED = 50
 PATIENCE = 30.0
 """Seconds that the command line waits for an answer."""
@@ -146,7 +148,7 @@ class Operations:
         except BackupError as error:
             return ControlAnswer(text=str(error), ok=False)
         except StoreFailed as error:
-            return ControlAnswer(text=f"The store failed: {error}", ok=False)
+            return ControlAnswer(text=f"The store failed: {error}.", ok=False)
 
     async def _status(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.live is None:
@@ -247,6 +249,7 @@ class Operations:
     async def _retention(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.upkeep is None:
             return ControlAnswer(text=NOT_RUNNING, ok=False)
+        await probe_store(self.store)
         return ControlAnswer(text=await self.upkeep.report_retention())
 
     async def _backup(self, words: tuple[str, ...], tell: Tell) -> ControlAnswer:
@@ -276,6 +279,12 @@ class Operations:
             return ControlAnswer(text=NOT_RUNNING, ok=False)
         self.live.stop()
         return ControlAnswer(text="The gateway finishes running turns, then stops.")
+
+
+async def probe_store(store: Store) -> None:
+    """Write something and take it away again. StoreFailed."""
+    await store.put(PROBE, b"1")
+    await store.put(PROBE, None)
 
 
 def _write_command(command: NamedCommand) -> str:

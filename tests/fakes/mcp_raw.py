@@ -3,7 +3,8 @@
     python mcp_raw.py FILE [TOOLS]
 
 It offers the tools of TOOLS, a list in JSON, as they stand there now; a call of one of them is a
-line in `TOOLS.called`, and answered with it. Each line of FILE is JSON: the texts to write for call
+line in `TOOLS.called`, and answered with it. Where TOOLS is an object instead, it has what is
+answered by method, a result or `{"error": …}`. Each line of FILE is JSON: the texts to write for call
 number N, `@ID` in them the call's id. Bytes beyond ASCII are written as Latin-1 has them, which is
 no UTF-8. `@ENDLESS` is one line that never ends.
 """
@@ -35,9 +36,16 @@ def call_listed(place: Path, asked: dict[str, Any]) -> dict[str, object]:
     return {"content": [{"type": "text", "text": line}]}
 
 
+def begin(answers: dict[str, Any]) -> dict[str, object]:
+    """Its first answer, with a capability for each list that it has an answer for."""
+    return BEGIN | {"capabilities": {"tools": {}} | {one.partition("/")[0]: {} for one in answers}}
+
+
 def main() -> None:
     texts = [json.loads(line) for line in Path(sys.argv[1]).read_text().splitlines()]
     listed = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+    tools = TOOLS if listed is None else json.loads(listed.read_text())
+    answers = tools if isinstance(tools, dict) else {}
     for raw in sys.stdin.buffer:
         asked = json.loads(raw)
         if "id" not in asked or "method" not in asked:
@@ -45,7 +53,9 @@ def main() -> None:
         answer: dict[str, object] = {"jsonrpc": "2.0", "id": asked["id"]}
         match asked["method"]:
             case "initialize":
-                write(json.dumps(answer | {"result": BEGIN}).encode())
+                write(json.dumps(answer | {"result": begin(answers)}).encode())
+            case method if said := answers.get(method):
+                write(json.dumps(answer | (said if "error" in said else {"result": said})).encode())
             case "tools/list":
                 tools = TOOLS if listed is None else json.loads(listed.read_text())
                 write(json.dumps(answer | {"result": {"tools": tools}}).encode())

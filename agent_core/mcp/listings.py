@@ -1,0 +1,133 @@
+"""A server's lists, entry by entry: one that the protocol does not know loses itself alone.
+
+The SDK refuses a whole list for one entry. What it would refuse is taken out before it reads it.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from mcp.client import Transport
+    from mcp.client._transport import ReadStream, TransportStreams
+    from mcp.shared.message import SessionMessage
+
+log = logging.getLogger("turnkeeper.mcp")
+
+METHODS = {
+    "tools": "tools/list",
+    "prompts": "prompts/list",
+    "resources": "resources/list",
+    "resourceTemplates": "resources/templates/list",
+}
+"""What asks for the entries under each key of a result."""
+MAX_NAME, MAX_WHY = 100, 200
+"""Characters of what is said of an entry that is left out."""
+MAX_ENTRIES = 1_000
+"""Of a list with a fault: each one is looked at."""
+MAX_TOLD = 20
+"""Entries of one connection that are told."""
+Said: TypeAlias = "SessionMessage | Exception"
+
+
+class Listings:
+    """What one connection's lists lack. `version`: gives the protocol's version in use."""
+
+    def __init__(self, server: str, version: Callable[[], str]) -> None:
+        self._server, self._version = server, version
+        self.left_out: dict[str, str] = {}
+        """Why, by kind and name of the entry."""
+
+    @asynccontextmanager
+    async def wrap(self, transport: "Transport") -> "AsyncIterator[TransportStreams]":
+        """`transport`, whose lists are clean."""
+        async with transport as (reads, writes):
+            yield _CleanStream(reads, self._clean), writes
+
+    def _clean(self, said: "Said") -> "Said":
+        from mcp_types import JSONRPCResponse
+
+        if isinstance(said, Exception) or not isinstance(said.message, JSONRPCResponse):
+            return said
+        result = said.message.result
+        for key, method in METHODS.items():
+            entries = result.get(key)
+            if not isinstance(entries, list) or not self._find_fault(method, result):
+                continue
+            if not self._find_fault(method, {**result, key: []}):
+                result[key] = self._choose(key, entries[:MAX_ENTRIES], result)
+        return said
+
+    def _choose(self, key: str, entries: list[object], result: dict[str, object]) -> list[object]:
+        """Those that can be read."""
+        good = []
+        for entry in entries:
+            if why := self._find_fault(METHODS[key], {**result, key: [entry]}):
+                self._note(key, entry, why)
+            else:
+                good.append(entry)
+        return good
+
+    def _find_fault(self, method: str, result: dict[str, object]) -> str:
+        from mcp_types.methods import parse_server_result
+        from pydantic import ValidationError
+
+        try:
+            parse_server_result(method, self._version(), result)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            at = ".".join(map(str, first["loc"][2:]))
+            return f"{at or 'it'}: {first['msg']}"[:MAX_WHY]
+        except (KeyError, ValueError):  # a version that the SDK itself judges
+            return ""
+        return ""
+
+    def _note(self, key: str, entry: object, why: str) -> None:
+        name = entry.get("name") if isinstance(entry, dict) else None
+        kind = key.removesuffix("s")
+        words = " ".join(name.split()) if isinstance(name, str) else "(unnamed)"
+        what = f"{kind} {words[:MAX_NAME]}"
+        if what in self.left_out or len(self.left_out) >= MAX_TOLD:
+            return
+        self.left_out[what] = why
+        log.warning("mcp_left_out", extra={"server": self._server, "what": what, "why": why})
+
+
+class _CleanStream:
+    """`inner`, each message of which goes through `clean`."""
+
+    def __init__(self, inner: "ReadStream[Said]", clean: "Callable[[Said], Said]") -> None:
+        self._inner, self._clean = inner, clean
+
+    @property
+    def last_context(self) -> object:
+        """Whatever the sender's context was, as the SDK looks for it."""
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> "Said":
+        return self._clean(await self._inner.receive())
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __aiter__(self) -> "Self":
+        return self
+
+    async def __anext__(self) -> "Said":
+        return self._clean(await anext(self._inner))
+
+    async def __aenter__(self) -> "Self":
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        return await self._inner.__aexit__(kind, error, trace)

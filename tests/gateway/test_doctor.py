@@ -1,0 +1,122 @@
+"""What `turnkeeper doctor` says of the parts that it tries by itself."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway.cli import doctor
+from gateway.errors import StoreFailed
+from gateway.ops import control
+from gateway.ops.store_damage import find_damage
+from gateway.settings import Settings
+from gateway.store.sqlite import SqliteStore
+from gateway.wiring.assembly import STORE
+
+RAW = Path(__file__).parents[1] / "fakes" / "mcp_raw.py"
+SHAPE = {"type": "object"}
+
+
+async def test_servers_are_tried_and_what_is_left_out_of_their_tools_is_named(
+    tmp_path: Path,
+) -> None:
+    tools = [{"name": "good", "inputSchema": SHAPE}, {"name": "odd", "inputSchema": "none"}]
+    (tmp_path / "lines").write_text("")
+    (tmp_path / "tools").write_text(json.dumps(tools))
+    args = [str(RAW), str(tmp_path / "lines"), str(tmp_path / "tools")]
+    servers = [
+        {"name": "raw", "command": sys.executable, "args": args},
+        {"name": "gone", "command": "/nowhere/at/all"},
+        {"name": "crm", "url": "https://crm.example/mcp", "auth": "oauth"},
+    ]
+    said: list[str] = []
+    settings = Settings.read({"MCP_SERVERS": json.dumps(servers)}, tmp_path)
+    assert await doctor._check_servers(settings, said.append) == 1
+    ok, left_out, gone, person = said
+    assert ok == "ok       mcp: raw: 1 tool"
+    assert left_out.startswith("note     mcp: raw: left out tool odd: inputSchema")
+    assert gone.startswith("wrong    mcp: gone: ") and "/nowhere/at/all" in gone
+    assert person == "note     mcp: crm: people sign in there; it was not tried"
+
+
+class Reports:
+    """An upkeep that has nothing to report."""
+
+    async def report_retention(self) -> str:
+        return "none."
+
+    async def back_up(self, to: Path, tell: control.Tell) -> str:
+        raise NotImplementedError
+
+    async def erase(self, person: str, tell: control.Tell) -> str:
+        raise NotImplementedError
+
+
+async def fill_store(file: Path) -> None:
+    store = await SqliteStore.open(file)
+    for n in range(40):
+        await store.put(f"key-{n}", bytes(3_000))
+    await store.close()
+
+
+@pytest.mark.parametrize("how", ["its head", "a page", "cut short", "something else"])
+async def test_a_damaged_store_is_told_and_left_as_it_is(tmp_path: Path, how: str) -> None:
+    file = tmp_path / STORE
+    assert find_damage(file) == "" and not file.exists()
+    await fill_store(file)
+    assert find_damage(file) == ""
+    whole = file.read_bytes()
+    spoilt = {
+        "its head": bytes(100) + whole[100:],
+        "a page": whole[:2048] + bytes(2048) + whole[4096:],
+        "cut short": whole[: len(whole) // 2],
+        "something else": b"hello\n" * 1_000,
+    }[how]
+    file.write_bytes(spoilt)
+    said: list[str] = []
+    settings = Settings.read({"TURNKEEPER_HOME": str(tmp_path)}, tmp_path)
+    assert await doctor._store(settings, said.append) == 1
+    (line,) = said
+    assert line.startswith(f"wrong    store: {file} is damaged: ")
+    assert file.read_bytes() == spoilt
+
+
+async def test_a_store_that_a_gateway_uses_is_looked_at_too(tmp_path: Path) -> None:
+    file = tmp_path / STORE
+    await fill_store(file)
+    store = await SqliteStore.open(file)
+    operations = control.Operations(store=store, pairing=None, upkeep=Reports())
+    settings = Settings.read({"TURNKEEPER_HOME": str(tmp_path)}, tmp_path)
+    said: list[str] = []
+    async with control.serve(tmp_path, operations):
+        assert await doctor._store(settings, said.append) == 0
+        assert said == [
+            "ok       store: in use by the running gateway",
+            "note     retention: none.",
+        ]
+        said.clear()
+        whole = file.read_bytes()
+        file.write_bytes(b"hello\n" * (len(whole) // 6))
+        assert await doctor._store(settings, said.append) == 1
+        assert said[0].startswith(f"wrong    store: {file} is damaged: ")
+        file.write_bytes(whole)
+    await store.close()
+
+
+class Broken(Reports):
+    async def report_retention(self) -> str:
+        raise StoreFailed("the store could not be read: disk I/O error")
+
+
+async def test_what_a_running_gateway_says_of_its_store_is_believed(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / STORE)
+    operations = control.Operations(store=store, pairing=None, upkeep=Broken())
+    settings = Settings.read({"TURNKEEPER_HOME": str(tmp_path)}, tmp_path)
+    said: list[str] = []
+    async with control.serve(tmp_path, operations):
+        assert await doctor._store(settings, said.append) == 1
+    (line,) = said
+    assert line.startswith("wrong    store: in use by the running gateway. ")
+    assert "disk I/O error" in line
+    await store.close()
