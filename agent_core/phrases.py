@@ -15,6 +15,7 @@ FaultKey = Literal[
     "fault_rate_until",
     "fault_late",
     "fault_down",
+    "fault_down_until",
     "fault_refused",
     "fault_overflow",
     "fault_truncated",
@@ -168,6 +169,8 @@ FAULTS: dict[FaultKey, str] = {
     "fault_rate_until": "{name} limits the rate (429). Try again in {time} or use another model.",
     "fault_late": "{name} took too long (408). Try again.",
     "fault_down": "{name} is overloaded or down ({status}). Try again later.",
+    "fault_down_until": "{name} is overloaded or down ({status}). Try again in {time} or use "
+    "another model.",
     "fault_overflow": (
         "This conversation is longer than the model of {name} holds, also shortened. Begin a new "
         "one, choose a model that holds more, or start its server with a larger context."

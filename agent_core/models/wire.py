@@ -259,16 +259,20 @@ class Line:
                 told = phrase("fault_key", name=name, status=str(status), setting=setting)
                 return ModelFailed(told, "auth")
             case 429:
-                pause = read_pause(response)
-                told = phrase("fault_rate", name=name)
-                if pause:
+                if pause := read_pause(response):
                     told = phrase("fault_rate_until", name=name, time=write_time(pause))
+                else:
+                    told = phrase("fault_rate", name=name)
                 return ModelFailed(told, "rate_limited", pause)
             case 408:
                 return ModelFailed(phrase("fault_late", name=name), "timeout")
             case _ if status >= 500:
-                told = phrase("fault_down", name=name, status=str(status))
-                return ModelFailed(told, "overloaded", read_pause(response))
+                down = {"name": name, "status": str(status)}
+                if pause := read_pause(response):
+                    told = phrase("fault_down_until", **down, time=write_time(pause))
+                else:
+                    told = phrase("fault_down", **down)
+                return ModelFailed(told, "overloaded", pause)
             case _:
                 detail = self.clean(_detail(response))
                 told = phrase("fault_refused", name=name, status=str(status), detail=detail)

@@ -16,6 +16,8 @@ GERMAN: dict[FaultKey, str] = {
     "fault_late": "{name} hat zu lange gebraucht (408). Versuchen Sie es noch einmal.",
     "fault_down": "{name} ist überlastet oder ausgefallen ({status}). Versuchen Sie es später noch "
     "einmal.",
+    "fault_down_until": "{name} ist überlastet oder ausgefallen ({status}). Versuchen Sie es in "
+    "{time} noch einmal oder nehmen Sie ein anderes Modell.",
     "fault_overflow": (
         "Diese Unterhaltung ist länger, als das Modell von {name} fasst, auch gekürzt. Beginnen "
         "Sie eine neue, wählen Sie ein Modell, das mehr fasst, oder starten Sie seinen Server mit "

@@ -278,6 +278,16 @@ async def test_a_limit_is_told_with_when_it_ends(server: ModelServer, model: Ope
     assert len(server.requests) == 1 and failed.retry_after == 7_500.0
 
 
+@pytest.mark.parametrize("status", [500, 503, 529])
+async def test_an_outage_is_told_with_when_it_ends(
+    server: ModelServer, model: OpenAIChat, status: int
+) -> None:
+    server.script(Fail(status, retry_after=7_500))
+    failed = await failure(model)
+    assert f"down ({status}). Try again in 3 h or use another model" in str(failed)
+    assert failed.retry_after == 7_500.0
+
+
 @pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
 async def test_lines_of_a_stream_end_in_any_way(end: str) -> None:
     said = [json.dumps({"choices": [{"delta": {"content": one}}]}) for one in ("one", " two")]
