@@ -406,7 +406,7 @@ def divide_edit(inbound: Inbound) -> tuple[Inbound, ...]:
     """An edit, and the message that it made: one of them is known, by the message's id."""
     if not isinstance(inbound, MessageEdited) or inbound.said is None:
         return (inbound,)
-    return replace(inbound, said=None), inbound.said
+    return inbound, inbound.said
 
 
 def dedupe_keys(inbound: Inbound) -> tuple[str, str]:

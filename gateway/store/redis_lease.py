@@ -138,6 +138,8 @@ def _operations(changes: Changes, held: Held) -> Iterator[Command]:
         yield "t", turn.id, turn.status, _encode(turn), stays
     for seq in changes.done:
         yield "d", seq
+    for message in changes.unheard:
+        yield "u", message
     for letter in changes.letters:
         yield "l", letter.id, letter.kind, letter.name, _encode(letter), stays
     for view in changes.views:

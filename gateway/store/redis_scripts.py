@@ -174,7 +174,7 @@ if number == done then return {h[7], epoch - 1} end
 if not h[4] then return {'fenced', 0} end
 if number > done + 1 then return {'gap', 0} end
 
-local length = {r = 3, t = 4, d = 1, l = 5, v = 6, q = 3, s = 2, c = 1, a = 2}
+local length = {r = 3, t = 4, d = 1, u = 1, l = 5, v = 6, q = 3, s = 2, c = 1, a = 2}
 local function each(visit)
   local i = 5
   while i <= #ARGV do
@@ -216,6 +216,7 @@ local write = {
     redis.call('HDEL', k .. ':in', ARGV[i])
     redis.call('ZREM', k .. ':waiting', ARGV[i])
   end,
+  u = function(i) redis.call('DEL', k .. ':e:' .. ARGV[i]) end,
   l = function(i) -- id, kind, name, body, seconds
     local kind, name = ARGV[i + 1], ARGV[i + 2]
     redis.call('HSET', k .. ':letters', ARGV[i], ARGV[i + 3])

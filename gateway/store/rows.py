@@ -422,6 +422,9 @@ class Changes(Struct, frozen=True, kw_only=True):
     turns: tuple[TurnRow, ...] = ()
     records: tuple[RecordRow, ...] = ()
     done: tuple[int, ...] = ()
+    unheard: tuple[str, ...] = ()
+    """Names of messages (see `dedupe_keys`) that were not for the agent: each may come once more,
+    as when an edit adds a mention."""
     letters: tuple[Letter, ...] = ()
     """What is set aside: its row does not count as work any more."""
     views: tuple[OutboxRow, ...] = ()

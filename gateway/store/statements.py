@@ -192,6 +192,8 @@ def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None
         c.execute("INSERT INTO records VALUES(?, ?, ?)", (record.turn, record.n, record.body()))
     for seq in changes.done:
         c.execute("UPDATE inbox SET state = 1 WHERE seq = ?", (seq,))
+    for message in changes.unheard:
+        c.execute("UPDATE inbox SET message = NULL WHERE message = ?", (message,))
     for view in changes.views:
         _write_view(c, conversation, view)
     for question in changes.questions:

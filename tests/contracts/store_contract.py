@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gateway.errors import Fenced, StoreFailed, Unstorable
-from gateway.messages import MessageEdited
+from gateway.messages import MessageEdited, dedupe_keys
 from gateway.store.port import Store
 from gateway.store.rows import AuditRow, Changes, ConversationRow
 from tests.contracts.store_values import (
@@ -65,6 +65,17 @@ class InboxContract:
             for n in range(2)
         ]
         assert [one.fresh for one in await world.store.accept(edits)] == [True, True]
+
+    async def test_a_message_that_was_not_heard_may_come_once_more(self, world: StoreWorld) -> None:
+        (one, _) = await world.store.accept([said(1), said(2)])
+        lease = await take(world.store)
+        unheard = (dedupe_keys(said(1))[1],)
+        await world.store.submit(lease, Changes(done=(one.seq,), unheard=unheard))
+        store = await world.restart()
+        assert [a.fresh for a in await store.accept([said(1), said(2)])] == [False, False]
+        again = [replace(said(n), event=f"x{n}") for n in (1, 2, 1)]
+        assert [a.fresh for a in await store.accept(again)] == [True, False, False]
+        assert [row.inbound.event for row in await store.arrivals(C1, 0)] == ["e2", "x1"]
 
     async def test_a_batch_of_several_conversations(self, world: StoreWorld) -> None:
         batch = [said(1), said(2, "c2"), said(1), said(3), said(4, "c2")]

@@ -57,6 +57,7 @@ from gateway.messages import (
     TurnPress,
     UnknownPress,
     WebhookCalled,
+    dedupe_keys,
     read_press,
     sender_of,
 )
@@ -170,7 +171,10 @@ class Intake:
         known = role is not None and access.is_for_agent(message, followed=state.row.followed)
         silent = role == "viewer" and not message.addressed
         if (silent or not known) and not message.conversation.private:
-            state.submit(Changes(done=(row.seq,)))  # strangers in groups are told nothing
+            # strangers in groups are told nothing; an edit may still address the agent
+            known_as = dedupe_keys(message)[1]
+            unheard = (known_as,) if known_as else ()
+            state.submit(Changes(done=(row.seq,), unheard=unheard))
             return
         if role is None or role == "viewer":
             word = say("not_allowed", message.sender.language)
@@ -316,8 +320,12 @@ class Intake:
                 state.queue[n] = replace(waiting, inbound=replace(known, text=edit.text))
                 self._edits[waiting.seq] = (*self._edits.get(waiting.seq, ()), row.seq)
                 return  # a holder that takes up the queue after a crash applies the edit again
-        if not self._steer(row, edit.message):
-            await self._hand_over(row, edit)
+        if self._steer(row, edit.message):
+            return
+        if edit.said is not None:  # it was known when it came, if its message still waited then
+            said = replace(edit.said, conversation=state.conversation)
+            await self._context.services.store.accept((said,))
+        await self._hand_over(row, edit)
 
     def _take_deletion(self, row: InboxRow, deleted: MessageDeleted) -> None:
         state = self._context.state
