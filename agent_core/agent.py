@@ -12,7 +12,7 @@ import inspect
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias
@@ -102,6 +102,14 @@ class Agent:
     toolbox: "Toolbox" = field(init=False)
     _servers: "Servers | None" = field(init=False, default=None)
     _calls: "ModelCalls | None" = field(init=False, default=None)
+
+    def __new__(cls, *odd: object, **arguments: object) -> "Agent":
+        """Raise Misuse for an argument that there is not, with the nearest that there is."""
+        if cls.__init__ is Agent.__init__:  # else a class of somebody else takes its own
+            from agent_core.library.arguments import check_names
+
+            check_names(odd, arguments, [one.name for one in fields(Agent) if one.init])
+        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         from agent_core.library.arguments import check_arguments

@@ -415,6 +415,7 @@ def _find_functions(is_meant: Callable[[str], bool]) -> dict[str, str]:
         for node in nodes(text)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and is_meant(node.name)
+        and not node.name.startswith("__")  # Python's own names
         and not any("property" in ast.unparse(one) for one in node.decorator_list)
     }
 

@@ -1,6 +1,7 @@
 """Arguments of an agent that can only be a slip: told where they are written."""
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import get_args
 from zoneinfo import ZoneInfo
 
@@ -8,6 +9,17 @@ from agent_core.errors import Misuse
 from agent_core.models.providers import API_MODES
 from agent_core.policy import Mode
 from agent_core.profiles.built_in import PROFILES
+
+
+def check_names(odd: Sequence[object], given: Iterable[str], known: Sequence[str]) -> None:
+    """Raise Misuse for an argument without a name (`odd`), or with one that is not `known`."""
+    if odd:
+        raise Misuse("every argument is given by its name, as in Agent(model='pro')")
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1, 0.4)
+            more = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise Misuse(f"no argument {name!r}; {more}")
 
 
 def check_arguments(mode: str, api_mode: str | None, profile: str, zone: str) -> None:

@@ -30,6 +30,7 @@ from agent_core.questions import Answer, Approval, Decision, Proposal
 from agent_core.scope import Scope
 from agent_core.text import clean, clean_json
 from agent_core.tools import planning
+from agent_core.tools.ask import make_question
 from agent_core.tools.contract import Caller, InnerCall, Tool, ToolContext
 from agent_core.tools.finding.mcp_tools import look_up
 from agent_core.tools.paths import locate_inside
@@ -183,8 +184,11 @@ class _Worker:
             shown = phrase("why_denied", why=verdict.why or verdict.reason)
             result = scope.settle(item.call, ToolOutput(text=str(shown), shown=shown), "denied")
         elif item.tool.question is not None:
-            answer = await scope.ask(item.tool.question(item.arguments))
-            content, outcome = _read_answer(answer)
+            try:
+                asked = make_question(item.tool, item.arguments)
+            except ToolFailed as error:
+                return {item.call.id: scope.settle(item.call, str(error))}
+            content, outcome = _read_answer(await scope.ask(asked))
             result = scope.settle(item.call, content, outcome)
         else:
             result = await self._run(item, scope, "")

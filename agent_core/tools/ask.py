@@ -1,16 +1,27 @@
 """The tool ask_user: the model's way to put a question to the person."""
 
+import logging
 from typing import Literal
 
+import msgspec
 from pydantic import AliasChoices, BaseModel, Field
 
 from agent_core.errors import ToolFailed
 from agent_core.questions import Decision, Input, Question
+from agent_core.text import clean_values
 from agent_core.tools.contract import Tool, ToolContext
+
+log = logging.getLogger("turnkeeper.tools")
 
 NAME = "ask_user"
 ALSO = {"ask_human": NAME, "clarify": NAME}
 """Names that models were taught elsewhere: a call of them is one of ask_user."""
+
+_question = msgspec.json.Decoder(Question).decode
+NOT_PUT = (
+    "The tool's question could not be put to the person ({why}). Nobody was asked and nothing was "
+    "done."
+)
 
 
 class Ask(BaseModel):
@@ -43,6 +54,24 @@ def question(asked: Ask) -> Question:
         options = tuple(dict.fromkeys(asked.options))
         return Decision(text=asked.question, options=options, free=True)
     return Input(text="\n- ".join((asked.question, *asked.options)))
+
+
+def make_question(tool: Tool, arguments: BaseModel) -> Question:
+    """The question that a call of `tool` is. Raises ToolFailed where its code, which may be
+    anybody's, makes none that can be kept and put."""
+    assert tool.question is not None
+    try:
+        asked = clean_values(tool.question(arguments))
+        kept: Question = _question(msgspec.json.encode(asked))
+    except (msgspec.MsgspecError, ValueError) as error:
+        log.warning("question_unfit", extra={"tool": tool.name, "why": str(error)})
+        raise ToolFailed(NOT_PUT.format(why=error)) from error
+    except Exception as error:
+        log.exception("question_failed", extra={"tool": tool.name})
+        raise ToolFailed(NOT_PUT.format(why=f"{type(error).__name__}: {error}")) from error
+    if kept.expires < 0:
+        raise ToolFailed(NOT_PUT.format(why="it expires before it is put"))
+    return kept
 
 
 async def _call(arguments: BaseModel, context: ToolContext) -> str:

@@ -274,6 +274,37 @@ def test_an_argument_that_is_a_slip_is_told_at_once(slip: dict[str, str]) -> Non
         Agent(model="demo", **slip)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("slip", "nearest"),
+    [
+        ("stream_delta_calback", "stream_delta_callback"), ("on_questions", "on_question"),
+        ("tool_progres_callback", "tool_progress_callback"), ("max_round", "max_rounds"),
+        ("step_call_back", "step_callback"), ("Tools", "tools"), ("api_modus", "api_mode"),
+    ],
+)  # fmt: skip
+async def test_a_name_that_is_a_slip_is_told_with_the_nearest(slip: str, nearest: str) -> None:
+    given: dict[str, object] = {"model": "demo", slip: print}
+    with pytest.raises(Misuse, match=f"no argument '{slip}'; did you mean {nearest}\\?"):
+        Agent(**given)  # type: ignore[arg-type]
+    with pytest.raises(Misuse, match=f"did you mean {nearest}"):
+        await Agent.create(**given)
+
+
+def test_an_argument_without_a_name_is_told() -> None:
+    with pytest.raises(Misuse, match="by its name"):
+        Agent("demo")  # type: ignore[misc]
+
+
+def test_a_class_of_its_own_takes_what_it_likes(tmp_path: Path) -> None:
+    class Named(Agent):
+        """Has an argument of its own."""
+
+        def __init__(self, folder: Path) -> None:
+            super().__init__(model="demo", workspace=folder)
+
+    assert Named(tmp_path).workspace == tmp_path
+
+
 def test_a_callback_that_is_none_is_refused() -> None:
     with pytest.raises(Misuse, match="stream_delta_callback"):
         Agent(model="pro", callbacks={"on_token": print})
