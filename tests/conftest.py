@@ -17,7 +17,7 @@ from tests.fakes.browser import find as find_browser
 from tests.fakes.docker_browser import put_browser_in
 from tests.fakes.docker_engine import EngineNotStarted, run_engine
 from tests.sampling import SEED, dice, examples, mark_parts, mark_what_is_left, read_marks
-from tests.time_limit import cancel_timer, set_timer
+from tests.time_limit import cancel_timer, set_timer, watch
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -82,6 +82,13 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool:
 def pytest_timeout_cancel_timer(item: pytest.Item) -> bool:
     """Not yet: pytest-timeout calls it when a test fails, which may then hang at its end."""
     return True
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
+    """A test that failed may hang at its end; pytest has just ended the watch over it."""
+    if isinstance(node, pytest.Item):
+        watch(node, float(node.config.getini("timeout")))
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)

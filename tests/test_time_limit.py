@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[1]
 CONFTEST = """
 from tests import time_limit
 from tests.conftest import (
-    pytest_asyncio_loop_factories, pytest_runtest_protocol, pytest_timeout_cancel_timer,
-    pytest_timeout_set_timer,
+    pytest_asyncio_loop_factories, pytest_exception_interact, pytest_runtest_protocol,
+    pytest_timeout_cancel_timer, pytest_timeout_set_timer,
 )
 
 time_limit.GRACE = {grace}
@@ -61,6 +61,19 @@ def test_hears_no_signal():
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
     threading.Event().wait()
 """
+MUTE_AT_ITS_END = """
+import signal, threading
+import pytest
+
+@pytest.fixture
+def made():
+    yield
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    threading.Event().wait()
+
+def test_fails_and_hears_no_signal_at_its_end(made):
+    assert False
+"""
 
 
 def run(folder: Path, tests: str, grace: float) -> tuple[int, str]:
@@ -91,7 +104,12 @@ def test_a_test_that_does_not_let_go_ends_its_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.pick("a test that hangs")
-def test_one_that_hears_no_signal_ends_its_process_too(tmp_path: Path) -> None:
-    code, said = run(tmp_path, MUTE, grace=0.3)
+@pytest.mark.parametrize(
+    ("tests", "stands"), [(MUTE, "test_hears_no_signal"), (MUTE_AT_ITS_END, "made")]
+)
+def test_one_that_hears_no_signal_ends_its_process_too(
+    tmp_path: Path, tests: str, stands: str
+) -> None:
+    code, said = run(tmp_path, tests, grace=0.3)
     assert code == 1 and "passed" not in said and "failed" not in said
-    assert "in test_hears_no_signal" in said, said
+    assert f"in {stands}" in said, said

@@ -40,7 +40,13 @@ def set_timer(item: pytest.Item, limit: float) -> None:
 
     signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, limit)
-    if not is_debugging():  # where no Python runs any more, as in the end of a loop
+    watch(item, limit)
+
+
+def watch(item: pytest.Item, limit: float) -> None:
+    """Also where no Python runs any more, as in the end of a loop: end the process some time after
+    `limit` seconds."""
+    if not is_debugging():
         out = item.config.stash[fault_handler_stderr_fd_key]
         faulthandler.dump_traceback_later(limit + 2 * GRACE, exit=True, file=out)
 

@@ -23,10 +23,8 @@ from gateway.wiring.features import our_commands
 from gateway.wiring.menu import Menu
 from tests.adapters.telegram_rig import Store, running
 from tests.fakes.discord_server import BOT, DiscordServer, text_of
-from tests.fakes.model_server import ModelServer
-from tests.fakes.telegram_server import TelegramServer
 from tests.fakes.waiting import PATIENCE
-from tests.gateway.process import KEY, TOKEN, World
+from tests.gateway.process import peopled
 
 CHANNEL, DM = "7100", "90007"
 KEYLESS = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": "", "PRO_MODEL": ""}
@@ -360,8 +358,7 @@ def test_its_settings(tmp_path: Path) -> None:
 
 async def test_without_a_token_nothing_of_discord_is_imported(tmp_path: Path) -> None:
     """As `python -X importtime` tells of a whole gateway, from its start to its end."""
-    async with TelegramServer(token=TOKEN) as telegram:
-        world = World(tmp_path, telegram, ModelServer(KEY))
+    async with peopled(tmp_path) as world:
         run = await world.start(PYTHONPROFILEIMPORTTIME="1", **KEYLESS)
         await run.end()
         lines = [line for line in run.log.splitlines() if line.startswith("import time:")]
