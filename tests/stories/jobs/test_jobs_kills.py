@@ -88,8 +88,9 @@ def equip_jobs(life: Life, kind: type[PointedJobs]) -> None:
 
 @contextlib.asynccontextmanager
 async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[JobPorts]:
-    """A job that is due then, once it is there, and the clock that runs it."""
-    firing.TASK = ""  # the scripted model reads its script from the beginning
+    """A job that is due then, once it is there, and the clock that runs it. Its task stands alone:
+    the scripted model reads its script from the beginning."""
+    task, firing.TASK = firing.TASK, ""
     ports = jobs_of(life)
     jobs = ports.store
     assert isinstance(jobs, PointedJobs)
@@ -105,6 +106,7 @@ async def booked(life: Life, due: float, **more: Any) -> AsyncIterator[JobPorts]
     try:
         yield ports
     finally:
+        firing.TASK = task
         running.cancel()
         await asyncio.wait({running})
 
