@@ -217,6 +217,7 @@ class Gateway:
             sessions=parts.host.sessions,
             adapters=self._adapters,
             failed=self._failed,
+            stopping=self._stop.is_set,
         )
 
         def issue(name: str) -> str:

@@ -1,7 +1,10 @@
 """Answers of the command line while no gateway runs: from the store, under the folder's lock."""
 
+import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
+from agent_core import ambient
 from gateway.errors import StoreFailed
 from gateway.ops import control, lock
 from gateway.ops.stored_contents import make_trail
@@ -10,11 +13,37 @@ from gateway.settings import Settings
 from gateway.wiring import assembly
 from gateway.wiring.jobs import console_alone
 
+PATIENCE = 30.0
+"""Seconds that who holds the folder gets to begin to answer, or to end."""
+LOOK_EVERY = 0.1
+
+
+async def _ask_who_begins(
+    home: Path, question: control.Question, show_progress: Callable[[str], None]
+) -> control.ControlAnswer | None:
+    """The answer of a gateway that has the folder, and no socket yet; None once nobody has it."""
+    end = ambient.monotonic() + PATIENCE
+    while holder := lock.find_holder(home):
+        answer = await asyncio.to_thread(control.ask, home, question, show_progress)
+        if answer is not None:
+            return answer
+        if ambient.monotonic() > end:
+            text = (
+                f"Process {holder} works on this folder and does not answer: it starts or ends, or"
+                " it is another command. Ask again once it has."
+            )
+            return control.ControlAnswer(text=text, ok=False)
+        await ambient.wait(LOOK_EVERY)
+    return None
+
 
 async def answer_offline(
     settings: Settings, question: control.Question, show_progress: Callable[[str], None]
 ) -> control.ControlAnswer:
     """Answer what needs no running gateway."""
+    live = await _ask_who_begins(settings.home, question, show_progress)
+    if live is not None:
+        return live
     if question.command in control.NEED_GATEWAY:
         return control.ControlAnswer(text=control.NOT_RUNNING, ok=False)
     with lock.hold(settings.home):

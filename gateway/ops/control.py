@@ -95,7 +95,7 @@ NOT_RUNNING = "No gateway runs on this folder. Start it with `turnkeeper run`."
 class Live(Struct, frozen=True, kw_only=True):
     """What only a running gateway can do."""
 
-    status: Callable[[], str]
+    status: Callable[[], Awaitable[str]]
     link: Callable[[str], str]
     """A one-time link for a person of the page, "" for its owner. ValueError says why not."""
     wake: Callable[[str], None]
@@ -153,7 +153,7 @@ class Operations:
     async def _status(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.live is None:
             return ControlAnswer(text=NOT_RUNNING, ok=False)
-        return ControlAnswer(text=self.live.status())
+        return ControlAnswer(text=await self.live.status())
 
     async def _pair(self, words: tuple[str, ...]) -> ControlAnswer:
         if self.pairing is None or not words:
@@ -351,6 +351,8 @@ def ask(home: Path, question: Question, tell: Tell = lambda text: None) -> Contr
             client.connect(address)
         except (FileNotFoundError, ConnectionRefusedError):
             return None
+        except OSError as error:  # as when too many wait for it already
+            return ControlAnswer(text=f"The gateway does not answer: {error}.", ok=False)
         try:
             with client.makefile("rwb") as file:
                 file.write(msgspec.json.encode(question) + b"\n")

@@ -37,6 +37,7 @@ DEAF = 120.0
 """Seconds without contact after which an adapter is not ready: three long polls."""
 GRACE = 2.0
 PROBE, PROBE_SECONDS = "probe", 1.0
+WRITABLE = "writable"
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -71,13 +72,16 @@ class Health:
     sessions: Sized
     adapters: Mapping[str, Adapter]
     failed: dict[str, str] = field(default_factory=dict)
+    stopping: Callable[[], bool] = lambda: False
+    """Whether it was told to stop: nothing new shall be led here."""
     probe: "StoreProbe" = field(default_factory=lambda: StoreProbe())
 
     async def readiness(self) -> Readiness:
         """The state of all that a message needs on its way in."""
         store = await self.probe.state(self.store)
         adapters = {name: self.condition(name) for name in self.adapters}
-        ready = store == "writable" and all(one.ready for one in adapters.values())
+        ready = store == WRITABLE and all(one.ready for one in adapters.values())
+        ready = ready and not self.stopping()
         return Readiness(ready=ready, store=store, adapters=adapters)
 
     def condition(self, platform: str) -> Condition:
@@ -97,10 +101,10 @@ class StoreProbe:
         self._known: tuple[float, str] | None = None
 
     async def state(self, store: Store) -> str:
-        """`writable`, or why it is not."""
+        """WRITABLE, or why it is not."""
         async with self._lock:
             if self._known is None or ambient.monotonic() - self._known[0] >= PROBE_SECONDS:
-                said = "writable"
+                said = WRITABLE
                 try:
                     await store.put(PROBE, b"1")
                 except StoreFailed as error:

@@ -78,14 +78,33 @@ def hold(home: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            pid = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "another"
-            mend = f"process {pid} works on this folder; stop it, or choose another folder."
+            holder = _read_holder(descriptor)
+            mend = f"process {holder} works on this folder; stop it, or choose another folder."
             raise HOME.error(str(home), mend) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(descriptor)
+
+
+def find_holder(home: Path) -> str:
+    """The number of the process that holds the folder, "" if none does."""
+    try:
+        descriptor = os.open(home / "lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # nobody ever held it
+        return ""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _read_holder(descriptor)
+    finally:
+        os.close(descriptor)
+    return ""
+
+
+def _read_holder(descriptor: int) -> str:
+    return os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "another"
 
 
 def replica_id(home: Path, make: Callable[[], str]) -> str:

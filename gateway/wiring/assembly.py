@@ -41,7 +41,7 @@ from gateway.features.jobs.hook_calls import KnownCalls
 from gateway.features.jobs.hooks import WebhookCalls, check_secrets
 from gateway.messages import Inbound, Sender
 from gateway.ops import control, lock
-from gateway.ops.http import Health
+from gateway.ops.http import WRITABLE, Health
 from gateway.ops.restore_swap import remove_leftovers
 from gateway.ops.stored_contents import make_retention, make_trail
 from gateway.ops.upkeep import StoreUpkeep
@@ -126,10 +126,10 @@ class Parts:
         if (bot.webhook_url, bot.webhook_secret) != (old.webhook_url, old.webhook_secret):
             adapter.change_webhook(bot.webhook_url, bot.webhook_secret)
 
-    def describe_start(self, url: str) -> str:
+    def describe_start(self, url: str, state: str = "is ready") -> str:
         """Two lines for people: where it is, what it talks to."""
         lines = [
-            f"Turnkeeper {VERSION} is ready: {url}",
+            f"Turnkeeper {VERSION} {state}: {url}",
             f"Platforms: {', '.join(self.services.adapters)}",
             f"Model: {self.agent.models.describe(TIER)}",
         ]
@@ -185,7 +185,7 @@ class Parts:
             return f"{base}signin/{issue(name)}"
 
         live = control.Live(
-            status=lambda: f"{self.describe_start(url)}\n{self._state(health)}",
+            status=partial(self._describe_state, health, url),
             link=link,
             wake=self.host.wake,
             stop=stop,
@@ -200,9 +200,13 @@ class Parts:
             trail=self.trail,
         )
 
-    def _state(self, health: Health) -> str:
-        store = health.store.failed or "ready"
-        lines = [f"store: {store}", f"sessions: {len(self.host.sessions)}"]
+    async def _describe_state(self, health: Health, url: str) -> str:
+        found = await health.readiness()
+        state = "is ready" if found.ready else "runs, but is not ready"
+        state = "is stopping" if health.stopping() else state
+        lines = [self.describe_start(url, state)]
+        store = "ready" if found.store == WRITABLE else found.store
+        lines += (f"store: {store}", f"sessions: {len(self.host.sessions)}")
         for platform in self.services.adapters:
             one = health.condition(platform)
             age = "" if one.age is None else f", last contact {one.age:.0f} s ago"

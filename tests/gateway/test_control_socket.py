@@ -1,8 +1,17 @@
 """The socket by which the command line speaks with a running gateway."""
 
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from pathlib import Path
 
-from gateway.ops import control
+import pytest
+
+from gateway.cli import offline
+from gateway.cli.offline import answer_offline
+from gateway.ops import control, lock
+from gateway.settings import Settings
 
 
 async def test_a_folder_that_is_only_read_now_is_no_fault_at_the_end(tmp_path: Path) -> None:
@@ -10,3 +19,91 @@ async def test_a_folder_that_is_only_read_now_is_no_fault_at_the_end(tmp_path: P
     async with control.serve(tmp_path, operations):
         (tmp_path / control.SOCKET).unlink()
         (tmp_path / control.SOCKET).mkdir()  # nobody can remove it as a file
+
+
+async def describe() -> str:
+    return "it is ready"
+
+
+LIVE = control.Live(
+    status=describe,
+    link=lambda name: name,
+    wake=lambda conversation: None,
+    stop=lambda: None,
+    restore=lambda name: False,
+)
+
+
+def ask_status(home: Path) -> Awaitable[control.ControlAnswer]:
+    settings = Settings.read({"TURNKEEPER_HOME": str(home)})
+    question = control.Question(command="status")
+    return asyncio.create_task(answer_offline(settings, question, lambda text: None))
+
+
+async def have_looked(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Awaitable[None]]:
+    """What waits until somebody has asked the socket twice."""
+    asked, ask, twice = list[None](), control.ask, asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def count(*given: object) -> control.ControlAnswer | None:
+        asked.append(None)
+        if len(asked) == 2:
+            loop.call_soon_threadsafe(twice.set)
+        return ask(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(control, "ask", count)
+
+    async def wait() -> None:
+        await twice.wait()
+
+    return wait
+
+
+async def test_a_command_waits_for_a_gateway_that_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = await have_looked(monkeypatch)
+    with lock.hold(tmp_path):
+        asked = ask_status(tmp_path)
+        await looked()
+        operations = control.Operations(store=None, pairing=None, live=LIVE)  # type: ignore[arg-type]
+        async with control.serve(tmp_path, operations):
+            assert await asked == control.ControlAnswer(text="it is ready")
+
+
+async def test_a_command_waits_for_a_gateway_that_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = await have_looked(monkeypatch)
+    with ExitStack() as held:
+        held.enter_context(lock.hold(tmp_path))
+        asked = ask_status(tmp_path)
+        await looked()
+        held.close()
+        assert await asked == control.ControlAnswer(text=control.NOT_RUNNING, ok=False)
+
+
+async def test_a_command_does_not_wait_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offline, "PATIENCE", 0.0)
+    with lock.hold(tmp_path):
+        answer = await ask_status(tmp_path)
+    assert not answer.ok and "works on this folder and does not answer" in answer.text
+
+
+def test_a_socket_that_too_many_wait_at_is_told_of(tmp_path: Path) -> None:
+    path = str(tmp_path / control.SOCKET)
+    with ExitStack() as open_sockets:
+        listening = open_sockets.enter_context(socket.socket(socket.AF_UNIX))
+        listening.bind(path)
+        listening.listen(0)
+        try:
+            while True:
+                one = open_sockets.enter_context(socket.socket(socket.AF_UNIX))
+                one.setblocking(False)
+                one.connect(path)
+        except BlockingIOError:
+            pass
+        answer = control.ask(tmp_path, control.Question(command="status"))
+    assert answer is not None and not answer.ok and "does not answer" in answer.text

@@ -156,6 +156,8 @@ async def test_a_drain_lets_the_running_turn_end(world: World) -> None:
     async with asyncio.timeout(START):
         while "draining" not in run.log:
             await asyncio.sleep(0.02)
+    assert (await fetch(f"{run.url}readyz"))[0] == 503, "nothing new is led here"
+    assert "is stopping" in (await world.command("status"))[1]
     world.telegram.say(PERSON, "too late for this one")
     world.model.gate.set()
     assert await ending == 0
@@ -283,6 +285,7 @@ async def test_a_refused_token_takes_nothing_along(world: World) -> None:
     run = await world.start(TELEGRAM_BOT_TOKEN=wrong)
     assert await fetch(f"{run.url}readyz") == (503, "unready\n")
     _, said = await world.command("status")
+    assert "store: ready" in said and "runs, but is not ready" in said
     assert "telegram: Telegram refuses the bot token" in said
     assert "web: ready" in said and wrong not in said
     assert "adapter_gave_up platform=telegram" in run.log
