@@ -341,9 +341,7 @@ class Session:
         except Unreadable as error:
             self._end_unread_turn(row, str(error))
             raise
-        self.state.outbox.load(
-            await self.services.store.outbox(self.state.lease.conversation, turn_id)
-        )
+        await self.state.load_views(turn_id)
         open_turn = OpenTurn(row, read_brief(records), self.fold(row), records, self._write)
         open_turn.stored = True
         self.state.loaded[turn_id] = open_turn

@@ -246,13 +246,20 @@ class ConversationState:
         first = not self.outbox.holds(turn)
         return row.message if first or isinstance(view, Card | ReplyView) else ""
 
+    async def load_views(self, turn: str) -> None:
+        """Bring the turn's views into the outbox, where they are not: as they are now, also what is
+        delivered while the store is read."""
+        await self.flush()
+        with self.outbox.delivered.watch() as newest:
+            rows = await self.services.store.outbox(self.lease.conversation, turn)
+        self.outbox.load(newest.replace(rows))
+
     async def redraw(
         self, turn: str, name: str, change: Callable[[View], View]
     ) -> tuple[OutboxRow, ...]:
         """A view that is over, in its messages, as `change` makes it: the row to commit at once.
         () if it is not there, or stays as it is."""
-        await self.flush()
-        self.outbox.load(await self.services.store.outbox(self.lease.conversation, turn))
+        await self.load_views(turn)
         known = self.outbox.rows.get((turn, name))
         made: tuple[OutboxRow, ...] = ()
         view = change(known.view) if known is not None else None
@@ -280,8 +287,9 @@ class ConversationState:
 
     async def flush(self) -> None:
         """Wait until what was decided so far stands: what is read now holds it."""
-        if self.last_commit is not None:
-            await asyncio.wait([self.last_commit])
+        under_way = [one for one in (self.last_commit, self.release_under_way) if one is not None]
+        if under_way:
+            await asyncio.wait(under_way)
 
     def show_when_stands(self, future: "asyncio.Future[None]", rows: tuple[OutboxRow, ...]) -> None:
         def stands(done: "asyncio.Future[None]") -> None:

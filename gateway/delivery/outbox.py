@@ -8,12 +8,14 @@ import asyncio
 import logging
 import zlib
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
 
 from agent_core import ambient
+from gateway.delivery.delivered_rows import DeliveredRows
 from gateway.delivery.holder import Cause, Holder, Key
 from gateway.delivery.native_messages import (
     FirstSends,
@@ -50,8 +52,7 @@ SEND_LIMIT = 15.0
 MAX_BACKOFF = 30.0
 MAX_COPIES = 2
 """Copies of a message that may stand in a chat without a crash; each crash may add one."""
-MAX_FAILURES = 3
-"""Unexpected failures of one view before it is set aside."""
+MAX_FAILURES = 3  # unexpected ones of one view, before it is set aside
 MAX_EDITS = 8
 """Unanswered edits of one view, over a minute and a half, before it is left as it is or sent
 anew."""
@@ -82,6 +83,7 @@ class Outbox:
         self._pace = pace
         self._first = FirstSends(conversation, adapter)
         self.rows: dict[Key, OutboxRow] = {}
+        self.delivered = DeliveredRows()
         self._stands: dict[Key, int] = {}
         self._growing: tuple[Key, str, float] | None = None
         self._grown = ""
@@ -174,7 +176,7 @@ class Outbox:
         mine = [key for key in self.rows if key[0] == turn]
         for key in mine:
             if not self._is_behind(key) and key not in self.dirty and not self._holds(key):
-                del self.rows[key]
+                self.delivered.note(self.rows.pop(key))
                 self._stands.pop(key, None)
 
     @property
@@ -593,8 +595,6 @@ class Outbox:
             self._call_limit = None
 
     async def _pause(self, seconds: float) -> None:
-        try:
+        with suppress(TimeoutError):
             async with ambient.limit(seconds):
                 await self._wake.wait()
-        except TimeoutError:
-            return

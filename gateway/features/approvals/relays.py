@@ -40,7 +40,7 @@ async def show_brought(context: Context, row: InboxRow, brought: QuestionBrought
         if _concerns(record, question):
             fold.add(record)
     shape, place = fold.shapes.get(f"ask:{question.key}"), f"asked-{name}"
-    context.state.outbox.load(await store.outbox(context.state.lease.conversation, place))
+    await context.state.load_views(place)
     known = context.state.outbox.rows.get((place, CARD))
     open_ones = tuple(one for one in context.state.row.brought if one != name)
     if question.status == "open":
