@@ -27,6 +27,7 @@ from gateway.settings import PORT
 from gateway.store.port import Store
 
 if TYPE_CHECKING:
+    from multidict import CIMultiDictProxy
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 log = logging.getLogger("turnkeeper.http")
@@ -40,6 +41,12 @@ PROBE, PROBE_SECONDS = "probe", 1.0
 WRITABLE = "writable"
 
 
+_ABOUT_US = ("origin", "sec-fetch-site")
+_DECIDES = re.compile(
+    r"origin|sec-fetch-site|authorization|webhook-id"
+    r"|(?:[a-z-]{1,40}-)?(?:signature(?:-256)?|timestamp|secret-token)"
+)
+"""Headers by which a request's page or sender is known; of several Host aiohttp takes none."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Guard = Callable[[Handler], Handler]
 """Lets through who may."""
@@ -168,10 +175,20 @@ async def serve(
         await runner.cleanup()
 
 
+def _find_doubled(headers: "CIMultiDictProxy[str]") -> str:
+    """A header that decides who may do what and has several values; "" if there is none. Whoever
+    stands between may have looked at another one of them than those behind do."""
+    names = dict.fromkeys(name.lower() for name in headers if _DECIDES.fullmatch(name.lower()))
+    return next((name for name in names if len(set(headers.getall(name))) > 1), "")
+
+
 @web.middleware
 async def check_target(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse a request whose first line names another host than its head, of which alone others
-    look at who may ask: RFC 9112, section 3.2.2, has the first line count."""
+    """Refuse a request whose head says two things about whose it is: a header twice, or a first
+    line that names another host, which RFC 9112, section 3.2.2, has count."""
+    if doubled := _find_doubled(request.headers):
+        said = {"error": f"The header {doubled} has several values. Send one."}
+        return web.json_response(said, status=400 if doubled in _ABOUT_US else 401)
     target = request.raw_path
     if not target.startswith("/"):
         host = re.split(r"[/?#]", target.partition("://")[2], maxsplit=1)[0]

@@ -219,7 +219,8 @@ METHODS = ("GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 def draw_forged(key: Key, now: int, chance: random.Random, body: bytes = b"") -> Call:
     """A call that must begin nothing: all is right but one thing."""
-    how = chance.choice((*FORGERIES, *_FRAMES, "of another way", "by another method", "moved"))
+    others = ("of another way", "by another method", "moved", "twice")
+    how = chance.choice((*FORGERIES, *_FRAMES, *others))
     parts = _parts(key, now, chance, body)
     if how in FORGERIES:
         FORGERIES[how](key, parts, chance)
@@ -236,7 +237,11 @@ def draw_forged(key: Key, now: int, chance: random.Random, body: bytes = b"") ->
         late = key.way in ("plain", "slack")
         headers[name] = str(int(headers[name]) + 1) if late else f"{headers[name]}0"
         parts.sent = parts.sent + b"0" if key.way == "github" else parts.sent
-    return Call(headers=tuple(headers.items()), body=parts.sent, good=False, how=how, method=method)
+    pairs = list(headers.items())
+    if how == "twice":  # whoever stands between may have looked at the other one
+        name = chance.choice([one for one in headers if one != "X-GitHub-Delivery"])
+        pairs.insert(chance.randrange(len(pairs) + 1), (name, f"{headers[name]}0"))
+    return Call(headers=tuple(pairs), body=parts.sent, good=False, how=how, method=method)
 
 
 TOKEN = "X-Telegram-Bot-Api-Secret-Token"
@@ -274,6 +279,7 @@ _TOLD: dict[str, Callable[[str], Pairs]] = {
     "in a cookie": lambda secret: (("Cookie", f"{TOKEN}={secret}"),),
     "a wildcard": lambda secret: ((TOKEN, "*"),),
     "nothing by name": lambda secret: ((TOKEN, "None"),),
+    "a second wrong one": lambda secret: ((TOKEN, secret), (TOKEN, "a")),
     "a first wrong one": lambda secret: ((TOKEN, "a"), (TOKEN, secret)),
 }
 

@@ -6,6 +6,7 @@ import json
 import logging
 import socket
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -234,3 +235,39 @@ async def test_a_browser_that_looks_ahead_does_not_use_the_link_up(rig: Rig) -> 
         assert status == 503 and "Set-Cookie" not in headers
     assert (await get(rig, path))[0] == 200
     assert (await get(rig, path))[0] == 401, "once"
+
+
+DOUBLED: tuple[tuple[str, str, str, int], ...] = (
+    ("POST", LIST, "Origin: http://evil.example", 400),
+    ("POST", LIST, "Sec-Fetch-Site: cross-site", 400),
+    ("GET", LIST, "Authorization: Bearer none", 401),
+    ("POST", "hooks/deploy", "X-Hub-Signature-256: sha256=00", 401),
+    ("POST", "hooks/deploy", "webhook-signature: v1,AAAA", 401),
+    ("POST", "hooks/deploy", "webhook-id: other", 401),
+    ("POST", "hooks/deploy", "X-Turnkeeper-Timestamp: 1", 401),
+    ("POST", "telegram/webhook", "X-Telegram-Bot-Api-Secret-Token: none", 401),
+    ("POST", "slack/events", "X-Slack-Signature: v0=00", 401),
+)
+
+
+@pytest.mark.pick
+@pytest.mark.parametrize("first", [True, False])
+async def test_a_header_that_decides_and_has_two_values_is_refused(rig: Rig, first: bool) -> None:
+    await rig.start(TURNKEEPER_TOKEN=BEARER)
+    at = urlsplit(rig.url)
+    own = {"Host": at.netloc, "Origin": rig.url.rstrip("/"), "Authorization": f"Bearer {BEARER}"}
+    own |= {"Sec-Fetch-Site": "same-origin", "Content-Length": "0", "Connection": "close"}
+    for method, path, odd, status in DOUBLED:
+        name = odd.partition(":")[0]
+        lines = [f"{one}: {value}" for one, value in {name: "own", **own}.items()]
+        for count, added in ((1, []), (2, [lines[0]]), (0, [odd])):
+            told = [*added, *lines] if first else [*lines, *added]
+            head = "\r\n".join((f"{method} /{path} HTTP/1.1", *told, "", ""))
+            reader, writer = await asyncio.open_connection(at.hostname, at.port)
+            writer.write(head.encode())
+            said = (await reader.read()).decode()
+            writer.close()
+            doubled = "has several values" in said
+            assert doubled == (count == 0), (odd, said)
+            if doubled:
+                assert said.startswith(f"HTTP/1.1 {status} "), said
