@@ -2,10 +2,11 @@
 begin and end, and the look at all of it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_core import ambient
 from gateway.store.audit_chain import AuditSigner, ChainCheck, ChainReport, decode_lines
@@ -13,6 +14,8 @@ from gateway.store.port import Directory
 from gateway.store.removal.stored import AuditLines
 from gateway.store.rows import AuditRow, ChainEnd, ConversationRow
 
+SLACK = 86_400.0
+"""Seconds that a line waits for those before it, which another clock may have told as younger."""
 BEGIN, END, MACHINE = "audit-begin:", "audit-end:", "audit-machine:"
 """How the names of documents begin that say where chains begin and end."""
 
@@ -67,23 +70,47 @@ class AuditTrail:
         name = f"{last.line.chain}.{last.line.n}"
         await self._lines.note(last.line.at, name, _encode(last.line), self._name, _encode(last))
 
-    async def mark_dropped(self, bodies: Sequence[bytes]) -> None:
-        """Lines are about to be dropped: their chains begin behind them. Raises StoreFailed."""
-        newest: dict[str, AuditRow] = {}
-        for line in decode_lines(bodies):
-            if line.chain and line.n > (newest[line.chain].n if line.chain in newest else 0):
-                newest[line.chain] = line
-        for chain, line in newest.items():
-            begin = await self._read_end(BEGIN + chain)
-            if begin is not None and begin.n >= line.n:
-                continue
-            end = await self._read_end(END + chain)
-            if end is not None and end.n <= line.n:  # all of it is gone
-                await self._directory.put(BEGIN + chain, None)
-                await self._directory.put(END + chain, None)
-                continue
-            begin = self.signer.seal("begin", chain, line.n, line.mac)
-            await self._directory.put(BEGIN + chain, _encode(begin))
+    async def mark_dropped(self, before: float, bodies: Sequence[bytes]) -> frozenset[bytes]:
+        """Those of `bodies` that may go, which are told as older than `before`: their chains begin
+        behind them. Only lines that hold, one after the other from where a chain begins, are
+        sealed as dropped; others are missed from then on. Raises StoreFailed."""
+        go, chains = set(bodies), dict[str, dict[int, tuple[AuditRow, bytes]]]()
+        for body in bodies:
+            for line in decode_lines((body,)):
+                if line.chain:
+                    chains.setdefault(line.chain, {})[line.n] = line, body
+                if line.at >= before:  # by its own words it is no old one
+                    go.discard(body)
+        for chain, lines in chains.items():
+            old = {n: line for n, (line, body) in lines.items() if body in go}
+            last = await self._seal_dropped(chain, old)
+            waits = [n for n in old if n > last and old[n].at >= before - SLACK]
+            go.difference_update(lines[n][1] for n in waits)
+        return frozenset(go)
+
+    async def _seal_dropped(self, chain: str, lines: Mapping[int, AuditRow]) -> int:
+        """Seal that a chain begins behind those of `lines` that follow its begin now; the number
+        of the last one that is dropped."""
+        begin = await self._read_end(BEGIN + chain)
+        if begin is not None and not self.signer.is_sealed("begin", begin):
+            return 0
+        known = begin or ChainEnd(chain=chain)
+        at, mac = known.n, known.mac
+        while (line := lines.get(at + 1)) is not None and self.signer.is_true(line, mac):
+            at, mac = line.n, line.mac
+        if at == known.n:
+            return at
+        end = await self._read_end(END + chain)
+        if end is not None and end.n <= at:  # all of it is gone
+            await self._directory.put(BEGIN + chain, None)
+            await self._directory.put(END + chain, None)
+            return at
+        again = min(lines) <= known.n  # those of an earlier time are still there
+        behind = (known.behind, known.behind_mac) if again else (known.n, known.mac)
+        sealed = self.signer.seal("begin", chain, at, mac)
+        begin = replace(sealed, behind=behind[0], behind_mac=behind[1])
+        await self._directory.put(BEGIN + chain, _encode(begin))
+        return at
 
     async def close(self, conversation: str) -> None:
         """A conversation is about to be removed: keep where its chain ends. Raises StoreFailed."""

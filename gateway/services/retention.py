@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import msgspec
 
@@ -64,8 +65,9 @@ class Retention:
         for name in await self._removal.find_marked():
             await self.finish(name)
         period = self.periods.audit
-        mark = self._trail.mark_dropped
-        while period is not None and await self._removal.drop_audit(now - period, mark):
+        before = now - (period or 0.0)
+        mark = partial(self._trail.mark_dropped, before)
+        while period is not None and await self._removal.drop_audit(before, mark):
             if ambient.monotonic() > until:
                 return 0
         return await self._sweep_conversations(now, until)

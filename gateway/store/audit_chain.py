@@ -122,9 +122,12 @@ class _Chain:
     so that the next one cannot be judged."""
 
     def __init__(self, begin: ChainEnd | None) -> None:
-        self.begin = begin.n if begin is not None else 0
+        known = begin or ChainEnd()
+        self.begin = known.n
         self.next = self.begin + 1
-        self.before: str | None = begin.mac if begin is not None else ""
+        self.before: str | None = known.mac
+        self.behind = known.behind, known.behind_mac
+        self.leaving: dict[int, AuditRow] = {}
         self.waiting: dict[int, AuditRow] = {}
         self.where = ""
 
@@ -158,9 +161,14 @@ class ChainCheck:
         if chain is None:
             chain = self._chains[line.chain] = _Chain(self._begins.get(line.chain))
         chain.where = chain.where or line.where
-        if line.n <= chain.begin:
-            return  # was on its way out
-        if line.n < chain.next or line.n in chain.waiting:
+        leaves = line.n <= chain.begin
+        if line.n in (chain.leaving if leaves else chain.waiting):
+            self._flag("twice", line.chain, chain, line.n, line.n)
+            return
+        if leaves:
+            chain.leaving[line.n] = line
+            return
+        if line.n < chain.next:
             self._flag("twice", line.chain, chain, line.n, line.n)
             return
         chain.waiting[line.n] = line
@@ -169,6 +177,7 @@ class ChainCheck:
     def finish(self, ends: Iterable[tuple[str, ChainEnd]]) -> ChainReport:
         """The report. `ends`: with their conversations, of all chains that go on or have lines."""
         for name, chain in self._chains.items():
+            self._judge_leaving(name, chain)
             while chain.waiting:
                 there = min(chain.waiting)
                 self._flag("missing", name, chain, chain.next, there - 1)
@@ -199,6 +208,15 @@ class ChainCheck:
             self._flag(kind, end.chain, chain, end.n, end.n)
         elif end.n >= chain.next:
             self._flag("cut", end.chain, chain, chain.next, end.n)
+
+    def _judge_leaving(self, name: str, chain: _Chain) -> None:
+        """Lines that retention was about to drop: whoever puts others there gets them nowhere."""
+        at, mac = chain.behind
+        for n in sorted(chain.leaving):
+            line = chain.leaving[n]
+            if n != at + 1 or not self._signer.is_true(line, mac):
+                self._flag("changed", name, chain, n, n)
+            at, mac = n, line.mac
 
     def _follow(self, name: str, chain: _Chain) -> None:
         while (line := chain.waiting.pop(chain.next, None)) is not None:

@@ -294,13 +294,16 @@ class HistoryPart(Struct, frozen=True, kw_only=True):
 
 class ChainEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A sealed note about a chain of audit lines (gateway.store.audit_chain): `n` and `mac` are
-    the number and the signature of a line, `key` names what the seal was made with."""
+    the number and the signature of a line, `key` names what the seal was made with. `behind` and
+    `behind_mac`, of a begin: the line before those that go, which are there until they are gone."""
 
     chain: str = ""
     n: int = 0
     mac: str = ""
     key: str = ""
     seal: str = ""
+    behind: int = 0
+    behind_mac: str = ""
 
 
 class EditedWords(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ import inspect
 import re
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ async def remove(path: Path) -> None:
     await trail.note("machine", "done", "")
     await trail.close(found.conversation)
     assert not (await trail.verify()).flaws
-    await removal.drop_audit(float("inf"), trail.mark_dropped)
+    await removal.drop_audit(float("inf"), partial(trail.mark_dropped, float("inf")))
     await store.close()
 
 

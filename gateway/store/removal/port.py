@@ -1,10 +1,10 @@
 """What is asked of a store to take a conversation out of it, whole and in pieces."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-Mark: TypeAlias = Callable[[Sequence[bytes]], Awaitable[None]]
-"""Keeps what has to be known of lines of the audit that are about to go."""
+Mark: TypeAlias = Callable[[Sequence[bytes]], Awaitable[Collection[bytes]]]
+"""Keeps what has to be known of lines of the audit that are about to go; those that may go now."""
 
 
 class Position(NamedTuple):
@@ -34,5 +34,5 @@ class Removal(Protocol):
         """Conversations whose removal was begun and is not done."""
 
     async def drop_audit(self, before: float, mark: Mark) -> bool:
-        """Take some lines of the audit that are older away, once `mark` was given them; whether
+        """Take some lines of the audit that are older away, those that `mark` lets go; whether
         there may be more."""

@@ -187,11 +187,12 @@ class RedisRemoval:
     async def drop_audit(self, before: float, mark: Mark) -> bool:
         span = (AUDIT, "-inf", f"({before}", "BYSCORE", "LIMIT", 0, ROWS)
         (reply,) = await self._store.call(("ZRANGE", *span))
-        old = cast("list[bytes]", reply)
-        if old:
-            await mark([member.split(b" ", 2)[2] for member in old])
+        found = cast("list[bytes]", reply)
+        bodies = [member.split(b" ", 2)[2] for member in found]
+        go = await mark(bodies) if found else ()
+        if old := [member for member, body in zip(found, bodies, strict=True) if body in go]:
             await self._store.call(("ZREM", AUDIT, *old))
-        return len(old) == ROWS
+        return bool(old) and len(found) == ROWS
 
 
 def _remove_outside(conversation: str, part: str, names: Sequence[str]) -> list[Command]:

@@ -93,9 +93,10 @@ class SqliteRemoval:
         rows = await self._store.read(lambda c: c.execute(sql, (ROWS,)).fetchall())
         old = [(n, as_bytes(body)) for n, at, body in rows if at < before]
         if old:
-            await mark([body for _, body in old])
+            go = await mark([body for _, body in old])
+            old = [(n, body) for n, body in old if body in go]
             await self._store.write(lambda c: _drop_lines(c, [n for n, _ in old]))
-        return len(old) == ROWS
+        return bool(old) and len(rows) == ROWS
 
 
 def _remove_piece(c: sqlite3.Connection, conversation: str) -> bool:
