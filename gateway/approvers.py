@@ -5,7 +5,7 @@ front ask for that many people: `default=asker,role:admin; high=2:role:admin;
 escalate=30m:slack:@S0OPS`."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
 from msgspec import Struct
@@ -88,6 +88,32 @@ class Approvers(Struct, frozen=True, kw_only=True):
         return Deciders(
             who=complete(rule.who), needed=rule.needed, then=complete(rule.then), after=rule.after
         )
+
+
+def find_undecided(approvers: Approvers, platforms: Collection[str]) -> dict[str, str]:
+    """Where of the `platforms` that are set up nobody could decide what is asked there, by any of
+    the words, and why. Roles count as somebody's."""
+    found = {}
+    for platform in platforms:
+        for risk in RISKS:
+            rule = approvers.find_deciders((risk,), platform)
+            faults = [_find_fault(word, platforms) for word in (*rule.who, *rule.then)]
+            if all(faults):
+                found[platform] = "; ".join(dict.fromkeys(faults))
+    return found
+
+
+def _find_fault(word: str, platforms: Collection[str]) -> str:
+    """Why nobody is meant by the complete word where these platforms are set up, "" if somebody
+    may be."""
+    kind, colon, rest = word.partition(":")
+    if kind in ("asker", "role"):
+        return ""
+    if kind not in platforms:
+        return f"{word} is of {kind}, which is not set up"
+    if _is_group(word) and kind not in GROUPED:
+        return f"{kind} has no group {rest}: write ids, or where it is, as in slack:{rest}"
+    return ""
 
 
 def read_approvers(text: str, platforms: tuple[str, ...]) -> Approvers:

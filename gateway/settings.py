@@ -21,11 +21,12 @@ from agent_core.sandboxes.e2b import settings as e2b
 from agent_core.sandboxes.e2b.settings import E2BAccess, read_e2b
 from gateway.access import people, policy
 from gateway.access.people import AllowLists, read_people
-from gateway.access.policy import Policy, read_policy
+from gateway.access.policy import APPROVERS, Policy, read_policy
 from gateway.accounts import discord, slack, telegram
 from gateway.accounts.discord import Discord, read_discord
 from gateway.accounts.slack import Slack, read_slack
 from gateway.accounts.telegram import Telegram, read_telegram
+from gateway.approvers import find_undecided
 from gateway.declaration import (
     NO_WORDS,
     ChatUrl,
@@ -359,7 +360,17 @@ class Settings:
     @property
     def bots(self) -> bool:
         """A platform is set up on which strangers may write."""
-        return any(bot is not None for bot in (self.telegram, self.discord, self.slack))
+        return bool(self.chats)
+
+    @property
+    def chats(self) -> tuple[str, ...]:
+        """The platforms that are set up besides the page."""
+        bots = {"telegram": self.telegram, "discord": self.discord, "slack": self.slack}
+        return tuple(name for name, bot in bots.items() if bot is not None)
+
+    def find_undecided(self) -> dict[str, str]:
+        """The platforms on which nobody could decide what is asked, and why."""
+        return find_undecided(self.policy.approvers, (*self.chats, "web"))
 
     @property
     def loopback(self) -> bool:
@@ -423,6 +434,10 @@ def _read(env: Env, secrets: tuple[str, ...], known: tuple[str, ...]) -> Setting
     if not settings.loopback and not settings.token:
         mend = f"others can reach this address; set {TOKEN.name}, or listen on 127.0.0.1."
         raise HOST.error(settings.host, mend)
+    undecided = settings.find_undecided()
+    if undecided.keys() >= set(settings.chats or ("web",)):
+        why = "; ".join(dict.fromkeys(undecided.values()))
+        raise APPROVERS.error(APPROVERS.text(env), f"nobody could approve what is asked: {why}.")
     if settings.sandbox == "e2b" and not settings.e2b.api_key:
         raise e2b.API_KEY.error("", f"{SANDBOX.name}=e2b needs a key of E2B's here.")
     return settings

@@ -87,6 +87,8 @@ async def _examine(settings: Settings, say: Say) -> int:
     for platform, listed in settings.people.items():
         if platform == "telegram" and settings.telegram and not (listed.admins or listed.allowed):
             say("note     telegram: nobody is allowed yet; strangers are shown a pairing code.")
+    for platform, why in settings.find_undecided().items():
+        say(f"note     approvals: on {platform} nobody could decide by APPROVERS: {why}.")
     if not settings.bots:
         say("note     no bot's token is set (Telegram, Discord, Slack); only the page runs.")
     return 1 if bad else 0

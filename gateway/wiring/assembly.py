@@ -260,6 +260,8 @@ async def assemble(
     await agent.open(stack)
     about = {"model": agent.models.describe(TIER), "sandbox": sandbox.name, "owner": owner}
     log.info("assembled", extra={"version": VERSION, **about})
+    for platform, why in settings.find_undecided().items():
+        log.warning("nobody_approves", extra={"platform": platform, "why": why})
     for name, nearest in find_odd_names(settings.env, settings.known).items():
         log.warning("setting_unknown", extra={"setting": name, "nearest": nearest})
     return Parts(settings=settings, host=host, agent=agent, trail=trail, hold_name=hold_name)

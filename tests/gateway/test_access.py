@@ -209,6 +209,45 @@ def test_what_cannot_work_is_named_with_its_mend(name: str, value: str, mend: st
     assert f"{name}={value}: " in str(caught.value) and mend in str(caught.value)
 
 
+BOTS = {
+    "telegram": {"TELEGRAM_BOT_TOKEN": "123456789:AAfake-token-of-a-bot-0123456789"},
+    "discord": {"DISCORD_BOT_TOKEN": "MTIz.GaBcDe.a-token-of-tests-that-is-none-0123456789"},
+    "slack": {"SLACK_BOT_TOKEN": "xoxb-1-token", "SLACK_APP_TOKEN": "xapp-1-token"},
+}
+
+
+@pytest.mark.parametrize(
+    ("approvers", "bots", "undecided"),
+    [
+        ("@S0OPS", "telegram", "refused"),
+        ("@S0OPS", "", "refused"),
+        ("@S0OPS", "slack", "web"),
+        ("@S0OPS", "telegram slack", "telegram web"),
+        ("slack:@S0OPS", "telegram", "refused"),
+        ("slack:@S0OPS", "telegram slack", ""),
+        ("discord:5", "slack", "refused"),
+        ("discord:5", "slack discord", ""),
+        ("asker; high=@S0OPS", "telegram", "refused"),
+        ("asker; high=@S0OPS", "telegram discord", "telegram web"),
+        ("@S0OPS; escalate=30m:role:admin", "telegram", ""),
+        ("@S0OPS,11", "telegram", ""),
+        ("role:admin", "", ""),
+        ("11", "telegram", ""),
+    ],
+)
+def test_rules_by_which_nobody_could_decide_are_told(
+    approvers: str, bots: str, undecided: str
+) -> None:
+    given = {"APPROVERS": approvers, "TURNKEEPER_HOME": "/nowhere"}
+    for name in bots.split():
+        given |= BOTS[name]
+    if undecided == "refused":
+        with pytest.raises(SettingsError, match="nobody could approve what is asked"):
+            Settings.read(given)
+    else:
+        assert sorted(Settings.read(given).find_undecided()) == sorted(undecided.split())
+
+
 def test_settings_of_people() -> None:
     settings = Settings.read(
         {
