@@ -96,8 +96,8 @@ class Gateway:
 
     def _restore(self, name: str) -> bool:
         """Stop, for the unpacked backup `name` of the data folder."""
+        from agent_core.sandboxes.owners import hold_folder
         from gateway.ops.restore_swap import is_unpacked
-        from gateway.ops.scratch import hold_folder
 
         if self.unpacked is not None or not is_unpacked(self._settings.home, name):
             return False

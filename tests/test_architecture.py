@@ -263,7 +263,7 @@ NOT_IN_WORKSPACES = {
     "agent_core/sandboxes/landlock/guard.py": "acts for commands, by descriptors",
     "agent_core/sandboxes/landlock/supervisor.py": "opens what Landlock is to allow",
     "agent_core/sandboxes/landlock/tier.py": "looks who may pass to the workspace",
-    "agent_core/sandboxes/owners.py": "who a process is",
+    "agent_core/sandboxes/owners.py": "who a process is, and folders of its own",
     "agent_core/sandboxes/buckets/folder_store.py": "a folder of the gateway's own",
     "agent_core/sandboxes/previews/book.py": "a file of the gateway's own",
     "agent_core/sandboxes/self_test.py": "folders of its own, which are bait",

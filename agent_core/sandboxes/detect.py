@@ -5,7 +5,6 @@ import asyncio
 import importlib
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
@@ -19,6 +18,7 @@ from agent_core.sandboxes.languages import find_languages
 from agent_core.sandboxes.link import SandboxLimits
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
 from agent_core.sandboxes.monty.tier import MontyTier, find_monty
+from agent_core.sandboxes.owners import hold_trial
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.port import Language
 from agent_core.sandboxes.tier import Leak, Tier, TierUnusable
@@ -153,9 +153,9 @@ async def find_fault(tier: Tier) -> str:
         if shutil.which(program) is None:
             return f"{program} is not installed (package {package})"
     pool = SandboxPool(tier)
-    with tempfile.TemporaryDirectory(prefix="turnkeeper-") as folder:
+    with hold_trial() as folder:
         try:
-            done = await pool.run("/usr/bin/true", Path(folder), PROBE_LIMIT, lambda _: None)
+            done = await pool.run("/usr/bin/true", folder, PROBE_LIMIT, lambda _: None)
         except (OSError, ToolFailed) as error:
             return str(error).rstrip(".")
         finally:

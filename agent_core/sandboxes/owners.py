@@ -1,7 +1,20 @@
-"""Who made a sandbox: so it is known which ones a gateway left that was killed."""
+"""Who made a sandbox or a folder, so that it is known which ones a killed gateway left.
 
+A folder of a process's own has an flock while somebody uses it, and one that nobody holds is
+removed by who comes next."""
+
+import fcntl
 import os
+import shutil
+import tempfile
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+TRIAL = ".turnkeeper-trial-"
+"""What the names of folders for a trial begin with, beside other programs' temporary files."""
+TRIES = 20
+"""To make a folder that nobody takes for a left one before it is held."""
 
 
 def describe_owner(pid: int | None = None) -> str:
@@ -24,3 +37,76 @@ def is_owner_gone(owner: str) -> bool | None:
     if owner.startswith(f"{here}/") and pid.isdigit() and rest:
         return describe_owner(int(pid)) != owner
     return None
+
+
+@contextmanager
+def hold_scratch(parent: Path, prefix: str, kept: Container[str] = ()) -> Iterator[Path]:
+    """A new folder in `parent`, which goes with the block unless another process holds it then.
+    What was left there with that prefix goes first, but for the names `kept`. OSError."""
+    remove_left(parent, prefix, kept)
+    place, descriptor = _make_held(parent, prefix)
+    try:
+        try:
+            yield place
+        finally:
+            os.close(descriptor)
+    finally:
+        _remove_unheld(place)
+
+
+@contextmanager
+def hold_trial() -> Iterator[Path]:
+    """A folder for temporary files to try something in. OSError."""
+    with hold_scratch(Path(tempfile.gettempdir()), TRIAL) as place:
+        yield place
+
+
+def _make_held(parent: Path, prefix: str) -> tuple[Path, int]:
+    """A new folder, and what holds it: another process may remove it before that."""
+    for left in reversed(range(TRIES)):
+        place = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        try:
+            descriptor = hold_folder(place)
+        except OSError:
+            if not left:
+                raise
+            continue
+        if os.fstat(descriptor).st_nlink:
+            return place, descriptor
+        os.close(descriptor)
+    raise OSError(f"no folder stays in {parent}")
+
+
+def hold_folder(place: Path) -> int:
+    """An open file that holds the folder until it is closed. OSError if there is none."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def remove_left(parent: Path, prefix: str, kept: Container[str] = ()) -> None:
+    """Remove the folders of processes that are gone."""
+    for place in parent.glob(f"{prefix}*"):
+        if place.name not in kept:
+            _remove_unheld(place)
+
+
+def _remove_unheld(place: Path) -> None:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(place, flags)
+    except OSError:  # it is gone, or no folder
+        return
+    try:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            return
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(place, ignore_errors=True)
+    except BlockingIOError:  # somebody works in it
+        return
+    finally:
+        os.close(descriptor)

@@ -11,7 +11,6 @@ import os
 import shlex
 import socket
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes.folders import NOBODY
 from agent_core.sandboxes.link import SandboxLimits
+from agent_core.sandboxes.owners import hold_trial
 from agent_core.sandboxes.port import NetworkLoan, ProcessResult
 from agent_core.sandboxes.tier import Leak, Tier
 
@@ -105,8 +105,7 @@ class TriesItself(Protocol):
 
 async def find_leaks(pool: ProbedPool, tier: Tier) -> tuple[Leak, ...]:
     """What was within reach inside of `pool`, in a fixed order; empty: its tier contains."""
-    with tempfile.TemporaryDirectory(prefix="turnkeeper-") as inner, _bait() as bait:
-        workspace = Path(inner)
+    with hold_trial() as workspace, _bait() as bait:
         try:
             found = {
                 *await _probe(pool, tier, workspace, bait),
@@ -125,13 +124,13 @@ def _bait() -> Iterator[dict[str, object]]:
     """What must not be reached: a file, a port, two sockets, a process."""
     abstract = f"turnkeeper-{ambient.secret_id()}"
     with (
-        tempfile.TemporaryDirectory(prefix="turnkeeper-") as folder,
+        hold_trial() as folder,
         socket.create_server(("127.0.0.1", 0)) as port,
         socket.socket(socket.AF_UNIX) as unix,
         socket.socket(socket.AF_UNIX) as nameless,
     ):
         os.chmod(folder, 0o777)  # noqa: S103  # so that only the tier is in the way
-        file = Path(folder) / "bait"
+        file = folder / "bait"
         file.touch(0o666)
         file.chmod(0o666)
         unix.bind(f"{folder}/socket")

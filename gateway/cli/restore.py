@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from agent_core.sandboxes.owners import hold_scratch
 from gateway.ops import backup, control, lock, restore_swap
-from gateway.ops.scratch import hold_scratch
 from gateway.settings import Settings
 
 OK, FAILED = 0, 1

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from agent_core import ambient
-from gateway.ops.scratch import hold_scratch
+from agent_core.sandboxes.owners import hold_scratch
 from gateway.settings import VERSION
 
 FORMAT = 1

@@ -12,10 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from agent_core import ambient
+from agent_core.sandboxes.owners import remove_left
 from gateway.declaration import SettingsError
 from gateway.ops import lock
 from gateway.ops.backup import DATABASE, FILES, FOLDERS, BackupError
-from gateway.ops.scratch import remove_left
 
 UNPACKED = ".restore-"
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from agent_core.sandboxes.owners import hold_folder, hold_scratch, remove_left
 from gateway.ops import backup
 from gateway.ops.backup import BackupError, unpack_backup, write_backup
 from gateway.ops.lock import UNFINISHED
 from gateway.ops.restore_swap import UNPACKED, finish_cut_off, remove_leftovers, swap_in
-from gateway.ops.scratch import hold_folder, hold_scratch, remove_left
 from gateway.store.sqlite import SqliteStore
 from tests.fakes.model_server import Call, Say
 from tests.gateway.process import PERSON, START, World

@@ -13,7 +13,6 @@ runs inside is `nobody` where the gateway is root, as with bubblewrap; else the 
 import asyncio
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -37,7 +36,7 @@ from agent_core.sandboxes.languages import PROGRAMS, choose_languages
 from agent_core.sandboxes.link import CommandSpec, Link, SandboxGone, SandboxLimits, SupervisorSpec
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
 from agent_core.sandboxes.network import PORT
-from agent_core.sandboxes.owners import describe_owner, is_owner_gone
+from agent_core.sandboxes.owners import describe_owner, hold_trial, is_owner_gone
 from agent_core.sandboxes.port import Language
 from agent_core.sandboxes.tier import (
     SECONDS_TO_DIE,
@@ -318,12 +317,12 @@ async def find_docker(address: str) -> DockerTier:
     """The tier of the engine at `address`, with the languages of its image. TierUnusable."""
     facts = await inspect_docker(address)
     await remove_leftovers(facts.engine)
-    with tempfile.TemporaryDirectory(prefix="turnkeeper-") as folder:
+    with hold_trial() as folder:
         try:
-            programs, browser = await _find_programs(DockerTier(facts, {}), Path(folder))
+            programs, browser = await _find_programs(DockerTier(facts, {}), folder)
         except (ToolFailed, SandboxGone) as error:
             raise EngineMissing(f"no container runs: {error}") from None
-        if not (Path(folder) / _TRIED).exists():
+        if not (folder / _TRIED).exists():
             raise EngineMissing(
                 "containers cannot write to a folder of the gateway's; use an engine of this "
                 "machine, without user namespaces of its own"

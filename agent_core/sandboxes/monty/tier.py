@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import msgspec
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes.link import SandboxLimits, SupervisorSpec
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
+from agent_core.sandboxes.owners import hold_trial
 from agent_core.sandboxes.port import Language
 from agent_core.sandboxes.self_test import ProbedPool
 from agent_core.sandboxes.tier import (
@@ -136,8 +136,7 @@ class MontyTier:
 
     async def find_leaks(self, pool: ProbedPool) -> tuple[Leak, ...]:
         """What code reached that tried, and whether it was ended that took too much."""
-        with tempfile.TemporaryDirectory(prefix="turnkeeper-") as folder:
-            workspace = Path(folder)
+        with hold_trial() as workspace:
             try:
                 given = f"PID = {os.getpid()}\nFILE = {__file__!r}\n"
                 output = await _run(pool, workspace, given + _PROBE)

@@ -1,0 +1,76 @@
+"""Folders that a gateway tries its sandbox in: one that is killed leaves none for good."""
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from agent_core.sandboxes.detect import find_fault
+from agent_core.sandboxes.owners import TRIAL, hold_trial
+from agent_core.sandboxes.self_test import _bait
+from agent_core.sandboxes.unsafe import UnsafeTier
+from tests.fakes.waiting import PATIENCE
+
+TRIES = """
+from agent_core.sandboxes.owners import hold_trial
+from agent_core.sandboxes.self_test import _bait
+with hold_trial() as workspace, _bait():
+    (workspace / "half").write_text("made")
+    print("trying", flush=True)
+    input()
+"""
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+async def test_what_a_killed_trial_left_goes_with_the_next(temporary: Path) -> None:
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", TRIES),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(temporary)},
+    )
+    assert child.stdout is not None
+    async with asyncio.timeout(PATIENCE):
+        await child.stdout.readline()
+    made = set(temporary.iterdir())
+    assert len(made) == 2 and all(one.name.startswith(TRIAL) for one in made)
+    with hold_trial():
+        assert made <= set(temporary.iterdir()), "it is still being worked in"
+    child.send_signal(signal.SIGKILL)
+    async with asyncio.timeout(PATIENCE):
+        await child.wait()
+    assert set(temporary.iterdir()) == made
+    with hold_trial() as own:
+        assert set(temporary.iterdir()) == {own}
+    assert not list(temporary.iterdir())
+
+
+def test_what_is_not_ours_stays(temporary: Path) -> None:
+    mine = [temporary / name for name in ("turnkeeper-data", "turnkeeper-ab12cd34", "other")]
+    for one in mine:
+        one.mkdir()
+    elsewhere = temporary / "other"
+    link, file = temporary / f"{TRIAL}link", temporary / f"{TRIAL}file"
+    link.symlink_to(elsewhere)
+    file.write_text("no folder")
+    with hold_trial(), _bait():
+        pass
+    assert set(temporary.iterdir()) == {*mine, link, file}
+
+
+async def test_each_trial_is_in_such_a_folder(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = temporary / f"{TRIAL}12345678"
+    left.mkdir()
+    monkeypatch.setattr(UnsafeTier, "isolated", True)
+    assert await find_fault(UnsafeTier()) == "" and not list(temporary.iterdir())
