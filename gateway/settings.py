@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from agent_core.config import tables as agent
+from agent_core.config.plain_files import read_plain
 from agent_core.sandboxes.e2b import settings as e2b
 from agent_core.sandboxes.e2b.settings import E2BAccess, read_e2b
 from gateway.access import people, policy
@@ -546,11 +547,11 @@ def _flatten(table: Mapping[str, object], prefix: str = "") -> list[tuple[str, s
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_plain(path).decode("utf-8-sig")
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:
         why = f"is not written in UTF-8 (byte {error.start + 1}); save it in that encoding."
         raise SettingsError(str(path), "", why) from None
     except OSError as error:
-        raise SettingsError(str(path), "", f"cannot be read ({error}).") from None
+        raise SettingsError(str(path), "", f"cannot be read: {error.strerror}.") from None

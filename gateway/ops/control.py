@@ -34,6 +34,7 @@ from gateway.services.memory_removals import (
     list_given_up,
     try_again,
 )
+from gateway.services.spoilt_files import set_aside
 from gateway.store.port import Store
 from gateway.store.rows import JOBS, Letter
 from gateway.texts import say
@@ -369,7 +370,10 @@ def ask(home: Path, question: Question, tell: Tell = lambda text: None) -> Contr
 
 
 def _listen(path: Path) -> socket.socket:
-    path.unlink(missing_ok=True)
+    try:
+        path.unlink(missing_ok=True)
+    except IsADirectoryError as error:
+        set_aside(path, error)
     listening = socket.socket(socket.AF_UNIX)
     before = os.umask(0o177)
     try:

@@ -70,11 +70,17 @@ def hold(home: Path) -> Iterator[None]:
     """Hold the folder, made private; SettingsError names who has it."""
     make_private(home)
     try:
-        descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(home / "lock", flags, 0o600)
     except OSError as error:
-        mend = f"the data folder cannot be used ({error.strerror}); choose another."
+        mend = f"the data folder cannot be used (lock: {error.strerror}); choose another."
         raise HOME.error(str(home), mend) from None
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise HOME.error(
+                str(home),
+                "the data folder cannot be used (lock: it is no plain file); choose another.",
+            )
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -4,6 +4,7 @@ and on SIGHUP."""
 
 from pathlib import Path
 
+from agent_core.config.plain_files import read_plain
 from gateway.declaration import SettingsError
 
 FILES = "instructions*.md"
@@ -43,8 +44,7 @@ def _read_name(file: Path) -> str:
 def _read_text(file: Path) -> str:
     """The text of `file`. SettingsError."""
     try:
-        with file.open("rb") as opened:
-            data = opened.read(4 * MAX_INSTRUCTIONS + 1)
+        data = read_plain(file, 4 * MAX_INSTRUCTIONS + 1)
         text = data.decode().strip()
     except OSError as error:
         raise SettingsError(str(file), "", f"it cannot be read: {error.strerror}.") from None

@@ -1,10 +1,9 @@
 """The operator's rules of the data folder, `policy.toml`: read at the start and on SIGHUP."""
 
-import os
-import stat
 from collections.abc import Collection
 from pathlib import Path
 
+from agent_core.config.plain_files import read_plain
 from agent_core.policy_file import MAX_BYTES, parse_rules
 from agent_core.policy_rules import OperatorRule
 from gateway.declaration import SettingsError
@@ -29,23 +28,14 @@ def read_rules(file: Path, tools: Collection[str]) -> tuple[OperatorRule, ...]:
     """The rules of `file`, none if there is no file; `tools` as for `parse_rules`.
     SettingsError."""
     try:
-        with open(file, "rb", opener=_open_at_once) as opened:
-            plain = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
-            data = opened.read(MAX_BYTES + 1) if plain else b""
+        data = read_plain(file, MAX_BYTES + 1)
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise SettingsError(str(file), "", f"it cannot be read: {error.strerror}.") from None
-    if not plain:
-        raise SettingsError(str(file), "", "it is no plain file.")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise SettingsError(f"{file}, line {line}", "", "write it in UTF-8.") from None
     return parse_rules(text, str(file), tools)
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """A pipe is opened without waiting for who writes into it: the whole gateway would wait."""
-    return os.open(path, flags | os.O_NONBLOCK)

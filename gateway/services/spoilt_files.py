@@ -1,14 +1,18 @@
 """Files of the data folder that cannot be read: kept under another name, they stop nothing."""
 
+import errno
 import logging
 import os
 from pathlib import Path
 
 from agent_core import ambient
+from agent_core.config.plain_files import read_plain
 
 log = logging.getLogger("turnkeeper.files")
 
 MARK = "unreadable"
+NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO)
+"""What stands there is a pipe, a device, a folder, a link that leads to itself, a socket."""
 
 
 def set_aside(path: Path, error: Exception) -> None:
@@ -19,11 +23,16 @@ def set_aside(path: Path, error: Exception) -> None:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file of ours, "" if there is none. What is no text is set aside. OSError."""
+    """The text of a file of ours, "" if there is none. What is no text, or no file at all, is set
+    aside. OSError."""
     try:
-        return path.read_text("utf-8")
+        return read_plain(path).decode()
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:
         set_aside(path, error)
-        return ""
+    except OSError as error:
+        if error.errno not in NO_FILE:
+            raise
+        set_aside(path, error)
+    return ""

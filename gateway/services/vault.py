@@ -11,11 +11,12 @@ from pathlib import Path
 import msgspec
 
 from agent_core import ambient
+from agent_core.config.plain_files import read_plain
 from agent_core.guardrails.redaction import Redactions
 from agent_core.guardrails.secret_shapes import spell_secret
 from agent_core.sandboxes.secrets import find_named
 from gateway.messages import digest
-from gateway.services.spoilt_files import set_aside
+from gateway.services.spoilt_files import NO_FILE, set_aside
 
 FILE = "secrets.json"
 NAME = re.compile(r"[A-Z][A-Z0-9_]{1,63}")
@@ -105,13 +106,13 @@ class Vault:
             if self._seen is not None:
                 self._seen, self._known, self._values = None, {}, Redactions({})
             return {}
+        except OSError as error:
+            return self._drop_spoilt(error)
         if (info.st_mtime_ns, info.st_ino) != self._seen:
             try:
-                known = _decode(self._path.read_bytes())
-            except msgspec.DecodeError as error:  # what was known stays hidden in outputs
-                set_aside(self._path, error)
-                self._seen, self._known = None, {}
-                return {}
+                known = _decode(read_plain(self._path))
+            except (OSError, msgspec.DecodeError) as error:
+                return self._drop_spoilt(error)
             self._seen, self._known = (info.st_mtime_ns, info.st_ino), known
             self._values = Redactions(
                 {
@@ -122,6 +123,15 @@ class Vault:
                 }
             )
         return self._known
+
+    def _drop_spoilt(self, error: Exception) -> dict[str, dict[str, str]]:
+        """Set aside what cannot be read; what was known stays hidden in outputs. OSError for what
+        may be read later."""
+        if isinstance(error, OSError) and error.errno not in NO_FILE:
+            raise error
+        set_aside(self._path, error)
+        self._seen, self._known = None, {}
+        return {}
 
     def _write(self, known: dict[str, dict[str, str]]) -> None:
         beside = self._path.with_name(f".{FILE}.{ambient.new_id()}")

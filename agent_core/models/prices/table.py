@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from agent_core.config.plain_files import read_plain
 from agent_core.models.catalog import FindPrice, Price
 
 log = logging.getLogger("turnkeeper.models")
@@ -77,8 +78,7 @@ class PriceTable(Struct, frozen=True, kw_only=True):
 def read_table(path: Path) -> PriceTable | None:
     """The table in the file; None where there is none that can be read."""
     try:
-        with path.open("rb") as file:
-            return msgspec.json.decode(file.read(MAX_BYTES), type=PriceTable)
+        return msgspec.json.decode(read_plain(path, MAX_BYTES), type=PriceTable)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError, msgspec.ValidationError) as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from agent_core import ambient
+from agent_core.config.plain_files import read_plain
 from gateway.features.jobs.deps import is_reachable
 from gateway.features.jobs.operator.jobfile import (
     FILE,
@@ -103,8 +104,10 @@ class JobFile:
     def _stamp(self) -> tuple[int, int, int] | None:
         try:
             info = self._path.stat()
-        except OSError:
+        except FileNotFoundError:
             return None
+        except OSError:  # what is wrong with it is told by reading it
+            return 0, 0, 0
         return info.st_mtime_ns, info.st_size, info.st_ino
 
     async def apply(self) -> Applied | None:
@@ -129,13 +132,17 @@ class JobFile:
     def _read(self) -> str | None:
         """The file's text, None if there is none; Faulty if it cannot be read, or be TOML."""
         try:
-            text = self._path.read_text() if self._path.stat().st_size <= MAX_BYTES else None
+            data = read_plain(self._path, MAX_BYTES + 1)
+            if len(data) > MAX_BYTES:
+                raise Faulty([Fault(line=1, text=f"It is larger than {MAX_BYTES} bytes.")])
+            text = data.decode("utf-8-sig")
         except FileNotFoundError:
             return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise Faulty([Fault(line=1, text=f"It cannot be read: {error}.")]) from None
-        if text is None:
-            raise Faulty([Fault(line=1, text=f"It is larger than {MAX_BYTES} bytes.")])
+        except UnicodeDecodeError as error:
+            line = data[: error.start].count(b"\n") + 1
+            raise Faulty([Fault(line=line, text="Write it in UTF-8.")]) from None
+        except OSError as error:
+            raise Faulty([Fault(line=1, text=f"It cannot be read: {error.strerror}.")]) from None
         read(text)
         return text
 
