@@ -1,5 +1,7 @@
 """/jobs: what is done again and again, and what a person does about it."""
 
+from msgspec import Struct
+
 from gateway.feature import Call, Context
 from gateway.features.jobs.cards import CardPlace, ask_sure, card, redraw_cards
 from gateway.features.jobs.lines.adding import add_job
@@ -52,7 +54,7 @@ async def jobs(call: Call) -> str:
     if action == "delete" and not job.of_file:
         await _ask(call, job, n)
         return ""
-    text = await act(context, job, action, str(call.seq), call.language)
+    text = (await act(context, job, action, str(call.seq), call.language)).text
     if views := await redraw_cards(context, job.id):
         context.state.show(Changes(views=views, row=context.state.row))
     return text
@@ -100,11 +102,18 @@ async def _list(call: Call, jobs: JobPorts, known: tuple[Job, ...]) -> None:
     context.finish(call.seq, *views)
 
 
-async def act(context: Context, job: Job, action: str, key: str, language: str) -> str:
-    """Do one thing about `job`; what to tell. `key`: the same makes a run by hand once."""
+class Deed(Struct, frozen=True, kw_only=True):
+    """What to tell of what was asked for; `idle`: it is so already, and nothing was changed."""
+
+    text: str
+    idle: bool = False
+
+
+async def act(context: Context, job: Job, action: str, key: str, language: str) -> Deed:
+    """Do one thing about `job`. `key`: the same makes a run by hand once."""
     jobs = context.services.jobs
     if jobs is None:
-        return say("jobs_off", language)
+        return Deed(text=say("jobs_off", language))
     done, told = False, say("jobs_not_so", language, title=job.title)
     match action:
         case "run":
@@ -115,10 +124,11 @@ async def act(context: Context, job: Job, action: str, key: str, language: str) 
             told = say("jobs_is_paused", language, title=job.title) if done else told
         case "resume":
             if (after := await jobs.book.resume(job.id)) is not None:
+                done = True
                 times = show_moments(jobs.times, jobs.book.next_times(after), after.zone)
                 told = say("jobs_is_resumed", language, title=job.title, times=times)
         case "delete" | "edit" if job.of_file:
-            return say("jobs_of_file", language, title=job.title)
+            return Deed(text=say("jobs_of_file", language, title=job.title))
         case "delete":
             done = await jobs.book.remove(job.id)
             told = say("jobs_is_deleted", language, title=job.title) if done else told
@@ -126,12 +136,12 @@ async def act(context: Context, job: Job, action: str, key: str, language: str) 
             done = await jobs.book.retry(job.id, key)
             told = say("jobs_is_retried", language, title=job.title) if done else told
         case "history":
-            return await _history(jobs, job, language)
+            return Deed(text=await _history(jobs, job, language))
         case "edit":
-            return say("jobs_edit_how", language, title=job.title)
+            return Deed(text=say("jobs_edit_how", language, title=job.title))
         case _:
-            return say("unknown_button", language)
-    return told
+            return Deed(text=say("unknown_button", language))
+    return Deed(text=told, idle=not done)
 
 
 def describe_change(jobs: JobPorts, job: Job, language: str) -> str:

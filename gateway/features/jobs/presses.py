@@ -38,11 +38,12 @@ async def press(
     elif action == "keep":
         views = await redraw_cards(context, name, at)
     elif action == "remove":
-        text = await act(context, job, "delete", str(row.seq), language)
+        text = (await act(context, job, "delete", str(row.seq), language)).text
         views = await redraw_cards(context, name, at, title=job.title)
         text = "" if views else text  # the card says it
     else:
-        text = await act(context, job, action, keyed or str(row.seq), language)
+        deed = await act(context, job, action, keyed or str(row.seq), language)
+        text, word = ("", deed.text) if deed.idle else (deed.text, "")  # as of a double press
         views = await redraw_cards(context, name, at) if action in CHANGES else ()
     if text:
         views += (context.draw(row.seq, "notice", Notice(text=text)),)

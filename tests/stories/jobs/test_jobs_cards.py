@@ -141,6 +141,25 @@ async def test_a_run_is_begun_once_a_press(rig: Rig) -> None:
     assert [run.slot.startswith("now-") for run in await runs(rig)] == [True, True]
 
 
+@pytest.mark.parametrize("label", ["Pause", "Resume"])
+async def test_what_is_pressed_twice_is_told_to_who_pressed_alone(rig: Rig, label: str) -> None:
+    await rig.start()
+    job = await make(rig)
+    if label == "Resume":
+        await jobs_of(rig).book.pause(job.id)
+    card = await listed(rig)
+    pressed = token(card, label)
+    first, second = (
+        rig.telegram.press(PERSON, card["message_id"], pressed, PERSON) for _ in range(2)
+    )
+    assert await rig.told(first) == ""
+    assert await rig.told(second) == say("jobs_not_so", title=TITLE)
+    await rig.quiet()
+    done = "is paused" if label == "Pause" else "is resumed"
+    assert sum(done in text for text in rig.said()) == 1
+    assert not [text for text in rig.said() if "Nothing was changed" in text]
+
+
 async def test_a_kill_between_the_deletion_and_its_commit(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
