@@ -312,7 +312,7 @@ async def _store(settings: Settings, say: Say) -> int:
         asked = control.Question(command="retention")
         running = await asyncio.to_thread(control.ask, settings.home, asked)
         if running is not None and not running.ok:
-            say(f"wrong    store: {running.text}")
+            say(f"wrong    store: in use by the running gateway. {running.text}")
             return 1
         if running is not None:
             say("ok       store: in use by the running gateway")
