@@ -85,7 +85,7 @@ async def test_what_is_no_file_is_told_where_the_operators_should_be(
     monkeypatch.chdir(tmp_path)
     home = tmp_path / "home"
     readers: dict[str, Callable[[], object]] = {
-        "policy.toml": lambda: OperatorRules(home).load(),
+        "policy.toml": lambda: OperatorRules(home, ()).load(),
         "instructions.md": lambda: OperatorInstructions(home).load(""),
         ".env": lambda: Settings.read({"TURNKEEPER_HOME": str(home)}, home),
         "turnkeeper.toml": lambda: Settings.read({"TURNKEEPER_HOME": str(home)}, tmp_path),
@@ -108,7 +108,7 @@ def test_a_link_to_null_is_an_empty_file(tmp_path: Path) -> None:
     for name in (".env", "turnkeeper.toml", "policy.toml"):
         (tmp_path / name).symlink_to("/dev/null")
     assert Settings.read({"TURNKEEPER_HOME": str(tmp_path)}, tmp_path).home == tmp_path
-    rules = OperatorRules(tmp_path)
+    rules = OperatorRules(tmp_path, ())
     rules.load()
     assert rules.rules == ()
 
