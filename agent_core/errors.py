@@ -19,6 +19,7 @@ Exception
   Misuse                 the library was called in a way that cannot work
 """
 
+import errno
 from typing import Literal
 
 from agent_core.phrases import Phrase
@@ -39,6 +40,23 @@ ModelFault = Literal[
 """Why no answer came. `unpaid`: there is no credit left; `missing`: no such model, or none for
 this key; `overflow`: the request was too long, and refused; `truncated`: it was too
 long, and its server left out its beginning without a word."""
+
+
+_SHORTAGES = frozenset(
+    (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ENOSPC, errno.EDQUOT)
+)
+
+
+def is_shortage(error: BaseException | None) -> bool:
+    """Whether the machine had no room for it just then: files, memory, threads, disk. It passes,
+    and says nothing of what was to be done."""
+    while error is not None:
+        lacks = isinstance(error, OSError) and error.errno in _SHORTAGES
+        no_thread = isinstance(error, RuntimeError) and "start new thread" in str(error)
+        if lacks or no_thread or isinstance(error, MemoryError):
+            return True
+        error = error.__cause__
+    return False
 
 
 class Suspend(BaseException):

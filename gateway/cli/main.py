@@ -30,6 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left
         return FAILED
+    except OSError as error:  # the machine refuses: a full disk, too many open files
+        print(f"turnkeeper: {error}", file=sys.stderr)
+        return FAILED
     return code
 
 
@@ -178,7 +181,7 @@ def _run(settings: Settings) -> int:
             runner.run(serve(settings, lambda line: print(line, flush=True), visit))
     except* SettingsError as errors:
         code = _cannot(errors.exceptions[0])
-    except* StoreFailed as errors:
+    except* (StoreFailed, OSError) as errors:
         print(f"turnkeeper: {_unwrap_group(errors)}", file=sys.stderr)
         code = FAILED
     return code

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.errors import Drained, LeaseLost
+from agent_core.errors import Drained, LeaseLost, is_shortage
 from agent_core.text import clean
 from gateway.conversation.inbox.answers import mark_answer
 from gateway.conversation.inbox.cleaning import clean_inbound
@@ -376,11 +376,11 @@ class Host:
                 log.error("session_not_opened", extra={"why": str(error)})
                 again = failed = True
                 failures += isinstance(error, Unreadable | Unstorable)
-            except Exception:
+            except Exception as error:
                 log.exception("session_failed", extra={"conversation": conversation})
                 self.services.count("sessions_failed")
                 again = failed = True
-                failures += 1
+                failures += not is_shortage(error)
             finally:
                 self.sessions.pop(conversation, None)
                 again = self._starting.get(conversation, False) or again

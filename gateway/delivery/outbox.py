@@ -15,6 +15,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from agent_core import ambient
+from agent_core.errors import is_shortage
 from gateway.delivery.delivered_rows import DeliveredRows
 from gateway.delivery.holder import Cause, Holder, Key
 from gateway.delivery.native_messages import (
@@ -50,14 +51,11 @@ T = TypeVar("T")
 SEND_LIMIT = 15.0
 """Seconds that one call to a platform may take; less than what is left of a lease."""
 MAX_BACKOFF = 30.0
-MAX_COPIES = 2
-"""Copies of a message that may stand in a chat without a crash; each crash may add one."""
+MAX_COPIES = 2  # of a message in a chat without a crash; each crash may add one
 MAX_FAILURES = 3  # unexpected ones of one view, before it is set aside
 MAX_EDITS = 8
-"""Unanswered edits of one view, over a minute and a half, before it is left as it is or sent
-anew."""
-MAX_ANEW = 2
-"""Times that a message which is gone from the chat is sent again."""
+"""Unanswered edits of one view, over 90 seconds, before it is left as it is or sent anew."""
+MAX_ANEW = 2  # times that a message which is gone from the chat is sent again
 MAX_UNSENT = 86_400.0
 """Seconds that an unreachable platform is tried for one view."""
 NO_NATIVE = ""
@@ -292,7 +290,9 @@ class Outbox:
         except Exception as error:  # noqa: BLE001  # the border: the other views go on
             log.exception("view_failed", extra={"turn": key[0], "view": key[1]})
             self._back_off()
-            if self._fails_again(key, MAX_FAILURES):
+            if is_shortage(error):
+                self._check_time(key, str(error))
+            elif self._fails_again(key, MAX_FAILURES):
                 self._set_aside(key, "failed", f"{type(error).__name__}: {error}"[:200])
 
     def _back_off(self) -> None:

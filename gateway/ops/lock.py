@@ -87,8 +87,12 @@ def hold(home: Path) -> Iterator[None]:
             holder = _read_holder(descriptor)
             mend = f"process {holder} works on this folder; stop it, or choose another folder."
             raise HOME.error(str(home), mend) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        except OSError as error:  # as where the disk is full
+            mend = f"the data folder cannot be used ({error.strerror})."
+            raise HOME.error(str(home), mend) from None
         yield
     finally:
         os.close(descriptor)

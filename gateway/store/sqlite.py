@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shutil
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -62,6 +63,8 @@ SWEPT = 20
 """Pieces of a sweep, one after the other: other writes go in between."""
 PAGE_SIZE = 2_048
 """Bytes of a page in a new file: a commit writes each page that it touches whole."""
+LEAST_FREE = 1_048_576
+"""Bytes of the disk without which a file is opened by luck."""
 LOG_BYTES = 4_194_304
 """Length of the log from which on it is emptied into the file."""
 
@@ -95,7 +98,12 @@ class SqliteStore:
     async def open(cls, path: Path) -> "SqliteStore":
         """The store in the file `path`, made if missing; StoreFailed if it cannot be."""
         store = cls(path)
-        await store._writer.wait_started()
+        try:
+            await store._writer.wait_started()
+        except StoreFailed as error:
+            if shutil.disk_usage(path.parent).free >= LEAST_FREE:
+                raise
+            raise StoreFailed(f"{error}: no space is left where {path} lies") from error
         return store
 
     async def close(self) -> None:

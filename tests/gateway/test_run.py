@@ -146,6 +146,25 @@ async def test_a_store_that_cannot_be_opened_ends_with_1(world: World) -> None:
     assert "turnkeeper:" in said and "Traceback" not in said
 
 
+@pytest.mark.pick("a bad setting", 2)
+@pytest.mark.parametrize("words", [("run",), ("dead",), ("backup", "b.zip")])
+async def test_a_folder_in_which_nothing_can_be_written_is_told(
+    world: World, words: tuple[str, ...]
+) -> None:
+    """As on a full disk."""
+    process = await asyncio.create_subprocess_exec(
+        *("sh", "-c", 'ulimit -f 0; exec "$@"', "sh"),
+        *(sys.executable, "-B", "-m", "gateway.cli.main", *words),
+        cwd=world.folder, env=world.env(),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    async with asyncio.timeout(START):
+        out, _ = await process.communicate()
+    said = out.decode()
+    assert process.returncode == 2 and said.startswith("turnkeeper:") and "Traceback" not in said
+    assert "data folder cannot be used (File too large)" in said
+
+
 @pytest.mark.pick("a story in a process", 3)
 async def test_a_drain_lets_the_running_turn_end(world: World) -> None:
     world.model.gate = asyncio.Event()

@@ -78,12 +78,16 @@ class PriceTable(Struct, frozen=True, kw_only=True):
 def read_table(path: Path) -> PriceTable | None:
     """The table in the file; None where there is none that can be read."""
     try:
-        return msgspec.json.decode(read_plain(path, MAX_BYTES), type=PriceTable)
+        return _read(path)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError, msgspec.ValidationError) as error:
         log.warning("prices_unreadable", extra={"file": str(path), "why": str(error)})
         return None
+
+
+def _read(path: Path) -> PriceTable:
+    return msgspec.json.decode(read_plain(path, MAX_BYTES), type=PriceTable)
 
 
 def make_tables(newer: str) -> tuple[FindPrice | None, FindPrice]:
@@ -102,6 +106,4 @@ def find_shipped(provider: str, model: str) -> Price | None:
 @lru_cache(maxsize=1)
 def load_shipped() -> PriceTable:
     """The table that comes along."""
-    table = read_table(SHIPPED)
-    assert table is not None, "the table is part of the package"
-    return table
+    return _read(SHIPPED)

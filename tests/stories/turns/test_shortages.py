@@ -1,0 +1,82 @@
+"""The machine has no file, memory or thread left for a moment: nothing is given up because of it."""
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gateway.delivery import outbox
+from gateway.views import ReplyView
+from tests.fakes.world import Life
+from tests.sampling import one_of
+
+SHORTAGES: dict[str, Callable[[], Exception]] = {
+    "files": lambda: OSError(errno.EMFILE, "Too many open files"),
+    "disk": lambda: OSError(errno.ENOSPC, "No space left on device"),
+    "memory": MemoryError,
+    "threads": lambda: RuntimeError("can't start new thread"),
+}
+TIMES = {"model": 2, "render": outbox.MAX_FAILURES + 1, "access": 2}
+"""How often it fails: what is no shortage would be given up by then."""
+
+
+class Failing:
+    """Fails so many times."""
+
+    def __init__(self, times: int, make: Callable[[], Exception]) -> None:
+        self.left, self._make = times, make
+
+    def __call__(self) -> None:
+        if self.left:
+            self.left -= 1
+            raise self._make() from None
+
+
+def put(life: Life, where: str, fail: Failing) -> None:
+    """Have it fail there."""
+    complete, render = life.agent.complete, life.adapter.render
+    role = life.services.access.learn
+
+    async def complete_or_fail(*given: object) -> object:
+        fail()
+        return await complete(*given)  # type: ignore[arg-type]
+
+    def render_or_fail(*given: object) -> object:
+        fail()
+        return render(*given)  # type: ignore[arg-type]
+
+    async def learn_or_fail(*given: object) -> object:
+        if life.host.sessions:  # a row is worked on
+            fail()
+        return await role(*given)  # type: ignore[arg-type]
+
+    match where:
+        case "model":
+            life.agent.complete = complete_or_fail  # type: ignore[assignment]
+        case "render":
+            life.adapter.render = render_or_fail  # type: ignore[assignment]
+        case _:
+            life.services.access.learn = learn_or_fail  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("what", one_of(*SHORTAGES))
+@pytest.mark.parametrize("where", one_of(*TIMES))
+async def test_a_shortage_passes(
+    where: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "MAX_BACKOFF", 0.02)
+    life, fail = Life(tmp_path), Failing(TIMES[where], SHORTAGES[what])
+    async with life.living():
+        put(life, where, fail)
+        await life.say("m1", "hello")
+        await life.until(lambda: said(life))
+        await life.quiet()
+        assert fail.left == 0, "it was met"
+        assert said(life) == ["ack hello"]
+        assert await life.store.letters(9) == ()
+
+
+def said(life: Life) -> list[str]:
+    views = life.screen().values()
+    return [view.text for view in views if isinstance(view, ReplyView) and view.state == "final"]
