@@ -19,6 +19,7 @@ from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.globs import Glob
 from agent_core.tools.shell_reading.mentions import names_secret
+from agent_core.tools.sources import HOME, TMP
 from agent_core.tools.tool_settings import MAX_SECONDS
 from agent_core.tools.web.host_field import HostNames
 
@@ -33,6 +34,8 @@ MAX_COMMAND = 100_000
 _MAX_FILES = 200
 _MAX_FOLDERS, _MAX_PATTERNS = 8, 20
 _WILD = re.compile(r"[*?\[]")
+_IN_SANDBOX = re.compile(r"(?:(/tmp|TMPDIR|\{TMPDIR\})|~|/home/user|HOME|\{HOME\})/(?=.)")
+"""A path of the sandbox's /tmp or HOME, as words of a command begin that were parted at `$`."""
 _MAX_HASHED = 32_000_000
 """Bytes; of a larger file the approval is bound to size and time of change."""
 
@@ -178,6 +181,8 @@ def _digest_named_files(command: str, workspace: Path) -> Iterator[tuple[str, st
 def _read_inner_path(word: str) -> str:
     """The word as a path of the workspace, "" if it is none. A pattern may be longer than any name
     that it fits."""
+    if (kept := _IN_SANDBOX.match(word)) and ".." not in word.split("/"):
+        return f"{TMP if kept[1] else HOME}/{word[kept.end() :]}"
     inner = paths.locate_inside(word)
     if not paths.leaves(word):
         return inner

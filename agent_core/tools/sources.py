@@ -1,4 +1,5 @@
-"""Digests what a command may run of its workspace, where its words do not say what that is.
+"""Digests what a command may run of its workspace, where its words do not say what that is, and of
+its sandbox's HOME and /tmp, which programs obey that no word names.
 
 Every file counts, whatever its name, but pictures, sound and documents, and what test runners and
 checkers keep for themselves: a command that names one of these is bound to it by its words. What is
@@ -22,6 +23,14 @@ MAX_NAMED = 3
 """Files that are named one by one."""
 MAX_DEPTH = 40
 _CACHES = frozenset((".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"))
+HOME, TMP = f"{paths.OWN}/sandbox/home", f"{paths.OWN}/sandbox/tmp"
+"""Where HOME and /tmp of a workspace's sandbox are, from its folder."""
+PROGRAMS = f"{HOME}/.local/bin"
+_KEPT_BY_PROGRAMS = _CACHES | {".cache", "_cacache", "_logs", "registry", "__pycache__"}
+_SCRIPTS = frozenset(
+    (".sh", ".bash", ".py", ".pyz", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua")
+    + (".mk", ".awk", ".sed", ".sql", ".r", ".so", ".jar", ".env", ".cfg", ".conf", ".ini", ".toml")
+)
 _GIT = ("config", "HEAD", "info/attributes")
 _ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06")
 _INERT: dict[str, tuple[bytes, ...]] = {
@@ -67,6 +76,27 @@ def read_sources(workspace: Path, *, everything: bool = False) -> SourceDigest:
         total.update(line.encode("utf-8", "surrogateescape"))
     names = tuple(map(paths.display_path, sorted(found))) if len(found) <= MAX_NAMED else ()
     return SourceDigest(digest=total.hexdigest(), files=names if whole else (), whole=whole)
+
+
+def read_surroundings(workspace: Path, *, everything: bool) -> str:
+    """What a command may run or obey of its sandbox's HOME and /tmp without a word of it, as it is
+    now: programs of its PATH; with `everything` all of HOME but caches, and scripts in /tmp. "" if
+    nothing is there. Blocks."""
+    root = Path(os.path.realpath(workspace))
+    total, found = hashlib.sha256(), False
+    for name in (HOME, TMP) if everything else (PROGRAMS,):
+        for entry in paths.walk(workspace, root / name, MAX_DEPTH, _KEPT_BY_PROGRAMS):
+            info, place = entry.info, f"{name}/{entry.path}"
+            if stat.S_ISDIR(info.st_mode) or (name == TMP and not _is_script(place, info)):
+                continue
+            line = f"{len(place)} {place} {_digest_file(workspace, place, info)}\n"
+            total.update(line.encode("utf-8", "surrogateescape"))
+            found = True
+    return total.hexdigest() if found else ""
+
+
+def _is_script(place: str, info: os.stat_result) -> bool:
+    return bool(info.st_mode & 0o111) or os.path.splitext(place)[1].lower() in _SCRIPTS
 
 
 def _list_files(workspace: Path) -> Iterator[tuple[str, os.stat_result]]:

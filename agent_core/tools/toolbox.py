@@ -21,7 +21,7 @@ from agent_core.tools.finding.mcp_tools import NoRegistry, ToolRegistry
 from agent_core.tools.finding.schema import faults
 from agent_core.tools.finding.tool_list import summarize
 from agent_core.tools.finding.toolsets import Reach, is_in_all
-from agent_core.tools.sources import SourceDigest, read_sources
+from agent_core.tools.sources import SourceDigest, read_sources, read_surroundings
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,6 +193,9 @@ def _bind_shell(prepared: Prepared, workspace: Path, bond: Bond) -> Prepared:
         files = tool.bind(prepared.arguments, workspace)
     if bond.kind == "sources":
         sources = read_sources(workspace, everything=bond.everything)
+    around = ""
+    if bond.kind != "words":
+        around = read_surroundings(workspace, everything=bond.kind == "sources")
     text = "\0".join(
         (
             tool.name,
@@ -203,6 +206,7 @@ def _bind_shell(prepared: Prepared, workspace: Path, bond: Bond) -> Prepared:
             " ".join((ENVIRONMENT, *sorted(bond.lends))),
             files,
             sources.digest if sources is not None else "",
+            *filter(None, (around,)),
         )
     )
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

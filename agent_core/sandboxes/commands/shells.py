@@ -19,12 +19,14 @@ REMEMBERED = 256
 
 class WorkspaceShell:
     """The shell of one workspace, for who holds its turn. `top`: what it calls the workspace;
-    `folder`: where it is, likewise."""
+    `folder`: where it is, likewise; `name`: its own, `told`: how many commands it was given, each
+    of which may have changed what a word means to it."""
 
     def __init__(self) -> None:
         self.turn = asyncio.Lock()
         self.session: Shell | None = None
         self.top = self.folder = ""
+        self.name, self.told = "", 0
         self.used = 0.0
         self.waiting = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -83,6 +85,7 @@ class Shells:
         """A new shell at `desk`. What it runs may take `limit` seconds of computing."""
         self._make_room()
         desk.session = session = await sandbox.open_shell(workspace, limit)
+        desk.name, desk.told = ambient.new_id(), 0
         self._begun = [*(one for one in self._begun if not one.gone), session]
         try:
             at = await session.run("true", DEATH, lambda text: None)
@@ -91,6 +94,12 @@ class Shells:
             session.close()
             raise
         return session
+
+    def describe(self, workspace: Path) -> str:
+        """Another text as soon as the workspace's shell is another one, or was told something; ""
+        where none was told anything."""
+        desk = self._desks.get(workspace)
+        return f"{desk.name} {desk.told}" if desk is not None and desk.alive and desk.told else ""
 
     def take_reason(self, workspace: Path) -> str:
         """Why the last shell of the workspace ended, "" if that is not known; told once."""

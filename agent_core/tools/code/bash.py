@@ -122,6 +122,7 @@ class Bash:
         assert desk.session is not None
         env = self._secrets.lend(context.workspace, wanted.command)
         most = min(wanted.timeout, self.limit)
+        desk.told += 1
         with self.sandbox.lend_network(context.hosts.union(wanted.hosts)) as loan:
             try:
                 ran = await desk.session.run(
@@ -146,6 +147,10 @@ class Bash:
 def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
     """bash, or the same under another name and with another patience."""
 
+    def bind_all(wanted: BashArguments, workspace: Path) -> str:
+        known = bash.shells.describe(workspace)
+        return "\n".join(filter(None, (bind(wanted, workspace), known)))
+
     async def call(wanted: BashArguments, context: ToolContext) -> ToolOutput:
         async with bash.shells.turn(context.workspace, idle) as desk:
             return await bash.run(wanted, context, desk)
@@ -160,7 +165,7 @@ def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
         repetition="effect",
         access="shell",
         call=call,
-        bind=bind,
+        bind=bind_all,
         place=lambda workspace: recall(workspace).folder,
         limit=float(bash.limit),
         isolated=bash.sandbox.isolated,
