@@ -9,7 +9,7 @@ only called a picture counts, and all of them do where the words may stand for a
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -67,10 +67,7 @@ def read_sources(workspace: Path, *, everything: bool = False) -> SourceDigest:
     late = ambient.monotonic() - began >= paths.MAX_SECONDS  # the walk has ended without a word
     size = sum(info.st_size for info in found.values())
     whole = not late and len(found) <= MAX_FILES and size <= MAX_BYTES
-    total = hashlib.sha256()
-    for name, info in sorted(found.items()):
-        mark = _digest_file(workspace, name, info) if whole else _describe_file(info)
-        total.update(f"{len(name)} {name} {mark}\n".encode("utf-8", "surrogateescape"))
+    total = _digest_all(workspace, found, whole=whole)
     for name, info in sorted(inert.items()) if everything else ():
         line = f"{len(name)} {name} {_describe_file(info)}\n"
         total.update(line.encode("utf-8", "surrogateescape"))
@@ -83,20 +80,35 @@ def read_surroundings(workspace: Path, *, everything: bool) -> str:
     now: programs of its PATH; with `everything` all of HOME but caches, and scripts in /tmp. "" if
     nothing is there. Blocks."""
     root = Path(os.path.realpath(workspace))
-    total, found = hashlib.sha256(), False
-    for name in (HOME, TMP) if everything else (PROGRAMS,):
-        for entry in paths.walk(workspace, root / name, MAX_DEPTH, _KEPT_BY_PROGRAMS):
-            info, place = entry.info, f"{name}/{entry.path}"
-            if stat.S_ISDIR(info.st_mode) or (name == TMP and not _is_script(place, info)):
-                continue
-            line = f"{len(place)} {place} {_digest_file(workspace, place, info)}\n"
-            total.update(line.encode("utf-8", "surrogateescape"))
-            found = True
-    return total.hexdigest() if found else ""
+    found = {
+        f"{name}/{entry.path}": entry.info
+        for name in ((HOME, TMP) if everything else (PROGRAMS,))
+        for entry in paths.walk(workspace, root / name, MAX_DEPTH, _KEPT_BY_PROGRAMS)
+        if _can_be_run(entry.info) and (name != TMP or _is_script(entry))
+    }
+    size = sum(info.st_size for info in found.values())
+    whole = len(found) <= MAX_FILES and size <= MAX_BYTES
+    return _digest_all(workspace, found, whole=whole).hexdigest() if found else ""
 
 
-def _is_script(place: str, info: os.stat_result) -> bool:
-    return bool(info.st_mode & 0o111) or os.path.splitext(place)[1].lower() in _SCRIPTS
+def _digest_all(
+    workspace: Path, found: Mapping[str, os.stat_result], *, whole: bool
+) -> "hashlib._Hash":
+    """`whole`: by their contents, else by what the file system says of them."""
+    total = hashlib.sha256()
+    for name, info in sorted(found.items()):
+        mark = _digest_file(workspace, name, info) if whole else _describe_file(info)
+        total.update(f"{len(name)} {name} {mark}\n".encode("utf-8", "surrogateescape"))
+    return total
+
+
+def _can_be_run(info: os.stat_result) -> bool:
+    return stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)
+
+
+def _is_script(entry: paths.FolderEntry) -> bool:
+    ending = os.path.splitext(entry.path)[1].lower()
+    return bool(entry.info.st_mode & 0o111) or ending in _SCRIPTS
 
 
 def _list_files(workspace: Path) -> Iterator[tuple[str, os.stat_result]]:

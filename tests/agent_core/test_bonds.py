@@ -3,6 +3,7 @@ Generated: commands that run something, each with each way to change what they r
 
 import os
 import random
+import socket
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -19,7 +20,7 @@ from agent_core.tools.code.bash import Bash, BashArguments, bash_tool
 from agent_core.tools.code.execute import Python, code_tools
 from agent_core.tools.facts import find_call_bond, judge_call
 from agent_core.tools.shell import RunCommandArguments, shell_tool
-from agent_core.tools.sources import read_sources
+from agent_core.tools.sources import MAX_BYTES, read_sources, read_surroundings
 from agent_core.tools.toolbox import Prepared, bind, bind_digest, is_bound
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
 from tests.sampling import dice
@@ -370,3 +371,35 @@ async def test_an_approval_holds_where_nothing_that_counts_changed(tmp_path: Pat
 @pytest.mark.slow
 async def test_so_it_does_after_hundreds_of_changes(tmp_path: Path) -> None:
     await hold_where_nothing_changed("hundreds", 600, tmp_path / "workspace")
+
+
+COUNT = ("home/.gitconfig", "home/.local/bin/curl", "home/x/y.txt", "tmp/run.sh", "tmp/a/lib.so")
+KEPT = ("home/.cache/pip/x", "home/.npm/_logs/x.log", "tmp/out.json", "tmp/server.log", "tmp/a/b")
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["few", "many"])
+def test_what_programs_obey_of_home_counts_and_what_they_keep_there_does_not(
+    tmp_path: Path, whole: bool
+) -> None:
+    top = tmp_path / ".turnkeeper" / "sandbox"
+    assert read_surroundings(tmp_path, everything=True) == ""
+    for name in (*COUNT, *KEPT):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("a")
+    if not whole:
+        with (top / "home/large").open("wb") as file:
+            file.truncate(MAX_BYTES + 1)
+    for name in (*COUNT, *KEPT):
+        before = [read_surroundings(tmp_path, everything=one) for one in (True, False)]
+        other = top / f"{name}.new"
+        other.write_text("b")
+        other.replace(top / name)
+        after = [read_surroundings(tmp_path, everything=one) for one in (True, False)]
+        assert (before[0] != after[0]) == (name in COUNT), name
+        assert (before[1] != after[1]) == (name == "home/.local/bin/curl"), name
+    before_it = read_surroundings(tmp_path, everything=True)
+    folder = os.open(top / "tmp", os.O_RDONLY)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"/proc/self/fd/{folder}/s.sh")  # a path that is not too long for one
+        assert read_surroundings(tmp_path, everything=True) == before_it
+    os.close(folder)
