@@ -23,11 +23,23 @@ _API_KEYS = re.compile(r'"api_key"\s*:\s*("[^"]*"|\[[^\]]*\])')
 
 
 class SettingsError(Exception):
-    """A setting cannot work; the text names it, its value (never a secret's) and the mend."""
+    """A setting cannot work; the text names it, its value (never a secret's, nor a password in an
+    address) and the mend."""
 
     def __init__(self, setting: str, value: str, mend: str) -> None:
+        value, mend = (_PART.sub(_hide_password, text) for text in (value, mend))
         super().__init__(f"{setting}={value}: {mend}" if value else f"{setting}: {mend}")
         self.setting = setting
+
+
+_PART = re.compile(r"[^\s,\"']+")
+
+
+def _hide_password(part: re.Match[str]) -> str:
+    """`a://[secret]@c` for `a://b:d@c`, whether the rest is a good address or none."""
+    begin = part[0].find("://") + 3 if "://" in part[0] else 0
+    user, at, place = part[0][begin:].rpartition("@")
+    return f"{part[0][:begin]}[secret]{at}{place}" if user.partition(":")[2] else part[0]
 
 
 class WrongValue(ValueError):

@@ -253,3 +253,27 @@ def test_reading_settings_imports_nothing_slow() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+ALL = [one for table in TABLES.values() for one in table]
+ADDRESS = (
+    "{}://u:Pa55w0rd@h",
+    "u:Pa55w0rd@h:1",
+    "s3://u:Pa55/w0rd@h/p",
+    "h:1, {}://u:Pa55w0rd@h x",
+)
+
+
+@pytest.mark.parametrize("shape", ADDRESS)
+def test_no_setting_that_is_refused_shows_a_password(shape: str) -> None:
+    refused = 0
+    for setting in ALL:
+        for scheme in ("http", "redis", "x"):
+            value = shape.format(scheme)
+            try:
+                setting.read({setting.name: value})
+            except SettingsError as error:
+                assert "w0rd" not in str(error), setting.name
+                refused += "[secret]@h" in str(error)
+    assert refused > 3
+    assert "=a@b.example" in str(SettingsError("X", "a@b.example", "no.")), "an address of mail"
