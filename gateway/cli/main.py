@@ -66,6 +66,7 @@ def _run_command(argv: Sequence[str] | None) -> int:
         settings = _finish_restore(read(), read)
         if words.command == "run":
             return _run(settings)
+        _show_errors(settings)
         if words.command == "jobs" and words.action == "secret":
             return jobs.new_secret(settings, words)
         if words.command == "doctor":
@@ -83,6 +84,13 @@ def _run_command(argv: Sequence[str] | None) -> int:
         return _cannot(error)
     except KeyboardInterrupt:
         return FAILED
+
+
+def _show_errors(settings: Settings) -> None:
+    """A command tells what comes of it; of the log, errors alone."""
+    from gateway.ops import logs
+
+    logs.show_errors(settings.secrets, as_json=settings.log_format == "json")
 
 
 def _finish_restore(settings: Settings, read: Callable[[], Settings]) -> Settings:
@@ -108,8 +116,27 @@ _WITHOUT_WORDS = {
 """Commands that take no more words."""
 
 
+class _AnyOrder(argparse.ArgumentParser):
+    """Takes options between and before its words: Python's own finds no place for a word that may
+    be left out when an option stands before it."""
+
+    _within = False
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """As the standard library's."""
+        if self._within or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self._within = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._within = False
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("turnkeeper", description="An agent gateway for chat.")
+    parser: argparse.ArgumentParser = _AnyOrder(
+        "turnkeeper", description="An agent gateway for chat."
+    )
     parser.add_argument("--version", action="version", version=f"turnkeeper {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, about in _WITHOUT_WORDS.items():
@@ -202,8 +229,12 @@ def _ask(settings: Settings, words: argparse.Namespace) -> int:
     """Ask the running gateway, else the store under the folder's lock."""
     from gateway.ops import control
 
-    if words.command == "person" and not words.yes and not _confirm(words.person):
-        return FAILED
+    if words.command == "person":
+        if not all(words.person.partition(":")):
+            print("Write a person as in telegram:123.", file=sys.stderr)
+            return MISUSED
+        if not words.yes and not _confirm(words.person):
+            return FAILED
     command, given = _parse_question(words)
     question = control.Question(command=command, words=given)
     answer = control.ask(settings.home, question, _show_progress)

@@ -23,6 +23,9 @@ def restore(settings: Settings, words: argparse.Namespace, say: Say) -> int:
     """The exit code."""
     home = settings.home
     running = control.ask(home, control.STATUS) is not None
+    if not Path(words.file).is_file():
+        print(f"There is no file {words.file}.", file=sys.stderr)
+        return FAILED
     lock.make_private(home)
     if restore_swap.find_content(home) and not words.force:
         say(TAKEN.format(home=home))

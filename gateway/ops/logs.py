@@ -99,6 +99,13 @@ def set_up(
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
+def show_errors(secrets: Iterable[str], *, as_json: bool = False) -> None:
+    """Write errors alone to standard error, where nobody has set up a log."""
+    if logging.lastResort is not None:
+        logging.lastResort.setLevel(logging.ERROR)
+        logging.lastResort.setFormatter(Lines(Redactor(secrets), as_json=as_json))
+
+
 def _escape_controls(text: str) -> str:
     """`text` in one line, without anything that moves a terminal's cursor."""
     if text.isprintable():

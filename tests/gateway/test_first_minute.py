@@ -4,6 +4,7 @@ that what the documentation says of installing it is so."""
 import configparser
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,8 @@ import pytest
 import yaml
 
 from gateway.__main__ import PATIENCE
-from gateway.cli.main import MISUSED, main
+from gateway.cli.main import MISUSED, _parser, main
+from gateway.texts import say
 
 ROOT = Path(__file__).parents[2]
 NEEDED = ("Makefile", "pyproject.toml", "constraints.txt")
@@ -73,6 +75,65 @@ def test_the_commands_of_the_documentation_are_there(capsys: pytest.CaptureFixtu
             main([word, "--help"])
         assert ended.value.code == 0, word
     assert "usage: turnkeeper run" in capsys.readouterr().out
+
+
+LINE = re.compile(r"^ *(?:\$ |\.venv/bin/|docker compose exec gateway )?turnkeeper ([a-z].*)", re.M)
+OPTION = re.compile(r"(?<=\s)(--?\w[\w-]*)(?: (\"[^\"]*\"|[^-\s\]][^\s\]]*))?")
+BARE = {"--json", "--github", "--plain", "--given", "--write", "--force", "--package"}
+"""Options that are followed by nothing of theirs."""
+
+
+def list_usages() -> list[str]:
+    """Each line of the documentation that shows a command, without what it says of it."""
+    lines = [one for page in PAGES for one in LINE.findall(page.read_text())]
+    shown = (re.split(r" {3,}| # | < |  …", one)[0].strip() for one in lines)
+    return sorted({one for one in shown if " | " not in re.sub(r"\[[^\]]*\]", "", one)})
+
+
+def spell_usages(usage: str) -> list[list[str]]:
+    """What people write then: without and with what may be left out, options in any place."""
+    spelt = []
+    for text in (re.sub(r" \[[^\]]*\]", "", usage), re.sub(r"\[([^|\]]*)[^\]]*\]", r"\1", usage)):
+        options: list[list[str]] = []
+        for name, value in OPTION.findall(text):
+            bare = name in BARE or not value
+            options.append([name] if bare else [name, value.strip('"')])
+            text = text.replace(name if bare else f"{name} {value}", "", 1)
+        words = shlex.split(text)
+        head = 2 if words[0] in ("jobs", "policy") else 1
+        given = [word for one in options for word in one]
+        spelt.append([*words[:head], *given, *words[head:]])
+        spelt.append([*words, *given])
+        if len(words) > head:
+            spelt.append([*words[: head + 1], *given, *words[head + 1 :]])
+    return spelt
+
+
+def test_the_commands_are_taken_as_the_documentation_writes_them() -> None:
+    usages = list_usages()
+    assert len(usages) > 25 and any("jobs add NAME" in one for one in usages)
+    parser = _parser()
+    for usage in usages:
+        for words in spell_usages(usage):
+            try:
+                parser.parse_args([word.replace("LINES", "5") for word in words])
+            except SystemExit:
+                pytest.fail(f"{usage}: {words}")
+
+
+def test_what_a_command_says_is_said_without_a_bare_event_of_the_log(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TURNKEEPER_HOME", str(tmp_path / "home"))
+    done = subprocess.run(
+        [sys.executable, "-m", "gateway.cli.main", "pair", "ABC"],
+        env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and done.stderr.splitlines() == [say("pair_wrong")]
+    assert main(["person", "erase", "bob"]) == 2 and main(["restore", "no.tar"]) == 1
+    told = capfd.readouterr().err
+    assert "as in telegram:123" in told and "There is no file no.tar." in told
 
 
 def read_unit() -> configparser.ConfigParser:
