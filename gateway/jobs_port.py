@@ -313,8 +313,11 @@ class RunEnds(Protocol):
     async def settle_turn(self, name: str, slot: str) -> None:
         """As `settle`, for a turn that has just ended."""
 
-    async def refuse(self, name: str, slot: str, why: Reason) -> None:
-        """A run that may not begin; its job is paused."""
+    async def refuse(self, name: str, slot: str, why: Reason, text: str = "") -> None:
+        """A run that may not begin; its job is paused. `text`: more of why."""
+
+    async def find_missing(self, name: str) -> str:
+        """What of the job's own profile and tools is not here any more, "" if all is."""
 
 
 class JobPorts(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 Reason = Literal[
     "", "missed", "paused", "overlap", "deleted", "no_rights", "not_begun", "model", "money", "bug",
-    "script", "chat_gone",
+    "script", "chat_gone", "no_means",
 ]  # fmt: skip
 
 

@@ -14,8 +14,8 @@ JobKey = Literal[
     "jobs_edit_how", "jobs_edit_usage", "jobs_edit_long", "jobs_edit_empty", "jobs_is_changed",
     "jobs_not_so", "jobs_failed", "jobs_failed_paused", "jobs_due",
     "jobs_run_line", "jobs_why_missed", "jobs_why_paused", "jobs_why_overlap", "jobs_why_deleted",
-    "jobs_why_no_rights", "jobs_why_chat_gone", "jobs_lost_chat", "jobs_why_not_begun",
-    "jobs_why_model",
+    "jobs_why_no_rights", "jobs_why_no_means", "jobs_why_chat_gone", "jobs_lost_chat",
+    "jobs_why_not_begun", "jobs_why_model",
     "jobs_why_money", "jobs_why_bug", "jobs_run_queued", "jobs_run_fired", "jobs_run_retrying",
     "jobs_run_done", "jobs_run_silent", "jobs_run_failed", "jobs_run_stopped", "jobs_run_skipped",
     "jobs_off", "jobs_count", "jobs_of_file", "jobs_hook_admin", "jobs_hook_name",
@@ -102,6 +102,7 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_lost_chat": "I cannot write in the chat of the job {title} any more, so it is paused. "
     "Let me in there again and write {/jobs resume …} there, or delete it.",
     "jobs_why_no_rights": "Its owner may no longer use the agent, so it is paused.",
+    "jobs_why_no_means": "What it works with is no longer set up here, so it is paused:",
     "jobs_why_not_begun": "It never started.",
     "jobs_why_model": "The model could not be reached.",
     "jobs_why_money": "A budget was used up.",
@@ -234,6 +235,7 @@ GERMAN: dict[JobKey, str] = {
     "jobs_lost_chat": "In den Chat des Auftrags {title} kann ich nicht mehr schreiben; er ist "
     "pausiert. Holt mich wieder dorthin und schreibt dort {/jobs resume …}, oder löscht ihn.",
     "jobs_why_no_rights": "Sein Besitzer darf den Agenten nicht mehr nutzen; er ist pausiert.",
+    "jobs_why_no_means": "Womit er arbeitet, ist hier nicht mehr eingerichtet; er ist pausiert:",
     "jobs_why_not_begun": "Er begann nie.",
     "jobs_why_model": "Das Modell war nicht zu erreichen.",
     "jobs_why_money": "Ein Limit für Geld ist erreicht.",

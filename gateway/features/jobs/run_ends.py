@@ -9,7 +9,7 @@ from agent_core import ambient
 from gateway.features.jobs.deps import JobDeps
 from gateway.features.jobs.outcomes import RunOutcome, outcome
 from gateway.features.jobs.reports.delivery import add_refusal, deliver
-from gateway.jobs_port import Job, JobRun, Jobs, JobStore, Timetable
+from gateway.jobs_port import Job, JobRequest, JobRun, Jobs, JobStore, Timetable
 from gateway.messages import JobFailed, read_conversation
 from gateway.moment_texts import drop_moments
 from gateway.shown_jobs import Reason, Try
@@ -61,11 +61,21 @@ class RunSettler:
             await self.settle(run)
             self._ring()
 
-    async def refuse(self, name: str, slot: str, why: Reason) -> None:
+    async def refuse(self, name: str, slot: str, why: Reason, text: str = "") -> None:
         run = await self._jobs.run(name, slot)
         if run is not None and run.open:
-            await self._end(run, RunOutcome(state="failed", reason=why))
+            await self._end(run, RunOutcome(state="failed", reason=why, text=text))
         await self._book.pause(name, why)
+
+    async def find_missing(self, name: str) -> str:
+        job = await self._jobs.get(name)
+        if job is None:
+            return ""
+        wish = JobRequest(
+            title=job.title, prompt="", schedule="", profile=job.profile, tools=job.tools
+        )
+        field, _ = self._deps.fits(wish)  # a model that is gone has others to stand in for it
+        return f"{field} {getattr(wish, field)}" if field else ""
 
     async def _end(self, run: JobRun, end: RunOutcome) -> None:
         now, job = await self._deps.store.now(), await self._jobs.get(run.job)
@@ -134,7 +144,7 @@ class RunSettler:
             job=job.id,
             slot=run.slot,
             text="",
-            paused=bool(pauses) or run.reason == "no_rights",
+            paused=bool(pauses) or run.reason in ("no_rights", "no_means"),
             language=language,
             title=job.title,
             why=f"{say(key, language)} {run.text}".strip(),

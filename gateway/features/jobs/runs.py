@@ -76,9 +76,12 @@ async def _may_begin(context: Context, row: InboxRow, job: JobFired) -> bool:
     known = context.state.turns.get(job.turn) or await context.services.store.turn(job.turn)
     stale = known is not None or run is None or run.state != "fired" or run.turn != job.turn
     if not stale and job.owner is not None:
-        if at_least(await _role(context, job.owner), "user"):
+        if not at_least(await _role(context, job.owner), "user"):
+            await jobs.ends.refuse(job.job, job.slot, "no_rights")
+        elif missing := await jobs.ends.find_missing(job.job):
+            await jobs.ends.refuse(job.job, job.slot, "no_means", f"{missing}.")
+        else:
             return True
-        await jobs.ends.refuse(job.job, job.slot, "no_rights")
     context.state.submit(Changes(done=(row.seq,)))
     return False
 

@@ -8,6 +8,7 @@ import pytest
 from agent_core import ambient
 from gateway.jobs_port import Job, JobRun
 from gateway.messages import JobFired
+from gateway.texts import say
 from tests.fakes.model_server import Call, Fail, Say
 from tests.stories.jobs_rig import (
     DAY,
@@ -286,6 +287,33 @@ def again(rig: Rig, job: Job, run: JobRun) -> JobFired:
         conversation=rig.where(), event="known no more", job=job.id, slot=run.slot, due=run.due,
         text="again", owner=job.owner, turn=run.turn,
     )  # fmt: skip
+
+
+async def test_a_set_of_tools_that_is_gone_pauses_its_job_and_holds_up_no_other(
+    rig: Rig, clock: Shifted
+) -> None:
+    await rig.start(TOOLSETS='{"mine": ["read_file"]}')
+    for words in ("tools=mine every day at nine: look A", "every day at nine: look B"):
+        rig.telegram.say(PERSON, f"/jobs add {words}")
+        await rig.shows(words[-6:])
+    await rig.quiet()
+    await rig.stop()
+    await rig.start()
+    rig.model.script(Say("B was looked at"))
+    jobs = await jobs_of(rig).store.list_jobs()
+    await pass_until(rig, clock, max(job.next_due for job in jobs) + 1)
+    await rig.shows("B was looked at")
+    card = await rig.shows(say("jobs_why_no_means"))
+    assert "look A" in card["text"] and card["text"].endswith("tools mine.")
+    assert labels(card) == ["Retry", "Resume"]
+    await rig.quiet()
+    jobs = await jobs_of(rig).store.list_jobs()
+    assert {job.title: job.state for job in jobs} == {"look A": "paused", "look B": "active"}
+    rig.telegram.say(PERSON, "/jobs edit 1 tools=-")
+    await rig.shows("was changed")
+    rig.model.script(Say("A was looked at"))
+    rig.press(card, "Retry")
+    await rig.shows("A was looked at")
 
 
 async def test_a_firing_that_comes_twice_is_one_turn(rig: Rig, clock: Shifted) -> None:
