@@ -150,7 +150,7 @@ class Drafting:
             raise JobRefused(say("jobs_most_places", language, n=MAX_PLACES), "deliver")
         return replace(
             known,
-            title=wish.title.strip()[:80],
+            title=" ".join(wish.title.split())[:80],  # a line: cards and reports begin with it
             prompt=wish.prompt.strip(),
             schedule=self._read(wish.schedule, where, language) if wish.schedule else "",
             zone=where,

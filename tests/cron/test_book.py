@@ -43,6 +43,11 @@ async def test_no_zone_is_the_gateways_and_shown(world: BookRig) -> None:
     assert draft.job.zone == "UTC" and len(draft.times) == 3
 
 
+async def test_a_title_is_one_line(world: BookRig) -> None:
+    wish = replace(WISH, title="  Look\n\n\u2029☑ Approved\tonce\r ")
+    assert (await world.drafts.draft(wish, ADA)).job.title == "Look ☑ Approved once"
+
+
 async def test_who_sees_what(world: BookRig) -> None:
     job = await world.make()
     assert await world.book.list_visible(ADA) == (job,)
