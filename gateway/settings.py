@@ -436,8 +436,9 @@ def _read(env: Env, secrets: tuple[str, ...], known: tuple[str, ...]) -> Setting
         mend = f"others can reach this address; set {TOKEN.name}, or listen on 127.0.0.1."
         raise HOST.error(settings.host, mend)
     undecided = settings.find_undecided()
-    if undecided.keys() >= set(settings.chats or ("web",)):
-        why = "; ".join(dict.fromkeys(undecided.values()))
+    asked_on = settings.chats or ("web",)
+    if undecided.keys() >= set(asked_on):
+        why = "; ".join(dict.fromkeys(undecided[one] for one in asked_on))
         raise APPROVERS.error(APPROVERS.text(env), f"nobody could approve what is asked: {why}.")
     if settings.sandbox == "e2b" and not settings.e2b.api_key:
         raise e2b.API_KEY.error("", f"{SANDBOX.name}=e2b needs a key of E2B's here.")
