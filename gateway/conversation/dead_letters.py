@@ -6,7 +6,6 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from agent_core.errors import is_shortage
 from agent_core.journal import Stopped
 from gateway.conversation.state import ConversationState, encode_json
 from gateway.conversation.turns import OpenTurn
@@ -49,7 +48,7 @@ async def take_row(
     except (StoreFailed, Fenced):
         raise
     except Exception as error:  # the border: the other rows go on
-        if is_shortage(error):
+        if state.services.shortages.passes(f"row {row.seq}", error):
             raise
         log.exception("row_failed", extra={"seq": row.seq})
         fail_row(state, row, f"{type(error).__name__}: {error}")

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.errors import Drained, LeaseLost, is_shortage
+from agent_core.errors import Drained, LeaseLost
 from agent_core.text import clean
 from gateway.conversation.inbox.answers import mark_answer
 from gateway.conversation.inbox.cleaning import clean_inbound
@@ -380,7 +380,7 @@ class Host:
                 log.exception("session_failed", extra={"conversation": conversation})
                 self.services.count("sessions_failed")
                 again = failed = True
-                failures += not is_shortage(error)
+                failures += not self.services.shortages.passes(conversation, error)
             finally:
                 self.sessions.pop(conversation, None)
                 again = self._starting.get(conversation, False) or again

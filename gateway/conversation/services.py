@@ -25,6 +25,7 @@ from gateway.services.memory import Memories
 from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.recent_threads import RecentThreads
 from gateway.services.retention import Retention
+from gateway.services.shortages import Shortages
 from gateway.services.vault import Vault
 from gateway.store.audit_chain import AuditSigner
 from gateway.store.port import Store
@@ -173,6 +174,7 @@ class Services:
     """What is set of the settings that features declare."""
     outage: Outage | None = None
     """Tells people that their work cannot be committed at the moment; None: nobody is told."""
+    shortages: Shortages = field(default_factory=Shortages)
     slots: Slots = field(default_factory=Slots)
     threads: RecentThreads = field(default_factory=RecentThreads)
     first_signs: Delay = field(init=False)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.context.transcript import settle_messages
-from agent_core.errors import Cancelled, Drained, LeaseLost, Parked, Suspend, is_shortage
+from agent_core.errors import Cancelled, Drained, LeaseLost, Parked, Suspend
 from agent_core.journal import Answered, Finished, Stopped
 from agent_core.messages import Message
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
@@ -459,7 +459,7 @@ class Session:
             if not refused:  # it passes: the turn goes on in the next session
                 self.state.end(LeaseLost() if isinstance(error, Fenced) else Drained(), str(error))
         except Exception as error:
-            passes = is_shortage(error)
+            passes = self.services.shortages.passes(open_turn.id, error)
             open_turn.outcome = turn.dead or (Drained() if passes else error)
             if passes:  # as what the store refuses for now
                 self.state.end(Drained(), repr(error))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.delivery import outbox
+from gateway.services import shortages
 from gateway.views import ReplyView
 from tests.fakes.world import Life
 from tests.sampling import one_of
@@ -75,6 +76,21 @@ async def test_a_shortage_passes(
         assert fail.left == 0, "it was met"
         assert said(life) == ["ack hello"]
         assert await life.store.letters(9) == ()
+
+
+@pytest.mark.parametrize("where", ["model", "access"])
+async def test_one_that_does_not_pass_is_given_up(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shortages, "LONGEST", 0.0)
+    life, fail = Life(tmp_path), Failing(1_000, MemoryError)
+    async with life.living():
+        put(life, where, fail)
+        await life.say("m1", "hello")
+        await life.until(lambda: fail.left < 1_000)
+        await life.quiet()
+        (letter,) = await life.store.letters(9)
+        assert "MemoryError" in letter.why
 
 
 def said(life: Life) -> list[str]:

@@ -1,0 +1,31 @@
+"""How long work has met a shortage of the machine: it passes, but nothing is tried for ever."""
+
+from agent_core import ambient
+from agent_core.errors import is_shortage
+
+LONGEST = 3_600.0
+"""Seconds for which one piece of work may meet shortages; then it is given up as if by a bug."""
+APART = 300.0
+"""Seconds after which a shortage is another one: tries follow each other faster."""
+MOST = 1_000
+
+
+class Shortages:
+    """Since when what has met one, and when last, by the name of the work."""
+
+    def __init__(self) -> None:
+        self._met: dict[str, tuple[float, float]] = {}
+
+    def passes(self, work: str, error: BaseException) -> bool:
+        """Whether `error` is a shortage, and `work` is to be tried again."""
+        if not is_shortage(error):
+            return False
+        now = ambient.monotonic()
+        since, last = self._met.pop(work, (now, now))
+        since = now if now - last > APART else since
+        if now - since >= LONGEST:
+            return False
+        if len(self._met) >= MOST:
+            del self._met[next(iter(self._met))]
+        self._met[work] = since, now
+        return True
