@@ -63,7 +63,7 @@ class Writer:
         except StoreFailed as error:
             self._tell([(self._ready, None, error)])
             return
-        except sqlite3.Error as error:
+        except Exception as error:  # noqa: BLE001  # who waits must not wait for ever
             self._tell([(self._ready, None, StoreFailed(f"cannot open the store: {error}"))])
             return
         self._tell([(self._ready, None, None)])
@@ -96,7 +96,7 @@ class Writer:
             outcomes = [_run_alone(self._connection, work, future) for work, future, _ in batch]
             self._connection.execute("COMMIT")
             self.commits += 1
-        except (sqlite3.Error, StoreFailed) as error:
+        except (sqlite3.Error, StoreFailed, OSError, MemoryError) as error:
             self._take_back()
             if len(batch) > 1:  # one of them may be too large for what is left of the disk
                 return [outcome for item in batch for outcome in self._commit([item])]

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import sqlite3
 from pathlib import Path
 
@@ -21,12 +22,13 @@ class Disk:
     def __init__(self) -> None:
         self.broken: tuple[str, ...] = ()
         self.opened = 0
+        self.refusal: Exception = sqlite3.OperationalError("unable to open database file")
 
     def connect(self, path: Path) -> sqlite3.Connection:
         disk = self
         disk.opened += 1
         if "open" in disk.broken:
-            raise sqlite3.OperationalError("unable to open database file")
+            raise disk.refusal
 
         class Failing(sqlite3.Connection):
             def execute(self, sql: str, *rest: object) -> sqlite3.Cursor:  # type: ignore[override]
@@ -83,6 +85,34 @@ async def test_a_reading_connection_that_failed_is_opened_anew(
     disk.broken = ()
     await calls[read]()
     assert disk.opened > before
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.EMFILE, "Too many open files"), MemoryError("no memory"), KeyError("x")]
+)
+async def test_a_start_that_fails_in_any_way_is_told(
+    tmp_path: Path, disk: Disk, error: Exception
+) -> None:
+    disk.refusal = error
+    disk.broken = ("open",)
+    assert await outcome(SqliteStore.open(tmp_path / "store.db")) is StoreFailed
+    disk.broken = ()
+    await (await SqliteStore.open(tmp_path / "store.db")).close()
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EMFILE, "Too many open files"), MemoryError()])
+async def test_a_shortage_while_it_is_opened_anew_passes(
+    tmp_path: Path, disk: Disk, error: Exception
+) -> None:
+    store = await SqliteStore.open(tmp_path / "store.db")
+    disk.broken = ("COMMIT", "ROLLBACK")
+    assert await outcome(store.accept([said(0)])) is StoreFailed
+    disk.refusal, disk.broken = error, ("open",)
+    assert await outcome(store.accept([said(1)])) is StoreFailed
+    assert store.failed == "", "it may be opened later"
+    disk.broken = ()
+    assert (await store.accept([said(2)]))[0].fresh
     await store.close()
 
 
