@@ -44,15 +44,21 @@ class Presence:
     async def hold(self) -> None:
         """Renew until cancelled. Returns if another process has the name: this one stood still for
         so long that it was taken for dead."""
+        failures = 0
         while True:
             await ambient.wait(EVERY)
             try:
                 (kept,) = await self._wire.call(run(KEEP, self._key, self._nonce, TTL))
             except StoreFailed as error:
-                log.warning("name_not_renewed", extra={"why": str(error)})
+                failures += 1
+                if failures == 1:  # of an outage: it may last for hours
+                    log.warning("name_not_renewed", extra={"why": str(error)})
                 continue
             if not kept:
                 return
+            if failures:
+                log.info("name_renewed_again", extra={"failures": failures})
+            failures = 0
 
     async def give_up(self) -> None:
         """Let the next process have the name at once."""
