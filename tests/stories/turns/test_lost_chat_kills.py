@@ -27,6 +27,16 @@ def is_told(life: Life) -> bool:
     return all(list_words(life.ledger, where) for where in (ROOM, BOBS))
 
 
+ASKED = "asked"
+"""A file with how often the model was asked when the turn began that is to be lost."""
+
+
+def note_asked(life: Life) -> None:
+    """A life that takes up that turn may have asked for it before its story does anything."""
+    if (mark := life.folder / ASKED).exists():
+        mark.write_text(str(len(life.ledger.all("model"))))
+
+
 async def lose_it(life: Life, lose: Callable[[Life], Awaitable[None]]) -> None:
     life.agent.delays["model"] = 0.05
     for where, who in ((ROOM, ANN), (BOBS, BOB)):
@@ -34,7 +44,9 @@ async def lose_it(life: Life, lose: Callable[[Life], Awaitable[None]]) -> None:
         await life.until(lambda there=where: life.screen(there))
     await life.say("m1", "do deploy", ANN, TEAM)
     await life.until(lambda: life.cards(TEAM) or is_told(life))
-    asked = len(life.ledger.all("model"))
+    if not (life.folder / ASKED).exists():
+        (life.folder / ASKED).write_text(str(len(life.ledger.all("model"))))
+    asked = int((life.folder / ASKED).read_text())
     life.agent.delays["model"] = 0.25  # it is lost before they are answered, also on a busy machine
     await life.say("m2", "do look", BOB, TEAM)
     await life.say("m3", "count them", ANN, TEAM)
@@ -87,5 +99,5 @@ def check(folder: Path, label: str) -> None:
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("story", [story_told, story_refused])
 def test_a_kill_at_every_point_of_a_lost_chat(story: Callable[[Life], Awaitable[None]]) -> None:
-    points = count_points(story)
-    killed_everywhere(points, story, check, hit=0.6)
+    points = count_points(story, note_asked)
+    killed_everywhere(points, story, check, note_asked, hit=0.6)
