@@ -51,7 +51,6 @@ from gateway.messages import (
     sender_of,
 )
 from gateway.ports import Changed
-from gateway.services.store_watch import StoreWatch
 from gateway.services.zones import Zones
 from gateway.store.dead_letters import MAX_REASON, letter_id
 from gateway.store.rows import AcceptedRow, AcquiredConversation, Letter, QuestionRow
@@ -67,6 +66,7 @@ START_PATIENCE = 2.0
 """Seconds that the start waits for a store that does not answer."""
 RETRY_DELAY = 1.0
 """Seconds until what was due is looked at again: the sessions have it by then."""
+
 KEEP_FILES = 30 * 86_400.0
 """Seconds that files given to people are kept."""
 TIDY_EVERY = 3_600.0
@@ -99,9 +99,6 @@ class Host:
         ports = HostPorts(spawn=self.spawn, alarm=self._alarm, deliver=self.accept)
         self.services = build(ports)
         self._zones = Zones(self.services.store)
-        self._store_watch = StoreWatch(
-            lambda key, body: self.services.store.put(key, body), partial(self.spawn, name="probe")
-        )
 
     def _alarm(self, when: float) -> None:
         if when and (self._next_due is None or when < self._next_due):
@@ -357,8 +354,8 @@ class Host:
         again = True
         pause, failures, rounds = 0.0, 0, 0
         while again and not self._draining:
-            if pause and await self._store_watch.pause(pause):
-                pause = 0.0
+            if pause:
+                await ambient.wait(pause)
             again = failed = False
             try:
                 session = await self._open(conversation, opened, failures)
@@ -387,8 +384,7 @@ class Host:
                 self._starting[conversation] = False
             if failed:
                 self.services.count("sessions_retried")
-            # longer than a lease: what fails here may work on another replica meanwhile
-            pause = min(2 * self.services.ttl, max(0.5, pause * 2)) if failed else 0.0
+            pause = min(self._longest_pause, max(0.5, pause * 2)) if failed else 0.0
         self._starting.pop(conversation, None)
         self._changed.set()
 
@@ -400,6 +396,11 @@ class Host:
         if session.state.ended is None:
             self._ended_here.discard(name)
         return session.state.ended is not None
+
+    @property
+    def _longest_pause(self) -> float:
+        """Longer than a lease: what fails here may work on another replica meanwhile."""
+        return 2 * self.services.ttl
 
     async def _open(
         self, conversation: str, opened: AcquiredConversation | None, failures: int
@@ -564,7 +565,6 @@ class Host:
     async def drain(self, patience: float) -> None:
         """Let running turns end for `patience` seconds, then suspend and give back the rest."""
         self._draining = True
-        self._store_watch.release()
         try:
             async with ambient.limit(patience):
                 while self.sessions:
