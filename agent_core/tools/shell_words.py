@@ -26,7 +26,7 @@ from agent_core.tools.shell_reading.arguments import (
 )
 from agent_core.tools.shell_reading.find import list_kinds, read_find
 from agent_core.tools.shell_reading.git_reading import check_git
-from agent_core.tools.shell_reading.line import split_line
+from agent_core.tools.shell_reading.line import TOLD, split_line
 from agent_core.tools.shell_reading.piped_names import check_on_names, read_xargs
 from agent_core.tools.shell_reading.programs import awk_prints, jq_filters, sed_prints, yq_filters
 from agent_core.tools.shell_reading.searches import check_search
@@ -63,7 +63,7 @@ _WRITERS = {
 }
 """Verbs that change files and run none."""
 _NAMED_PYTHON = re.compile(r"python3\.\d{1,2}")
-_TOLD = frozenset({"PATH", "HOME", "PWD", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "HOSTNAME"})
+_TOLD = frozenset(TOLD.split("|"))
 """Variables that hold no secret."""
 _TESTS = re.compile(
     r"-[abcdefghknoprstuwxzGLNOS]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)|==?|!=?|-?\d{1,18}|"

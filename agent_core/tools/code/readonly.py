@@ -7,6 +7,7 @@ its folder, by a fresh one.
 
 import re
 
+from agent_core.tools.shell_reading.line import SHOWN
 from agent_core.tools.shell_reading.verbs import VERSIONS
 from agent_core.tools.shell_words import Understood, understand
 
@@ -21,10 +22,7 @@ _BY_SHELL = (VERSIONS - {"git", "jq", "rg"}) | {
     "which",
 }
 """Verbs whose program depends on what the shell was told, such as a PATH."""
-_EXPANDS = re.compile(
-    r"\$\{?(HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME|RANDOM|SECONDS|E?UID|PPID|SHLVL"
-    r"|LINENO|OSTYPE|BASH_VERSION)\b|\$\$|\A[^;|&\n]*\$(?:\?|\{PIPE)"
-)
+_EXPANDS = re.compile(rf"\$\{{?({SHOWN})\b|\$\$|\A[^;|&\n]*\$(?:\?|\{{PIPE)")
 """What a variable is depends on the shell, too, and so does how its last command ended."""
 
 

@@ -43,10 +43,11 @@ _REDIRECTION = re.compile(r"(?:[12]?>&[12]|(?:[12]?>|&>)[ ]*/dev/null)(?=$|[ \t\
 _TARGET = re.compile(r"(?:[12]?>>?|&>>?)[ \t]*")
 _SOURCE = re.compile(r"<(?![<&>(])[ \t]*")
 _WORKSPACE = re.compile(r"\$\{WORKSPACE\}|\$WORKSPACE(?![A-Za-z0-9_])")
+TOLD = r"HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME"
+_BRACED = rf"{TOLD}|RANDOM|SECONDS|E?UID"
+SHOWN = rf"{_BRACED}|PPID|SHLVL|LINENO|OSTYPE|BASH_VERSION"
 _SHOWN = re.compile(
-    r"\$(?:HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME|RANDOM|SECONDS|E?UID|PPID|SHLVL"
-    r"|LINENO|OSTYPE|BASH_VERSION)(?![A-Za-z0-9_])"
-    r"|\$\{(?:HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME|RANDOM|SECONDS|E?UID)\}"
+    rf"\$(?:{SHOWN})(?![A-Za-z0-9_])|\$\{{(?:{_BRACED})\}}"
     r"|\$\(\([0-9+*/%() -]{1,80}\)\)|\$[?$]|\$\{PIPESTATUS\[\d\]\}"
 )
 """Variables that hold no secret, sums, and how a command ended."""
@@ -57,10 +58,9 @@ _NAME = re.compile(
 )
 """Names of variables; of the large ones, which programs may obey, those that nothing obeys."""
 _VARIABLE = re.compile(rf"\$(?:({_NAME.pattern})(?![A-Za-z0-9_])|\{{({_NAME.pattern})\}})")
-_TOLD = r"HOME|PATH|PWD|USER|LOGNAME|SHELL|LANG|TERM|HOSTNAME"
-_LENGTH = re.compile(rf"\$\{{#(?:({_NAME.pattern})|({_TOLD}))\}}")
+_LENGTH = re.compile(rf"\$\{{#(?:({_NAME.pattern})|({TOLD}))\}}")
 _SHAPED = re.compile(
-    rf"\$\{{(?:({_NAME.pattern})|{_TOLD})(?:(?:%%?|##?)[\w./*?@:-]{{0,40}}|:\d{{1,3}}(?::\d{{1,3}})?"
+    rf"\$\{{(?:({_NAME.pattern})|{TOLD})(?:(?:%%?|##?)[\w./*?@:-]{{0,40}}|:\d{{1,3}}(?::\d{{1,3}})?"
     r"|\^\^?|,,?|:?-([\w./:@-]{0,40})|//?[\w.:@ -]{1,20}/[\w.:@ -]{0,20})\}"
 )
 """A part of a variable, in other letters, or a text where it is empty."""
