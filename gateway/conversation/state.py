@@ -250,9 +250,14 @@ class ConversationState:
         """Bring the turn's views into the outbox, where they are not: as they are now, also what is
         delivered while the store is read."""
         await self.flush()
-        with self.outbox.delivered.watch() as newest:
+        dropped: dict[Key, OutboxRow] = {}
+        self.outbox.watched.append(dropped)
+        try:
             rows = await self.services.store.outbox(self.lease.conversation, turn)
-        self.outbox.load(newest.replace(rows))
+        finally:
+            watched = self.outbox.watched
+            self.outbox.watched = [one for one in watched if one is not dropped]
+        self.outbox.load([dropped.get((row.turn, row.name), row) for row in rows])
 
     async def redraw(
         self, turn: str, name: str, change: Callable[[View], View]

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import is_shortage
-from gateway.delivery.delivered_rows import DeliveredRows
 from gateway.delivery.holder import Cause, Holder, Key
 from gateway.delivery.native_messages import (
     FirstSends,
@@ -81,7 +80,7 @@ class Outbox:
         self._pace = pace
         self._first = FirstSends(conversation, adapter)
         self.rows: dict[Key, OutboxRow] = {}
-        self.delivered = DeliveredRows()
+        self.watched: list[dict[Key, OutboxRow]] = []  # of who reads: what is dropped goes there
         self._stands: dict[Key, int] = {}
         self._growing: tuple[Key, str, float] | None = None
         self._grown = ""
@@ -171,10 +170,11 @@ class Outbox:
     def _drop_delivered(self, turn: str) -> None:
         if turn not in self._over:
             return
-        mine = [key for key in self.rows if key[0] == turn]
-        for key in mine:
+        for key in [key for key in self.rows if key[0] == turn]:
             if not self._is_behind(key) and key not in self.dirty and not self._holds(key):
-                self.delivered.note(self.rows.pop(key))
+                for dropped in self.watched:
+                    dropped[key] = self.rows[key]
+                del self.rows[key]
                 self._stands.pop(key, None)
 
     @property
