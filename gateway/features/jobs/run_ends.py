@@ -69,7 +69,7 @@ class RunSettler:
 
     async def find_missing(self, name: str) -> str:
         job = await self._jobs.get(name)
-        if job is None:
+        if job is None or not (job.profile or job.tools):
             return ""
         wish = JobRequest(
             title=job.title, prompt="", schedule="", profile=job.profile, tools=job.tools
