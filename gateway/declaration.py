@@ -7,6 +7,7 @@ from agent_core.config.declaration import (
     SettingsError,
     SettingTables,
     WrongValue,
+    hide_passwords,
     merge_tables,
 )
 from agent_core.config.kinds import (
@@ -46,6 +47,7 @@ __all__ = [
     "Url",
     "WholeNumber",
     "WrongValue",
+    "hide_passwords",
     "is_url",
     "merge_tables",
     "parse_dollars",

@@ -27,7 +27,7 @@ class SettingsError(Exception):
     address) and the mend."""
 
     def __init__(self, setting: str, value: str, mend: str) -> None:
-        value, mend = (_PART.sub(_hide_password, text) for text in (value, mend))
+        value, mend = hide_passwords(value), hide_passwords(mend)
         super().__init__(f"{setting}={value}: {mend}" if value else f"{setting}: {mend}")
         self.setting = setting
 
@@ -35,11 +35,19 @@ class SettingsError(Exception):
 _PART = re.compile(r"[^\s,\"']+")
 
 
-def _hide_password(part: re.Match[str]) -> str:
+def hide_passwords(text: str) -> str:
     """`a://[secret]@c` for `a://b:d@c`, whether the rest is a good address or none."""
+    return _PART.sub(_hide_password, text)
+
+
+def _hide_password(part: re.Match[str]) -> str:
     begin = part[0].find("://") + 3 if "://" in part[0] else 0
     user, at, place = part[0][begin:].rpartition("@")
-    return f"{part[0][:begin]}[secret]{at}{place}" if user.partition(":")[2] else part[0]
+    is_path = "/" in user and ":" not in user  # as in `a://c/@d`
+    is_group = not begin and user.endswith(":")  # as in `slack:@S0OPS`
+    if not user or is_path or is_group or (not begin and ":" not in user):
+        return part[0]
+    return f"{part[0][:begin]}[secret]{at}{place}"
 
 
 class WrongValue(ValueError):

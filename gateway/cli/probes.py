@@ -33,7 +33,7 @@ from gateway.accounts import discord, slack, telegram
 from gateway.accounts.discord import Discord
 from gateway.accounts.slack import Slack
 from gateway.accounts.telegram import Telegram
-from gateway.declaration import Setting, SettingsError
+from gateway.declaration import Setting, SettingsError, hide_passwords
 
 Json: TypeAlias = dict[str, object]
 Bot: TypeAlias = Telegram | Discord | Slack
@@ -151,7 +151,7 @@ async def _explain_no_list(endpoint: Endpoint) -> str:
     said = f" No models are listed at {_name_address(endpoint.provider, endpoint.base_url)}; "
     below = replace(endpoint, base_url=f"{find_root(endpoint)}/v1")
     if below.base_url != endpoint.base_url and await ask_models(below):
-        return f"{said}they are at {_hide_password(below.base_url)}."
+        return f"{said}they are at {hide_passwords(below.base_url)}."
     return f"{said}is that its address?"
 
 
@@ -171,13 +171,8 @@ def find_unused_addresses(settings: ModelSettings) -> list[ProbeResult]:
 
 def _name_address(provider: str, url: str) -> str:
     """The address, and the setting that holds it where it is one."""
-    shown = _hide_password(url)
+    shown = hide_passwords(url)
     return f"{URLS[provider].name}={shown}" if provider in URLS else shown
-
-
-def _hide_password(url: str) -> str:
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
 async def _probe_model(settings: ModelSettings, models: Models, tiers: list[str]) -> ProbeResult:
@@ -366,7 +361,7 @@ class Platforms:
 def _describe_refusal(bot: Bot, answer: _Answer, setting: str, where: str) -> ProbeResult:
     platform = _name_platform(bot)
     if not answer.status:
-        place = f"{ADDRESSES[platform].name}={_hide_password(bot.api_base_url)}"
+        place = f"{ADDRESSES[platform].name}={hide_passwords(bot.api_base_url)}"
         text = f"cannot be reached at {place}: check it, the network, and the proxy if there is one"
     elif answer.status in (200, 401, 403, 404):
         why = str(answer.body.get("error") or answer.status)

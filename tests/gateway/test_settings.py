@@ -261,6 +261,7 @@ ADDRESS = (
     "u:Pa55w0rd@h:1",
     "s3://u:Pa55/w0rd@h/p",
     "h:1, {}://u:Pa55w0rd@h x",
+    "{}://Pa55w0rd@h",
 )
 
 
@@ -276,4 +277,5 @@ def test_no_setting_that_is_refused_shows_a_password(shape: str) -> None:
                 assert "w0rd" not in str(error), setting.name
                 refused += "[secret]@h" in str(error)
     assert refused > 3
-    assert "=a@b.example" in str(SettingsError("X", "a@b.example", "no.")), "an address of mail"
+    for plain in ("a@b.example", "escalate=30m:slack:@S0OPS", "https://h.example/@person"):
+        assert f"={plain}:" in str(SettingsError("X", plain, "no."))
