@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from agent_core.config import tables as agent
-from agent_core.config.plain_files import read_plain
+from agent_core.config.plain_files import read_piped
 from agent_core.sandboxes.e2b import settings as e2b
 from agent_core.sandboxes.e2b.settings import E2BAccess, read_e2b
 from gateway.access import people, policy
@@ -69,6 +69,8 @@ OURS = "TURNKEEPER_"
 """Begins names that are no other program's."""
 LIKE_OURS = 0.83
 """How much a name resembles a setting's that is taken for a slip, from 0 to 1."""
+PIPE_PATIENCE = 30.0
+"""Seconds for a password manager, which may ask its owner first."""
 SHORTEST_SECRET = 6
 """Characters; what is shorter stands in logs by chance."""
 
@@ -548,7 +550,7 @@ def _flatten(table: Mapping[str, object], prefix: str = "") -> list[tuple[str, s
 
 def _text(path: Path) -> str:
     try:
-        return read_plain(path).decode("utf-8-sig")
+        return read_piped(path, PIPE_PATIENCE).decode("utf-8-sig")
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:

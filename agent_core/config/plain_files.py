@@ -2,6 +2,7 @@
 
 import errno
 import os
+import select
 import stat
 from pathlib import Path
 
@@ -19,6 +20,23 @@ def read_plain(path: Path, most: int = -1) -> bytes:
         if not stat.S_ISREG(info.st_mode):
             raise OSError(errno.EINVAL, "it is no plain file", str(path))
         return file.read(most)
+
+
+def read_piped(path: Path, patience: float) -> bytes:
+    """The bytes of a file, or what another program writes into the pipe that stands in its place,
+    as password managers do. OSError, also after `patience` seconds in which it wrote nothing."""
+    if not stat.S_ISFIFO(path.stat().st_mode):
+        return read_plain(path)
+    with open(path, "rb", buffering=0, opener=_open_at_once) as pipe:
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        found = b""
+        while poll.poll(patience * 1000):
+            piece = pipe.read(65_536)
+            if piece == b"":
+                return found
+            found += piece or b""
+    raise OSError(errno.ETIMEDOUT, "it is a pipe, and nothing writes into it", str(path))
 
 
 def _open_at_once(path: str, flags: int) -> int:

@@ -5,7 +5,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from msgspec import Struct
@@ -89,6 +89,7 @@ class Parts:
     trail: AuditTrail
     hold_name: Callable[[], Coroutine[None, None, None]]
     """Keeps this replica's name until cancelled; SettingsError if another process has it."""
+    _reloading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def services(self) -> Services:
@@ -104,19 +105,20 @@ class Parts:
     async def reload(self) -> None:
         """Take over the access lists, the operator's rules and instructions and the webhook's
         secret as they are set now."""
-        try:
-            settings = Settings.read(declared=find_declared)
-            self._rehook(settings)
-            _check_rights(settings)
-            self.agent.operator.load()
-            if self.services.instructions is not None:
-                self.services.instructions.load(settings.instructions)
-            self.services.access.replace_lists(settings.people, settings.policy)
-        except (SettingsError, StoreFailed, ValueError) as error:
-            log.error("not_reloaded", extra={"why": str(error)})
-            return
-        self.settings = settings
-        log.info("reloaded")
+        async with self._reloading:
+            try:
+                settings = await asyncio.to_thread(Settings.read, declared=find_declared)
+                self._rehook(settings)
+                _check_rights(settings)
+                self.agent.operator.load()
+                if self.services.instructions is not None:
+                    self.services.instructions.load(settings.instructions)
+                self.services.access.replace_lists(settings.people, settings.policy)
+            except (SettingsError, StoreFailed, ValueError) as error:
+                log.error("not_reloaded", extra={"why": str(error)})
+                return
+            self.settings = settings
+            log.info("reloaded")
 
     def _rehook(self, settings: Settings) -> None:
         bot, old = settings.telegram, self.settings.telegram

@@ -5,10 +5,12 @@ import os
 import shutil
 import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from gateway import settings
 from gateway.declaration import SettingsError
 from gateway.features.jobs.operator.apply import JobFile
 from gateway.features.jobs.operator.jobfile import Faulty
@@ -83,6 +85,7 @@ async def test_what_is_no_file_is_told_where_the_operators_should_be(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(settings, "PIPE_PATIENCE", 0.01)
     home = tmp_path / "home"
     readers: dict[str, Callable[[], object]] = {
         "policy.toml": lambda: OperatorRules(home, ()).load(),
@@ -102,6 +105,22 @@ async def test_what_is_no_file_is_told_where_the_operators_should_be(
     with pytest.raises(Faulty) as raised:
         await JobFile(home, None, frozenset()).apply()  # type: ignore[arg-type]
     assert [one.text.partition(":")[0] for one in raised.value.faults] == ["It cannot be read"]
+
+
+@pytest.mark.parametrize("pieces", [("LOG_LEVEL=warning\n",), ("LOG_", "LEVEL=war", "ning"), ()])
+def test_settings_come_through_a_pipe(tmp_path: Path, pieces: tuple[str, ...]) -> None:
+    os.mkfifo(tmp_path / ".env")
+
+    def write() -> None:
+        with open(tmp_path / ".env", "w") as pipe:
+            for piece in pieces:
+                print(piece, end="", file=pipe, flush=True)
+
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(write)
+        read = Settings.read({"TURNKEEPER_HOME": str(tmp_path)}, tmp_path)
+        written.result()
+    assert read.log_level == ("warning" if pieces else "info")
 
 
 def test_a_link_to_null_is_an_empty_file(tmp_path: Path) -> None:
