@@ -1,7 +1,9 @@
 """The research: init_config, search_loop, analyze, synthesize, write_report. Plain code over a
 scope: after a crash it goes on behind the last search, page or answer that was recorded.
 
-Its thread with the model only grows; sources are judged beside it, each by itself.
+Its thread with the model only grows; sources are judged beside it, each by itself. So is what to
+search for next, which pages of strangers could dictate: no page decides together with what nobody
+may learn by a search.
 """
 
 from collections.abc import Callable
@@ -10,6 +12,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agent_core.errors import ModelFailed
 from agent_core.events import ResearchMoved, ResearchStage, SourceFound
 from agent_core.messages import GivenFile, Message, Text, user
 from agent_core.models.port import ModelRequest
@@ -113,7 +116,7 @@ class Research:
                 self._said = (*self._said, *await self._scope.child(f"round-{n}").steer())
             if n == depth.rounds or len(self._shelf) >= depth.sources:
                 break
-            more = await self._find_more(n, depth)
+            more = await self._find_more(n, depth, tuple(sorted(asked)))
             queries = tuple(query for query in more if query not in asked)
             if not queries:
                 break
@@ -143,14 +146,32 @@ class Research:
         self._skipped = (*self._skipped, got)
         scope.emit(SourceFound(url=url, why=got.why), f"source:{digest_of(url)}")
 
-    async def _find_more(self, n: int, depth: Depth) -> tuple[str, ...]:
-        """What to search for next."""
+    async def _find_more(self, n: int, depth: Depth, asked: tuple[str, ...]) -> tuple[str, ...]:
+        """What to search for next, by the question and the pages alone: searches are not asked
+        about, so whoever reads pages for one knows no instructions, memory or conversation."""
         known = "\n".join(
             f"- {one.title} ({one.url}): {' '.join(one.text[:BEGINNING].split())}"
             for one in self._shelf.sources
         )
-        ask = prompts.MORE.format(sources=known or "(nothing yet)", queries=depth.queries)
-        found = await self._consult(f"more-{n}", ask, read_queries)
+        ask = prompts.MORE.format(
+            question="\n".join((self._brief.request_text(), *self._said)),
+            asked="\n".join(f"- {query}" for query in asked),
+            sources=known or "(nothing yet)",
+            queries=depth.queries,
+        )
+        request = ModelRequest(
+            model=tier(self._brief.model, "pro"),
+            system=prompts.SEARCHES,
+            messages=(user(ask),),
+        )
+        limit = min(self._brief.limit, LIMIT)
+        part = self._scope.child(f"more-{n}")
+        try:
+            found, _ = await ask_json(part, self._hands, request, read_queries, limit)
+        except ModelFailed as failed:
+            if failed.fault not in ("overflow", "truncated"):
+                raise
+            found = None  # what was found so far is a research as well
         return (found or ())[: depth.queries]
 
     async def _analyze(self, frame: Frame) -> tuple[Finding, ...]:
