@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import msgspec
 
@@ -14,6 +15,8 @@ from gateway.store.rows import Changes, Lease
 ACTIVE, DUE, DEAD, AUDIT = "tk:active", "tk:due", "tk:dead", "tk:audit"
 
 _encode = msgspec.json.Encoder().encode
+Line: TypeAlias = tuple[str, float, bytes]
+"""Of the audit: its name in the store, its time, its body."""
 
 
 def key(conversation: str) -> str:
@@ -63,6 +66,8 @@ class Commit:
         self._changes = changes
         self._seen = seen
         self._done = done
+        self._number = 0
+        """The lease may have sent others when this one's answer comes."""
         self.lost = False
         """The store does not have what it acknowledged before: a failover, a restore."""
         self._prepare_commit: list[Command] = []
@@ -74,7 +79,9 @@ class Commit:
         if held.broken:
             raise StoreFailed("an earlier commit of this lease failed")
         held.number += 1
-        operations = [part for one in _operations(self._changes, held) for part in one]
+        self._number = held.number
+        each = _operations(self._changes, held, self._audit())
+        operations = [part for one in each for part in one]
         self._prepare_commit = list(_prepare_commit(self._changes, held))
         seen = "" if self._seen is None else self._seen
         base = key(held.lease.conversation)
@@ -87,7 +94,7 @@ class Commit:
                 failed = any(isinstance(reply, Exception) for reply in replies[:-1])
                 self.after = [
                     *(self._prepare_commit if failed else ()),
-                    *_finish_commit(self._changes, self._held),
+                    *_finish_commit(self._changes, self._held, self._audit()),
                 ]
                 if outcome == b"released":
                     name = self._held.lease.conversation
@@ -111,6 +118,11 @@ class Commit:
         self._held.broken = True
         self._done("", error)
 
+    def _audit(self) -> list[Line]:
+        place = f"{self._held.lease.token}.{self._number}"
+        lines = enumerate(self._changes.audit)
+        return [(f"{place}.{n}", line.at, _encode(line)) for n, line in lines]
+
 
 def resolve(future: "asyncio.Future[bool]", outcome: str, error: Exception | None) -> None:
     """Tell a waiter of its commit; it may have been cancelled meanwhile."""
@@ -122,15 +134,15 @@ def resolve(future: "asyncio.Future[bool]", outcome: str, error: Exception | Non
         future.set_exception(error)
 
 
-def flush_audit(conversation: str, lines: Sequence[tuple[str, float, bytes]]) -> Iterator[Command]:
-    """Move (id, at, body) of a conversation's audit to the list of all; twice is harmless."""
+def flush_audit(conversation: str, lines: Sequence[Line]) -> Iterator[Command]:
+    """Move lines of a conversation's audit to the list of all; twice is harmless."""
     for name, at, body in lines:
         yield "ZADD", AUDIT, at, f"{conversation} {name} ".encode() + body
     if lines:
         yield "HDEL", f"{key(conversation)}:audit", *(name for name, _, _ in lines)
 
 
-def _operations(changes: Changes, held: Held) -> Iterator[Command]:
+def _operations(changes: Changes, held: Held, audit: Sequence[Line]) -> Iterator[Command]:
     stays = "" if held.journals is None else held.journals
     for record in changes.records:
         yield "r", record.turn, record.n, record.body()
@@ -150,13 +162,8 @@ def _operations(changes: Changes, held: Held) -> Iterator[Command]:
         yield "s", entry.n, _encode(entry)
     if changes.row is not None:
         yield "c", _encode(changes.row)
-    for name, at, body in _audit(changes, held):
+    for name, at, body in audit:
         yield "a", name, f"{at!r} ".encode() + body
-
-
-def _audit(changes: Changes, held: Held) -> list[tuple[str, float, bytes]]:
-    place = f"{held.lease.token}.{held.number}"
-    return [(f"{place}.{n}", line.at, _encode(line)) for n, line in enumerate(changes.audit)]
 
 
 def _prepare_commit(changes: Changes, held: Held) -> Iterator[Command]:
@@ -175,10 +182,10 @@ def _prepare_commit(changes: Changes, held: Held) -> Iterator[Command]:
         yield "ZADD", DEAD, letter.at, f"{conversation} {letter.id}"
 
 
-def _finish_commit(changes: Changes, held: Held) -> Iterator[Command]:
+def _finish_commit(changes: Changes, held: Held, audit: Sequence[Line]) -> Iterator[Command]:
     conversation = held.lease.conversation
     closed = [q.id for q in changes.questions if q.status != "open" and q.due <= 0]
     closed += (letter.name for letter in changes.letters if letter.kind == "question")
     if closed:
         yield "ZREM", DUE, *(f"{conversation} {name}" for name in closed)
-    yield from flush_audit(conversation, _audit(changes, held))
+    yield from flush_audit(conversation, audit)

@@ -218,6 +218,27 @@ async def test_both_stores_keep_the_chains(world: World) -> None:
     assert flaw.kind == "changed" and flaw.first == 6
 
 
+async def test_lines_of_commits_that_are_under_way_together_stand_once(world: World) -> None:
+    own = replace(place("many"), private=True)
+    (kept,) = await world.store.accept([replace(said("many-0", "many"), conversation=own)])
+    opened = await world.store.acquire(own.id, "me", 30)
+    assert opened is not None
+    end, under_way = None, []
+    for n in range(40):
+        lines, end = SIGNER.link(end, [line(n, where=own.id)] * (1 + n % 2))
+        row = ConversationRow(audited=end)
+        under_way.append(world.store.submit(opened.lease, Changes(audit=lines, row=row)))
+        if n % 7 == 0:
+            await asyncio.sleep(0)
+    await asyncio.gather(*under_way)
+    trail = AuditTrail(SIGNER, make_contents(world.store), world.store, "me")
+    report = await trail.verify()
+    assert (report.flaws, report.lines) == ((), 60)
+    assert await world.store.release(opened.lease, kept.seq, Changes(done=(kept.seq,)))
+    await write(world.store, "other", 1)
+    assert len(await list_bodies(world.store)) == 61
+
+
 async def test_retention_and_removal_leave_chains_that_hold(world: World) -> None:
     removal, contents = make_removal(world.store), make_contents(world.store)
     trail = AuditTrail(SIGNER, contents, world.store, "me")
