@@ -10,7 +10,7 @@ from aiohttp import web
 
 from adapters.web import words
 from adapters.web.api import STATIC, Api, guard, identify
-from adapters.web.gate import SESSION_SECONDS, RequestGate, RequestRefused
+from adapters.web.gate import SESSION_SECONDS, RequestGate, RequestRefused, is_from_another_site
 from adapters.web.outputs import Outputs
 from adapters.web.sessions import name_device
 from adapters.web.sign_out import session_routes
@@ -58,6 +58,7 @@ class WebAdapter:
             *(web.get(f"/{name}", guard(self._gate, self._asset)) for name in ASSETS),
             # A link is used up by a visit: link checkers that send HEAD must not do so.
             web.get("/signin/{token}", guard(self._gate, self._sign_in), allow_head=False),
+            web.post("/signin/{token}", guard(self._gate, self._sign_in)),
             # Chats look at links: these sign in by a press.
             web.get("/enter/{token}", guard(self._gate, self._ask_to_sign_in)),
             web.post("/enter/{token}", guard(self._gate, self._sign_in_from_chat)),
@@ -132,6 +133,9 @@ class WebAdapter:
         if "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", "")):
             # a browser that only looks ahead asks again once the link is followed
             return web.Response(status=503)
+        if request.method == "GET" and is_from_another_site(request.headers):
+            # its page could sign somebody in as another one, who then reads what they write
+            return await self._ask_to_sign_in(request)
         language = words.choose_language(request.headers.get("Accept-Language", ""))
         try:
             person = await self._gate.redeem(request.match_info["token"], request.remote or "")

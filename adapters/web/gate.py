@@ -58,6 +58,8 @@ class Visitor(Struct, frozen=True, kw_only=True):
     session: str = ""
 
 
+FOREIGN = "This request comes from another site. Open the chat itself."
+
 Count: TypeAlias = Callable[[str], None]
 """Adds one to a counter of this name."""
 Redeem: TypeAlias = Callable[[str], Awaitable[str]]
@@ -108,7 +110,7 @@ class RequestGate:
         self.cookie = f"turnkeeper_{port}"
 
     def check(self, method: str, headers: Mapping[str, str]) -> None:
-        """Refuse a foreign Host or Origin."""
+        """Refuse a foreign Host or Origin, and what another site's page asks for by a browser."""
         host = headers.get("Host", "").lower()
         if host not in self._hosts and not (self._wildcard and self._address(host)):
             raise RequestRefused(
@@ -116,14 +118,17 @@ class RequestGate:
                 f"This address ({host[:80]}) is not served here. Open the chat by "
                 "its own address, or add the name to the web names in the settings.",
             )
+        if _comes_from_elsewhere(method, headers):
+            raise RequestRefused(403, FOREIGN)
         origin = headers.get("Origin")
-        site = headers.get("Sec-Fetch-Site", "")
         if origin is not None:
             if not self._own_origin(origin, host):
-                raise RequestRefused(
-                    403, "This request comes from another site. Open the chat itself."
-                )
-        elif method not in ("GET", "HEAD") and site != "same-origin" and not _bearer(headers):
+                raise RequestRefused(403, FOREIGN)
+        elif (
+            method not in ("GET", "HEAD")
+            and headers.get("Sec-Fetch-Site", "") != "same-origin"
+            and not _bearer(headers)
+        ):
             raise RequestRefused(
                 403,
                 "This request does not say where it comes from. Send an Origin "
@@ -243,8 +248,13 @@ class RequestGate:
         return hmac.new(self._secret, data, hashlib.sha256).hexdigest()
 
     def _own_origin(self, origin: str, host: str) -> bool:
+        """It is the origin of `host`, or one of our names where a proxy leads on under another
+        Host. Another port of that very Host is somebody else's server."""
         scheme, _, at = origin.lower().partition("://")
-        return scheme in ("http", "https") and (at == host or at in self._names)
+        if scheme not in ("http", "https"):
+            return False
+        bare = _strip_port(host)
+        return at == host or (at in self._names and (host == bare or _strip_port(at) != bare))
 
     def _address(self, host: str) -> bool:
         """`host` is an IP address at our port: no name that someone else could point at us."""
@@ -261,6 +271,25 @@ def _with_port(name: str, port: int) -> tuple[str, ...]:
     if name in LOOPBACK_NAMES:
         return (f"{name}:{port}", name) if port == 80 else (f"{name}:{port}",)
     return name, f"{name}:{port}"
+
+
+def _strip_port(host: str) -> str:
+    return re.sub(r":\d*$", "", host)
+
+
+def is_from_another_site(headers: Mapping[str, str]) -> bool:
+    """A browser says that a page of another origin made it ask."""
+    return headers.get("Sec-Fetch-Site", "") in ("cross-site", "same-site")
+
+
+def _comes_from_elsewhere(method: str, headers: Mapping[str, str]) -> bool:
+    """A browser says that another origin's page asks, for more than to be led here. Another port of
+    our host counts as the same site, so that browsers send the cookie along: what apps are shown
+    at on this machine could else measure what a search finds."""
+    if not is_from_another_site(headers):
+        return False
+    leads = headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")
+    return method not in ("GET", "HEAD") or leads != ("navigate", "document")
 
 
 def _bearer(headers: Mapping[str, str]) -> str:

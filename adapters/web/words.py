@@ -155,7 +155,7 @@ ENGLISH: dict[str, str] = {
     "link_over": "It was used, or it has expired. Run <code>turnkeeper link</code> where the "
     "gateway runs, and open the link it prints.",
     "enter_title": "Sign in",
-    "enter": "Go on only if you asked for this link yourself, in a chat. It works once.",
+    "enter": "Go on only if you asked for this link yourself. It works once.",
     "enter_button": "Sign in",
     "enter_over_title": "This link has expired",
     "enter_over": "It was used, or it has expired, or a newer one was made. Write <code>/link page"
@@ -311,8 +311,7 @@ GERMAN: dict[str, str] = {
     "link_over": "Er wurde benutzt oder ist zu alt. Führen Sie <code>turnkeeper link</code> aus, "
     "wo das Gateway läuft, und öffnen Sie den Link, der dann erscheint.",
     "enter_title": "Anmelden",
-    "enter": "Gehen Sie nur weiter, wenn Sie diesen Link selbst in einem Chat angefordert haben. "
-    "Er gilt einmal.",
+    "enter": "Gehen Sie nur weiter, wenn Sie diesen Link selbst angefordert haben. Er gilt einmal.",
     "enter_button": "Anmelden",
     "enter_over_title": "Dieser Link gilt nicht mehr",
     "enter_over": "Er wurde benutzt, ist zu alt, oder es gibt einen neueren. Schreiben Sie im Chat "

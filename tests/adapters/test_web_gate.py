@@ -104,6 +104,23 @@ def test_on_all_addresses_an_address_is_ours_a_name_is_not() -> None:
 
 
 @pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("chat.example.org", "https://chat.example.org", 0),
+        ("chat.example.org:8080", "http://chat.example.org:8080", 0),
+        ("127.0.0.1:8080", "https://chat.example.org", 0),  # a proxy that writes a Host of its own
+        ("chat.example.org", "https://chat.example.org:8080", 0),  # one that leaves the port out
+        ("chat.example.org:8080", "http://chat.example.org", 403),
+        ("chat.example.org:8080", "https://chat.example.org", 403),
+        ("chat.example.org", "https://chat.example.org:9", 403),
+    ],
+)
+def test_another_port_of_a_name_is_another_server(host: str, origin: str, status: int) -> None:
+    named = gate("127.0.0.1", ("chat.example.org",), TOKEN)
+    assert refusal(named, "POST", Host=host, Origin=origin) == status
+
+
+@pytest.mark.parametrize(
     ("method", "headers", "status"),
     [
         ("POST", {"Origin": ORIGIN}, 0),
