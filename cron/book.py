@@ -77,11 +77,17 @@ class JobBook:
     async def make(self, draft: Draft, name: str) -> Job:
         job = replace(draft.job, id=name, version=new_id())
         job = self._move_ahead(job, await self._deps.now())
+        if job.state == "ended" and not job.of_file:
+            return await self._jobs.get(name) or self._refuse_past(job)
         if not await self._jobs.commit(None, job, ()):
             return await self._jobs.get(name) or job
         log.info("job_made", extra={"job": name, "owner": job.owner.key})
         self._deps.ring()
         return job
+
+    def _refuse_past(self, job: Job) -> Job:
+        """Raise JobRefused: what is due once was decided on after its time."""
+        raise JobRefused(say("jobs_past", job.owner.language), "schedule")
 
     def _move_ahead(self, job: Job, now: float) -> Job:
         """`job` with its next due time after `now`, for when it was decided on late."""
@@ -91,20 +97,24 @@ class JobBook:
         state = job.state if due is not None else "ended"
         return replace(job, next_due=due or 0.0, wake=due or 0.0, state=state)
 
-    async def change(self, draft: Draft, *, moved: bool = False) -> bool:
+    async def change(self, draft: Draft, *, moved: bool = False, shown: Job | None = None) -> bool:
         now = await self._deps.now()
 
         def is_kept(job: Job) -> bool:
             """It is due as before, so what is due already stays so."""
             return (job.schedule, job.zone) == (draft.job.schedule, draft.job.zone)
 
-        def apply(job: Job) -> Job:
+        def apply(job: Job) -> Job | None:
+            if shown is not None and job.wish not in (shown.wish, draft.job.wish):
+                return None  # as the draft has it, it is after a crash
             same = ["id", "owner", "made", "version"] + ([] if moved else ["conversation"])
             same += ["next_due", "wake"] if is_kept(job) and job.state != "ended" else []
             same += ["state", "why"] if job.state == "paused" and not moved else []
             new = replace(draft.job, **{name: getattr(job, name) for name in same})
             waits = is_kept(job) and (new.state == "paused" or job.state == "active")
-            return new if waits else self._move_ahead(new, now)
+            after = new if waits else self._move_ahead(new, now)
+            past = after.state == "ended" and not moved
+            return self._refuse_past(job) if past else after
 
         before = await self._jobs.get(draft.job.id)
         left = before is not None and (moved or not is_kept(before))

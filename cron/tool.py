@@ -9,6 +9,7 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel, Field
 
 from agent_core.errors import ToolFailed
@@ -54,6 +55,10 @@ _SAME = {
 }
 """Arguments that a wish calls the same."""
 _EMPTY = {"title": "", "prompt": "", "schedule": ""}
+_OUTDATED = (
+    "Nothing was changed: the job is gone, or was changed after this card was shown. Look at it "
+    "(action: list) and propose the change again."
+)
 _LABELS: dict[Action, Key] = {
     "pause": "jobs_pause",
     "resume": "jobs_resume",
@@ -98,11 +103,14 @@ class AskingScope(Protocol):
 
 
 class Proposed(Struct, frozen=True, kw_only=True):
-    """What a call would do, as it is recorded: under which id, or why it cannot be. `guessed`:
-    nobody chose the time zone."""
+    """What a call would do, as it is recorded: under which id, or why it cannot be. `old`: the job
+    that is to be changed, as the card was made of it; `key`: of a run by hand; `guessed`: nobody
+    chose the time zone."""
 
     name: str = ""
+    key: str = ""
     draft: Draft | None = None
+    old: Job | None = None
     card: str = ""
     language: str = ""
     said: str = ""
@@ -205,7 +213,14 @@ class _Desk:
                 card_of_action(self._jobs.times, old, _LABELS[wanted.action], language)
             )
             draft = Draft(job=old, times=())
-            return Proposed(name=old.id, draft=draft, card=words, language=language, times=times)
+            return Proposed(
+                name=old.id,
+                key=new_id(),
+                draft=draft,
+                card=words,
+                language=language,
+                times=times,
+            )
         try:
             wish = _wish(wanted, old, known)
             draft = await self._jobs.drafts.draft(wish, asker, old)
@@ -220,7 +235,13 @@ class _Desk:
         words, times = _part(card_of(self._jobs.times, draft, about, language))
         guessed = bool(draft.times) and not zoned
         return Proposed(
-            name=name, draft=draft, card=words, language=language, guessed=guessed, times=times
+            name=name,
+            draft=draft,
+            old=old,
+            card=words,
+            language=language,
+            guessed=guessed,
+            times=times,
         )
 
     def _list_jobs(self, jobs: tuple[Job, ...]) -> str:
@@ -238,26 +259,35 @@ class _Desk:
             return "Nothing was changed."
         done: object = True
         match action:
-            case "create":
-                made = await self._jobs.drafts.make(draft, name)
-                return f"The job {made.title!r} is scheduled. Next: {self._next(made)}."
-            case "change":
-                done = await self._jobs.drafts.change(draft)
+            case "create" | "change":
+                return await self._write(action, proposed, draft)
             case "pause":
                 done = await self._jobs.book.pause(name)
             case "resume":
                 done = await self._jobs.book.resume(name)
             case "run":
-                done = await self._jobs.book.run_now(name, new_id())
+                done = await self._jobs.book.run_now(name, proposed.key or new_id())
             case "delete":
                 done = await self._jobs.book.remove(name)
             case _:
                 return "Nothing was changed."
         if not done:
             return "That changed nothing: the job is gone or in that state already."
-        now = await self._jobs.store.get(name) if action == "change" else None
-        paused = now is not None and now.state == "paused"
-        return "Done. It stays paused." if paused else "Done."
+        return "Done."
+
+    async def _write(self, action: Action, proposed: Proposed, draft: Draft) -> str:
+        """Make the job, or change it, as its card said it would be."""
+        drafts, name = self._jobs.drafts, proposed.name
+        try:
+            if action == "create":
+                made = await drafts.make(draft, name)
+                return f"The job {made.title!r} is scheduled. Next: {self._next(made)}."
+            if not await drafts.change(draft, shown=proposed.old):
+                return _OUTDATED
+        except JobRefused as error:  # it was confirmed after its time
+            return f"Nothing was made or changed: it was confirmed too late. {error}"
+        now = await self._jobs.store.get(name)
+        return "Done. It stays paused." if now is not None and now.state == "paused" else "Done."
 
     def _next(self, job: Job) -> str:
         return self._jobs.times.format_moment(job.next_due, job.zone) if job.next_due else "never"
@@ -296,8 +326,9 @@ def _wish(wanted: Scheduling, old: Job | None, known: tuple[Job, ...]) -> JobReq
         if other is None:
             raise ToolFailed(f"There is no job {word!r} whose report could be given to it.")
         fields["feeds_on"] = other.id
-    stays = {name: getattr(old, name) for name in JobRequest.__struct_fields__} if old else _EMPTY
-    return msgspec.convert({**stays, **fields}, JobRequest)
+    if old is not None:
+        return replace(old.wish, **fields)
+    return msgspec.convert({**_EMPTY, **fields}, JobRequest)
 
 
 def _find_job(jobs: tuple[Job, ...], word: str) -> Job | None:

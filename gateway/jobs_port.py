@@ -88,6 +88,11 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: str = ""
 
     @property
+    def wish(self) -> "JobRequest":
+        """What was asked for to make it as it is."""
+        return JobRequest(**{name: getattr(self, name) for name in JobRequest.__struct_fields__})
+
+    @property
     def of_file(self) -> bool:
         """It stands in the operator's file, which alone changes it."""
         return self.owner.key == OPERATOR.key
@@ -295,10 +300,13 @@ class JobDrafts(Protocol):
         """`known` with what `wish` says, whenever that is due; Refused."""
 
     async def make(self, draft: Draft, name: str) -> Job:
-        """The job of `draft` under the id `name`; a second time the one that is there."""
+        """The job of `draft` under the id `name`; a second time the one that is there. Refused:
+        what is due once has its time behind it by now."""
 
-    async def change(self, draft: Draft, *, moved: bool = False) -> bool:
-        """Put what the draft says in place of the job's. `moved`: its conversation too."""
+    async def change(self, draft: Draft, *, moved: bool = False, shown: Job | None = None) -> bool:
+        """Put what the draft says in place of the job's. `moved`: its conversation too. False if
+        the job is gone, or is other than `shown`, from which the draft was made. Refused as for
+        `make`."""
 
     async def has_zone(self, asker: Asker) -> bool:
         """The person chose a time zone, or the gateway has one."""

@@ -114,6 +114,46 @@ async def test_confirmed_late_begins_with_the_next_time(world: BookRig) -> None:
     assert world.clock.time < job.next_due <= world.clock.time + DAY
 
 
+async def test_what_is_due_once_is_not_made_or_changed_to_after_its_time(world: BookRig) -> None:
+    once = replace(WISH, schedule="in 20 minutes")
+    draft = await world.drafts.draft(once, ADA)
+    made = await world.drafts.make(draft, "j1")
+    other = await world.make("j2")
+    change = await world.drafts.draft(once, ADA, other)
+    world.clock.time += 1_201
+    assert await world.drafts.make(draft, "j1") == made, "a second time, after a crash"
+    with pytest.raises(JobRefused, match="in the past"):
+        await world.drafts.make(draft, "j3")
+    with pytest.raises(JobRefused, match="in the past"):
+        await world.drafts.change(change)
+    assert await world.jobs.list_jobs() == (made, other)
+
+
+@pytest.mark.parametrize(
+    "meanwhile", [{"title": "Other"}, {"schedule": "0 8 * * *"}, {"prompt": "look twice"}]
+)
+async def test_a_change_undoes_nothing_that_was_changed_meanwhile(
+    world: BookRig, meanwhile: dict[str, str]
+) -> None:
+    job = await world.make()
+    draft = await world.drafts.draft(replace(WISH, deliver=("file:x.md",)), ADA, job)
+    quick = await world.drafts.draft(replace(WISH, **meanwhile), ADA, job)
+    assert await world.drafts.change(quick, shown=job)
+    assert await world.drafts.change(quick, shown=job), "a second time, after a crash"
+    after = await world.jobs.get("j1")
+    assert not await world.drafts.change(draft, shown=job)
+    assert await world.jobs.get("j1") == after
+
+
+async def test_what_is_due_once_and_was_paused_past_its_time_is_over(world: BookRig) -> None:
+    job = await world.make(wish=replace(WISH, schedule="in 20 minutes"))
+    await world.book.pause("j1")
+    world.clock.time = job.next_due + 1
+    resumed = await world.book.resume("j1")
+    assert resumed is not None and resumed.state == "ended"
+    assert [run.reason for run in await world.jobs.runs("j1", 9)] == ["paused"]
+
+
 async def test_a_change_keeps_what_the_job_is(world: BookRig) -> None:
     job = await world.make()
     draft = await world.drafts.draft(replace(WISH, schedule="0 8 * * *"), BOB, job)

@@ -1,11 +1,15 @@
 """Jobs over Telegram: made in words and confirmed, fired, reported, talked about, paused by a button,
 missed while nothing ran, failed and retried."""
 
+import asyncio
+import json
 import time
+from typing import Any
 
 import pytest
 
 from agent_core import ambient
+from cron.book import JobBook
 from gateway.jobs_port import Job, JobRun
 from gateway.messages import JobFired
 from gateway.texts import say
@@ -74,6 +78,81 @@ async def test_not_confirmed_is_not_made(rig: Rig, button: str) -> None:
     assert await jobs_of(rig).store.list_jobs() == ()
     told = rig.seen(role="tool")[-1]
     assert "ask_user" in told if button == "Change" else "did not confirm" in told
+
+
+async def test_confirmed_after_its_time_it_is_not_made(rig: Rig, clock: Shifted) -> None:
+    rig.model.script(schedule(schedule="in 20 minutes"), Say("too late, when else?"))
+    await rig.start()
+    rig.telegram.say(PERSON, "in 20 minutes send me the open incidents")
+    card = await rig.card()
+    await rig.quiet()
+    clock.offset = 1_300.0
+    rig.press(card, "Confirm")
+    await rig.shows("too late, when else?")
+    told = rig.seen(role="tool")[-1]
+    assert "confirmed too late" in told and say("jobs_past") in told
+    assert await jobs_of(rig).store.list_jobs() == ()
+
+
+def asked(action: str, **more: str) -> Call:
+    return Call("schedule_job", json.dumps({"action": action, "job": TITLE} | more))
+
+
+async def test_a_change_that_is_confirmed_late_undoes_no_other_one(rig: Rig) -> None:
+    """Its card shows the job as it was: what was changed since is not on it."""
+    await rig.start()
+    await make(rig)
+    rig.model.script(asked("change", schedule="30 8 * * *"), Say("I look again"))
+    rig.telegram.say(PERSON, "at half past 8 instead")
+    card = await rig.card()
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/jobs edit 1 title=Incidents prompt=List all of them.")
+    await rig.shows("was changed")
+    changed = await only(rig)
+    rig.press(card, "Confirm")
+    await rig.shows("I look again")
+    assert "was changed after this card was shown" in rig.seen(role="tool")[-1]
+    assert await only(rig) == changed and changed.title == "Incidents"
+
+
+@pytest.mark.parametrize("action", ["create", "change", "run"])
+async def test_a_kill_between_what_was_confirmed_and_its_record(
+    rig: Rig, action: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is done once, and the agent hears that it was done."""
+    method = {"create": "make", "change": "change", "run": "run_now"}[action]
+    await rig.start()
+    if action != "create":
+        await make(rig)
+    call = schedule() if action == "create" else asked(action, schedule="30 8 * * *")
+    rig.model.script(call)
+    rig.telegram.say(PERSON, "so it shall be")
+    card = await rig.card()
+    await rig.quiet()
+    made, do = asyncio.Event(), getattr(JobBook, method)
+
+    async def dies(*given: Any, **named: Any) -> object:
+        await do(*given, **named)
+        made.set()
+        await asyncio.Event().wait()  # until the process is gone
+        return None
+
+    monkeypatch.setattr(JobBook, method, dies)
+    rig.press(card, "Confirm")
+    await made.wait()
+    await rig.crash()
+    monkeypatch.setattr(JobBook, method, do)
+    rig.model.script(Say("so it is"), Say("none is open"))
+    await rig.start()
+    await rig.shows("so it is")
+    heard = [one for n in range(len(rig.model.requests)) for one in rig.seen(n, "tool")]
+    assert heard[-1].startswith("The job" if action == "create" else "Done.")
+    job = await only(rig)
+    assert job.schedule == ("30 8 * * *" if action == "change" else "0 9 * * *")
+    if action == "run":
+        await rig.shows("none is open")
+        await settled(rig, "done")
+    assert len(await runs(rig)) == (action == "run")
 
 
 async def test_somebody_else_cannot_confirm(rig: Rig) -> None:

@@ -64,7 +64,7 @@ async def edit_job(
     draft = await jobs.drafts.draft(wish, asker, job)
     if wish.model != job.model:
         await check_models(wish.model, language, check)
-    if not await jobs.drafts.change(_keep_rest(draft, job)):
+    if not await jobs.drafts.change(_keep_rest(draft, job), shown=job):
         raise JobRefused(say("jobs_not_so", language, title=job.title))
     return await jobs.store.get(job.id) or job
 
@@ -77,7 +77,7 @@ async def check_models(models: str, language: str, check: CheckModel) -> None:
 
 
 def _make_wish(job: Job, fields: Mapping[str, str], language: str) -> JobRequest:
-    known = {name: getattr(job, name) for name in JobRequest.__struct_fields__}
+    known: dict[str, str] = {}
     if not fields:
         raise JobRefused(say("jobs_edit_usage", language))
     for name, value in fields.items():
@@ -91,7 +91,7 @@ def _make_wish(job: Job, fields: Mapping[str, str], language: str) -> JobRequest
         if emptied and name not in (*OWN, "prompt"):
             raise JobRefused(say("jobs_edit_empty", language, field=name), name)
         known[name] = "" if emptied else given
-    return JobRequest(**known)
+    return replace(job.wish, **known)
 
 
 def _keep_rest(draft: Draft, old: Job) -> Draft:
