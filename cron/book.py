@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from cron.drafts import Bind, Drafting, Fits, May
 from gateway.clock import new_id
 from gateway.jobs_port import (
+    BY_HAND,
     MAX_CALLS,
     Asker,
     Draft,
@@ -170,7 +171,12 @@ class JobBook:
 
     async def run_now(self, name: str, key: str) -> bool:
         now = await self._deps.now()
-        run = JobRun(job=name, slot=f"now-{key}", due=now, state="queued", at=now, version=new_id())
+        run = JobRun(
+            job=name, slot=f"{BY_HAND}{key}", due=now, state="queued", at=now, version=new_id()
+        )
+        for one in await self._jobs.list_unfinished(name):
+            if one.by_hand and one.slot != run.slot and one.state != "retrying":
+                return False  # as of a double press
         return await self._write(name, lambda job: job, (run,)) is not None
 
     async def call(self, job: Job, slot: str, given: str) -> RunState:

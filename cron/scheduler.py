@@ -210,7 +210,7 @@ class Scheduler:
     async def _start_queued(self, run: JobRun, moment: float) -> None:
         """Begin a run that waited for the one before it; one by hand waits for no retry."""
         others = list(await self._jobs.list_unfinished(run.job))
-        if run.slot.startswith("now-"):
+        if run.by_hand:
             others = [one for one in others if one.state != "retrying"]
         if others and others[0].slot != run.slot:
             return

@@ -29,6 +29,8 @@ MAX_TRIED, MAX_SAID = 10, 600
 """Tries that a run's row keeps, and characters of each."""
 MAX_CALLS = 20
 """Calls of a job's hook that wait."""
+BY_HAND = "now-"
+"""Begins the slot of a run that a person began."""
 MAX_GIVEN = 16_000
 """Characters of a call's body that a prompt holds."""
 HOOK_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
@@ -128,6 +130,11 @@ class JobRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def open(self) -> bool:
         """It is not over."""
         return self.state in OPEN
+
+    @property
+    def by_hand(self) -> bool:
+        """A person began it, now."""
+        return self.slot.startswith(BY_HAND)
 
     @property
     def turn(self) -> str:

@@ -8,6 +8,7 @@ JobKey = Literal[
     "jobs_past", "jobs_now", "jobs_too_often", "jobs_too_many", "jobs_card", "jobs_card_change",
     "jobs_card_remove", "jobs_confirm", "jobs_change", "jobs_cancel", "jobs_here", "jobs_no_limit",
     "jobs_limit", "jobs_active", "jobs_paused", "jobs_ended", "jobs_line", "jobs_next", "jobs_last",
+    "jobs_more", "jobs_is_over", "jobs_runs_already",
     "jobs_never", "jobs_pause", "jobs_resume", "jobs_run", "jobs_history", "jobs_edit",
     "jobs_delete", "jobs_retry", "jobs_sure", "jobs_remove", "jobs_keep", "jobs_gone",
     "jobs_is_paused", "jobs_is_resumed", "jobs_is_running", "jobs_is_deleted", "jobs_is_retried",
@@ -61,6 +62,7 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_paused": "paused",
     "jobs_ended": "ended",
     "jobs_line": "{n}. **{title}**: {words}, {state}",
+    "jobs_more": "More jobs:\n{lines}\n{/jobs …} and a number shows one with its buttons.",
     "jobs_next": "**Next**: {times}",
     "jobs_last": "**Last**: {when}: {state}",
     "jobs_never": "It has not run yet.",
@@ -77,7 +79,10 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_gone": "This job was deleted.",
     "jobs_is_paused": "{title} is paused. Resume it with {/jobs resume …}.",
     "jobs_is_resumed": "{title} is resumed. Next: {times}",
+    "jobs_is_over": "The time of {title} passed while it was paused, so it has ended. Run it now, "
+    "or edit it to a later time.",
     "jobs_is_running": "{title} is running now; the report will appear here.",
+    "jobs_runs_already": "{title} is already running; the report will appear here.",
     "jobs_is_deleted": "{title} was deleted.",
     "jobs_is_retried": "{title} is retried.",
     "jobs_edit_how": "Write what to change about the job {title}, as a plain message, for "
@@ -194,6 +199,8 @@ GERMAN: dict[JobKey, str] = {
     "jobs_paused": "pausiert",
     "jobs_ended": "vorbei",
     "jobs_line": "{n}. **{title}**: {words}, {state}",
+    "jobs_more": "Weitere Aufträge:\n{lines}\n{/jobs …} und eine Nummer zeigt einen mit seinen "
+    "Knöpfen.",
     "jobs_next": "**Nächste Male**: {times}",
     "jobs_last": "**Zuletzt**: {when}: {state}",
     "jobs_never": "Er lief noch nicht.",
@@ -210,7 +217,10 @@ GERMAN: dict[JobKey, str] = {
     "jobs_gone": "Dieser Auftrag ist gelöscht.",
     "jobs_is_paused": "{title} ist pausiert. Weiter mit {/jobs resume …}.",
     "jobs_is_resumed": "{title} geht weiter. Nächste Male: {times}",
+    "jobs_is_over": "Die Zeit von {title} verging, als er pausiert war; er ist vorbei. Führen Sie "
+    "ihn jetzt aus, oder geben Sie ihm eine spätere Zeit.",
     "jobs_is_running": "{title} läuft jetzt; der Bericht kommt hierher, wenn er fertig ist.",
+    "jobs_runs_already": "{title} läuft schon; der Bericht kommt hierher, wenn er fertig ist.",
     "jobs_is_deleted": "{title} ist gelöscht.",
     "jobs_is_retried": "{title} wird noch einmal versucht.",
     "jobs_edit_how": "Schreiben Sie einfach, was am Auftrag {title} anders sein soll, zum "

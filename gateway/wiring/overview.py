@@ -57,7 +57,8 @@ async def _jobs(
         return ()
     who = await identify_asker(access, conversation, sender)
     entries = []
-    for n, job in enumerate((await jobs.book.list_visible(who))[:MOST], 1):
+    numbered = enumerate(await jobs.book.list_visible(who), 1)
+    for n, job in sorted(numbered, key=lambda one: one[1].state == "ended")[:MOST]:
         turn = ("jobs_resume", "resume") if job.state == "paused" else ("jobs_pause", "pause")
         offered = (("jobs_run", "run"), *((turn,) if job.state != "ended" else ()))
         buttons = tuple(

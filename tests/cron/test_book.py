@@ -167,6 +167,10 @@ async def test_run_by_hand_once_for_each_press(world: BookRig) -> None:
     job = await world.make()
     for _ in range(2):
         assert await world.book.run_now("j1", "5")
-    assert [run.slot for run in await world.jobs.list_unfinished()] == ["now-5"]
+    assert not await world.book.run_now("j1", "6"), "one waits already"
+    (waits,) = await world.jobs.list_unfinished()
+    assert waits.slot == "now-5"
+    await world.jobs.advance(waits, replace(waits, state="retrying", version="b"))
+    assert await world.book.run_now("j1", "7"), "what waits to be tried again holds up nobody"
     after = await world.jobs.get("j1")
     assert after is not None and after.next_due == job.next_due

@@ -87,19 +87,16 @@ def _offers(job: Job) -> tuple[tuple[Key, str], ...]:
     return (("jobs_run", "run"), *turn, *rest)
 
 
+def head(jobs: JobPorts, job: Job, n: int, language: str) -> str:
+    """A job in a line: its number, what, when, whether it goes on."""
+    state: Key = f"jobs_{job.state}"  # type: ignore[assignment]  # keys of texts
+    words = due(jobs.times, job, language)
+    return say("jobs_line", language, n=n, title=job.title, words=words, state=say(state, language))
+
+
 async def line(jobs: JobPorts, job: Job, n: int, language: str) -> str:
     """A job in a few lines: what, when, how the last run went."""
-    state: Key = f"jobs_{job.state}"  # type: ignore[assignment]  # keys of texts
-    lines = [
-        say(
-            "jobs_line",
-            language,
-            n=n,
-            title=job.title,
-            words=due(jobs.times, job, language),
-            state=say(state, language),
-        )
-    ]
+    lines = [head(jobs, job, n, language)]
     if means := works_with(job, language):
         lines.append(means)
     if times := jobs.book.next_times(job):

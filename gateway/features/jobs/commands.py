@@ -1,16 +1,18 @@
 """/jobs: what is done again and again, and what a person does about it."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from gateway.feature import Call, Context
-from gateway.features.jobs.cards import CardPlace, ask_sure, card, redraw_cards
+from gateway.features.jobs.cards import CardPlace, ask_sure, card, head, redraw_cards
 from gateway.features.jobs.lines.adding import add_job
 from gateway.features.jobs.lines.editing import edit_job, read_fields
 from gateway.features.jobs.runs import identify
 from gateway.jobs_port import Job, JobPorts, JobRefused
 from gateway.roles import at_least, say_refused
 from gateway.store.rows import Changes
-from gateway.texts import say
+from gateway.texts import Key, say
 from gateway.texts.runs import (
     describe_delivery,
     describe_run,
@@ -19,8 +21,11 @@ from gateway.texts.runs import (
     show_moments,
     works_with,
 )
+from gateway.views import Notice
 
 MAX_SHOWN = 10
+MAX_NAMED = 20
+"""Jobs beyond those that a list names without a card."""
 ACTIONS = ("run", "pause", "resume", "edit", "history", "delete")
 
 
@@ -42,6 +47,9 @@ async def jobs(call: Call) -> str:
         await _list(call, jobs, known)
         return ""
     action = words[0].lower()
+    if action.isdecimal() and 1 <= int(action) <= len(known):
+        await _show_cards(call, jobs, [(int(action), known[int(action) - 1])])
+        return ""
     if action not in ACTIONS:
         return say("jobs_usage", call.language)
     numbered, fields = find_fields(call) if action == "edit" else (words[1:], "")
@@ -91,14 +99,35 @@ async def _ask(call: Call, job: Job, n: int) -> None:
 
 
 async def _list(call: Call, jobs: JobPorts, known: tuple[Job, ...]) -> None:
-    """One card a job, so that each has its buttons; the first of them ends the row."""
-    context = call.context
-    language = call.language
+    """One card a job, so that each has its buttons: the first of those that are not over, else the
+    newest. Of the others a line each."""
+    numbered = list(enumerate(known, 1))
+    going = [one for one in numbered if one[1].state != "ended"]
+    over = [one for one in numbered if one[1].state == "ended"]
+    shown = going[:MAX_SHOWN] + over[len(going) - MAX_SHOWN :] if len(going) < MAX_SHOWN else going
+    cards = sorted(shown[:MAX_SHOWN], key=lambda one: one[0])
+    rest = [one for one in (*going, *reversed(over)) if one not in cards]
+    await _show_cards(call, jobs, cards, rest)
+
+
+async def _show_cards(
+    call: Call,
+    jobs: JobPorts,
+    cards: Sequence[tuple[int, Job]],
+    rest: Sequence[tuple[int, Job]] = (),
+) -> None:
+    """A card for each of `cards`, jobs with their numbers, and a line for each of `rest`; the first
+    of them ends the row."""
+    context, language = call.context, call.language
     views = []
-    for n, job in enumerate(known[:MAX_SHOWN], 1):
+    for n, job in cards:
         at = CardPlace(seq=call.seq, n=n)
         made = await card(jobs, job, at, language)
         views.append(context.state.want(*at.view, made, 1, final=True))
+    if rest:
+        lines = "\n".join(head(jobs, job, n, language) for n, job in rest[:MAX_NAMED])
+        text = say("jobs_more", language, lines=lines)
+        views.append(context.draw(call.seq, "more", Notice(text=text)))
     context.finish(call.seq, *views)
 
 
@@ -118,12 +147,15 @@ async def act(context: Context, job: Job, action: str, key: str, language: str) 
     match action:
         case "run":
             done = await jobs.book.run_now(job.id, key)
-            told = say("jobs_is_running", language, title=job.title) if done else told
+            key_of: Key = "jobs_is_running" if done else "jobs_runs_already"
+            told = say(key_of, language, title=job.title)
         case "pause":
             done = await jobs.book.pause(job.id)
             told = say("jobs_is_paused", language, title=job.title) if done else told
         case "resume":
             if (after := await jobs.book.resume(job.id)) is not None:
+                if after.state == "ended":
+                    return Deed(text=say("jobs_is_over", language, title=job.title))
                 done = True
                 times = show_moments(jobs.times, jobs.book.next_times(after), after.zone)
                 told = say("jobs_is_resumed", language, title=job.title, times=times)

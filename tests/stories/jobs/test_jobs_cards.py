@@ -5,13 +5,23 @@ import asyncio
 from contextlib import suppress
 
 import pytest
+from msgspec.structs import replace
 
 from cron.book import JobBook
 from gateway.command_texts import drop_marks
 from gateway.messages import job_token
 from gateway.texts import say
 from tests.fakes.model_server import Say
-from tests.stories.jobs_rig import TITLE, card_of, jobs_of, make, only, runs
+from tests.stories.jobs_rig import (
+    TITLE,
+    Shifted,
+    card_of,
+    jobs_of,
+    make,
+    only,
+    runs,
+    settled,
+)
 from tests.stories.rig import FRIEND, GROUP, PERSON, Json, Rig, labels, token
 
 SURE = ["Delete permanently", "Keep"]
@@ -137,8 +147,59 @@ async def test_a_run_is_begun_once_a_press(rig: Rig) -> None:
         rig.model.script(Say(text))
         rig.press(card, "Run now")
         await rig.shows(text)
+        await settled(rig, "done")
         await rig.quiet()
     assert [run.slot.startswith("now-") for run in await runs(rig)] == [True, True]
+
+
+async def test_two_presses_at_once_begin_one_run(rig: Rig) -> None:
+    await rig.start()
+    await make(rig)
+    card = await listed(rig)
+    rig.model.script(Say("found one thing"), Say("found another"))
+    rig.model.gate = asyncio.Event()
+    first, second = (rig.press(card, "Run now") for _ in range(2))
+    assert await rig.told(first) == ""
+    assert await rig.told(second) == say("jobs_runs_already", title=TITLE)
+    rig.telegram.say(PERSON, "/jobs run 1")
+    await rig.shows(say("jobs_runs_already", title=TITLE))
+    rig.model.gate.set()
+    await rig.shows("found one thing")
+    await settled(rig, "done")
+    await rig.quiet()
+    assert len(await runs(rig)) == 1
+    assert sum("is running now" in text for text in rig.said()) == 1
+
+
+async def test_a_list_names_what_it_has_no_card_for(rig: Rig) -> None:
+    await rig.start()
+    job = await make(rig)
+    for n in range(12):  # written into the store: over for long, and newer than the other
+        over = replace(job, id=f"over{n}", title=f"Over {n}", state="ended", made=job.made + 1 + n)
+        await jobs_of(rig).store.commit(None, over, ())
+    before = len(rig.said())
+    rig.telegram.say(PERSON, "/jobs")
+    more = (await rig.shows("More jobs:"))["text"]
+    await rig.quiet()
+    titles = [text.split(".")[0] for text in rig.said()[before:-1]]
+    assert titles == ["1", *map(str, range(5, 14))], "what goes on, and what is newest of the rest"
+    assert [line.split(":")[0] for line in more.splitlines()[1:-1]] == [
+        "4. Over 2", "3. Over 1", "2. Over 0",
+    ]  # fmt: skip
+    rig.telegram.say(PERSON, "/jobs 3")
+    await rig.until(lambda: rig.said()[-1].startswith("3. Over 1"))
+    assert labels(rig.telegram.chats[PERSON][-1])[-1] == "Delete"
+
+
+async def test_what_was_paused_past_its_time_is_told_to_be_over(rig: Rig, clock: Shifted) -> None:
+    await rig.start()
+    await make(rig, schedule="in 20 minutes")
+    rig.press(await listed(rig), "Pause")
+    await rig.shows("is paused")
+    clock.offset = 1_300.0
+    rig.telegram.say(PERSON, "/jobs resume 1")
+    await rig.shows(say("jobs_is_over", title=TITLE))
+    assert (await only(rig)).state == "ended"
 
 
 @pytest.mark.parametrize("label", ["Pause", "Resume"])

@@ -135,7 +135,7 @@ class Console:
     async def _run(self, job: Job, as_json: bool) -> ConsoleAnswer:
         done = await self._jobs.book.run_now(job.id, ambient.new_id())
         if not done:
-            return ConsoleAnswer(text=f"{job.title} is gone.", ok=False)
+            return ConsoleAnswer(text=f"{job.title} is running already, or gone.", ok=False)
         when = "now" if self._live else "when the gateway starts"
         return ConsoleAnswer(text=f"{job.title} runs {when}.")
 
@@ -152,6 +152,9 @@ class Console:
             return ConsoleAnswer(
                 text=f"{job.title} is {job.state}, so it cannot be resumed.", ok=False
             )
+        if after.state == "ended":
+            over = f"{job.title} has ended: its time passed while it was paused."
+            return ConsoleAnswer(text=over, ok=False)
         return ConsoleAnswer(text=f"{job.title} goes on: {self._describe_due(after)}.")
 
     async def _delete(self, job: Job, as_json: bool) -> ConsoleAnswer:
@@ -161,7 +164,7 @@ class Console:
             )
             return ConsoleAnswer(text=text, ok=False)
         if not await self._jobs.book.remove(job.id):
-            return ConsoleAnswer(text=f"{job.title} is gone.", ok=False)
+            return ConsoleAnswer(text=f"{job.title} is running already, or gone.", ok=False)
         return ConsoleAnswer(text=f"{job.title} is deleted.")
 
     async def _add(self, name: str, given: str) -> ConsoleAnswer:
