@@ -321,7 +321,7 @@ class Session:
                     return await self.open(turn.id)
         self.state.occupied = True  # what is being made is not in the queue any more
         try:
-            first = self.state.queue[0] if self.state.queue else None
+            first = self.state.queue.put_next_first()
             beginner = self._features.begins.get(type(first.inbound)) if first else None
             if first is None or beginner is None:
                 return await self._intake.begin()

@@ -26,7 +26,7 @@ from gateway.delivery.holder import Cause, Key
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.retire import drop_buttons
 from gateway.errors import DeliveryError, Fenced, StoreFailed, Unstorable
-from gateway.messages import Conversation
+from gateway.messages import Conversation, JobFired
 from gateway.ports import Changed
 from gateway.store.dead_letters import MAX_REASON, letter_id
 from gateway.store.rows import (
@@ -67,6 +67,36 @@ BEGUN = 6
 """Letters of a secret that tell more than chance does."""
 
 
+class WaitingRows(deque[InboxRow]):
+    """Inbox rows that wait for a turn of their own, as they came. Where people's rows and runs of
+    jobs wait, they take turns, so that a morning's jobs leave nobody without an answer."""
+
+    _after_run = False
+
+    @property
+    def messages(self) -> int:
+        """How many are no runs."""
+        return sum(not _is_run(row) for row in self)
+
+    def put_next_first(self) -> InboxRow | None:
+        """The row whose turn is next, as the first; None if nothing waits. People's rows come
+        after each other: what is said in parts is not cut in two by a run."""
+        runs = [row for row in self if _is_run(row)]
+        people = [row for row in self if not _is_run(row)]
+        if runs and people:
+            due = not self._after_run and runs[0].seq < people[0].seq
+            lead = runs[:1] if due else []
+            self.clear()
+            self.extend((*lead, *people, *runs[len(lead) :]))
+        first = self[0] if self else None
+        self._after_run = first is not None and _is_run(first)
+        return first
+
+
+def _is_run(row: InboxRow) -> bool:
+    return isinstance(row.inbound, JobFired)
+
+
 class ConversationState:
     """One conversation's rows in memory and its commits; `Session` runs turns on top.
 
@@ -85,7 +115,7 @@ class ConversationState:
         self.conversation = conversation
         self.lease = opened.lease
         self.row: ConversationRow = drop_unheeded(opened.row, conversation.id)
-        self.queue: deque[InboxRow] = deque()
+        self.queue = WaitingRows()
         self.turns: dict[str, TurnRow] = {turn.id: turn for turn in opened.turns}
         self.loaded: dict[str, OpenTurn] = {}
         self.questions: dict[str, QuestionRow] = {q.id: q for q in opened.questions}

@@ -15,7 +15,15 @@ from gateway.conversation.inbox.parts import (
     take_whole,
 )
 from gateway.conversation.inbox.unfinished import is_unfinished
-from gateway.messages import Attachment, Conversation, MessageReceived, Quote, Sender
+from gateway.conversation.state import WaitingRows
+from gateway.messages import (
+    Attachment,
+    Conversation,
+    JobFired,
+    MessageReceived,
+    Quote,
+    Sender,
+)
 from gateway.store.rows import InboxRow
 
 WHERE = Conversation(platform="telegram", account="1", channel="7", private=True)
@@ -147,3 +155,30 @@ def test_what_comes_soon_after_an_unfinished_message_joins_it() -> None:
         assert len(take_whole(deque((rows[0], other)), 2.0)) == 1
     assert len(take_whole(deque((row(1, "hey", file="x"), row(2, "look"))), 2.0)) == 1
     assert len(take_whole(deque((row(1, "hey"), row(2, "", 1.0, file="x"))), 2.0)) == 2
+
+
+def run(seq: int) -> InboxRow:
+    fired = JobFired(conversation=WHERE, event=f"e{seq}", job="j", due=0.0, text="look")
+    return InboxRow(seq=seq, at=0.0, inbound=fired)
+
+
+def order(*rows: InboxRow) -> list[int]:
+    """The first rows of all turns, in the order in which they are taken up."""
+    waiting, taken = WaitingRows(rows), list[int]()
+    while (first := waiting.put_next_first()) is not None:
+        taken.append(first.seq)
+        for _ in take_whole(waiting):
+            waiting.popleft()
+    return taken
+
+
+def test_messages_and_runs_take_turns() -> None:
+    assert order(row(1, "a"), row(2, "b")) == [1, 2] and order(run(1), run(2)) == [1, 2]
+    assert order(run(1), run(2), run(3), row(4, "a"), row(5, "b")) == [1, 4, 2, 5, 3]
+    assert order(row(1, "a"), run(2), row(3, "b"), row(4, "c")) == [1, 2, 3, 4]
+
+
+def test_no_run_cuts_a_message_in_two() -> None:
+    album = [row(n, "", album="A", file="x") for n in (1, 3, 5)]
+    assert order(album[0], run(2), album[1], run(4), album[2]) == [1, 2, 4]
+    assert order(run(1), row(2, "x" * LONG), run(3), row(4, "rest")) == [1, 2, 3]

@@ -277,7 +277,7 @@ class Intake:
     def _receipt(self, row: InboxRow, message: MessageReceived) -> None:
         """A visible sign that a waiting message was received; told once when too many wait."""
         state = self._context.state
-        if len(state.queue) > self._context.services.most_waiting and not self._told_full:
+        if state.queue.messages > self._context.services.most_waiting and not self._told_full:
             self._told_full = True
             text = say("joined", state.language, n=self._context.services.most_waiting)
             state.notice(row.seq, text, state="kept")
@@ -390,7 +390,7 @@ class Intake:
         if not _is_command(parts[0]) and await self._answers_question(parts):
             return None
         rows = [join_rows(parts)]
-        surplus = len(state.queue) + 1 - len(parts) - self._context.services.most_waiting
+        surplus = state.queue.messages + 1 - len(parts) - self._context.services.most_waiting
         for _ in parts:
             state.queue.popleft()
         while surplus > 0 and state.queue and self._same_person(rows[0], state.queue[0]):

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agent_core import ambient
 from cron.book import JobBook
@@ -203,6 +204,43 @@ async def test_fires_reports_and_is_talked_about(rig: Rig, clock: Shifted) -> No
     assert any("Two incidents are open." in said for said in rig.seen(role="assistant"))
     after = await only(rig)
     assert after.next_due == job.next_due + DAY and len(await runs(rig)) == 1
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+async def test_many_that_are_due_at_once_leave_the_chat_answered(
+    rig: Rig, clock: Shifted, crashed: bool
+) -> None:
+    """What a person says waits for one run at most, and no run waits for more than one message."""
+    await rig.start()
+    job = await make(rig)
+    for n in range(1, 5):
+        one = replace(job, id=f"j{n}", title=f"Look {n}", prompt=f"work {n}.")
+        await jobs_of(rig).store.commit(None, one, ())
+    rig.model.gate = asyncio.Event()
+    await pass_until(rig, clock, job.next_due + 1)
+    await rig.until(lambda: waiting(rig) == (4, 0) and rig.model.inflight)
+    rig.telegram.say(PERSON, "Who are you?")
+    rig.telegram.say(PERSON, "What time is it?")
+    await rig.until(lambda: waiting(rig) == (4, 2))
+    if crashed:
+        await rig.crash()
+        await rig.start()
+    rig.model.gate.set()
+    await rig.until(lambda: len(rig.said()) == 2 + 5 + 2)
+    await rig.quiet()
+    wanted = ["List the open", "ack Who", "ack What", *(f"work {n}." for n in range(1, 5))]
+    order = [next(one for one in wanted if one in text) for text in rig.said()[2:]]
+    assert sorted(order) == sorted(wanted), order
+    assert max(order.index("ack Who"), order.index("ack What") - 2) <= 1 + crashed, order
+
+
+def waiting(rig: Rig) -> tuple[int, int]:
+    """Runs and messages that wait for their turn in the chat."""
+    session = rig.session()
+    if session is None:
+        return 0, 0
+    queue = session.state.queue
+    return len(queue) - queue.messages, queue.messages
 
 
 async def test_silent_sends_nothing_and_is_in_the_history(rig: Rig, clock: Shifted) -> None:
