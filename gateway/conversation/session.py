@@ -410,6 +410,8 @@ class Session:
         )
         open_turn.turn, open_turn.outcome, open_turn.words = turn, None, ""
         history = await self.history.read_start(open_turn)
+        if self.state.ended is not None:
+            return  # nobody would have told the turn: it was not active
         self.state.active = open_turn
         show_work(self.state, self.services, open_turn)
         self.services.spawn(partial(self._drive, open_turn, turn, history), f"turn:{open_turn.id}")
