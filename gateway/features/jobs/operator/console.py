@@ -164,7 +164,7 @@ class Console:
             )
             return ConsoleAnswer(text=text, ok=False)
         if not await self._jobs.book.remove(job.id):
-            return ConsoleAnswer(text=f"{job.title} is running already, or gone.", ok=False)
+            return ConsoleAnswer(text=f"{job.title} is gone.", ok=False)
         return ConsoleAnswer(text=f"{job.title} is deleted.")
 
     async def _add(self, name: str, given: str) -> ConsoleAnswer:
