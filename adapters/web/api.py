@@ -234,6 +234,7 @@ class Api:
         if not await self._desk.remove(seat.conversation.id):
             text = "Something runs here, or a job belongs here. Stop it or delete the job first."
             raise RequestRefused(409, text)
+        self._streams.put(seat.conversation.id, "removed")
         return answer(AcceptedAnswer(accepted=True, key=""))
 
     async def _events(self, request: web.Request) -> web.StreamResponse:

@@ -33,7 +33,7 @@ class PrivateWord(Struct, frozen=True, kw_only=True):
     text: str
 
 
-Sign: TypeAlias = Literal["look", "behind", "closed"]
+Sign: TypeAlias = Literal["look", "behind", "removed", "closed"]
 Item: TypeAlias = Live | PrivateWord | Sign
 Inbox: TypeAlias = asyncio.Queue[Item]
 
@@ -116,6 +116,10 @@ class EventStream:
             ended = 0 if self._last > before else ended + 1
 
     async def _catch_up(self) -> None:
+        """Send what its reader has not got; a reader who knows views that are nowhere any more is
+        told that they were removed."""
+        if self._last and not await self._desk.views(self._conversation, self._last - 1, 1):
+            await self._tell_removed()
         while views := await self._desk.views(self._conversation, self._last, PAGE):
             for shown in views:
                 await self._show(shown)
@@ -142,6 +146,8 @@ class EventStream:
                     await self._event("told", item)
                 case "behind":
                     return True
+                case "removed":
+                    await self._tell_removed()
                 case "closed":
                     return False
                 case Changed() | "look":
@@ -152,6 +158,11 @@ class EventStream:
                 changed = False
                 await self._look()
 
+    async def _tell_removed(self) -> None:
+        """Another conversation may begin under the same id: it has revs of its own."""
+        self._last, self._answered, self._grown = 0, "", Growing(turn="", text="")
+        await self._event("removed", {})
+
     async def _look(self) -> None:
         """Send the standing if it is news, else a sign of life if none was sent for long."""
         found = await self._desk.read_standing(self._conversation)
@@ -161,7 +172,7 @@ class EventStream:
                 self._grown = Growing(turn="", text="")
             await self._event("standing", found)
         elif clock.monotonic() - self._wrote >= HEARTBEAT - 1:
-            await self._send(b": still here\n\n")
+            await self._event("alive", {})  # no comment: scripts of a page cannot see one
 
     async def _show(self, shown: Shown) -> None:
         await self._event("view", await asyncio.to_thread(draw, shown), shown.rev)

@@ -543,3 +543,46 @@ async def test_a_conversation_is_named_and_deleted(tmp_path: Path) -> None:
         await page.until("!document.querySelector('#empty').hidden", PATIENCE)
         assert await tab.texts("#log article.reply") == []
         assert tab.page.errors == []
+
+
+@pytest.mark.pick("a conversation is deleted", 1)
+async def test_one_press_deletes_nothing_wherever_it_is(tmp_path: Path) -> None:
+    """A press here and one in another conversation are no second press."""
+    async with opened(tmp_path) as (rig, tab, _):
+        for name in ("c1", "c2"):
+            await tab.page.go(f"{rig.url}#c={name}")
+            await tab.page.until(LIVE)
+            await tab.write(f"I am in {name} now.")
+            await tab.shows("#log article.reply", f"ack I am in {name}")
+            await rig.quiet()
+        await tab.page.click("#discard")
+        await tab.shows("#toast", "Press again")
+        await tab.page.js("document.querySelector('#toast').textContent = ''")
+        await tab.click("#list a", "in c1")
+        await tab.shows("#log article.reply", "ack I am in c1")
+        await tab.page.click("#discard")
+        await tab.shows("#toast", "Press again")
+        await tab.page.click("#discard")
+        await tab.page.until("!document.querySelector('#list').textContent.includes('in c1')")
+        assert "in c2" in "".join(await tab.texts("#list a"))
+        assert tab.page.errors == []
+
+
+@pytest.mark.pick("a conversation is deleted", 1)
+async def test_what_is_deleted_elsewhere_is_not_shown_any_more(tmp_path: Path) -> None:
+    """Another tab deletes what this one shows; what is written here then is answered here."""
+    async with opened(tmp_path) as (rig, tab, _):
+        for _ in range(2):
+            await tab.write("Do you remember this?")
+            await tab.shows("#log article.reply", "ack Do you remember")
+            await rig.quiet()
+        gone = "fetch('/api/conversations/c1', {method: 'DELETE'}).then((one) => one.status)"
+        await tab.page.js(gone)
+        await tab.shows("#toast", "This conversation was deleted.")
+        await tab.page.until("!document.querySelector('#empty').hidden")
+        assert await tab.texts("#log > *") == []
+        await tab.page.until(LIVE)
+        await tab.write("And what now?")
+        await tab.shows("#log article.reply", "ack And what now?")
+        assert len(await tab.texts("#log article.reply")) == 1
+        assert tab.page.errors == []

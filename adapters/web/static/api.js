@@ -2,6 +2,7 @@
 
 import { newKey, say } from "./dom.js";
 
+const PATIENCE = 30000; // milliseconds for an answer: a network may go away without a word
 export const at = { chat: "" };
 export const here = () => "/conversations/" + encodeURIComponent(at.chat);
 
@@ -10,7 +11,7 @@ const headers = () => ({ "X-Time-Zone": new Intl.DateTimeFormat().resolvedOption
 export async function call(path, { method = "GET", body } = {}) {
   let response;
   try {
-    response = await fetch("/api" + path, { method, headers: headers(), body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch("/api" + path, { method, signal: AbortSignal.timeout(PATIENCE), headers: headers(), body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
     throw new Error(say("no_gateway"));
   }
@@ -40,7 +41,7 @@ export function upload(blob, progress) { // fetch tells no progress
     request.responseType = "json";
     request.upload.onprogress = (event) => event.lengthComputable && progress(event.loaded / event.total);
     request.onload = () => request.status === 201 ? resolve(request.response)
-      : reject(new Error(request.response?.error || say("odd_answer", { status: request.status })));
+      : reject(Object.assign(new Error(request.response?.error || say("odd_answer", { status: request.status })), { status: request.status }));
     request.onerror = () => reject(new Error(say("no_gateway")));
     request.onabort = () => resolve(null);
     request.send(blob);

@@ -37,7 +37,7 @@ export function restore() { // the words that were not sent in this conversation
 
 export async function send(example) { // what stands in the field, which an example leaves there
   const words = example ?? text.value, ready = example ? [] : files.filter((one) => one.ref), command = /^\/([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$/i.exec(words.trim());
-  if (!example && files.length > ready.length) return toast(say("still_uploading"));
+  if (!example && files.length > ready.length) return toast(files.some((one) => one.broken) ? say("not_uploaded", files.find((one) => one.broken)) : say("still_uploading"));
   if (!words.trim() && !ready.length) return;
   const key = newKey(), chat = at.chat;
   if (!example) { files = []; write(""); drawFiles(); }
@@ -75,13 +75,24 @@ function attach(chosenFiles) {
   for (const blob of chosenFiles) {
     if (blob.size > LIMIT) { toast(say("too_large", { name: blob.name, limit: LIMIT / 1024 / 1024 })); continue; }
     if (!blob.size) { toast(say("empty_file", { name: blob.name })); continue; }
-    const { done, cancel } = upload(blob, (part) => { one.part = part; drawPart(one); });
-    const one = { name: blob.name, size: blob.size, ref: "", part: 0, cancel, node: null, seen: PICTURE.test(blob.type) && thumbnail(blob) };
+    const one = { name: blob.name, size: blob.size, ref: "", part: 0, broken: false, cancel: null, begin: null, node: null, seen: PICTURE.test(blob.type) && thumbnail(blob) };
+    one.begin = () => bring(one, blob);
     files.push(one);
-    done.then((kept) => { one.ref = kept?.ref ?? ""; one.cancel = () => {}; }, (error) => { drop(one); toast(`${blob.name}: ${error.message}`); }).then(() => drawPart(one));
+    one.begin();
   }
   drawFiles();
   text.focus();
+}
+
+function bring(one, blob) {
+  const { done, cancel } = upload(blob, (part) => { one.part = part; drawPart(one); });
+  Object.assign(one, { cancel, part: 0, broken: false });
+  done.then((kept) => { one.ref = kept?.ref ?? ""; one.cancel = () => {}; }, (error) => {
+    if (error.status) { drop(one); return toast(`${one.name}: ${error.message}`); }
+    one.broken = true; // it stays, to be tried again
+    toast(say("not_uploaded", { name: one.name }));
+  }).then(() => drawPart(one));
+  drawPart(one);
 }
 
 function thumbnail(blob) {
@@ -107,7 +118,9 @@ function drawFiles() {
 
 function drawPart(one) {
   if (!one.node) return;
-  one.node.querySelector("small").textContent = one.ref ? size(one.size) : say("uploading", { percent: Math.floor(one.part * 100) });
+  one.node.querySelector("small").textContent = one.broken ? "" : one.ref ? size(one.size) : say("uploading", { percent: Math.floor(one.part * 100) });
+  one.node.querySelector(".anew")?.remove();
+  if (one.broken) one.node.querySelector("small").replaceWith(make("small", {}), make("button", { type: "button", class: "link anew", onclick: () => { one.begin(); text.focus(); } }, say("upload_again")));
   one.node.classList.toggle("ready", Boolean(one.ref));
 }
 

@@ -4,7 +4,7 @@ import { at, post } from "./api.js";
 import { $, keep, kept, newKey, say, toast } from "./dom.js";
 import { close, connected, earlier, jump, load, onStanding, open, toEnd } from "./talk.js";
 import { begin, give, restore, send } from "./compose.js";
-import { standing } from "./manage.js";
+import { calm, standing } from "./manage.js";
 import { menu, menuOpen, refresh } from "./side.js";
 import "./keys.js";
 
@@ -19,6 +19,7 @@ function follow() {
   if (!id) return location.replace("#c=" + (kept("last") || newKey()));
   if (id === at.chat) return view && jump(view);
   keep("last", id);
+  calm();
   open(id).then(() => view && jump(view));
   restore();
   refresh();

@@ -48,7 +48,8 @@ async function waits() {
   known = new Set(names);
   const may = "Notification" in window ? Notification.permission : "denied";
   $("notify").hidden = may !== "default";
-  if (fresh && may === "granted" && document.hidden) new Notification(say("waiting"), { body: fresh.text, tag: "turnkeeper" });
+  if (fresh && may === "granted" && document.hidden)
+    new Notification(say("waiting"), { body: fresh.text, tag: "turnkeeper" }).onclick = () => { window.focus(); if (fresh.conversation) location.hash = `c=${fresh.conversation}`; };
 }
 
 $("notify").addEventListener("click", () => Notification.requestPermission().then(waits));
@@ -98,7 +99,4 @@ $("list").addEventListener("keydown", (event) => {
   event.preventDefault();
   (all[all.indexOf(document.activeElement) + step] ?? (step < 0 ? $("search") : null))?.focus();
 });
-setInterval(() => { // what goes on in the others
-  if (!document.hidden) refresh();
-  else if ("Notification" in window && Notification.permission === "granted") waits();
-}, AGAIN);
+setInterval(() => (document.hidden ? waits() : refresh()), AGAIN); // what goes on in the others; the tab's title counts what waits

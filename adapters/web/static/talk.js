@@ -9,7 +9,8 @@ const log = $("log"), scroll = $("scroll"), text = $("text");
 const hooks = { standing: () => {} };
 
 let marks = false; // which turn is the last one is to be looked at
-let source = null, lastRev = 0, limit = 100, retry = 1000, timer = 0, state = "idle";
+const SILENT = 40000, LOOKS = 5000; // a stream gives a sign of life every 15 s
+let source = null, heard = 0, lastRev = 0, limit = 100, retry = 1000, timer = 0, state = "idle";
 const PRINTED = 2000; // characters of what runs that are seen
 
 let items = new Map(), growing = new Map(), prints = new Map(), sent = [], waiting = [], editing = "", drawn = "";
@@ -75,8 +76,9 @@ export function close() {
 function connect() {
   close();
   source = new EventSource(`/api${here()}/events?after=${lastRev}`);
-  const on = (name, act) => source.addEventListener(name, (event) => keepEnd(() => act(JSON.parse(event.data))));
-  source.onopen = () => { retry = 1000; banner(""); document.body.dataset.live = "on"; };
+  const on = (name, act) => source.addEventListener(name, (event) => { heard = Date.now(); keepEnd(() => act(JSON.parse(event.data))); });
+  heard = Date.now();
+  source.onopen = () => { heard = Date.now(); retry = 1000; banner(""); document.body.dataset.live = "on"; };
   source.onerror = () => {
     document.body.dataset.live = "";
     if (source.readyState === EventSource.CLOSED) lost("");
@@ -87,7 +89,13 @@ function connect() {
   on("terminal_output", print);
   on("standing", stand);
   on("told", (told) => { toast(told.text); release(); });
+  on("alive", () => {});
+  on("removed", () => { toast(say("removed")); open(at.chat); }); // by another tab, or for its age
 }
+
+setInterval(() => { // a network that went away without a word breaks no stream; nor does one that slept
+  if (source?.readyState === EventSource.OPEN && Date.now() - heard > SILENT) lost("");
+}, LOOKS);
 
 function release() { // a card that is still open can be pressed again
   document.querySelectorAll(":is(.card.open, .notice) :disabled").forEach((node) => (node.disabled = false));
