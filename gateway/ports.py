@@ -357,8 +357,9 @@ class WebBackend(Protocol):
     async def views(self, conversation: str, after: int, limit: int) -> tuple[Shown, ...]:
         """Views whose `rev` is above `after`, by `rev`; the oldest `limit` of them."""
 
-    async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
-        """The newest `limit` views by `position`, oldest first: a page of history."""
+    async def latest(self, conversation: str, limit: int, before: int = 0) -> tuple[Shown, ...]:
+        """The newest `limit` views by `position`, oldest first: a page of history. With `before`
+        of those below that position."""
 
     async def read_standing(self, conversation: str) -> Standing:
         """What goes on there now; a conversation that nobody began is idle."""

@@ -212,7 +212,8 @@ class Api:
     async def _open(self, request: web.Request) -> web.StreamResponse:
         seat = await self._seat(request)
         limit = read_number(request, "limit", VIEWS, 1, MAX_VIEWS)
-        shown = await self._desk.latest(seat.conversation.id, limit)
+        before = read_number(request, "before", 0, 0, MAX_REV)
+        shown = await self._desk.latest(seat.conversation.id, limit, before)
         now = await self._desk.read_standing(seat.conversation.id)
         views = await asyncio.to_thread(lambda: tuple(map(draw, shown)))
         return answer(
@@ -224,7 +225,7 @@ class Api:
                 waiting=now.waiting,
                 views=views,
                 rev=max((one.rev for one in shown), default=0),
-                more=len(shown) == limit < MAX_VIEWS,
+                more=len(shown) == limit,
             )
         )
 
@@ -267,12 +268,16 @@ class Api:
         """A file that the agent gave out in this conversation, or a picture that its person sent:
         some view of it must hold it."""
         seat, ref = await self._seat(request), request.match_info["ref"]
-        shown = await self._desk.latest(seat.conversation.id, MAX_VIEWS)
-        views = (one.view for one in shown)
-        held = (view.files for view in views if isinstance(view, Media | SaidView))
-        for file in chain.from_iterable(held):
-            if file.ref == ref:
-                return make_file_response(file, self._outputs.find(ref))
+        before, more = 0, True
+        while more:
+            shown = await self._desk.latest(seat.conversation.id, MAX_VIEWS, before)
+            views = (one.view for one in shown)
+            held = (view.files for view in views if isinstance(view, Media | SaidView))
+            for file in chain.from_iterable(held):
+                if file.ref == ref:
+                    return make_file_response(file, self._outputs.find(ref))
+            more = len(shown) == MAX_VIEWS
+            before = shown[0].position if more else 0
         raise RequestRefused(404, "There is no such file in this conversation. Ask for it again.")
 
     async def _message(self, request: web.Request) -> web.StreamResponse:

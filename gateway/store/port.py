@@ -111,8 +111,8 @@ class Reads(Protocol):
     async def views(self, conversation: str, after: int, limit: int) -> tuple[Shown, ...]:
         """Views changed after rev `after`, by rev."""
 
-    async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
-        """The last views by position, in order."""
+    async def latest(self, conversation: str, limit: int, before: int = 0) -> tuple[Shown, ...]:
+        """The last views by position, in order; with `before` of those below that position."""
 
     async def summary(self, conversation: str) -> Summary | None:
         """One conversation as lists show it, None if nobody began it."""

@@ -18,7 +18,7 @@ from gateway.store.dead_letters import encode_letter, read_each, read_letter
 from gateway.store.reading import read_record, read_row, readable
 from gateway.store.redis_lease import AUDIT, DEAD, DUE, key, question_key, turn_key
 from gateway.store.redis_lists import DIRECTORY, list_key
-from gateway.store.redis_scripts import LAST, MOVE, RANGE, SUMMARIZE, run
+from gateway.store.redis_scripts import BEFORE, LAST, MOVE, RANGE, SUMMARIZE, run
 from gateway.store.redis_wire import Command, RedisWire, Reply
 from gateway.store.rows import (
     AcquiredConversation,
@@ -169,8 +169,8 @@ class RedisReads:
         found = await self._range(conversation, (":rev", ":views"), wanted)
         return tuple(map(show_row, readable("view", _view, ([body] for _, body in found))))
 
-    async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
-        script = run(LAST, key(conversation), *VIEWS, 0, limit - 1)
+    async def latest(self, conversation: str, limit: int, before: int = 0) -> tuple[Shown, ...]:
+        script = run(BEFORE, key(conversation), *VIEWS, f"({before}" if before else "+inf", limit)
         bodies = await self._list(*cast("tuple[str]", script))
         return tuple(map(show_row, readable("view", _view, ([body] for body in reversed(bodies)))))
 

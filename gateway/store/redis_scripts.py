@@ -372,6 +372,14 @@ if #ids == 0 then return {} end
 return redis.call('HMGET', KEYS[1] .. ARGV[2], unpack(ids))
 """
 
+# ARGV: the list's key and its bodies', a score, how many. The bodies of the last ones below it.
+BEFORE = """#!lua flags=no-writes
+local ids = redis.call('ZRANGE', KEYS[1] .. ARGV[1], ARGV[3], '-inf', 'BYSCORE', 'REV',
+  'LIMIT', 0, ARGV[4])
+if #ids == 0 then return {} end
+return redis.call('HMGET', KEYS[1] .. ARGV[2], unpack(ids))
+"""
+
 # ARGV: how many views. What a list says of a conversation: its fields `at`, `owner` and `row`, the
 # states of its open turns, the bodies of its newest views; nothing of one that is not there.
 SUMMARIZE = """#!lua flags=no-writes
@@ -435,6 +443,7 @@ ALL = (
     PUT,
     RANGE,
     LAST,
+    BEFORE,
     SUMMARIZE,
     SPEND,
     CARRY,

@@ -373,8 +373,8 @@ class SqliteStore:
             )
         )
 
-    async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
-        wanted = (conversation, limit)
+    async def latest(self, conversation: str, limit: int, before: int = 0) -> tuple[Shown, ...]:
+        wanted = (conversation, before or statements.NO_POSITION, limit)
         return await self._read(
             lambda c: tuple(
                 map(

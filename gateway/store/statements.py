@@ -66,7 +66,11 @@ COUNTERS = """SELECT
 (SELECT coalesce(max(position), 0) FROM outbox WHERE conversation = :where)"""
 # One aggregate each: of two together SQLite reads all rows.
 CHANGED = "SELECT body FROM outbox WHERE conversation = ? AND rev > ? ORDER BY rev LIMIT ?"
-LATEST = "SELECT body FROM outbox WHERE conversation = ? ORDER BY position DESC LIMIT ?"
+NO_POSITION = 2**62
+"""Above the position of any view."""
+LATEST = (
+    "SELECT body FROM outbox WHERE conversation = ? AND position < ? ORDER BY position DESC LIMIT ?"
+)
 
 
 def accept(c: sqlite3.Connection, inbound: Inbound, now: float) -> AcceptedRow:

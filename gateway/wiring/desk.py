@@ -56,9 +56,9 @@ class GatewayDesk:
         """Changed after rev `after`, by rev."""
         return await self._host.services.store.views(conversation, after, limit)
 
-    async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
+    async def latest(self, conversation: str, limit: int, before: int = 0) -> tuple[Shown, ...]:
         """The newest ones by position, oldest first."""
-        return await self._host.services.store.latest(conversation, limit)
+        return await self._host.services.store.latest(conversation, limit, before)
 
     async def read_standing(self, conversation: str) -> Standing:
         """Its state, the messages that no turn has begun with, and which model answers."""

@@ -78,6 +78,41 @@ async def test_a_file_that_was_cut_off_on_its_way_stays_to_be_tried_again(tmp_pa
         page.errors.clear()  # the browser notes each failed attempt
 
 
+async def test_a_long_conversation_is_read_to_its_first_word_and_goes_on(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        for number in range(2_310):
+            room.server.desk.show(room.where, Notice(text=f"word {number}."), f"n{number}")
+        await room.page.call("Page.reload")
+        await room.shows(".notice", "word 2309.")
+        assert len(await room.texts(".notice")) == 100
+        while not await room.page.js("document.querySelector('#earlier').hidden"):
+            count = len(await room.texts(".notice"))
+            await room.page.click("#earlier")
+            await room.page.until(f"document.querySelectorAll('.notice').length > {count}")
+            await room.page.until("!document.querySelector('#log').ariaBusy")
+        words = [text.strip() for text in await room.texts(".notice")]
+        assert words == [f"word {number}." for number in range(2_310)]
+        room.server.desk.show(room.where, Notice(text="And on."), "last")
+        await room.shows(".notice", "And on.")
+
+
+async def test_what_came_while_a_tab_was_in_the_back_is_all_there(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        desk, page = room.server.desk, room.page
+        desk.show(room.where, Notice(text="word 0."), "n0")
+        await room.shows(".notice", "word 0.")
+        hide = "Object.defineProperty(document, 'hidden', {get: () => %s, configurable: true})"
+        hide += " && document.dispatchEvent(new Event('visibilitychange'))"
+        await page.js(hide % "true")
+        await page.until("document.body.dataset.live === ''")
+        for number in range(1, 230):
+            desk.show(room.where, Notice(text=f"word {number}."), f"n{number}")
+        await page.js(hide % "false")
+        await page.until("document.querySelectorAll('.notice').length === 230")
+        words = [text.strip() for text in await room.texts(".notice")]
+        assert words == [f"word {number}." for number in range(230)]
+
+
 @pytest.mark.parametrize("begun_anew", [False, True])
 async def test_a_reader_of_what_is_nowhere_any_more_is_told(
     tmp_path: Path, begun_anew: bool

@@ -116,6 +116,10 @@ class ReadContract:
         assert [one.name for one in latest] == ["v10", "v11", "v12"]
         assert len(await world.store.latest(C1, 99)) == 12
         assert await world.store.latest(C2, 3) == ()
+        older = await world.store.latest(C1, 3, 10)
+        assert [one.name for one in older] == ["v7", "v8", "v9"]
+        assert [one.name for one in await world.store.latest(C1, 99, 3)] == ["v1", "v2"]
+        assert await world.store.latest(C1, 9, 1) == ()
 
     async def test_conversations_newest_first_with_their_state(self, world: StoreWorld) -> None:
         for n, channel in enumerate(("c1", "c2", "c3")):

@@ -161,9 +161,10 @@ class FakeDesk:
         await self._idle()
         return tuple(sorted(found, key=lambda one: one.rev)[:limit])
 
-    async def latest(self, conversation: str, limit: int) -> tuple[Shown, ...]:
+    async def latest(self, conversation: str, limit: int, before: int = 0) -> tuple[Shown, ...]:
         await self._idle()
-        found = sorted(self._shown(conversation), key=lambda one: one.position)
+        every = sorted(self._shown(conversation), key=lambda one: one.position)
+        found = [one for one in every if not before or one.position < before]
         return tuple(found[-limit:])
 
     def _change(self, room: Room, change: MessageEdited | MessageDeleted) -> None:

@@ -10,7 +10,8 @@ const hooks = { standing: () => {} };
 
 let marks = false; // which turn is the last one is to be looked at
 const SILENT = 40000, LOOKS = 5000; // a stream gives a sign of life every 15 s
-let source = null, heard = 0, lastRev = 0, limit = 100, retry = 1000, timer = 0, state = "idle";
+const PAGE = 100, MOST = 800; // views that are asked for at once
+let source = null, heard = 0, lastRev = 0, oldest = 0, step = PAGE, retry = 1000, timer = 0, state = "idle";
 const PRINTED = 2000; // characters of what runs that are seen
 
 let items = new Map(), growing = new Map(), prints = new Map(), sent = [], waiting = [], editing = "", drawn = "";
@@ -21,7 +22,7 @@ export async function open(id) {
   at.chat = id;
   close();
   items.clear(); growing.clear(); prints.clear(); forget();
-  sent = []; waiting = []; limit = 100; lastRev = 0; editing = "";
+  sent = []; waiting = []; lastRev = oldest = 0; step = PAGE; editing = "";
   log.replaceChildren();
   $("empty").hidden = true; // until we know
   drawPending();
@@ -30,14 +31,14 @@ export async function open(id) {
 }
 
 export async function load() {
-  const asked = at.chat;
+  const asked = at.chat, known = lastRev;
   log.setAttribute("aria-busy", "true"); // history is not read out
   try {
-    const page = await call(`${here()}?limit=${limit}`);
+    const page = await call(`${here()}?limit=${PAGE}`);
     if (asked !== at.chat) return;
     keepEnd(() => { page.views.forEach(show); stand(page); });
-    lastRev = Math.max(lastRev, page.rev);
-    $("earlier").hidden = !page.more;
+    if (known) lastRev = known; // what lies between, the stream brings
+    else tellOldest(page);
     connect();
   } catch (error) {
     if (asked === at.chat) lost(error.message);
@@ -46,11 +47,28 @@ export async function load() {
   }
 }
 
-export async function earlier() {
-  limit *= 2;
-  const height = scroll.scrollHeight;
-  await load();
-  scroll.scrollTop = scroll.scrollHeight - height;
+function tellOldest(page) {
+  oldest = page.views[0]?.position ?? oldest;
+  $("earlier").hidden = !page.more;
+}
+
+export async function earlier() { // an older page; what is there stays where it is
+  const asked = at.chat;
+  step = Math.min(step * 2, MOST);
+  try {
+    const page = await call(`${here()}?limit=${step}&before=${oldest}`);
+    if (asked !== at.chat) return;
+    const height = scroll.scrollHeight, top = scroll.scrollTop, known = lastRev;
+    log.setAttribute("aria-busy", "true");
+    page.views.forEach(show);
+    lastRev = known; // the stream goes on from there
+    tellOldest(page);
+    scroll.scrollTop = top + scroll.scrollHeight - height;
+  } catch (error) {
+    if (asked === at.chat) toast(error.message);
+  } finally {
+    log.removeAttribute("aria-busy");
+  }
 }
 
 export async function jump(key) { // to a view that a search found
