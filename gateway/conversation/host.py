@@ -62,6 +62,8 @@ MAX_SLEEP = 60.0
 DUE_PAGE = 100
 TROUBLED_AFTER = 3
 """Sessions in a row that could not commit, before their people are told."""
+SPREAD = 30
+"""Per cent of a pause that may be left out."""
 START_PATIENCE = 2.0
 """Seconds that the start waits for a store that does not answer."""
 RETRY_DELAY = 1.0
@@ -354,8 +356,8 @@ class Host:
         again = True
         pause, failures, rounds = 0.0, 0, 0
         while again and not self._draining:
-            if pause:
-                await ambient.wait(pause)
+            if pause:  # not all at once, where all have failed at once
+                await ambient.wait(pause * (1 - ambient.pick(SPREAD) / 100))
             again = failed = False
             try:
                 session = await self._open(conversation, opened, failures)
@@ -384,7 +386,8 @@ class Host:
                 self._starting[conversation] = False
             if failed:
                 self.services.count("sessions_retried")
-            pause = min(self._longest_pause, max(0.5, pause * 2)) if failed else 0.0
+            # with a trip to a store that hangs it goes on within 30 s of an outage's end
+            pause = min(self.services.ttl / 2, max(0.5, pause * 2)) if failed else 0.0
         self._starting.pop(conversation, None)
         self._changed.set()
 
@@ -396,11 +399,6 @@ class Host:
         if session.state.ended is None:
             self._ended_here.discard(name)
         return session.state.ended is not None
-
-    @property
-    def _longest_pause(self) -> float:
-        """Longer than a lease: what fails here may work on another replica meanwhile."""
-        return 2 * self.services.ttl
 
     async def _open(
         self, conversation: str, opened: AcquiredConversation | None, failures: int
