@@ -231,7 +231,7 @@ def test_an_address_without_a_key_is_told() -> None:
     given = {"OPENAI_BASE_URL": "http://me:pass@127.0.0.1:1/v1", "ANTHROPIC_API_KEY": KEY}
     (note,) = find_unused_addresses(ModelSettings.read(given))
     assert note.mark == "note" and "pass" not in note.text
-    assert "OPENAI_BASE_URL=http://127.0.0.1:1/v1 is not used" in note.text
+    assert "OPENAI_BASE_URL=http://[secret]@127.0.0.1:1/v1 is not used" in note.text
     assert "write OPENAI_API_KEY=none" in note.text
     assert find_unused_addresses(ModelSettings.read(given | {"OPENAI_API_KEY": "none"})) == []
 
