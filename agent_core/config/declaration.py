@@ -24,10 +24,13 @@ _API_KEYS = re.compile(r'"api_key"\s*:\s*("[^"]*"|\[[^\]]*\])')
 
 class SettingsError(Exception):
     """A setting cannot work; the text names it, its value (never a secret's, nor a password in an
-    address) and the mend."""
+    address, nor what looks like a key: one may be set in another's place) and the mend."""
 
     def __init__(self, setting: str, value: str, mend: str) -> None:
-        value, mend = hide_passwords(value), hide_passwords(mend)
+        # imported here: a start that has no error does without it
+        from agent_core.guardrails.secret_shapes import hide_shapes
+
+        value, mend = (hide_shapes(hide_passwords(text)) for text in (value, mend))
         super().__init__(f"{setting}={value}: {mend}" if value else f"{setting}: {mend}")
         self.setting = setting
 

@@ -15,6 +15,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from agent_core.errors import ToolFailed
+from agent_core.guardrails.redaction import Hides
 from agent_core.memory.documents import (
     FILES,
     Change,
@@ -25,6 +26,7 @@ from agent_core.memory.documents import (
     edit,
     one_line,
 )
+from agent_core.memory.refusals import SECRET
 from agent_core.memory.settings import MemorySettings
 from agent_core.memory.tool import GROUP, OFF
 from gateway.errors import StoreFailed
@@ -93,7 +95,7 @@ class Removals(Protocol):
 
 class Memories:
     """What is remembered in all conversations. `accounts`: all of a person, by one of them;
-    `removals`: None if there is no other memory."""
+    `removals`: None if there is no other memory; `hides`: secrets, which are not remembered."""
 
     def __init__(
         self,
@@ -101,8 +103,10 @@ class Memories:
         limits: MemorySettings,
         accounts: Callable[[str], Awaitable[frozenset[str]]],
         removals: Removals | None = None,
+        hides: Hides | None = None,
     ) -> None:
         self.directory = directory
+        self.hides = hides
         self.limits = limits
         self.accounts = accounts
         self.removals = removals
@@ -175,6 +179,9 @@ class ConversationMemory:
     async def apply(self, change: Change, key: str) -> ChangeOutcome:
         """Store `change`, once for `key`, whatever else is stored meanwhile. StoreFailed."""
         removes = change.action == "remove"
+        hides = self._memories.hides
+        if not removes and hides is not None and hides().hide(change.text) != change.text:
+            return ChangeOutcome(text=SECRET)
         while True:
             sheets = await self._sheets()
             if not sheets:

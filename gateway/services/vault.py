@@ -1,11 +1,12 @@
 """Secrets that people lend to commands: one file of the data folder, readable by its owner alone.
 
-It is never in the store, in a chat or in a prompt. The command line writes it; the gateway looks
-whether it changed each time it needs it.
+It is never in the store, in a chat or in a prompt; neither is a secret of the settings. The
+command line writes it; the gateway looks whether it changed each time it needs it.
 """
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,9 @@ FILE = "secrets.json"
 NAME = re.compile(r"[A-Z][A-Z0-9_]{1,63}")
 MIN_VALUE = 6
 """Characters of a value: a shorter one could not be hidden in an output."""
+MIN_OWN = 12
+"""Characters of a secret of the gateway's settings: a shorter one may be a word of people's."""
+OWN = "[secret]"
 _TAKEN = re.compile(r"(PATH|HOME|LANG|IFS|ENV|SHELL|USER|PWD|BASH_ENV|PS4|LD_.*|PYTHON.*|DYLD_.*)")
 
 
@@ -33,13 +37,16 @@ class UnfitSecret(ValueError):
 
 
 class Vault:
-    """Secrets by conversation (its address) and name."""
+    """Secrets by conversation (its address) and name. `own`: those of the gateway's settings, which
+    are lent to nobody and hidden wherever the others are."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, own: Iterable[str] = ()) -> None:
         self._path = home / FILE
         self._seen: tuple[int, int] | None = None
         self._known: dict[str, dict[str, str]] = {}
-        self._values = Redactions({})
+        long = (value for value in own if len(value) >= MIN_OWN)
+        self._own = {form: OWN for value in long for form in spell_secret(value)}
+        self._values = Redactions(self._own)
 
     def addresses(self) -> tuple[str, ...]:
         """Conversations that have any."""
@@ -104,7 +111,7 @@ class Vault:
             info = self._path.stat()
         except FileNotFoundError:
             if self._seen is not None:
-                self._seen, self._known, self._values = None, {}, Redactions({})
+                self._seen, self._known, self._values = None, {}, Redactions(self._own)
             return {}
         except OSError as error:
             return self._drop_spoilt(error)
@@ -115,7 +122,8 @@ class Vault:
                 return self._drop_spoilt(error)
             self._seen, self._known = (info.st_mtime_ns, info.st_ino), known
             self._values = Redactions(
-                {
+                self._own
+                | {
                     form: f"[{name}]"
                     for own in known.values()
                     for name, value in own.items()

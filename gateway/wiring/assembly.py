@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core import ambient
+from agent_core.guardrails.redaction import Hides
 from agent_core.memory.provider import MemoryProvider
 from agent_core.sandboxes.buckets.bucket import make_bucket
 from agent_core.sandboxes.detect import find_tier
@@ -357,12 +358,12 @@ def _build_jobs(supplies: Supplies, deliver: Accept) -> JobWork:
 
 
 def _build_memory(
-    supplies: Supplies, deliver: Accept, provider: MemoryProvider | None
+    supplies: Supplies, deliver: Accept, hides: Hides, provider: MemoryProvider | None
 ) -> Memories | None:
     """What is remembered, and what `provider` has to forget with it; None where it is off."""
     limits, store = supplies.models.memory, supplies.store
     removals = MemoryRemovals(store, provider, deliver) if provider is not None else None
-    memories = Memories(store, limits, supplies.access.accounts, removals)
+    memories = Memories(store, limits, supplies.access.accounts, removals, hides)
     return memories if limits.enabled else None
 
 
@@ -370,10 +371,11 @@ def _build_agent(supplies: Supplies, jobs: JobWork, deliver: Accept) -> Turnkeep
     """The agent, its limits and its memory. Where money is limited, each price must be known."""
     settings, models, store = supplies.settings, supplies.models, supplies.store
     ledger = Ledger(store, models.agent.limits)
-    vault = Vault(settings.home)
+    servers = (secret for server in models.tools.mcp.servers for secret in server.secrets)
+    vault = Vault(settings.home, (*settings.secrets, *servers))
     equipment = Equipment(
         jobs=jobs,
-        memory=partial(_build_memory, supplies, deliver),
+        memory=partial(_build_memory, supplies, deliver, vault.words),
         ledger=ledger if models.agent.limits.any else None,
         job_ledger=ledger,
         operator=OperatorRules(settings.home, list_tool_names()),

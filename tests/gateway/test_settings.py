@@ -158,6 +158,7 @@ def test_errors_name_setting_value_and_mend(
         {"REDIS_URL": "http://:hunter2@host"},
         {"REDIS_URL": "me:hunter2@host:6379"},
         {"DISCORD_API_BASE_URL": "ftp://me:hunter2@host"},
+        {"TURNKEEPER_PORT": "ghp_aB3dE7gH1jK5mN9pQ2sThunter2vW8xY4z"},
     ],
 )
 def test_no_error_shows_a_secret(tmp_path: Path, env: dict[str, str]) -> None:

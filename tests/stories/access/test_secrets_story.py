@@ -1,5 +1,6 @@
 """A secret that a model says, or a command prints in pieces: nobody sees it on its way either."""
 
+import base64
 import html
 import json
 
@@ -9,6 +10,7 @@ from gateway.ports import Printed
 from gateway.services.vault import Vault
 from tests.fakes.model_server import Call, Fail, Say
 from tests.stories.jobs_rig import schedule
+from tests.stories.memory_rig import memory
 from tests.stories.rig import PERSON, Rig, quick
 
 VALUE = "sword fish under the bridge"
@@ -94,3 +96,61 @@ async def test_a_known_secret_is_in_no_list_of_questions_and_no_line_of_the_audi
     told = str(rig.telegram.calls) + str(await rig.audit())
     assert "fish" not in told and "k=[API_TOKEN]" in told
     assert not await rig.store.letters(9) and rig.log.named("rejected") == []
+
+
+OWN = {
+    "TURNKEEPER_TOKEN": "Sesame open thou-4711",
+    "AUDIT_KEY": "a-key/of=the+audit 99",
+    "NOTES_KEY": "what-the-notes-want-1234",
+    "HOUSE_KEY": "the-house's-key-5678",
+}
+"""Secrets of the settings that have no shape by which anybody could know them."""
+
+
+async def start_with_own_secrets(rig: Rig) -> None:
+    house = {"name": "house", "base_url": f"{rig.model_url}/v1", "api_key": OWN["HOUSE_KEY"]}
+    notes = {"name": "notes", "url": "http://127.0.0.1:9/mcp", "tools": []}
+    notes["headers"] = {"Authorization": "Bearer ${NOTES_KEY}"}
+    await rig.start(
+        **OWN,
+        OPENAI_COMPATIBLE_PROVIDERS=json.dumps([house | {"tier_models": {"flash": "small"}}]),
+        MCP_SERVERS=json.dumps([notes]),
+    )
+
+
+async def test_a_secret_of_the_settings_is_told_to_nobody(rig: Rig) -> None:
+    """Whoever said it to the model: a page, a person, an error of a provider."""
+    said = " ".join(OWN.values())
+    coded = " ".join(base64.b64encode(value.encode()).decode() for value in OWN.values())
+    written = {"path": "a.txt", "content": f"k={said}"}
+    rig.model.script(Call("write_file", json.dumps(written)), Say(f"They are {said} or {coded}."))
+    rig.model.script(Fail(400, message=f"no such key: {coded} {said}"))
+    await start_with_own_secrets(rig)
+    rig.telegram.say(PERSON, "Write it")
+    rig.press(await rig.card(), "Approve once")
+    await rig.shows("They are")
+    rig.telegram.say(PERSON, "Again")
+    await rig.shows("no such key")
+    await rig.quiet()
+    told = str(rig.telegram.calls) + str(await rig.audit())
+    assert "They are [secret] [secret] [secret] [secret] or [secret] " in told
+    assert not any(one in told for one in (*OWN.values(), *coded.split()))
+
+
+async def test_no_known_secret_is_remembered(rig: Rig) -> None:
+    """Nor in words around it, nor otherwise written: what is remembered is in each later request."""
+    rig.home.mkdir(exist_ok=True)
+    Vault(rig.home).keep(WHERE, "API_TOKEN", VALUE)
+    secrets = {**OWN, "API_TOKEN": VALUE}
+    for n, value in enumerate(secrets.values()):
+        for form in (value, base64.b64encode(value.encode()).decode(), value[::-1]):
+            rig.model.script(memory("add", f"The notes are opened by {form} alone"))
+        rig.model.script(memory("add", f"The notes open at {n}"))
+    rig.model.script(Say("Done."))
+    await start_with_own_secrets(rig)
+    rig.telegram.say(PERSON, "Remember how the notes are opened")
+    await rig.shows("Done.")
+    await rig.quiet()
+    kept = await rig.store.get(f"memory:own:telegram:{PERSON}")
+    assert kept is not None and kept.count(b"The notes open at") == 5
+    assert b"opened by" not in kept
