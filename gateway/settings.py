@@ -92,19 +92,19 @@ HOME = Setting(
     "TURNKEEPER_HOME",
     Path("~/.turnkeeper"),
     Path,
-    "the data folder: store, workspaces, uploads, control socket. One process at a time",
+    "the data folder: store, workspaces, uploads, control socket. Used by one process at a time",
 )
 HOST = Setting(
     "TURNKEEPER_HOST",
     "127.0.0.1",
     str,
-    "where the page and the API listen; anything but loopback needs `TURNKEEPER_TOKEN`",
+    "listen address of the page and the API; any address but loopback requires `TURNKEEPER_TOKEN`",
 )
 PORT = Setting(
     "TURNKEEPER_PORT",
     8787,
     WholeNumber(most=65_535, mend="write a number from 0 (any free) to 65535."),
-    "0 takes any free port",
+    "`0`: any free port",
 )
 TOKEN = Setting(
     "TURNKEEPER_TOKEN",
@@ -117,70 +117,70 @@ CONNECTIONS = Setting(
     "CONNECTIONS_PER_ADDRESS",
     0,
     WholeNumber(least=1, most=100_000, mend="write a whole number from 1 on."),
-    "HTTP connections that one address may hold; of those that have no request the oldest makes "
-    "room for the next. An open page holds one or two",
-    default_text="half of all; this machine all",
+    "maximum number of HTTP connections per address; the oldest idle one is closed for a new "
+    "one. An open page uses one or two",
+    default_text="half of the total; unlimited from this machine",
 )
 WEB_NAMES = Setting(
     "WEB_NAMES",
     NO_WORDS,
     split_words,
-    "names by which a proxy in front makes the page known; others are refused",
+    "host names under which a reverse proxy serves the page; other names are refused",
 )
 PUBLIC_URL = Setting(
     "TURNKEEPER_PUBLIC_URL",
     "",
     ChatUrl(example="https://turnkeeper.example.org"),
-    "how people reach the page from elsewhere, through a proxy of yours, which is then served "
-    "under that name: the base of the links that `/link page` and `turnkeeper link` give, and of "
-    "sign-ins at servers of tools. Not set: they are good on the gateway's machine",
+    "public URL of the page behind your reverse proxy, which is then served under that name: the "
+    "base of the links of `/link page` and `turnkeeper link`, and of sign-ins at MCP servers. "
+    "Not set: links work only on the gateway's machine",
     secret="password",
 )
 REDIS_URL = Setting(
     "REDIS_URL",
     "",
     parse_redis,
-    "`redis://`, `rediss://` or `unix://`: the store is there, replicas may share it; else SQLite. "
-    "A single Redis 7 with `appendonly yes`; after a failover the address must lead to the new "
-    "master; no Cluster, no sentinel addresses",
+    "`redis://`, `rediss://` or `unix://`: store everything in Redis, which replicas may share; "
+    "otherwise SQLite. A single Redis 7 with `appendonly yes`; after a failover the address must "
+    "lead to the new master; no Cluster, no Sentinel addresses",
     secret="password",
 )
 REDIS_WITHOUT_LOG = Setting(
     "REDIS_WITHOUT_LOG",
     False,
     parse_switch,
-    "`on`: a Redis without `appendonly` will do; its restart loses all that was acknowledged",
+    "`on`: accept a Redis without `appendonly`; its restart loses everything that was acknowledged",
 )
 REPLICA_ID = Setting(
     "REPLICA_ID",
     "",
     Matching(pattern="[A-Za-z0-9._-]{1,64}", mend="use 1 to 64 letters, digits and ._-."),
-    "this replica's stable name; it takes back its own conversations at once after a restart. One "
-    "living process for each: a second one is refused",
-    default_text="made once",
+    "stable name of this replica, with which it takes over its own conversations immediately "
+    "after a restart. Must be unique: a second running process with the same name is refused",
+    default_text="generated once",
 )
 AUDIT_KEY = Setting(
     "AUDIT_KEY",
     "",
     SharedSecret(),
-    "signs the lines of the audit, at least 16 characters; replicas on several machines need the "
-    "same. Lines that were signed with an older one are checked with the keys of `audit.key` in "
-    "the data folder, a line each",
+    "key that signs the audit log, at least 16 characters; replicas on several machines need the "
+    "same. Entries signed with older keys are verified with the keys in `audit.key` in the data "
+    "folder, one per line",
     secret="all",
-    default_text="made once, in `audit.key`",
+    default_text="generated once, in `audit.key`",
 )
 TURNS_AT_ONCE = Setting(
     "TURNS_AT_ONCE",
     100,
     WholeNumber(least=1, most=999_999, mend="write a whole number from 1 on."),
-    "turns that run at once in this process; the others begin as places are free, in the order in "
-    "which they came. A turn that waits for a person takes no place",
+    "maximum number of concurrent turns in this process; further turns are queued in order of "
+    "arrival. A turn that waits for a person does not count",
 )
 PLUGINS = Setting(
     "PLUGINS",
     NO_WORDS,
     split_words,
-    "names of features that are installed beside the gateway, separated by commas; one that is not "
+    "names of features installed beside the gateway, separated by commas; one that is not "
     "installed is an error",
 )
 LOG_LEVEL: Setting[LogLevel] = Setting(
@@ -190,55 +190,56 @@ LOG_FORMAT: Setting[LogFormat] = Setting(
     "LOG_FORMAT",
     "text",
     Choice(words=get_args(LogFormat)),
-    "`text` or `json`, to standard error; secrets are taken out",
+    "`text` or `json`, to standard error; secrets are redacted",
 )
 SANDBOX: Setting[Sandbox] = Setting(
     "SANDBOX_PROVIDER",
     "auto",
     Choice(words=get_args(Sandbox)),
-    "`auto`: bubblewrap where it works, else Docker if the sandboxes' image is there, else "
-    "Landlock, else Python alone by Monty if the extra `monty` is there, else nothing runs. "
-    "`bwrap`, `docker` (or `boxlite`), `landlock`, `monty`, `e2b`: that or no start. "
+    "`auto`: the first that is available of bubblewrap, Docker (if the sandbox image is "
+    "present), Landlock, and Monty (Python only; with the extra `monty`); otherwise commands "
+    "cannot run. `bwrap`, `docker` (or `boxlite`), `landlock`, `monty`, `e2b`: require that one. "
     "`unsafe-subprocess`: no isolation",
 )
 DOCKER_HOST = Setting(
     "DOCKER_HOST",
     "unix:///var/run/docker.sock",
     str,
-    "the engine's own variable, for sandboxes by Docker: the Unix socket of an engine on this "
-    "machine. Who can use it is root there: never give it to a container",
+    "the Unix socket of a Docker engine on this machine, for Docker sandboxes. Access to it is "
+    "equivalent to root: never give it to a container",
 )
 ASK_ALL = Setting(
     "PERMISSION_ASK_ALL",
     False,
     parse_switch,
-    "`on`: a person is asked about every call, whatever was allowed before",
+    "`on`: every call needs an approval, regardless of grants and policy",
 )
 QUESTION_EXPIRES = Setting(
     "QUESTION_EXPIRES",
     7 * 86_400.0,
     SECONDS,
-    "seconds until an open question counts as denied (7 days), or `never`",
+    "seconds until an open question is denied (7 days), or `never`",
 )
 QUESTION_REMINDER = Setting(
     "QUESTION_REMINDER",
     4 * 3_600.0,
     SECONDS,
-    "seconds after which an open question is brought up once more (4 hours), or `never`",
+    "seconds until an open question is repeated once (4 hours), or `never`",
 )
 MESSAGE_BURST = Setting(
     "MESSAGE_BURST",
     2.0,
     SECONDS,
-    "seconds within which a message joins the unfinished one before it (`hey`, `can you`), as long "
-    "as nothing of an answer is seen; or `never`",
+    "seconds within which a message is joined to the previous unfinished one (`hey`, `can you`), "
+    "as long as no part of an answer is visible; or `never`",
 )
 DISCOVERY = Setting(
     "LOCAL_MODEL_DISCOVERY",
     True,
     parse_switch,
-    "look for a model server on this machine's usual ports, while no model and no bot is set; ask "
-    "servers how many tokens their models hold where `MODEL_WINDOWS` and the catalogue do not say",
+    "look for a model server on this machine's usual ports if no model and no bot is set; ask "
+    "servers for the context windows of their models if neither `MODEL_WINDOWS` nor the "
+    "catalogue has them",
 )
 TABLES = merge_tables(
     {

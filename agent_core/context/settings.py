@@ -11,19 +11,22 @@ ENABLED = Setting(
     "CONTEXT_COMPRESSION_ENABLED",
     True,
     parse_switch,
-    "older messages are summarised when a request gets long",
+    "summarise older messages when a request gets long",
 )
 THRESHOLD = Setting(
     "CONTEXT_COMPRESSION_TOKEN_THRESHOLD",
     None,
     WholeNumber(least=1_000, mend="write a whole number of at least 1000."),
-    "from so many tokens on, but from half of the model's window at the latest",
+    "number of tokens above which messages are summarised; at most half of the model's window",
     default_text="half of the model's window; 60000 for one of 128000",
 )
 RECENT = Setting(
-    "CONTEXT_COMPRESSION_PRESERVE_RECENT", 10, MESSAGES, "messages that stay as they are"
+    "CONTEXT_COMPRESSION_PRESERVE_RECENT",
+    10,
+    MESSAGES,
+    ("number of recent messages that are kept unchanged"),
 )
-LAST = Setting("COMPRESSION_PROTECT_LAST_N", None, MESSAGES, "the same, in its place")
+LAST = Setting("COMPRESSION_PROTECT_LAST_N", None, MESSAGES, "alias that overrides it")
 USUAL = {128_000: 60_000}
 """Where the threshold that is not set lies for windows that people know it of."""
 TABLES: SettingTables = {"agent": (ENABLED, THRESHOLD, RECENT, LAST)}

@@ -15,39 +15,36 @@ ScannerName: TypeAlias = Literal[
 ]
 _MEND = "use block, warn or log."
 
-ENABLED = Setting("GUARDRAILS_ENABLED", True, parse_switch, "`off`: nothing is scanned")
+ENABLED = Setting("GUARDRAILS_ENABLED", True, parse_switch, "`off`: disables all scanners")
 INPUT = Setting(
-    "GUARDRAILS_INPUT_ENABLED", True, parse_switch, "messages are scanned before a model reads them"
+    "GUARDRAILS_INPUT_ENABLED", True, parse_switch, "scan messages before a model reads them"
 )
 OUTPUT = Setting(
     "GUARDRAILS_OUTPUT_ENABLED",
     True,
     parse_switch,
-    "answers are scanned by sentences; from a word on that could matter, a sentence is seen once "
-    "it "
-    "is scanned",
+    "scan answers sentence by sentence; a suspicious sentence is shown only after it is scanned",
 )
 TOOL = Setting(
     "GUARDRAILS_TOOL_ENABLED",
     True,
     parse_switch,
-    "the URLs and the commands and code of tool calls are scanned before they run",
+    "scan URLs, commands and code of tool calls before they run",
 )
 ACTION: Setting[Action] = Setting(
     "GUARDRAILS_VIOLATION_ACTION",
     "block",
     Choice(words=get_args(Action), mend=_MEND),
-    "what becomes of a finding where its scanner has no setting of its own. `block`: the message "
-    "is "
-    "not answered, the answer not shown, the call not run. `warn`: it is, with a word about it; a "
-    "call asks a person first. `log`: the log alone says so",
+    "default action for a finding. `block`: the message is not answered, the answer not shown, "
+    "or the call not run. `warn`: it is, with a warning; a call needs an approval. `log`: it is "
+    "only logged",
 )
 TIMEOUT = Setting(
     "GUARDRAILS_TIMEOUT_MS",
     500,
     WholeNumber(least=10, most=60_000),
-    "milliseconds that a scan may take, of CPU time where rules alone scan. Later than that a call "
-    "asks a person, a message is marked, and an answer is judged by the rules that need no model",
+    "time limit of a scan in milliseconds; CPU time for rules. After a timeout a call needs an "
+    "approval, a message is marked, and an answer is judged only by the rules that need no model",
 )
 
 
@@ -60,44 +57,44 @@ def _declare(scanner: str, default: Action | None, about: str) -> Setting[Action
 
 
 INJECTION = _declare(
-    "INJECTION", "warn", "messages that read as orders against the agent's own, in eight languages"
+    "INJECTION",
+    "warn",
+    ("messages with instructions that override the agent's own, in eight languages"),
 )
-JAILBREAK = _declare("JAILBREAK", "warn", "messages that ask the agent to drop its limits")
+JAILBREAK = _declare("JAILBREAK", "warn", "messages that ask the agent to ignore its limits")
 HARMFUL = _declare(
-    "HARMFUL", None, "answers with directions for weapons, drugs, malware, self-harm"
+    "HARMFUL", None, "answers with instructions for weapons, drugs, malware or self-harm"
 )
-TOXIC = _declare("TOXIC", None, "answers with threats and hate")
-URL = _declare("URL", None, "calls with a URL of a file, or of this machine or network")
+TOXIC = _declare("TOXIC", None, "answers with threats or hate")
+URL = _declare("URL", None, "calls with a file URL, or a URL on this machine or network")
 CODE = _declare(
-    "CODE", "warn", "commands and code that wipe a disk, breed processes, or run a download"
+    "CODE", "warn", "commands and code that wipe a disk, fork without end, or run a download"
 )
 PERSONAL: Setting[PersonalAction] = Setting(
     "GUARDRAILS_PERSONAL_DATA",
     "off",
     Choice(words=get_args(PersonalAction), mend="use off, redact, block, warn or log."),
-    "personal data in answers: cards, accounts, e-mail, phone, national ids. `redact`: a word in "
-    "brackets stands for each",
+    "personal data in answers: payment cards, accounts, e-mail addresses, phone numbers, "
+    "national ids. `redact`: replaces each with a placeholder",
 )
 LLM_GUARD: Setting[ModelScanner] = Setting(
     "GUARDRAILS_LLM_GUARD",
     "auto",
     Choice(words=get_args(ModelScanner), mend="use auto, off or on."),
-    "llm-guard's injection and toxicity models. `auto`: where it is installed; `on`: an error "
-    "where "
-    "it is not",
+    "llm-guard's injection and toxicity models. `auto`: if installed; `on`: required",
 )
 PRESIDIO: Setting[ModelScanner] = Setting(
     "GUARDRAILS_PRESIDIO",
     "auto",
     Choice(words=get_args(ModelScanner), mend="use auto, off or on."),
-    "presidio's recognisers beside our own for `GUARDRAILS_PERSONAL_DATA`. `auto`: where it is "
-    "installed; `on`: an error where it is not",
+    "presidio's recognisers in addition to the built-in ones for `GUARDRAILS_PERSONAL_DATA`. "
+    "`auto`: if installed; `on`: required",
 )
 JUDGE = Setting(
     "GUARDRAILS_JUDGE",
     False,
     parse_switch,
-    "`on`: a FLASH call judges each message for injection too; it counts as a model call",
+    "`on`: a FLASH call also checks each message for injection; it counts as a model call",
 )
 OWN = (INJECTION, JAILBREAK, HARMFUL, TOXIC, URL, CODE)
 TABLES: SettingTables = {

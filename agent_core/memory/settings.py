@@ -9,11 +9,14 @@ CHARACTERS = WholeNumber(
     least=100, most=20_000, mend="write a whole number of characters, from 100 to 20000."
 )
 LIMIT_HELP = (
-    "characters that MEMORY.md and USER.md may have; a full one has to be shortened before more "
-    "is added"
+    "maximum size of MEMORY.md and USER.md in characters; a full one must be shortened before "
+    "more is added"
 )
 ENABLED = Setting(
-    "MEMORY_ENABLED", True, parse_switch, "`off`: nothing is remembered, and what is stays unread"
+    "MEMORY_ENABLED",
+    True,
+    parse_switch,
+    ("`off`: nothing is stored in memory, and existing entries are not used"),
 )
 MEMORY_LIMIT = Setting("MEMORY_CHAR_LIMIT", 2_200, CHARACTERS, LIMIT_HELP)
 USER_LIMIT = Setting("USER_CHAR_LIMIT", 1_375, CHARACTERS, LIMIT_HELP)
@@ -44,7 +47,7 @@ PROVIDER: Setting[ToolMemorySettings | None] = Setting(
         of=ToolMemorySettings,
         example='{"server": "mem", "recall": {"tool": "find", "arguments": {"q": "{words}"}}}',
     ),
-    "JSON, a server of `MCP_SERVERS` that remembers beside: [agent.md](agent.md#another-memory)",
+    "JSON, a server of `MCP_SERVERS` as an additional memory: [agent.md](agent.md#another-memory)",
 )
 TABLES: SettingTables = {"memory": (ENABLED, MEMORY_LIMIT, USER_LIMIT, PROVIDER)}
 

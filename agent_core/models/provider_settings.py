@@ -34,8 +34,8 @@ KEYS = {
         f"{name.upper()}_API_KEY",
         NO_WORDS,
         parse_keys,
-        "the first that is set, in this order, serves the tiers that are not set. Several keys "
-        "with commas between them: see below",
+        "API keys; the first in this order serves the tiers that are not set. May be several, "
+        "separated by commas: see below",
         secret="all",
     )
     for name in BASE_URLS
@@ -45,17 +45,21 @@ URLS = {
         f"{name.upper()}_BASE_URL",
         url,
         Url(),
-        "another address that speaks the same",
+        "base URL with the same protocol",
         secret="password",
         default_text="Google's OpenAI-compatible address" if name == "gemini" else "",
     )
     for name, url in BASE_URLS.items()
 }
 _MODE_HELP = {
-    "openai": "`codex_responses`: by the Responses API, in which OpenAI's models reason beside "
-    "tools; `chat_completions`: as most other servers speak",
-    "gemini": "`generate_content`: Google is called by its own protocol; needs the extra: "
-    "`pip install 'turnkeeper[gemini]'`",
+    "openai": (
+        "`codex_responses`: the Responses API, which lets OpenAI's models reason while they use "
+        "tools; `chat_completions`: the protocol of most other servers"
+    ),
+    "gemini": (
+        "`generate_content`: Google's own protocol, which needs the extra: `pip install "
+        "'turnkeeper[gemini]'`"
+    ),
 }
 _MODE_DEFAULT = {
     "openai": "`codex_responses` at api.openai.com, else `chat_completions`",
@@ -76,7 +80,7 @@ MODELS = {
         f"{tier.upper()}_MODEL",
         "",
         str,
-        "`provider/model`; a tier that is not set follows the first one that is",
+        "`provider/model`; a tier that is not set uses the first one that is",
         default_text="the provider's model for the tier",
     )
     for tier in TIERS
@@ -86,7 +90,7 @@ PROVIDERS = {
         f"{tier.upper()}_MODEL_PROVIDER",
         "",
         str,
-        "the provider alone; its model for the tier is taken",
+        "only the provider; its model for the tier is used",
     )
     for tier in TIERS
 }
@@ -95,27 +99,25 @@ REASONING = {
         f"{tier.upper()}_REASONING_EFFORT",
         None,
         Choice(words=EFFORTS),
-        f"how much the tier's model reasons: {', '.join(f'`{one}`' for one in EFFORTS)}; what a "
-        "model does not know is left out",
+        f"reasoning effort of the tier's model: {', '.join(f'`{one}`' for one in EFFORTS)}; "
+        "omitted where a model does not support it",
         default_text="the model's own",
     )
     for tier in TIERS
 }
-LITE_PROVIDER = Setting(
-    "LITE_MODEL_PROVIDER", "", str, f"another name of `{PROVIDERS['flash'].name}`"
-)
+LITE_PROVIDER = Setting("LITE_MODEL_PROVIDER", "", str, f"alias of `{PROVIDERS['flash'].name}`")
 FALLBACKS = Setting(
     "FALLBACK_PROVIDERS",
     NO_WORDS,
     parse_models,
-    "`provider/model,provider/model`: who answers where a provider fails, see below",
+    "`provider/model,provider/model`: fallbacks for a failing provider, see below",
 )
 CHAINS = {
     name: Setting(
         f"AUXILIARY_{name.upper()}",
         NO_WORDS,
         parse_models,
-        "models for work beside the conversation, in the order in which they are tried",
+        "models for auxiliary tasks, in the order in which they are tried",
         default_text=f"FLASH, then `{FALLBACKS.name}`",
     )
     for name in AUXILIARY
@@ -124,46 +126,46 @@ SILENCE = Setting(
     "MODEL_TIMEOUT",
     TIMEOUT,
     Number(least=0.1, most=3600, mend="write seconds, from 0.1 to 3600."),
-    "seconds without a word after which a provider counts as failed",
+    "seconds of silence after which a provider is considered failed",
 )
 PRICES = Setting(
     "MODEL_PRICES",
     "",
     str,
-    "JSON, dollars per million tokens of models that are not known here or cost something else: "
+    "JSON, dollars per million tokens of models whose price is unknown or different: "
     '`{"provider/model": {"input": 1.0, "cached": 0.1, "output": 5.0}}`',
 )
 WINDOWS = Setting(
     "MODEL_WINDOWS",
     "",
     str,
-    'JSON, tokens that a model holds: `{"provider/model": 128000}`; without it the '
-    "catalogue or the model's server says it, else it is 128,000",
+    'JSON, context windows of models in tokens: `{"provider/model": 128000}`; by default from '
+    "the catalogue or the model's server, else 128,000",
 )
 ASKED_CONTEXT = Setting(
     "OLLAMA_NUM_CTX",
     NUM_CTX,
     WholeNumber(most=10_000_000),
-    "tokens that Ollama's models are asked to hold, at most as many as each was trained for; one "
-    "that is loaded with more keeps it, and `MODEL_WINDOWS` says it of one model. `0`: what the "
-    "server gives them",
+    "context length requested from Ollama in tokens, at most the one each model was trained for; "
+    "a model loaded with more keeps it, and `MODEL_WINDOWS` overrides it per model. `0`: the "
+    "server's default",
 )
 TRANSCRIPTION = Setting(
     "TRANSCRIPTION_MODEL",
     "",
     str,
-    "`provider/model` that puts voice notes into words (OpenAI's audio transcriptions, or a "
-    "server that speaks them); without it people are asked to write",
+    "`provider/model` that transcribes voice messages (OpenAI's audio transcription API or "
+    "compatible); without it people are asked to write",
 )
 COMPATIBLE = Setting(
     "OPENAI_COMPATIBLE_PROVIDERS",
     "",
     str,
-    "a JSON list of servers that speak OpenAI's chat completions or responses or Anthropic's "
-    "messages, see below",
+    "JSON list of servers with OpenAI's chat completions or responses API or Anthropic's "
+    "messages API, see below",
     secret="api_keys",
 )
-CUSTOM = Setting("CUSTOM_PROVIDERS", "", str, "another name of it", secret="api_keys")
+CUSTOM = Setting("CUSTOM_PROVIDERS", "", str, "alias of it", secret="api_keys")
 TABLES: SettingTables = {
     "models": (
         *KEYS.values(),

@@ -15,35 +15,38 @@ MAX_TURNS = Setting(
     "AGENT_MAX_TURNS",
     90,
     COUNT,
-    "model calls of one turn with everything that it brings about; the model is warned at 70 %, "
-    "at the end it sums up",
+    "maximum number of model calls per turn, including sub-tasks; the model is warned at 70 % "
+    "and summarises at the end",
 )
 MAX_ROUNDS = Setting(
     "AGENT_MAX_STEPS",
     0,
     COUNT,
-    "rounds of a turn without a plan; a profile may have fewer",
+    "maximum number of rounds of a turn without a plan; a profile may set fewer",
     default_text="as `AGENT_MAX_TURNS`",
 )
-STEP_ROUNDS = Setting("STEP_MAX_STEPS", 20, COUNT, "rounds of one step of a plan")
+STEP_ROUNDS = Setting("STEP_MAX_STEPS", 20, COUNT, "maximum number of rounds per step of a plan")
 MAX_REPLANS = Setting(
-    "MAX_REPLANS", 3, COUNT_FROM_0, "times that a plan is made anew after a step failed"
+    "MAX_REPLANS", 3, COUNT_FROM_0, "maximum number of replans after failed steps"
 )
 DEBUG = Setting(
     "AGENT_DEBUG",
     False,
     parse_switch,
-    "`on`: what a turn gathers, its route and how each step was judged stand among its tool lines",
+    "`on`: shows a turn's context, its route and the verdict on each step among its tool lines",
 )
 SHORT_WORDS = Setting(
-    "CLASSIFIER_SHORT_WORDS", 12, COUNT_FROM_0, "one sentence of so many words takes no plan"
+    "CLASSIFIER_SHORT_WORDS",
+    12,
+    COUNT_FROM_0,
+    ("requests of one sentence with at most this many words get no plan"),
 )
 ROUTING: Setting[Routing] = Setting(
     "ROUTING",
     "rules",
     Choice(words=get_args(Routing), mend="use rules or llm."),
-    "`llm`: a FLASH call decides whether a request is one for research; the rules decide where it "
-    "fails or takes over 3 s",
+    "`llm`: a FLASH call decides whether a request needs research; the rules decide if it fails "
+    "or takes longer than 3 s",
 )
 
 
@@ -52,13 +55,13 @@ def _declare_budget(what: str, about: str) -> Setting[float]:
 
 
 BUDGETS = (
-    _declare_budget("TURN", "dollars that one turn may take"),
+    _declare_budget("TURN", "limit per turn, in dollars"),
     _declare_budget(
         "PERSON",
-        "dollars that one person's turns may take in a day (UTC), over all linked accounts",
+        "daily limit per person (UTC), across all linked accounts, in dollars",
     ),
-    _declare_budget("JOB", "dollars that one job may take in a day"),
-    _declare_budget("DAY", "dollars that all may take in a day"),
+    _declare_budget("JOB", "daily limit per job, in dollars"),
+    _declare_budget("DAY", "daily limit for everybody together, in dollars"),
 )
 WORK = (MAX_TURNS, MAX_ROUNDS, STEP_ROUNDS, MAX_REPLANS, DEBUG, SHORT_WORDS, ROUTING)
 TABLES: SettingTables = {"agent": WORK, "budgets": BUDGETS}

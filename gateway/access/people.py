@@ -4,9 +4,7 @@ from msgspec import Struct
 
 from gateway.declaration import Env, Setting, SettingTables, split_words
 
-VIEWERS = (
-    "may read answers and `/status`, and do nothing. An id that a list names counts before `*`"
-)
+VIEWERS = "may only read answers and `/status`. An id in a list takes precedence over `*`"
 
 
 class AllowLists(Struct, frozen=True, kw_only=True):
@@ -58,23 +56,23 @@ def _declare(name: str, users: str, viewers: str, chats: str, *always: str) -> L
 
 
 DISCORD_USERS = (
-    "Discord's user ids, as above; `@` and the id of a role for all who have it, in its server"
+    "Discord user ids, as above; `@` and the id of a role for all its members in that server"
 )
-SLACK_USERS = "Slack's user ids (`U…`), as above"
+SLACK_USERS = "Slack user ids (`U…`), as above"
 LISTS = {
     "telegram": _declare(
         "TELEGRAM",
-        "Telegram's user ids; `/whoami` shows one's own",
+        "Telegram user ids; `/whoami` shows your own",
         VIEWERS,
         "ids of the groups in which the bot works, or `*`; not set: wherever an allowed person "
-        "speaks to it",
+        "addresses it",
     ),
     "discord": _declare(
         "DISCORD",
         DISCORD_USERS,
         DISCORD_USERS,
-        "ids of the servers and channels in which the bot works (a channel's threads with it), or "
-        "`*`",
+        "ids of the servers and channels in which the bot works (including a channel's threads), "
+        "or `*`",
     ),
     "slack": _declare(
         "SLACK",
@@ -84,9 +82,9 @@ LISTS = {
     ),
     "web": _declare(
         "WEB",
-        "besides the page's owner, who is always an admin",
+        "in addition to the page's owner, who is always an admin",
         VIEWERS,
-        "of no use: the page has no groups",
+        "unused: the page has no groups",
         "owner",
     ),
 }

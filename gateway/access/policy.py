@@ -66,28 +66,29 @@ APPROVERS_CHAT = Setting(
     "APPROVERS_CHAT",
     "",
     str,
-    "a chat that gets every approval card as well: `telegram:-100123`, or a conversation's whole "
-    "address",
+    "a chat that receives a copy of every approval card: `telegram:-100123`, or the complete "
+    "address of a conversation",
 )
 GROUP_POLICY: Setting[GroupPolicy] = Setting(
     "GROUP_POLICY",
     "mention",
     Choice(words=get_args(GroupPolicy)),
-    "what in a group is for the agent: `mention` (its name, a reply to it), `thread` (in a topic, "
-    "everything from the first mention on), `always`. Only words of people who may use it",
+    "which group messages are for the agent: `mention` (mentions and replies), `thread` "
+    "(everything in a topic after the first mention), `always`. Only messages of allowed people "
+    "count",
 )
 GROUP_SCOPE: Setting[GroupScope] = Setting(
     "GROUP_SCOPE",
     "shared",
     Choice(words=get_args(GroupScope)),
-    "`shared`: a group is one conversation. `per_person`: everybody there has their own history, "
+    "`shared`: one conversation per group. `per_person`: each member has their own history, "
     "files and turns",
 )
 COMMAND_RIGHTS: Setting[dict[str, Role]] = Setting(
     "COMMAND_RIGHTS",
     {},
     read_rights,
-    "the least role that commands need, e.g. `model=admin,new=viewer`",
+    "minimum roles of commands, e.g. `model=admin,new=viewer`",
 )
 TURNS_PER_HOUR = Setting(
     "QUOTA_TURNS_PER_HOUR",
@@ -98,8 +99,7 @@ TURNS_PER_HOUR = Setting(
         ),
         never=0,
     ),
-    "turns that one person (all linked accounts together) may begin within an hour; admins have no "
-    "limit",
+    "maximum number of turns per person and hour, across all linked accounts; admins have no limit",
 )
 TABLES: SettingTables = {
     "running": (APPROVERS, APPROVERS_CHAT),

@@ -9,21 +9,21 @@ TOKEN = Setting(
     "DISCORD_BOT_TOKEN",
     "",
     Token(owner="a Discord bot", looks="has three parts with dots between them"),
-    "the bot; without it, no Discord",
+    "the bot's token; without it, no Discord",
     secret="all",
 )
 API_BASE_URL = Setting(
     "DISCORD_API_BASE_URL",
     "https://discord.com/api/v10",
     Url(),
-    "where calls go: a proxy of your own, a test server",
+    "base URL of the API, for a proxy or a test server",
     secret="password",
 )
 GATEWAY_URL = Setting(
     "DISCORD_GATEWAY_URL",
     "wss://gateway.discord.gg/",
     Url(scheme="ws"),
-    "where events come from; a session goes on where Discord says",
+    "URL of the gateway for new sessions; a resumed session uses the URL that Discord returned",
     secret="password",
 )
 TABLES: SettingTables = {"discord": (TOKEN, API_BASE_URL, GATEWAY_URL)}

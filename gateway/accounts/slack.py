@@ -9,28 +9,28 @@ TOKEN = Setting(
     "SLACK_BOT_TOKEN",
     "",
     Token(owner="a Slack bot", looks="begins with xoxb-"),
-    "the app's bot, `xoxb-…`; without it, no Slack",
+    "the bot token, `xoxb-…`; without it, no Slack",
     secret="all",
 )
 APP_TOKEN = Setting(
     "SLACK_APP_TOKEN",
     "",
     Token(owner="a Slack app", looks="begins with xapp-"),
-    "`xapp-…`: receive by Socket Mode",
+    "the app token, `xapp-…`: receive events by Socket Mode",
     secret="all",
 )
 SIGNING_SECRET = Setting(
     "SLACK_SIGNING_SECRET",
     "",
     str,
-    "without an app token: receive over HTTP at `/slack/events`, signed with this",
+    "the signing secret: without an app token, receive events over HTTP at `/slack/events`",
     secret="all",
 )
 API_BASE_URL = Setting(
     "SLACK_API_BASE_URL",
     "https://slack.com/api/",
     Url(),
-    "where calls go: a proxy of your own, a test server",
+    "base URL of the API, for a proxy or a test server",
     secret="password",
 )
 TABLES: SettingTables = {"slack": (TOKEN, APP_TOKEN, SIGNING_SECRET, API_BASE_URL)}

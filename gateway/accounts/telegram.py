@@ -9,28 +9,29 @@ TOKEN = Setting(
     "TELEGRAM_BOT_TOKEN",
     "",
     Token(owner="a Telegram bot", looks="looks like 123456:ABC"),
-    "the bot; without it, no Telegram",
+    "the bot's token; without it, no Telegram",
     secret="all",
 )
 WEBHOOK_URL = Setting(
     "TELEGRAM_WEBHOOK_URL",
     "",
     Url(),
-    "receive by webhook at this address (ends in `/telegram/webhook`) instead of long poll",
+    "receive updates by webhook at this URL (ending in `/telegram/webhook`) instead of long "
+    "polling",
     secret="password",
 )
 WEBHOOK_SECRET = Setting(
     "TELEGRAM_WEBHOOK_SECRET",
     "",
     SharedSecret(pattern="[A-Za-z0-9_-]{1,256}", mend="use 16 to 256 letters, digits, _ and -."),
-    "needed with a webhook: 16 to 256 letters, digits, `_` and `-`",
+    "required with a webhook: 16 to 256 letters, digits, `_` and `-`",
     secret="all",
 )
 API_BASE_URL = Setting(
     "TELEGRAM_API_BASE_URL",
     "https://api.telegram.org",
     Url(),
-    "a Bot API server of your own",
+    "URL of your own Bot API server",
     secret="password",
 )
 TABLES: SettingTables = {"telegram": (TOKEN, WEBHOOK_URL, WEBHOOK_SECRET, API_BASE_URL)}

@@ -38,18 +38,18 @@ STORE = Setting(
     "SNAPSHOT_STORE",
     "",
     parse_bucket,
-    "where those states lie instead, so that a workspace that is lost comes back: a folder "
-    "(`/mnt/states`), or a bucket, `s3://bucket/prefix`, at any service that speaks S3's protocol, "
-    "with `pip install 'turnkeeper[s3]'`. All files of workspaces go there, those for "
-    "secrets too: see [security.md](security.md#snapshots-in-a-bucket)",
-    default_text="in each workspace's own folder",
+    "alternative location of the snapshots, from which lost workspaces are restored: a folder "
+    "(`/mnt/states`), or an S3-compatible bucket, `s3://bucket/prefix`, with `pip install "
+    "'turnkeeper[s3]'`. It contains all files of the workspaces, including secrets: see "
+    "[security.md](security.md#snapshots-in-a-bucket)",
+    default_text="the workspace's own folder",
 )
 ENDPOINT = Setting(
     "SNAPSHOT_S3_ENDPOINT",
     "",
     Url(),
-    "the address of that service, where it is not Amazon's",
-    default_text="Amazon's",
+    "endpoint URL of the S3 service",
+    default_text="Amazon S3",
     secret="password",
 )
 REGION = Setting(
@@ -57,16 +57,16 @@ REGION = Setting(
     "",
     str,
     "the region of the bucket",
-    default_text="what Amazon's usual variables say, else us-east-1",
+    default_text="from the usual AWS variables, else us-east-1",
 )
 KEY_ID = Setting(
     "SNAPSHOT_S3_KEY_ID",
     "",
     str,
-    "who may use it",
-    default_text="who Amazon's usual variables, or the machine's role, say",
+    "access key id for the bucket",
+    default_text="from the usual AWS variables or the machine's role",
 )
-SECRET = Setting("SNAPSHOT_S3_SECRET", "", str, "the secret to that key", secret="all")
+SECRET = Setting("SNAPSHOT_S3_SECRET", "", str, "secret access key for the bucket", secret="all")
 TABLE: tuple[Setting[str], ...] = (STORE, ENDPOINT, REGION, KEY_ID, SECRET)
 
 

@@ -19,14 +19,14 @@ API_KEY = Setting(
     "E2B_API_KEY",
     "",
     str,
-    "for `SANDBOX_PROVIDER=e2b`, which needs the extra: `pip install 'turnkeeper[e2b]'`",
+    "API key for `SANDBOX_PROVIDER=e2b`, which needs the extra: `pip install 'turnkeeper[e2b]'`",
     secret="all",
 )
 API_URL = Setting(
     "E2B_API_URL",
     "",
     Url(),
-    "the address of E2B's API, where it is not E2B's own",
+    "URL of the E2B API, for self-hosting",
     default_text="E2B's own",
     secret="password",
 )
@@ -34,7 +34,7 @@ SANDBOX_URL = Setting(
     "E2B_SANDBOX_URL",
     "",
     Url(),
-    "the address that all its sandboxes are reached at, where it is not one of E2B's for each",
+    "one URL for all sandboxes, for self-hosting; by default each sandbox has its own",
     default_text="E2B's own",
     secret="password",
 )
@@ -42,8 +42,8 @@ TEMPLATE = Setting(
     "E2B_TEMPLATE",
     "",
     str,
-    "what its sandboxes are made of; it needs python3, and bash for the tool `bash`",
-    default_text="E2B's with data libraries",
+    "template of the sandboxes; requires python3, and bash for the tool `bash`",
+    default_text="E2B's data template",
 )
 TABLE: tuple[Setting[object], ...] = (API_KEY, API_URL, SANDBOX_URL, TEMPLATE)
 

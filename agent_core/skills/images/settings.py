@@ -17,16 +17,16 @@ PROVIDER = Setting(
     "IMAGE_PROVIDER",
     None,
     Choice(words=PROVIDERS, mend="use openai or gemini."),
-    "`openai` or `gemini`: who makes pictures ([skills](skills.md)). Reached at `OPENAI_BASE_URL` "
-    "or `GEMINI_BASE_URL`, which has to speak OpenAI's image generations, as the default addresses "
-    "do",
+    "`openai` or `gemini`: provider of generated images ([skills](skills.md)). Uses "
+    "`OPENAI_BASE_URL` or `GEMINI_BASE_URL`, which must support OpenAI's image generation API, "
+    "as the default addresses do",
     default_text="the first with a key",
 )
 MODEL = Setting(
     "IMAGE_MODEL",
     "",
     str,
-    "by which model",
+    "model for generated images",
     default_text=" or ".join(f"`{model}`" for model in MODELS.values()),
 )
 TABLES: SettingTables = {"pictures": (PROVIDER, MODEL)}

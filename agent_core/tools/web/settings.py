@@ -48,7 +48,7 @@ PROVIDER = Setting(
 )
 KEYS = {
     name: Setting(
-        f"{name.upper()}_API_KEY", "", parse_key, "keys of search providers", secret="all"
+        f"{name.upper()}_API_KEY", "", parse_key, "API keys of search providers", secret="all"
     )
     for name in KEYED
 }
@@ -57,7 +57,7 @@ URLS = {
         f"{name.upper()}_BASE_URL",
         url,
         Url(),
-        "where it is asked, for a proxy of yours",
+        "base URL, for example of your proxy",
         secret="password",
         default_text="the provider's own",
     )
@@ -67,22 +67,22 @@ SEARXNG = Setting(
     "SEARXNG_URL",
     "",
     Url(),
-    "a SearXNG of your own; its JSON format has to be on",
+    "URL of your SearXNG, with its JSON format enabled",
     secret="password",
 )
 ALLOWED = Setting(
     "WEB_ALLOWED_HOSTS",
     frozenset[str](),
     parse_places,
-    "`host:port`, with commas between: pages of your own network that may be read. All other "
-    "addresses that are not public are refused",
+    "`host:port`, separated by commas: addresses in your own network that may be read. All other "
+    "non-public addresses are refused",
 )
 OPEN = Setting(
     "SANDBOX_HOSTS",
     frozenset[str](),
     parse_hosts,
-    "hosts that commands reach unasked, with commas between: names, `name:port`, or `packages` and "
-    "`git` for the usual indexes of packages and hosts of repositories",
+    "hosts that commands may access without approval, separated by commas: names, `name:port`, "
+    "or the presets `packages` and `git` for the usual package indexes and git hosts",
 )
 TABLES: SettingTables = {
     "running": (OPEN,),

@@ -17,8 +17,8 @@ INSTRUCTIONS = Setting(
     "AGENT_INSTRUCTIONS",
     "",
     parse_instructions,
-    "what the agent is to keep to in all conversations, at most 8,000 characters; more by "
-    "`instructions.md` in the data folder: [agent.md](agent.md)",
+    "instructions for the agent in all conversations, at most 8,000 characters; for longer ones "
+    "use `instructions.md` in the data folder: [agent.md](agent.md)",
     default_text="nothing",
 )
 TABLES: SettingTables = {"agent": (INSTRUCTIONS,)}

@@ -21,19 +21,19 @@ PER_PERSON = Setting(
     "JOBS_PER_PERSON",
     DEFAULTS.per_person,
     WholeNumber(mend="write a whole number."),
-    "jobs that one person may have, over all conversations",
+    "maximum number of jobs per person, across all conversations",
 )
 INTERVAL = Setting(
     "JOBS_MIN_INTERVAL",
     DEFAULTS.interval,
     WholeNumber(mend="write a whole number."),
-    "least seconds between two due times of a job",
+    "minimum interval of a job, in seconds",
 )
 ZONE = Setting(
     "JOBS_TIMEZONE",
     DEFAULTS.zone,
     parse_zone,
-    "time zone of a job that names none, of a person of whom none is known; like `Europe/Berlin`",
+    "default time zone of jobs and people, such as `Europe/Berlin`",
 )
 TABLES: SettingTables = {"jobs": (PER_PERSON, INTERVAL, ZONE)}
 

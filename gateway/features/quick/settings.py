@@ -56,12 +56,12 @@ QUICK: Setting[dict[str, str]] = Setting(
     "QUICK_COMMANDS",
     {},
     parse_quick,
-    f"JSON, commands of yours: `{EXAMPLE}`. `/standup` is then sent as that text; a text that "
-    "begins with a slash is the command that it names. `{}` in it stands for what is written "
-    "behind the command, which else follows the text. A text that begins with `!`, as in "
-    '`{"deploy": "!make deploy {}"}`, is a command of the shell: it is run as one of the agent '
-    "is, in the sandbox and asked about where such a one is, and its output is the answer. A name "
-    "of ours is an error",
+    f"JSON, your own commands: `{EXAMPLE}`. `/standup` then sends that text; a text that begins "
+    "with a slash runs that command. `{}` in it is replaced by the command's arguments, which "
+    "otherwise follow the text. A text that begins with `!`, as in "
+    '`{"deploy": "!make deploy {}"}`, is a shell command: it runs like one of the agent, in the '
+    "sandbox and with the same approvals, and its output is the answer. The name of a built-in "
+    "command is an error",
     default_text="none",
 )
 TABLES: SettingTables = {"quick": (QUICK,)}

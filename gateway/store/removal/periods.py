@@ -51,14 +51,16 @@ def _declare(what: str, days: int, about: str) -> Setting[int | None]:
 CONVERSATIONS = _declare(
     "CONVERSATIONS",
     90,
-    "days that a conversation stays after its last message, then all of it goes; or `never`",
+    "days after its last message until a conversation is deleted completely, or `never`",
 )
-JOURNALS = _declare("JOURNALS", 30, "days that the journal of an ended turn stays, or `never`")
-AUDIT = _declare("AUDIT", 365, "days that a line of the audit stays, or `never`")
+JOURNALS = _declare(
+    "JOURNALS", 30, ("days until the journal of an ended turn is deleted, or `never`")
+)
+AUDIT = _declare("AUDIT", 365, "days until an audit entry is deleted, or `never`")
 FILES = _declare(
     "FILES",
     30,
-    "days after its last use that the folder of a conversation that is gone stays, or `never`",
+    "days after its last use until the folder of a deleted conversation is deleted, or `never`",
 )
 TABLES: SettingTables = {"retention": (CONVERSATIONS, JOURNALS, AUDIT, FILES)}
 
