@@ -68,7 +68,6 @@ START_PATIENCE = 2.0
 """Seconds that the start waits for a store that does not answer."""
 RETRY_DELAY = 1.0
 """Seconds until what was due is looked at again: the sessions have it by then."""
-
 KEEP_FILES = 30 * 86_400.0
 """Seconds that files given to people are kept."""
 TIDY_EVERY = 3_600.0
@@ -125,7 +124,7 @@ class Host:
         async with AsyncExitStack() as stack:
             group = await stack.enter_async_context(asyncio.TaskGroup())
             self._group = group
-            stack.callback(self._forget_group)
+            stack.callback(setattr, self, "_group", None)
             with suppress(TimeoutError):
                 async with ambient.limit(START_PATIENCE):
                     await self._look()
@@ -135,9 +134,6 @@ class Host:
             if ready is not None:
                 ready.set()
             await asyncio.Event().wait()
-
-    def _forget_group(self) -> None:
-        self._group = None
 
     # ---- inbound -------------------------------------------------------------------------
 
@@ -181,7 +177,7 @@ class Host:
             try:
                 cleaned.append(clean_inbound(inbound))
             except Exception as error:  # noqa: BLE001  # the border: the others of the batch go on
-                await self._put_aside(inbound, f"{type(error).__name__}: {error}")
+                await self._refuse(inbound, error)
         return cleaned
 
     async def _prepare(self, inbound: Inbound) -> Inbound | None:
@@ -201,7 +197,7 @@ class Host:
         except StoreFailed:
             raise
         except Exception as error:  # noqa: BLE001  # the border: the others of the batch go on
-            await self._put_aside(inbound, f"{type(error).__name__}: {error}")
+            await self._refuse(inbound, error)
             return None
 
     def _add_language(self, inbound: Inbound) -> Inbound:
@@ -261,6 +257,12 @@ class Host:
             except Unstorable as error:
                 await self._put_aside(inbound, str(error))
         return tuple(accepted), ()
+
+    async def _refuse(self, inbound: Inbound, error: Exception) -> None:
+        """Set it aside, unless the machine had no room for it just then: it comes again."""
+        if self.services.shortages.passes(f"{inbound.conversation.id} {inbound.event}", error):
+            raise StoreFailed(f"the machine has no room for it: {error!r}") from error
+        await self._put_aside(inbound, f"{type(error).__name__}: {error}")
 
     async def _put_aside(self, inbound: Inbound, why: str) -> None:
         """The store takes it in no inbox: what can be kept of it is a dead letter, and told."""

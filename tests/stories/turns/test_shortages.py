@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from gateway.delivery import outbox
+from gateway.errors import StoreFailed
+from gateway.messages import Inbound
 from gateway.services import shortages
 from gateway.views import ReplyView
 from tests.fakes.world import Life
@@ -18,7 +20,7 @@ SHORTAGES: dict[str, Callable[[], Exception]] = {
     "memory": MemoryError,
     "threads": lambda: RuntimeError("can't start new thread"),
 }
-TIMES = {"model": 2, "render": outbox.MAX_FAILURES + 1, "access": 2}
+TIMES = {"model": 2, "render": outbox.MAX_FAILURES + 1, "access": 2, "arrival": 2}
 """How often it fails: what is no shortage would be given up by then."""
 
 
@@ -37,7 +39,7 @@ class Failing:
 def put(life: Life, where: str, fail: Failing) -> None:
     """Have it fail there."""
     complete, render = life.agent.complete, life.adapter.render
-    role = life.services.access.learn
+    role, wanted = life.services.access.learn, life.services.access.is_wanted
 
     async def complete_or_fail(*given: object) -> object:
         fail()
@@ -52,7 +54,13 @@ def put(life: Life, where: str, fail: Failing) -> None:
             fail()
         return await role(*given)  # type: ignore[arg-type]
 
+    def want_or_fail(inbound: Inbound) -> bool:
+        fail()
+        return wanted(inbound)
+
     match where:
+        case "arrival":
+            life.services.access.is_wanted = want_or_fail  # type: ignore[method-assign]
         case "model":
             life.agent.complete = complete_or_fail  # type: ignore[assignment]
         case "render":
@@ -70,7 +78,7 @@ async def test_a_shortage_passes(
     life, fail = Life(tmp_path), Failing(TIMES[where], SHORTAGES[what])
     async with life.living():
         put(life, where, fail)
-        await life.say("m1", "hello")
+        await deliver(life)
         await life.until(lambda: said(life))
         await life.quiet()
         assert fail.left == 0, "it was met"
@@ -78,7 +86,7 @@ async def test_a_shortage_passes(
         assert await life.store.letters(9) == ()
 
 
-@pytest.mark.parametrize("where", ["model", "access"])
+@pytest.mark.parametrize("where", ["model", "access", "arrival"])
 async def test_one_that_does_not_pass_is_given_up(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +99,15 @@ async def test_one_that_does_not_pass_is_given_up(
         await life.quiet()
         (letter,) = await life.store.letters(9)
         assert "MemoryError" in letter.why
+
+
+async def deliver(life: Life) -> None:
+    """As a platform does: what was not kept comes again."""
+    while True:
+        try:
+            return await life.say("m1", "hello")
+        except StoreFailed:
+            continue
 
 
 def said(life: Life) -> list[str]:
