@@ -475,7 +475,7 @@ class Session:
         open_turn.ending = settle_messages(result.messages)
         open_turn.seen = settle_messages(result.seen)
         record = Finished(key="finished", text=result.text, finish=result.finish)
-        return open_turn.journal.put(record)
+        return open_turn.journal.barrier(record)
 
     async def _settle(self, open_turn: OpenTurn, turn: Turn) -> None:
         """After the turn's task has ended, or was abandoned."""
