@@ -89,16 +89,20 @@ class Writer:
             self._connection.close()
 
     def _commit(self, batch: list[_Item]) -> list[_Outcome]:
+        begun = False
         try:
             if self._connection is None:
                 self._connection = self._connect()
             self._connection.execute("BEGIN IMMEDIATE")
+            begun = True
             outcomes = [_run_alone(self._connection, work, future) for work, future, _ in batch]
             self._connection.execute("COMMIT")
             self.commits += 1
         except (sqlite3.Error, StoreFailed, OSError, MemoryError) as error:
             self._take_back()
-            if len(batch) > 1:  # one of them may be too large for what is left of the disk
+            # one of them may be too large for what is left of the disk; a file that another
+            # process holds is waited for once, not once for each
+            if begun and len(batch) > 1:
                 return [outcome for item in batch for outcome in self._commit([item])]
             return _fail(batch, StoreFailed(f"the store could not be written: {error}"))
         return outcomes

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,8 @@ class Disk:
         self.broken: tuple[str, ...] = ()
         self.opened = 0
         self.refusal: Exception = sqlite3.OperationalError("unable to open database file")
+        self.tries = 0
+        self.block: threading.Event | None = None
 
     def connect(self, path: Path) -> sqlite3.Connection:
         disk = self
@@ -33,6 +36,9 @@ class Disk:
         class Failing(sqlite3.Connection):
             def execute(self, sql: str, *rest: object) -> sqlite3.Cursor:  # type: ignore[override]
                 if disk.broken and sql.startswith(disk.broken):
+                    disk.tries += 1
+                    if disk.block is not None:
+                        disk.block.wait(PATIENCE)
                     raise sqlite3.OperationalError("disk I/O error")
                 return super().execute(sql, *rest)  # type: ignore[arg-type]
 
@@ -66,6 +72,22 @@ async def test_a_store_whose_disk_failed_writes_again(
     rows = await store.arrivals(place().id, 0)
     assert [row.inbound.event for row in rows] == ["e4"]
     assert store.failed == ""
+    await store.close()
+
+
+async def test_a_file_that_is_held_by_another_is_waited_for_once_for_all(
+    tmp_path: Path, disk: Disk
+) -> None:
+    """Each try takes as long as a lease lasts, or half of it: all who wait are told after one."""
+    store = await SqliteStore.open(tmp_path / "store.db")
+    disk.broken, disk.tries = ("BEGIN",), 0
+    disk.block = threading.Event()
+    asked = [asyncio.ensure_future(outcome(store.accept([said(n)]))) for n in range(20)]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    disk.block.set()
+    assert await asyncio.gather(*asked) == [StoreFailed] * 20
+    assert disk.tries <= 2, "what came before the first, and all others"
     await store.close()
 
 
