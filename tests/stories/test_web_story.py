@@ -572,9 +572,9 @@ async def test_one_press_deletes_nothing_wherever_it_is(tmp_path: Path) -> None:
 async def test_what_is_deleted_elsewhere_is_not_shown_any_more(tmp_path: Path) -> None:
     """Another tab deletes what this one shows; what is written here then is answered here."""
     async with opened(tmp_path) as (rig, tab, _):
-        for _ in range(2):
-            await tab.write("Do you remember this?")
-            await tab.shows("#log article.reply", "ack Do you remember")
+        for word in ("this", "that"):
+            await tab.write(f"Do you remember {word}?")
+            await tab.shows("#log article.reply", f"ack Do you remember {word}")
             await rig.quiet()
         gone = "fetch('/api/conversations/c1', {method: 'DELETE'}).then((one) => one.status)"
         await tab.page.js(gone)
