@@ -5,18 +5,26 @@ accounts in one step, however many there are. A call that a crash cut off stays 
 was reserved for it: the provider may have charged it.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from msgspec import Struct
 
+from agent_core import ambient
 from agent_core.errors import BudgetExceeded
 from agent_core.models.catalog import Price, cost, estimate_cost
 from agent_core.models.port import ModelReply, ModelRequest
 from agent_core.orchestration.settings import Limits
+from gateway.errors import StoreFailed
 from gateway.store.spending.expenses import UNIT, Budgets, Expense
 from gateway.store.spending.tally import utc_day
 from gateway.texts import Key, say
 from gateway.texts.money import dollars
+
+log = logging.getLogger("turnkeeper.ledger")
+
+SETTLE_LIMIT = 5.0
+"""Seconds for which an answer waits until it is counted what it cost; less than a lease lasts."""
 
 
 class Payer(Struct, frozen=True, kw_only=True):
@@ -104,10 +112,15 @@ class Ledger:
         return day
 
     async def _settle(self, payer: Payer, day: str, amount: int) -> None:
-        """Correct by `amount` what was reserved on `day`."""
+        """Correct by `amount` what was reserved on `day`. Where that cannot be kept, it stays as it
+        was reserved: the answer is there, and must not be asked for and paid again."""
         accounts = ["all", *payer.purses, *([f"job:{payer.job}"] if payer.job else [])]
         expenses = tuple(Expense(account=name, amount=amount) for name in accounts)
-        await self._budgets.spend(day, expenses)
+        try:
+            async with ambient.limit(SETTLE_LIMIT):
+                await self._budgets.spend(day, expenses)
+        except (StoreFailed, TimeoutError) as error:
+            log.warning("spending_not_settled", extra={"turn": payer.turn, "why": str(error)})
 
 
 def price_reply(reply: ModelReply, price: Price | None) -> float | None:

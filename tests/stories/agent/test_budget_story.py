@@ -12,7 +12,9 @@ from agent_core.models.port import ModelReply, ModelRequest, Usage
 from agent_core.orchestration.settings import Limits
 from gateway.cli.main import _unwrap_group
 from gateway.declaration import SettingsError
+from gateway.errors import StoreFailed
 from gateway.model_settings import read_models
+from gateway.services import ledger as ledger_module
 from gateway.services.ledger import Ledger, Payer
 from gateway.settings import Settings
 from gateway.store.sqlite import SqliteStore
@@ -177,6 +179,34 @@ async def test_calls_at_once_share_the_limit_of_their_turn(tmp_path: Path) -> No
         assert (await ledger.today())["all"] == pytest.approx(0.02)
     finally:
         await store.close()
+
+
+@pytest.mark.parametrize("fault", ["fails", "hangs"])
+async def test_an_answer_is_not_lost_where_its_cost_cannot_be_counted(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_module, "SETTLE_LIMIT", 0.05)
+
+    class Budgets:
+        calls = 0
+
+        async def spend(self, day: str, expenses: object) -> None:
+            self.calls += 1
+            if self.calls > 1 and fault == "fails":
+                raise StoreFailed("the disk is full")
+            if self.calls > 1:
+                await asyncio.Event().wait()
+
+        async def read_spent(self, day: str, accounts: object) -> dict[str, int]:
+            return {}
+
+    async def call() -> ModelReply:
+        return ModelReply(parts=(), model="m", provider="p", usage=Usage(cost=0.01))
+
+    price, request = Price(input=1.0, output=10.0), ModelRequest(model="m", system="", messages=())
+    ledger = Ledger(Budgets(), Limits(day=1.0))
+    payer = Payer(turn="t", person="p", spent=0.0)
+    assert (await ledger.pay(payer, request, price, call)).usage.cost == 0.01
 
 
 async def test_a_chat_has_no_limit_of_steps_below_that_of_turns(rig: Rig) -> None:
