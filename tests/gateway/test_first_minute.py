@@ -152,8 +152,12 @@ def test_the_unit_gives_turns_their_time_and_keeps_a_mistake_from_restarting() -
     assert int(service["RestartPreventExitStatus"]) == MISUSED
     assert service["KillMode"] == "mixed", "what a stop is told to, is the gateway alone"
     text = (ROOT / "docs" / "install.md").read_text()
-    assert f"env {service['Environment']} " in text, "link speaks to the same folder"
-    assert f"cd {service['WorkingDirectory']} " in text, "init writes .env where run reads it"
+    lines = text.splitlines()
+    calls = [n for n, line in enumerate(lines) if line.startswith("    sudo -u turnkeeper ")]
+    assert [lines[n].split()[-1] for n in calls] == ["init", "link"]
+    for n in calls:  # of the same .env and the same folder; in root's own that user reads nothing
+        assert f"-u turnkeeper env {service['Environment']} " in lines[n]
+        assert lines[n - 1] == f"    cd {service['WorkingDirectory']}"
 
 
 def test_every_extra_is_told_and_the_container_runs_as_compose_runs_it() -> None:
