@@ -1,7 +1,7 @@
-"""A call that waits for approval as people read it: what is approved looks like what will run.
+"""Describes a call that waits for approval: what is approved looks like what will run.
 
-`describe_call` makes one value of it, which all platforms draw. Nothing in it hides or turns text,
-and of what is long the head and the tail are always in sight, whatever stands between.
+`describe_call` makes one value of it, which all platforms draw. Nothing in it hides or reorders
+text, and of a long text the head and the tail are always visible, whatever is between.
 """
 
 import json
@@ -28,9 +28,9 @@ MAX_CHARACTERS, HEAD_CHARACTERS, TAIL_CHARACTERS = 1_500, 900, 450
 MAX_LINE, HEAD_OF_LINE, TAIL_OF_LINE = 400, 240, 120
 MAX_FACT, HEAD_OF_FACT, TAIL_OF_FACT = 200, 120, 60
 MAX_FACTS = 16
-"""Arguments beside a body that are told as facts; with more, all are shown as JSON."""
+"""Maximum arguments beside a body that are told as facts; with more, all are shown as JSON."""
 MAX_TITLES = 3
-"""Calls that a decided card names; what is more is counted."""
+"""Maximum calls named on a decided card; the rest is counted."""
 
 _EDITS = frozenset(
     {"write_file", "str_replace_editor", "rollback", "sandbox_file", "sandbox_files"}
@@ -44,12 +44,10 @@ _EMPTY = re.compile(r"\n(?:[ \t]*\n){3,}")
 
 
 class CallDescription(Struct, frozen=True, kw_only=True):
-    """One call for people; none of its words holds a hidden sign.
-
-    `facts`: (name, value) each in a line. `body`: the command, the code, or the change of a file,
-    whole or with its head and tail. `warnings`: the signs that deceive, by name. `notes`: what the
-    policy says of it. `whole`: all of it as it was given, "" where the rest says it all.
-    """
+    """One call for people; none of its words holds a hidden sign. `facts`: (name, value), a line
+    each. `body`: the command, the code, or the change of a file, whole or with its head and tail.
+    `warnings`: deceptive signs, by name. `notes`: the policy's. `whole`: the call as given, "" if
+    the rest says it all."""
 
     title: str
     facts: tuple[tuple[str, str], ...] = ()
@@ -90,7 +88,7 @@ def describe_call(line: ProposalLine, language: str) -> CallDescription:
 
 
 def describe_scope(view: ApprovalCard) -> str:
-    """What the answers that last would cover, a line each; "" if there is none."""
+    """Describe the extent of lasting answers, a line each; "" for none."""
     if view.rule == view.here != "":
         return say("both_cover", view.language, rule=view.rule)
     here = say("here_covers", view.language, rule=view.here) if view.here else ""
@@ -99,7 +97,7 @@ def describe_scope(view: ApprovalCard) -> str:
 
 
 class DecidedLine(Struct, frozen=True, kw_only=True):
-    """A decided card in one line: its mark and what was asked, and what was decided by whom."""
+    """A decided card in one line: its mark and question, the decision and by whom."""
 
     what: str
     outcome: str
@@ -117,7 +115,7 @@ def fold_decided(view: ApprovalCard) -> DecidedLine:
 
 
 def _list_texts(line: ProposalLine, known: dict[str, object] | None) -> Iterator[str]:
-    """All texts of the call as they will be given, none of them as JSON writes it."""
+    """Yield all texts of the call as they will be passed, not escaped as in JSON."""
     yield from (line.tool, line.reason, line.detail, line.arguments if known is None else "")
     if known is None:
         yield "".join(chr(int(one, 16)) for one in _ESCAPE.findall(line.arguments))
@@ -133,7 +131,7 @@ def _list_texts(line: ProposalLine, known: dict[str, object] | None) -> Iterator
 
 
 def _take_body(known: dict[str, object]) -> tuple[str, dict[str, object]]:
-    """(the command or the code, what else there is)."""
+    """Return (the command or the code, the other arguments)."""
     for name in _BODIES:
         body = known.get(name)
         if isinstance(body, str) and body.strip():
@@ -144,7 +142,7 @@ def _take_body(known: dict[str, object]) -> tuple[str, dict[str, object]]:
 def _list_facts(
     known: dict[str, object], language: str
 ) -> tuple[tuple[tuple[str, str], ...], bool]:
-    """(name and value of each argument that is given, whether a value was cut)."""
+    """Return (name and value of each argument given, whether a value was cut)."""
     facts, cut = [], False
     for name, value in known.items():
         if value is None:
@@ -176,7 +174,7 @@ def _write_value(value: object) -> str:
 
 
 def _lay_out(line: ProposalLine) -> str:
-    """All arguments as readable JSON, to which only blanks are added; "" without any."""
+    """Write all arguments as readable JSON, to which only blanks are added; "" without any."""
     try:
         text = msgspec.json.format(line.arguments, indent=2)
     except (msgspec.DecodeError, RecursionError):
@@ -222,5 +220,6 @@ def _squeeze(text: str, language: str) -> str:
 
 
 def _mark(words: str) -> str:
-    """A word of ours within a call's: nobody else can write these signs (`gateway.texts.signs`)."""
+    """Mark a word of ours within a call's: nobody else can write these signs
+    (`gateway.texts.signs`)."""
     return f"⟨{words}⟩"

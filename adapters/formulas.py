@@ -1,8 +1,9 @@
-"""Formulas of an answer as code: no platform sets them, and markdown takes their backslashes away.
+"""Writes formulas of an answer as code: no platform typesets them, and Markdown removes their
+backslashes.
 
-LaTeX between dollar signs or backslashed brackets: what stands on lines of its own becomes a block,
-the rest code within its line. Sums of money, and what stands in code already, are left alone. In an
-answer that grows a formula is held back until it is whole, so that what is shown only grows.
+LaTeX between dollar signs or backslashed brackets: on lines of its own it becomes a block,
+otherwise code within its line. Sums of money, and code, are left alone. In a growing answer a
+formula is held back until it is complete, so that what is shown only grows.
 """
 
 import re
@@ -17,13 +18,13 @@ from gateway.views import ReplyView, View
 
 MarkWords: TypeAlias = Callable[[str], str]
 MAX_LINES = 60
-"""Of a block; what is not closed within them is none."""
+"""Maximum lines of a block; one not closed within them is none."""
 CLOSES = {"$$": "$$", "\\[": "\\]"}
 _HAS = re.compile(r"\$|\\[(\[]")
 _RUN = re.compile(r"(`+)")
 _SURE = re.compile(r"\$\$([^$`]{1,300}?)\$\$")
 _SUM = r"\d[^$`\\]{0,200}?[^\W\d_]{3}"
-"""A number and a word, where a formula might begin: a price, and what it is of."""
+"""Matches a number and a word where a formula might begin: a price, and what it is for."""
 _MAYBE = re.compile(
     rf"\\[(\[]([^`]{{1,300}}?)\\[)\]]|(?<![\w$\\])\$(?=[^\s$])(?!{_SUM})([^$`]{{1,200}})"
     r"(?<![\s\\])\$(?![\w$])"
@@ -31,15 +32,15 @@ _MAYBE = re.compile(
 _BRACKETED = re.compile(r"\\\(([^`$]{1,300}?)\\\)")
 _WHOLE = re.compile(f"{_SURE.pattern}|{_MAYBE.pattern}")
 _BEGUN = re.compile(rf"\\(?:[(\[]|\Z)|\$\$|\$\Z|(?<![\w$\\])\$(?=\S)(?!{_SUM})")
-"""What a formula begins with. A sum of money is shown once a word follows, or the line ends."""
+"""Matches the start of a formula. A sum of money is shown once a word follows, or the line ends."""
 MAX_HELD = 300
-"""Characters of a line that are held back at most: as long as a formula in it may be."""
+"""Maximum characters of a line that are held back: the longest formula in it."""
 _MATHS = re.compile(r"[\\^_={}<>+*/|]|^[A-Za-z]'?$")
-"""A sign of a formula, or a single letter: not words, nor a number that is a price."""
+"""Matches a sign of a formula, or a single letter: no words, and no number that is a price."""
 
 
 def show_formulas(view: View) -> View:
-    """`view` with the formulas in what a model wrote as code."""
+    """Write the formulas in a model's words in `view` as code."""
     if isinstance(view, ReplyView) and view.state == "streaming":
         return replace(view, text=mark_formulas(hold_begun(view.text)))
     return rewrite_written(view, mark_formulas)
@@ -53,7 +54,7 @@ def mark_formulas(markdown: str) -> str:
 
 
 def hold_begun(markdown: str) -> str:
-    """`markdown`, which goes on, without the formula that is still being written at its end."""
+    """Cut the unfinished formula at the end of a growing `markdown`."""
     if not _HAS.search(markdown) and markdown[-1:] != "\\":
         return markdown
     *lines, last = markdown.split("\n")
@@ -74,7 +75,7 @@ def hold_begun(markdown: str) -> str:
 
 
 def _is_block_begun(lines: list[str], at: int) -> bool:
-    """It begins a block of which no further line says that it ends, or that it is none."""
+    """Return True if it begins a block that no further line ends or rules out."""
     bare = lines[at].strip()
     closing = CLOSES.get(bare[:2])
     if closing is None or closing in bare[2:] or len(lines) - at >= MAX_LINES:
@@ -90,7 +91,7 @@ def _hold_begun_line(line: str) -> str:
     while n < len(parts) - 1:
         end = closes[n] or n
         if n % 2 and (end == n or (end == len(parts) - 2 and not parts[-1])):
-            first = _BEGUN.search(line, max(at, least))  # code, or not: the end of the line says
+            first = _BEGUN.search(line, max(at, least))  # the line's end decides if it is code
             if first is not None:
                 return line[: first.start()]
         at += sum(map(len, parts[n : end + 1]))
@@ -99,7 +100,7 @@ def _hold_begun_line(line: str) -> str:
 
 
 def _find_begun(text: str, least: int) -> int:
-    """Where in `text`, from `least` on, a formula begins that is not whole; else its end."""
+    """Return where in `text`, from `least` on, an unfinished formula begins; otherwise its end."""
     at = 0
     for whole in _WHOLE.finditer(text):
         begun = _BEGUN.search(text, max(at, least))
@@ -113,14 +114,14 @@ def _find_begun(text: str, least: int) -> int:
 
 
 def write_dollars(markdown: str) -> str:
-    """`markdown` with the formulas that stand in brackets between dollar signs."""
+    """Convert formulas in brackets to dollar signs."""
     if "\\(" not in markdown:
         return markdown
     return "\n".join(_mark_lines(markdown.split("\n"), _write_dollars, blocks=False))
 
 
 def rewrite_prose(markdown: str, rewrite: MarkWords) -> str:
-    """`markdown` with what is no code in it as `rewrite` has it."""
+    """Apply `rewrite` to everything in `markdown` that is no code."""
     return "\n".join(_mark_lines(markdown.split("\n"), rewrite, blocks=False))
 
 
@@ -146,7 +147,7 @@ def _mark_lines(lines: list[str], mark: MarkWords, *, blocks: bool) -> Iterator[
 
 
 def _find_end(lines: list[str], at: int) -> int:
-    """Behind the last line of the block that begins at `at`; 0 if none does."""
+    """Return the position after the block that begins at `at`; 0 for none."""
     bare = lines[at].strip()
     closing = CLOSES.get(bare[:2])
     if closing is None:
@@ -185,7 +186,8 @@ def _mark_line(line: str, mark: MarkWords) -> str:
 
 
 def _pair_runs(parts: list[str]) -> list[int]:
-    """For each run of backticks among `parts` the one that closes its code; else 0."""
+    """Return, for each run of backticks among `parts`, the one that closes its code; otherwise
+    0."""
     after: dict[str, int] = {}
     closes = [0] * len(parts)
     for n in range(len(parts) - 2, 0, -2):

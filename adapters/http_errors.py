@@ -1,4 +1,4 @@
-"""What aiohttp raises, told apart by whether the platform may have acted on the call."""
+"""Sorts aiohttp's errors by whether the platform may have acted on the call."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,8 +8,8 @@ import aiohttp
 
 @contextmanager
 def sort_http_errors(not_sent: type[Exception], unanswered: type[Exception]) -> Iterator[None]:
-    """Raise `not_sent` where no connection came about and `unanswered` where the platform may have
-    got the call, without the text of what aiohttp raised: it may hold a URL with a token."""
+    """Raise `not_sent` if no connection was made and `unanswered` if the platform may have got the
+    call, without the text of aiohttp's error: it may contain a URL with a token."""
     try:
         yield
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:

@@ -3,12 +3,11 @@
 from typing import Any
 
 BARE_MENTION = "[I was mentioned, without other words. What is meant may stand before it.]"
-"""The text of a message that is nothing but a mention of the agent."""
+"""The text of a message that is only a mention of the agent."""
 
 
 def read_string(value: object) -> str:
-    """A string that can be stored: lone surrogates become the replacement character. "" for what
-    is no string."""
+    """Return a string that can be stored, with lone surrogates replaced; "" for any other value."""
     if not isinstance(value, str):
         return ""
     if value.isascii():

@@ -1,7 +1,8 @@
-"""Links whose words are the address of another site than they lead to: the words say where, too.
+"""Links whose words are the address of another site than their target: the words tell the target,
+too.
 
 Not every client shows the target before it opens it, and a checklist or a plan's step is pressed in
-passing. Words that are no address are left alone: every link has some.
+passing. Other words are left alone: every link has some.
 """
 
 import html
@@ -21,7 +22,7 @@ _LINK = re.compile(
     rf"(?:\({_PLACE}{{0,300}}\){_PLACE}{{0,300}}){{0,4}})[\s()<>/?#])",
     re.IGNORECASE,
 )
-"""With the host, which ends: of an answer that grows nothing is said before it is whole."""
+"""Matches a link with a complete host: in a growing answer nothing is added before that."""
 _ADDRESS = re.compile(
     r"(?:https?://|www\.)[^\s]{1,300}"
     r"|(?:[\w-]{1,63}\.){1,8}"
@@ -30,11 +31,11 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _AROUND = " *_~\"'.,;:!?()<>"
-"""What may stand around an address that one reads."""
+"""Characters around an address in words."""
 
 
 def show_targets(view: View) -> View:
-    """`view` in which each link that is named by an address says where else it leads."""
+    """Add the target's host to each link in `view` that is named by another address."""
     if isinstance(view, PlanView):
         steps = tuple(replace(one, text=tell_targets(one.text)) for one in view.steps)
         return replace(view, steps=steps)
@@ -42,7 +43,7 @@ def show_targets(view: View) -> View:
 
 
 def tell_targets(markdown: str) -> str:
-    """`markdown` with the host behind each link whose words are the address of another one."""
+    """Add the target's host after each link in `markdown` that is named by another address."""
     return rewrite_prose(markdown, _tell) if "](" in markdown else markdown
 
 
@@ -60,7 +61,7 @@ def _name_host(found: re.Match[str]) -> str:
 
 
 def _read_words(text: str) -> str:
-    """As people read them: without signs that nobody sees, entities as their letters, wide letters
+    """Normalise words to what people read: without invisible signs, entities decoded, wide letters
     and dots as plain ones."""
     plain = "".join(one for one in html.unescape(text) if unicodedata.category(one) != "Cf")
     return unicodedata.normalize("NFKC", plain).replace("\u3002", ".").strip(_AROUND)

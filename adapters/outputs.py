@@ -1,4 +1,4 @@
-"""The copies of files that the agent gives out, where a platform wants them uploaded."""
+"""Copies of files that the agent sends, where a platform wants them uploaded."""
 
 from pathlib import Path
 
@@ -6,7 +6,8 @@ from gateway.errors import Rejected
 
 
 def find_copy(outputs: Path | None, ref: str, name: str) -> Path:
-    """The file `ref` below the folder `outputs`; Rejected if there is none. No link leads out."""
+    """Return the file `ref` below the folder `outputs`; Rejected if there is none. No link leads
+    out."""
     if outputs is None:
         raise Rejected("files cannot be sent: no folder for them is set")
     root = outputs.resolve()

@@ -1,4 +1,4 @@
-"""How words and plans that are too long for a message are shown, on platforms that draw them."""
+"""Shortens texts and plans that are too long for a message, on platforms that draw them."""
 
 from collections.abc import Sequence
 
@@ -14,20 +14,20 @@ def shorten_words(words: str, most: int, language: str) -> str:
 
 
 def say_earlier(count: int, language: str) -> str:
-    """That so many lines or steps stand before those that are shown; "" for none."""
+    """Say that so many lines or steps precede those that are shown; "" for none."""
     return say("earlier_steps", language, n=count) if count else ""
 
 
 def say_later(count: int, language: str) -> str:
-    """That so many steps stand behind those that are shown; "" for none."""
+    """Say that so many steps follow those that are shown; "" for none."""
     return say("later_steps", language, n=count) if count else ""
 
 
 def choose_steps(
     steps: Sequence[PlanStep], sizes: Sequence[int], room: int, most: int | None = None
 ) -> tuple[int, int]:
-    """Which of the steps fit: the first one, and the one behind the last. Those that have ended
-    give way first, then the last ones. `sizes`: of each, in the unit of `room`; at most `most`."""
+    """Return which of the steps fit: the first one, and the end. Finished ones are dropped first,
+    then the last ones. `sizes`: of each, in the unit of `room`; at most `most`."""
     ended = next((n for n, step in enumerate(steps) if step.state not in ENDED), len(steps))
     first, last, used = 0, len(sizes), sum(sizes)
 

@@ -1,8 +1,8 @@
-"""Splits markdown into parts that each read well, for platforms with short messages.
+"""Splits Markdown into parts that each read well, for platforms with short messages.
 
-Borders in order of liking: paragraph, line, sentence, word. A code fence that is cut is closed and
+Preferred borders in order: paragraph, line, sentence, word. A code fence that is cut is closed and
 opened again with its language, a table that is cut repeats its header. Nothing else is added and
-nothing is lost: the bodies of all pieces, joined, are the text.
+nothing is lost: the joined bodies of all pieces are the text.
 """
 
 import re
@@ -22,11 +22,11 @@ SPACE = re.compile(r"\s+")
 
 PARAGRAPH, LINE, WITHIN = 3, 2, 1
 MAX_BEGINNING = 1_500
-"""Characters shown of an answer whose whole comes as a file: less than a phone shows at once."""
+"""Maximum characters shown of an answer that comes as a file: less than a phone's screen."""
 
 
 class Piece(Struct, frozen=True, kw_only=True):
-    """One part: `body` is of the text, `opening` and `closing` were put around it."""
+    """One part: `body` is of the text, `opening` and `closing` were added around it."""
 
     body: str
     opening: str = ""
@@ -38,7 +38,7 @@ class Piece(Struct, frozen=True, kw_only=True):
 
 
 class _Border(Struct, frozen=True):
-    """A place before a line where the text may be cut, and what a cut there costs."""
+    """A line start where the text may be cut, and the cost of a cut there."""
 
     at: int
     rank: int
@@ -57,13 +57,14 @@ def split(markdown: str, limit: int, measure: Measure = len) -> list[str]:
 
 
 def cut_beginning(markdown: str) -> str:
-    """What is shown of a text that comes as a file, with a sign that it goes on."""
+    """Return the visible beginning of a text that comes as a file, with a sign that it
+    continues."""
     first = next(pieces(markdown.strip(), MAX_BEGINNING), None)
     return f"{first.text.rstrip()}\n\n…" if first is not None else ""
 
 
 def pieces(markdown: str, limit: int, measure: Measure = len) -> Iterator[Piece]:
-    """As `split`, with what was added told apart. ValueError if `limit` is under 2."""
+    """Split like `split`, with the additions separate. ValueError if `limit` is under 2."""
     if limit < 2:
         raise ValueError("a part holds at least two units")
     rest, opening = markdown, ""
@@ -90,7 +91,7 @@ def _cut(rest: str, opening: str, limit: int, measure: Measure) -> _Border:
     if roomy:
         return max(roomy, key=lambda border: (border.rank, border.at))
     if fitting and (before.opening or _is_row(rest, before.at)):
-        return fitting[-1][1]  # code and rows are torn only when nothing else is left
+        return fitting[-1][1]  # code and rows are split only as a last resort
     closing = f"\n{before.closing}" if before.closing else ""
     at = before.at + _find_cut(rest[before.at :], room - measure(closing), measure)
     if at == 0 or (before.closing and at == before.at):
@@ -100,7 +101,7 @@ def _cut(rest: str, opening: str, limit: int, measure: Measure) -> _Border:
 
 
 def _borders(text: str, opening: str, most: int, measure: Measure) -> Iterator[_Border]:
-    """All line starts after the first, in order. Nothing over `most` is put around a cut."""
+    """Yield all line starts after the first, in order. At most `most` is added around a cut."""
     fence = opening if _closing_fence(opening) else ""
     header = "" if fence else opening
     at, lines = 0, text.split("\n")
@@ -137,7 +138,7 @@ def _follow_line(line: str, following: str, fence: str, header: str) -> tuple[st
 
 
 def _closing_fence(opening: str) -> str:
-    """The line that closes the fence `opening`, "" if it opens none."""
+    """Return the line that closes the fence `opening`, "" if it opens none."""
     found = FENCE.match(opening)
     return found.group(1) if found else ""
 
@@ -152,8 +153,8 @@ def _is_row(text: str, at: int) -> bool:
 
 
 def _find_cut(text: str, room: int, measure: Measure) -> int:
-    """How many characters of `text` to take: to a sentence's end, a word's end, or all that fit. A
-    sign stays with the backslash that makes it a plain one."""
+    """Return how many characters of `text` to take: to a sentence's end, a word's end, or all that
+    fit. A character stays with the backslash that escapes it."""
     sizes = accumulate(map(measure, text[: max(room, 0)]))
     fit = sum(1 for size in sizes if size <= room)
     for border in (SENTENCE, SPACE):

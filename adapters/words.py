@@ -1,4 +1,4 @@
-"""Which fixed text says a state or a risk in words, on platforms that draw cards themselves."""
+"""Keys of the fixed texts for states and risks, on platforms that draw cards themselves."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What a model wrote in a view, beside what is the gateway's own: the words that markup is for."""
+"""Separates a model's words in a view, which may have markup, from the gateway's own."""
 
 from collections.abc import Callable
 from typing import assert_never

@@ -21,7 +21,7 @@ from agent_core import ambient
 from agent_core.errors import Misuse, ToolFailed
 from agent_core.library.state import AgentState
 
-if TYPE_CHECKING:  # whoever imports an agent does not run one yet: the rest loads with the first
+if TYPE_CHECKING:  # importing an agent does not run one: the rest is loaded with the first run
     from agent_core.events import AgentEvent
     from agent_core.library.callbacks import Callback
     from agent_core.library.history import History
@@ -45,25 +45,29 @@ OnQuestion: TypeAlias = "Callable[[Question], Answer | str | Awaitable[Answer | 
 
 @dataclass(slots=True, kw_only=True)
 class Agent:
-    """An agent with tools that plans nothing it need not and asks before it acts.
+    """An agent with tools that asks before it acts, and plans requests of several steps.
 
-    `model`: a provider (`Model`), or `provider/model` or a tier looked up in the environment's
-    keys. `on_question` answers what the agent asks; without it every question counts as denied. One
-    that is async has `approval_seconds`, or `answer_seconds` for what is no approval; then the
-    model is told that nobody answered. None: it waits for ever. `journal`: a folder; with it a task
-    that was cut off goes on under the same `task_id`. `plans`: a request for several steps gets a
-    plan that is worked off and checked step by step. The eight `…_callback`s: see
-    `agent_core.library.callbacks`; `callbacks` gives them by name. `pre_tool_call`,
-    `post_tool_call`, `verify_step`: see `agent_core.tools.hooks`. `mode` ask: what changes anything
-    is asked for; auto: only what is risky is. `api_mode`: how the model's provider is spoken to,
-    whatever its address says.
+    `model`: a provider (`Model`), or `provider/model` or a tier, looked up in the environment's
+    keys.
 
-    Limits are those of the gateway's settings, where they are not given: `max_rounds`, `max_turns`
-    (model calls), `budget` (dollars of a turn), `window` (tokens that the model holds). `profile`:
-    one of `agent_core.profiles`. `memory`: what is remembered, see `agent_core.memory.port`; with
-    it comes the tool memory. `zone`: the time is told in it with each message, "" for not at all.
-    A turn that brings no answer raises why: ModelFailed, BudgetExceeded or TimedOut; `result` is
-    how the last one ended all the same.
+    `on_question` answers the agent's questions; without it every question counts as denied. An
+    async one has `approval_seconds`, or `answer_seconds` for other questions; after that the model
+    is told that nobody answered. None: it waits for ever.
+
+    `journal`: a folder; with it an interrupted task continues under the same `task_id`. `plans`: a
+    request for several steps gets a plan that is carried out and checked step by step. The eight
+    `…_callback`s: see `agent_core.library.callbacks`; `callbacks` gives them by name.
+    `pre_tool_call`, `post_tool_call`, `verify_step`: see `agent_core.tools.hooks`.
+
+    `mode`: ask about every change, or auto, only about risky ones. `api_mode`: the API of the
+    model's provider, whatever its address says. Limits default to those of the gateway's settings:
+    `max_rounds`, `max_turns` (model calls), `budget` (dollars a turn), `window` (tokens that the
+    model holds). `profile`: one of `agent_core.profiles`. `memory`: see `agent_core.memory.port`;
+    it adds the tool memory. `zone`: the time zone in which each message tells the time, "" to tell
+    none.
+
+    A turn without an answer raises ModelFailed, BudgetExceeded or TimedOut; `result` has the last
+    one's result even then.
     """
 
     model: "Model | str" = "pro"
@@ -105,7 +109,7 @@ class Agent:
 
     def __new__(cls, *odd: object, **arguments: object) -> "Agent":
         """Raise Misuse for an argument that there is not, with the nearest that there is."""
-        if cls.__init__ is Agent.__init__:  # else a class of somebody else takes its own
+        if cls.__init__ is Agent.__init__:  # otherwise another class handles its own
             from agent_core.library.arguments import check_names
 
             check_names(odd, arguments, [one.name for one in fields(Agent) if one.init])
@@ -129,9 +133,11 @@ class Agent:
 
     @classmethod
     async def create(cls, *, mcp: "Iterable[Given]" = (), **arguments: object) -> "Agent":
-        """An agent whose model is ready: the SDK is imported beside the loop. `mcp`: servers as
-        in the setting MCP_SERVERS; `close`, or the end of `async with`, in the same task, ends
-        them. Those that are slow or broken are waited for only where their tools are used."""
+        """Create an agent whose model is ready: the SDK is imported in a thread.
+
+        `mcp`: servers as in the setting MCP_SERVERS, ended by `close` or by `async with`, in the
+        same task. Slow or broken ones are awaited only where their tools are used.
+        """
         from agent_core.mcp.settings import parse_servers
 
         agent = cls(**arguments)  # type: ignore[arg-type]  # the constructor's own arguments
@@ -169,7 +175,7 @@ class Agent:
             self._calls = None
 
     def chat(self, text: str) -> str:
-        """The answer to `text`, after what was said before. Not inside a running loop."""
+        """Return the answer to `text`, in the ongoing conversation. Not inside a running loop."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -177,12 +183,12 @@ class Agent:
         raise Misuse("a loop is running here: use `await agent.achat(text)`")
 
     async def achat(self, text: str) -> str:
-        """As `chat`, inside a running loop."""
+        """Return the answer like `chat`, inside a running loop."""
         try:
             result = await self.run_conversation(text, conversation_history=self.history)
         finally:
             if self.result is not None:
-                self.history = self.result.messages  # what was done before a failure counts too
+                self.history = self.result.messages  # work done before a failure counts too
         return result.final_response
 
     async def execute_tool(
@@ -191,8 +197,8 @@ class Agent:
         arguments: "Mapping[str, object] | str" = "{}",
         task_id: str | None = None,
     ) -> str:
-        """What the tool `name` gives: judged, asked about and journaled as a call of the model.
-        Raises ToolFailed where it fails or is denied."""
+        """Run the tool `name`: judged, asked about and journaled like a call of the model. Raises
+        ToolFailed if it fails or is denied."""
         from agent_core.messages import ToolCall
 
         text = arguments if isinstance(arguments, str) else _write_json(arguments)
@@ -218,9 +224,11 @@ class Agent:
         conversation_history: "History | None" = None,
         task_id: str | None = None,
     ) -> "AgentResult":
-        """One turn, after `conversation_history`: messages, or dicts as OpenAI has them. With a
-        `journal`, a `task_id` that was cut off goes on where it was, and a finished one returns
-        what it returned. Raises an AgentError where no answer comes."""
+        """Run one turn after `conversation_history`: messages, or dicts as OpenAI has them.
+
+        With a `journal`, an interrupted `task_id` continues where it was, and a finished one
+        returns its result. Raises an AgentError if there is no answer.
+        """
         self.result = None
         async for _ in self._run(user_message, system_message, conversation_history, task_id):
             pass
@@ -236,8 +244,8 @@ class Agent:
     async def stream(
         self, user_message: str, task_id: str | None = None
     ) -> "AsyncIterator[AgentEvent]":
-        """What happens in a turn, as it happens; ends with Completed. A failure is an event here:
-        ErrorMet."""
+        """Yield the events of a turn as they happen; ends with Completed. A failure is an event
+        here: ErrorMet."""
         async with aclosing(self._run(user_message, None, self.history, task_id)) as items:
             async for item in items:
                 yield item
@@ -311,7 +319,7 @@ class Agent:
             complete=calls.complete,
             toolbox=self.toolbox,
             judge=self._judge,
-            live=lambda event: None,  # a task puts its own here
+            live=lambda event: None,  # a task adds its own here
             hooks=ToolHooks(
                 pre=(self.pre_tool_call,) if self.pre_tool_call else (),
                 verify=(self.verify_step,) if self.verify_step else (),
@@ -333,7 +341,7 @@ class Agent:
         )
 
     def add_tools(self, *tools: "Tool") -> None:
-        """Tools that the turns from now on have besides. Raises Misuse for a name that is taken."""
+        """Add tools for later turns. Raises Misuse for a name that is taken."""
         from agent_core.tools.toolbox import Toolbox
 
         taken = {*self.toolbox.names}
@@ -364,7 +372,7 @@ class Agent:
         return judge_call(item.tool, item.arguments, item.digest, around, item.sources)
 
     async def _answer(self, question: "Question") -> "Answer":
-        """What `on_question` says; denied where nobody can be asked."""
+        """Return the answer of `on_question`; denied if there is none."""
         from agent_core.questions import Answer
 
         now = ambient.now()

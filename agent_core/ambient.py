@@ -66,14 +66,17 @@ def utc(seconds: float) -> datetime:
 
 
 def read_file_clock() -> int:
-    """What the kernel stamps files with now, nanoseconds since 1970; it steps, every 4 ms or 10."""
+    """Read the kernel's clock for file times, nanoseconds since 1970; it steps every 4 or 10 ms."""
     return time.clock_gettime_ns(_OF_FILES)
 
 
 async def part_file_times() -> float:
-    """Wait until the clock of file times has passed this moment; the moment, seconds since 1970.
-    What was written before bears a time up to it, what is written after bears a later one: the
-    kernel stamps files by a clock that steps."""
+    """Wait until the clock of file times has passed this moment; return the moment, seconds since
+    1970.
+
+    Files written before have times up to it, files written after have later ones: the kernel stamps
+    files by a clock that steps.
+    """
     moment = time.time()
     for _ in range(MAX_STEPS):
         if time.clock_gettime(_OF_FILES) > moment:
@@ -83,7 +86,7 @@ async def part_file_times() -> float:
 
 
 async def wait(seconds: float) -> None:
-    """Wait until `seconds` have gone by on the clock."""
+    """Wait until `seconds` have passed on the clock."""
     await _clock.wait(max(0.0, seconds))
 
 
@@ -103,7 +106,7 @@ def new_id() -> str:
 
 
 def token(length: int) -> str:
-    """`length` random characters without those that people mix up."""
+    """Return `length` random characters, without those that people mix up."""
     letters = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
     return "".join(secrets.choice(letters) for _ in range(length))
 

@@ -37,9 +37,9 @@ ModelFault = Literal[
     "overflow",
     "truncated",
 ]
-"""Why no answer came. `unpaid`: there is no credit left; `missing`: no such model, or none for
-this key; `overflow`: the request was too long, and refused; `truncated`: it was too
-long, and its server left out its beginning without a word."""
+"""The reason why no answer came. `unpaid`: no credit is left; `missing`: no such model, or none for
+this key; `overflow`: the request was too long, and refused; `truncated`: it was too long, and the
+server silently dropped its beginning."""
 
 
 _SHORTAGES = frozenset(
@@ -48,8 +48,8 @@ _SHORTAGES = frozenset(
 
 
 def is_shortage(error: BaseException | None) -> bool:
-    """Whether the machine had no room for it just then: files, memory, threads, disk. It passes,
-    and says nothing of what was to be done."""
+    """Return True if the machine was short of files, memory, threads or disk. That passes, and says
+    nothing about the work itself."""
     while error is not None:
         lacks = isinstance(error, OSError) and error.errno in _SHORTAGES
         no_thread = isinstance(error, RuntimeError) and "start new thread" in str(error)
@@ -80,7 +80,7 @@ class Drained(Suspend):
 
 
 class AgentError(Exception):
-    """A failure that is part of the turn's history. `phrases`: its text as values; () where it has
+    """A failure that is part of the turn's history. `phrases`: its text as values; () if there is
     none."""
 
     phrases: tuple[Phrase, ...] = ()
@@ -91,7 +91,7 @@ class ToolFailed(AgentError):
 
 
 class NotShown(ToolFailed):
-    """What a person wants to look at cannot be shown; `said` is for them too."""
+    """The content that a person wants to look at cannot be shown; `said` tells them why."""
 
     def __init__(self, said: Phrase) -> None:
         super().__init__(str(said))
@@ -99,16 +99,14 @@ class NotShown(ToolFailed):
 
 
 class NothingRuns(NotShown):
-    """There is no sandbox, so what ran in it is gone. Whoever may can start it again."""
+    """There is no sandbox, so programs that ran in it are gone. Whoever may can start them
+    again."""
 
 
 class ModelFailed(AgentError):
-    """No provider gave an answer.
-
-    `said` are several phrases where several providers failed. `fault` says why; `retry_after`
-    (seconds) is what the provider asked for, where it did. `window`: tokens that the model holds,
-    where an overflow says so.
-    """
+    """No provider gave an answer. `said` holds several phrases if several providers failed.
+    `fault`: why; `retry_after` (seconds): as the provider asked; `window`: tokens that the model
+    holds, if an overflow says so."""
 
     def __init__(
         self,
@@ -138,7 +136,7 @@ class TimedOut(AgentError):
 
 
 class Cut(AgentError):
-    """A person skipped what this belongs to."""
+    """A person skipped the step that this belongs to."""
 
 
 class Diverged(Exception):
@@ -146,4 +144,4 @@ class Diverged(Exception):
 
 
 class Misuse(Exception):
-    """The library was called in a way that cannot work; the text says what to do instead."""
+    """The library was misused; the text says what to do instead."""

@@ -1,7 +1,8 @@
-"""What happened inside a turn: one typed stream. `kind` is the wire name, the class is past tense.
+"""The events of a turn: one typed stream.
 
-Events that people may see later are journaled (`Scope.emit`); the live ones (`TokenAdded`,
-`ReasoningAdded`) are not: after a crash the text starts again in the same message.
+`kind` is the wire name, the class is past tense. Events that people may see later are journaled
+(`Scope.emit`); the live ones (`TokenAdded`, `ReasoningAdded`) are not: after a crash the text
+starts again in the same message.
 """
 
 from typing import Literal, TypeAlias
@@ -24,15 +25,15 @@ class StageEntered(Struct, frozen=True, kw_only=True, tag_field="kind", tag="sta
 
 
 class Routed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="routing"):
-    """Which way the turn goes; `why` where that is not what the request asked for."""
+    """The turn's route was chosen; `why` if it differs from the request."""
 
     route: Literal["simple", "planned", "research"]
     why: str = ""
 
 
 class PlanMade(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan_overview"):
-    """A plan, or what became of it: all its steps with their states. `revision` counts re-plans.
-    `listed`: it is the agent's own list of what it has to do, which nobody works off."""
+    """A plan was made or changed: all its steps with their states. `revision` counts re-plans.
+    `listed`: it is the agent's own to-do list, which is not carried out step by step."""
 
     title: str
     steps: tuple[Step, ...]
@@ -48,7 +49,7 @@ class StepBegan(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan_s
 
 
 class StepEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan_step_completed"):
-    """A step is over; `note` is a word on how it went."""
+    """A step ended; `note` tells its outcome in a few words."""
 
     id: str
     state: Literal["done", "failed", "skipped"]
@@ -62,25 +63,25 @@ class TodoChanged(Struct, frozen=True, kw_only=True, tag_field="kind", tag="todo
 
 
 class ParallelBegan(Struct, frozen=True, kw_only=True, tag_field="kind", tag="parallel_start"):
-    """These steps run at once from now on."""
+    """These steps run in parallel from now on."""
 
     steps: tuple[str, ...]
 
 
 class ParallelTaskEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="parallel_task"):
-    """One of the steps that run at once is over."""
+    """One of the parallel steps ended."""
 
     id: str
 
 
 class ParallelEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="parallel_complete"):
-    """All steps that ran at once are over."""
+    """All parallel steps ended."""
 
     steps: tuple[str, ...]
 
 
 class ResearchMoved(Struct, frozen=True, kw_only=True, tag_field="kind", tag="research"):
-    """A research is at another stage. `count`: what came of it (queries, sources, findings)."""
+    """A research entered another stage. `count`: its results (queries, sources, findings)."""
 
     stage: ResearchStage
     state: Literal["running", "done"]
@@ -113,7 +114,7 @@ class TextRestarted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="re
 
 
 class ToolCalled(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_call"):
-    """The model asked for a tool."""
+    """The model called a tool."""
 
     call_id: str
     name: str
@@ -130,7 +131,7 @@ class ToolAnswered(Struct, frozen=True, kw_only=True, tag_field="kind", tag="too
 
 
 class ToolProgressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_progress"):
-    """How far a call is that runs, in the words of whom it calls."""
+    """A running call made progress, in the words of the server or program that it calls."""
 
     call_id: str
     text: str
@@ -152,8 +153,8 @@ class CommandBegan(Struct, frozen=True, kw_only=True, tag_field="kind", tag="ter
 
 
 class CommandFailed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="terminal_error"):
-    """A command did not come to an end of its own: it could not start, took too long, was
-    stopped, or nobody knows. `text` says which."""
+    """A command did not end by itself: it could not start, took too long, was stopped, or its end
+    is unknown. `text` says which."""
 
     call_id: str
     text: str
@@ -167,8 +168,8 @@ class CommandEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="ter
 
 
 class CodeRan(Struct, frozen=True, kw_only=True, tag_field="kind", tag="code_result"):
-    """A program that the model wrote came to an end: `output` is what it wrote. No `exit_code`:
-    it was stopped, and the output says so."""
+    """A program written by the model ended; `output` is its output. No `exit_code`: it was stopped,
+    as the output says."""
 
     call_id: str
     output: str
@@ -176,7 +177,7 @@ class CodeRan(Struct, frozen=True, kw_only=True, tag_field="kind", tag="code_res
 
 
 class WorkspaceChanged(Struct, frozen=True, kw_only=True, tag_field="kind", tag="workspace_update"):
-    """A call wrote these paths of the workspace. What a command wrote is not known."""
+    """A call wrote these paths of the workspace. Writes by commands are not known."""
 
     call_id: str
     paths: tuple[str, ...]
@@ -202,7 +203,7 @@ class Interrupted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="inte
 class InterruptAnswered(
     Struct, frozen=True, kw_only=True, tag_field="kind", tag="interrupt_response"
 ):
-    """A question got its answer."""
+    """A question was answered."""
 
     key: str
     choice: str
@@ -211,8 +212,8 @@ class InterruptAnswered(
 class ErrorMet(
     Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="error"
 ):
-    """Something went wrong; the text says what and what to do. `phrases`: the same as values,
-    () where it has none."""
+    """An error occurred; the text says what and what to do. `phrases`: the same as values, () if
+    there is none."""
 
     text: str
     phrases: tuple[Phrase, ...] = ()
@@ -226,14 +227,14 @@ class GuardrailWarned(Struct, frozen=True, kw_only=True, tag_field="kind", tag="
 
 
 class StatusShown(Struct, frozen=True, kw_only=True, tag_field="kind", tag="status"):
-    """A short word on what goes on. `phase`: gather, plan or verify, told with AGENT_DEBUG."""
+    """A short status. `phase`: gather, plan or verify, emitted with AGENT_DEBUG."""
 
     text: str
     phase: str = ""
 
 
 class UsageCounted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="usage"):
-    """Tokens that a model call took. `prefix` names what its request began with: while it stays the
+    """Tokens used by a model call. `prefix` identifies the start of its request: while it is the
     same, the provider's cache can hold it; "" for calls that stand alone."""
 
     model: str
@@ -249,9 +250,9 @@ class BudgetWarned(Struct, frozen=True, kw_only=True, tag_field="kind", tag="bud
 
 
 class Compressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="compressed"):
-    """Older messages are not seen as they were any more. `messages`: how many in all; `summarised`:
-    a summary stands for them, else nothing does. `lineage` names what is seen from here on by its
-    beginning, `parent` what was seen before, "" for a conversation from its start."""
+    """Older messages were removed from the model's view. `messages`: how many in all; `summarised`:
+    a summary replaces them. `lineage` identifies the new history by its beginning, `parent` the
+    former one, "" for a conversation from its start."""
 
     messages: int
     summarised: bool = True
@@ -260,7 +261,7 @@ class Compressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="compr
 
 
 class MemorySaved(Struct, frozen=True, kw_only=True, tag_field="kind", tag="memory_saved"):
-    """Something is remembered from now on, or is not any more: the entry `text`."""
+    """The entry `text` was remembered or forgotten."""
 
     action: Action
     target: Target
@@ -276,7 +277,7 @@ class HandedOff(Struct, frozen=True, kw_only=True, tag_field="kind", tag="handof
 
 
 class SkillEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="skill_output"):
-    """A skill is over. `output`: what it gave, as JSON, or why it gave nothing where not `ok`."""
+    """A skill ended. `output`: its result as JSON, or the reason of its failure if not `ok`."""
 
     skill: str
     output: str
@@ -284,7 +285,7 @@ class SkillEnded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="skill
 
 
 class BrowserMoved(Struct, frozen=True, kw_only=True, tag_field="kind", tag="browser_action"):
-    """Something was done in the browser, which is at `url` now."""
+    """The browser was used; it is at `url` now."""
 
     call_id: str
     action: str
@@ -299,8 +300,8 @@ class BrowserShown(Struct, frozen=True, kw_only=True, tag_field="kind", tag="bro
 
 
 class FilesChanged(Struct, frozen=True, kw_only=True, tag_field="kind", tag="files_changed"):
-    """The turn is over and left these files of the workspace other than it found them, by whatever
-    means: the first ones by name, and how many `more` there are. They can be restored."""
+    """The turn ended and changed these files of the workspace, by any means: the first ones by
+    name, and how many `more` there are. They can be restored."""
 
     turn: str
     paths: tuple[str, ...]
@@ -308,7 +309,7 @@ class FilesChanged(Struct, frozen=True, kw_only=True, tag_field="kind", tag="fil
 
 
 class AppShown(Struct, frozen=True, kw_only=True, tag_field="kind", tag="app_preview"):
-    """The app `name` runs; a link that is good once leads to it."""
+    """The app `name` runs; a single-use link opens it."""
 
     call_id: str
     name: str
@@ -316,14 +317,14 @@ class AppShown(Struct, frozen=True, kw_only=True, tag_field="kind", tag="app_pre
 
 
 class FellBack(Struct, frozen=True, kw_only=True, tag_field="kind", tag="fallback"):
-    """Another model answered than the one that was asked first."""
+    """A fallback model answered."""
 
     model: str
     instead_of: str
 
 
 class ReplayDiverged(Struct, frozen=True, kw_only=True, tag_field="kind", tag="replay_diverged"):
-    """The code no longer asks what the journal holds; the turn goes on from its records."""
+    """The code no longer makes the calls of the journal; the turn goes on from its records."""
 
     key: str
     text: str

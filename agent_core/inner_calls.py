@@ -1,7 +1,7 @@
-"""Calls that a call made while it ran, as those of a script, in the journal.
+"""Calls made by a running call, such as a script's, in the journal.
 
-Their records lie below the call's own key, each call by its number, with a note of what it is. Such
-a call is an effect: it is never run again, so none of them is either.
+Their records are below the call's own key, each call by its number, with a note of what it is. Such
+a call is an effect: it is never run again, so neither are its inner calls.
 """
 
 from collections.abc import Iterable
@@ -30,8 +30,8 @@ _HEAD = "Calls that it made before that, in their order, and what became of them
 def close_calls(
     records: Iterable[Record], prefix: str, unknown: str, at: float
 ) -> tuple[Record, ...]:
-    """The records that end what is still open below `prefix`: calls of which nobody knows how they
-    ended, and questions that need no answer any more."""
+    """Return the records that end what is open below `prefix`: calls with unknown outcomes, and
+    questions that need no answer any more."""
     known = [record for record in records if record.key.startswith(prefix)]
     there = {record.key for record in known}
     begun = {one.call.id for one in known if isinstance(one, ToolStarted)}
@@ -69,7 +69,7 @@ def close_calls(
 
 
 def describe_calls(records: Iterable[Record], prefix: str) -> str:
-    """What became of the calls below `prefix`, for the model; "" if there are none."""
+    """Describe the outcomes of the calls below `prefix` for the model; "" if there are none."""
     known = [record for record in records if record.key.startswith(prefix)]
     calls = _list_requests(known)
     if not calls:

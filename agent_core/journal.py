@@ -1,8 +1,8 @@
-"""One turn's records: what it did to the world and what came back, in the order of commits.
+"""One turn's records: its effects and their results, in the order of commits.
 
-Two kinds of record: *deferred* ones wait in the buffer and ride on the next commit; a *barrier*
-writes everything before it, in order, in one commit. The journal in memory changes in the same
-step in which the commit is queued, so nobody ever sees one without the other.
+Two kinds of record: *deferred* ones wait in the buffer and are written with the next commit; a
+*barrier* writes everything before it, in order, in one commit. The journal in memory changes in the
+same step in which the commit is queued, so nobody ever sees one without the other.
 """
 
 import asyncio
@@ -80,8 +80,8 @@ class ToolStarted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool
 
 
 class ToolFinished(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_finished"):
-    """What a call gave. `unknown`: it began and nobody knows how it ended. `shown`: what people
-    see in place of `content`; None: the content itself. `link`: what they can open now."""
+    """The result of a call. `unknown`: it began and its outcome is unknown. `shown`: shown to
+    people in place of `content`; None: the content itself. `link`: what they can open now."""
 
     key: str
     call_id: str
@@ -119,7 +119,7 @@ class Answered(Struct, frozen=True, kw_only=True, tag_field="kind", tag="answere
 
 
 class Steered(Struct, frozen=True, kw_only=True, tag_field="kind", tag="steered"):
-    """What people said while the turn ran, also when that was nothing. `rows` of the inbox."""
+    """Messages of people during the turn, also when there were none. `rows` of the inbox."""
 
     key: str
     texts: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ class Amended(Struct, frozen=True, kw_only=True, tag_field="kind", tag="amended"
 
 
 class Broke(Struct, frozen=True, kw_only=True, tag_field="kind", tag="broke"):
-    """The code and the journal parted at `at`: from here the turn goes on from its records."""
+    """The code and the journal diverged at `at`: from here the turn goes on from its records."""
 
     key: str
     at: str
@@ -180,7 +180,7 @@ Record: TypeAlias = (
     | Stopped
 )
 Write: TypeAlias = Callable[[tuple[Record, ...]], Awaitable[None]]
-"""Queues one commit of these records at once, and returns what is done when it stands."""
+"""Queues one commit of these records without awaiting, and returns a future of its completion."""
 
 R = TypeVar("R")
 _encoder = msgspec.json.Encoder()
@@ -193,13 +193,13 @@ def encode(record: Record) -> bytes:
 
 
 def decode(body: bytes) -> Record:
-    """The record whose JSON is `body`."""
+    """Decode a record from its JSON."""
     record: Record = _decoder.decode(body)
     return record
 
 
 def call_digest(call: ToolCall) -> str:
-    """A fingerprint of what a call asks for: its name and arguments."""
+    """Return a fingerprint of a call: of its name and arguments."""
     return hashlib.sha256(f"{call.name}\0{call.arguments}".encode()).hexdigest()[:24]
 
 
@@ -214,7 +214,8 @@ class Journal:
         self._write = write
 
     def find(self, key: str, kind: type[R]) -> R | None:
-        """The record under `key` if it is there; Diverged if it is of another kind."""
+        """Return the record under `key`, None if there is none; Diverged if it is of another
+        kind."""
         record = self._by_key.get(key)
         if record is None:
             return None
@@ -224,7 +225,7 @@ class Journal:
         return record
 
     def count(self, kind: type[R], name: str) -> int:
-        """Records of this kind whose key ends with `name`."""
+        """Count the records of this kind whose key ends with `name`."""
         return sum(
             isinstance(record, kind) and record.key.rpartition("/")[2] == name
             for record in self.records
@@ -254,8 +255,8 @@ class Journal:
         return self._write(batch)
 
     async def barrier(self, *records: Record) -> None:
-        """As `put`, and wait until the commit stands; the commit outlives a cancelled waiter.
-        Without records it writes what waits in the buffer, if anything does."""
+        """Add records like `put`, and wait until the commit is stored; the commit outlives a
+        cancelled waiter. Without records it writes the buffer, if it holds anything."""
         if records or self._buffer:
             await asyncio.shield(asyncio.ensure_future(self.put(*records)))  # noqa: TID251
 

@@ -1,7 +1,7 @@
 """The conversation in provider-neutral form: messages made of parts.
 
-A transcript is a sequence of messages; it holds no system text (that is in the request).
-Roles alternate user / assistant / tool / assistant …; `models` renders it for each provider.
+A transcript is a sequence of messages without system text (that is in the request). Roles alternate
+user / assistant / tool / assistant …; `models` renders it for each provider.
 """
 
 from typing import Literal, TypeAlias
@@ -14,7 +14,7 @@ Role = Literal["user", "assistant", "tool"]
 
 
 class Text(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="text"):
-    """Words, in markdown. `condensed`: they stand for earlier messages, which are not seen."""
+    """Text in Markdown. `condensed`: it summarises earlier messages, which are not visible."""
 
     text: str
     condensed: bool = False
@@ -29,14 +29,14 @@ class Thinking(Struct, frozen=True, kw_only=True, tag_field="kind", tag="thinkin
 
 
 Access = Literal["read", "write", "shell", "network", "person"]
-"""What a tool's calls reach."""
+"""The reach of a tool's calls."""
 Repetition = Literal["pure", "idempotent", "effect"]
-"""Of a tool's calls. pure: run again freely. idempotent: run again with the same key. effect: never
-run twice."""
+"""The repetition allowed for a tool's calls. pure: run again freely. idempotent: run again with the
+same key. effect: never run twice."""
 
 
 class ToolCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_call"):
-    """A call that the model wants; `arguments` is its JSON text as it was written."""
+    """A call by the model; `arguments` is its JSON text as it was written."""
 
     id: str
     name: str
@@ -54,16 +54,13 @@ class Picture(Struct, frozen=True, kw_only=True, tag_field="kind", tag="picture"
 
 
 NO_OUTPUT = "(no output)"
-"""Stands for what a command wrote that wrote nothing."""
+"""Stands for the output of a command that wrote nothing."""
 
 
 class CommandResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a command went, beside the text that tells the model of it.
-
-    One of three: `exit_code`; `stopped`, the seconds after which it was ended, 0 = on demand;
-    `handle`, the name under which it runs on. `written`: characters of the text before what is
-    told of its end.
-    """
+    """The outcome of a command, beside the text for the model. One of three: `exit_code`;
+    `stopped`, the seconds after which it was ended, 0 = on demand; `handle`, the name under which
+    it runs on. `written`: characters of the text before the note about its end."""
 
     exit_code: int | None = None
     stopped: float | None = None
@@ -81,23 +78,23 @@ class CommandResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.stopped is not None or bool(self.exit_code)
 
     def describe_end(self) -> str:
-        """How it ended, as the model is told it."""
+        """Describe its end for the model."""
         if self.exit_code is not None:
             return f"[exit code {self.exit_code}]"
         return f"[stopped after {self.stopped:g} s]" if self.stopped else "[stopped]"
 
 
 class Browsed(Struct, frozen=True, kw_only=True):
-    """What a call did in the browser: the action, and the page that is open then ("" = none); of a
-    call that did nothing there, the address at which it can be watched."""
+    """A call's use of the browser: the action, and the page that is open then ("" = none);
+    otherwise the address at which it can be watched."""
 
     action: str = ""
     url: str = ""
 
 
 class SharedLink(Struct, frozen=True, kw_only=True):
-    """What people can open: the server of the app `name`, or the browser, to watch. `public`: from
-    everywhere, else on the gateway's machine alone."""
+    """Something that people can open: the server of the app `name`, or the browser, to watch.
+    `public`: from everywhere, otherwise on the gateway's machine alone."""
 
     of: Literal["app", "browser"]
     url: str
@@ -108,7 +105,7 @@ class SharedLink(Struct, frozen=True, kw_only=True):
 class ToolResult(
     Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="tool_result"
 ):
-    """What a call gave, or why it failed. `denied`: a person or the policy did not allow it."""
+    """The result of a call, or why it failed. `denied`: a person or the policy did not allow it."""
 
     call_id: str
     name: str
@@ -122,7 +119,7 @@ class ToolResult(
 
 
 class GivenFile(Struct, frozen=True, kw_only=True):
-    """A file given to people. `ref` names a kept copy that never changes; `size` in bytes."""
+    """A file sent to people. `ref` names a stored copy that never changes; `size` in bytes."""
 
     ref: str
     name: str
@@ -131,9 +128,9 @@ class GivenFile(Struct, frozen=True, kw_only=True):
 
 
 class ToolOutput(Struct, frozen=True, kw_only=True):
-    """What a tool gave: `text` and `pictures` for the model, `files` for people, with a word on
-    them. `changed`: paths of the workspace that it wrote. `shown`: what people see in place of
-    `text`; None: the text itself. `link`: what people can open now."""
+    """The output of a tool: `text` and `pictures` for the model, `files` for people, with a note.
+    `changed`: paths of the workspace that it wrote. `shown`: shown to people in place of `text`;
+    None: the text itself. `link`: what people can open now."""
 
     text: str
     files: tuple[GivenFile, ...] = ()
@@ -149,7 +146,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
 
 def wrap_output(gave: str | ToolOutput) -> ToolOutput:
-    """What a tool gave, also where it gave a text alone."""
+    """Wrap a tool's output if it is a text alone."""
     return gave if isinstance(gave, ToolOutput) else ToolOutput(text=gave)
 
 
@@ -176,8 +173,8 @@ def text_of(message: Message) -> str:
 
 
 def pictures_of(message: Message) -> tuple[Picture, ...]:
-    """The pictures in `message`, in order, those of results too. Nearly all messages of a long
-    history are one text."""
+    """Return the pictures in `message`, in order, also those of results. Fast for the usual
+    message, which is one text."""
     if len(message.parts) == 1 and isinstance(message.parts[0], Text):
         return ()
     if message.role == "tool":
@@ -192,8 +189,8 @@ def calls_of(message: Message) -> tuple[ToolCall, ...]:
 
 
 class Mention(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What of a server a person names in a message: a resource by its `uri`, or a `prompt` with the
-    `words` behind it."""
+    """A server's resource (`uri`) or `prompt` (with the `words` after it) that a person names in a
+    message."""
 
     server: str
     uri: str = ""

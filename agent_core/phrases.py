@@ -1,7 +1,7 @@
-"""What the agent says about itself, as values: a key, its fields, and the English of it.
+"""The agent's messages about itself, as values: a key, its fields, and the English text.
 
-A surface that speaks another language finds its words by the key; nobody reads the English back.
-Light: `agent_core.errors` needs it, and that is imported with `Agent`.
+A surface in another language finds its text by the key; nothing parses the English. Light:
+`agent_core.errors` needs it, and that is imported with `Agent`.
 """
 
 from collections.abc import Mapping
@@ -148,7 +148,7 @@ ReasonKey = Literal[
     "guard_personal",
 ]
 AllowedKey = Literal["why_person", "why_read", "why_contained", "granted_before"]
-"""Why a call is allowed: for the log and the audit, no person is told."""
+"""The reason why a call is allowed: for the log and the audit, not shown to people."""
 PreviewKey = Literal[
     "preview_title",
     "preview_newest",
@@ -236,7 +236,7 @@ REASONS: dict[ReasonKey, str] = {
     "why_lent": "The command receives a secret: {names}.",
     "why_hosts": "It wants to reach {hosts}, which the sandbox keeps closed.",
     "why_unsaved": "What it changes could not be undone: {why}",
-    # stored with approvals that earlier versions asked for:
+    # stored in approval requests of earlier versions:
     "data_leaves": "Data can leave to {hosts}.",
     "changed_since": "What it may run changed after it was approved: this is how it is now.",
     "covers_hosts": "commands reach {hosts}",
@@ -246,7 +246,7 @@ REASONS: dict[ReasonKey, str] = {
     "why_unsure": "Could not be checked: {why}.",
     "isolated": "Isolation: only the workspace, no network.",
     "isolated_not": "Isolation: none.",
-    # stored with approvals that earlier versions asked for:
+    # stored in approval requests of earlier versions:
     "reaches": "It can reach the network and the gateway's files.",
     "runs_on": "It keeps running in the background.",
     "without_value": "Its output is shown without the secret's value.",
@@ -362,7 +362,7 @@ ENGLISH: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phrase:
     """A sentence as a value; `str` gives the English. A field may be a phrase again. Stored: a key
-    of another version than this one stands for itself."""
+    unknown to this version stands for itself."""
 
     key: str
     fields: "dict[str, str | Phrase]" = field(default_factory=dict)
@@ -382,7 +382,7 @@ SCANNERS: dict[str, ReasonKey] = {
 
 
 def name_scanner(name: str) -> Phrase:
-    """What a scanner of the guardrails finds; the name of one that this version does not know."""
+    """Return the phrase for a guardrail scanner's findings; the plain name of an unknown one."""
     key = SCANNERS.get(name)
     return phrase(key) if key is not None else Phrase(key=name)
 

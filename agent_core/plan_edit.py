@@ -8,8 +8,8 @@ Action = Literal["done", "skip", "retry", "drop", "add", "move"]
 
 
 class PlanEdit(Struct, frozen=True, kw_only=True):
-    """One change. `step` is an id, `text` what an added step is to do; an added or a moved step
-    comes before the step `before`, "" = at the end."""
+    """One edit. `step` is an id, `text` the task of an added step; an added or a moved step comes
+    before the step `before`, "" = at the end."""
 
     action: Action
     step: str = ""

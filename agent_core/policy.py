@@ -1,4 +1,4 @@
-"""What may run, what needs a person, what never runs: verdicts are values."""
+"""The policy: which calls run, which need a person, which never run. Verdicts are values."""
 
 import re
 from typing import Literal, assert_never
@@ -28,7 +28,7 @@ SECRET_FILE = "secret-file"
 VIEWER = "viewer"
 """The role that only reads."""
 ANY_LOW = "risk:low"
-"""The pattern of a grant for all calls of a tool whose line is broad."""
+"""The pattern of a grant for all low-risk calls of a tool."""
 MAX_RULE = 300
 """Characters of a rule that a person can still check."""
 
@@ -42,10 +42,10 @@ _FINDERS = frozenset({"xargs", "parallel", "find", "fd"})
 
 
 class Bond(Struct, frozen=True, kw_only=True):
-    """What an approval of a call is bound to, besides tool, arguments and folder. `words`: nothing
-    more; `named`: what the tool says, as the files that a command names; `sources`: that, and the
-    workspace's files as they are; `everything`: pictures and documents too, since its words do not
-    say which files it reaches. `lends`: names of the secrets that it is given."""
+    """The parts of a call to which an approval is bound, besides tool, arguments and folder.
+    `words`: nothing more; `named`: the files that the tool names, e.g. those of a command;
+    `sources`: also the workspace's source files; `everything`: pictures and documents too, since
+    its words do not say which files it reaches. `lends`: names of the secrets that it is given."""
 
     kind: Bound = "named"
     everything: bool = False
@@ -53,12 +53,10 @@ class Bond(Struct, frozen=True, kw_only=True):
 
 
 class CallFacts(Struct, frozen=True, kw_only=True):
-    """What the policy knows of a call; `agent_core.tools.facts` reads it off the call.
-
-    `refusal`: why the words of its paths forbid it. `unsure`: why its command is not understood.
-    `seconds`: the time that it asks for, 0 where it asks for none; `max_seconds`: what it may take.
-    `rule`: what the tool says that 'always' would cover; None: this very call, which is `words`.
-    """
+    """The facts about a call that the policy uses, read by `agent_core.tools.facts`. `refusal`: why
+    its paths are forbidden. `unsure`: why its command is not understood. `seconds`: the time that
+    it asks for, 0 for none; `max_seconds`: what it may take. `rule`: the tool's extent of 'always';
+    None: this very call, which is `words`."""
 
     tool: str
     access: Access
@@ -72,7 +70,7 @@ class CallFacts(Struct, frozen=True, kw_only=True):
     """Code in another one."""
     unsure: Phrase | None = None
     runs_no_file: bool = False
-    """It is not understood for what it writes only, and runs no file of the workspace."""
+    """It is not understood only because of what it writes, and runs no file of the workspace."""
     is_program: bool = False
     dangerous: bool = False
     background: bool = False
@@ -81,31 +79,29 @@ class CallFacts(Struct, frozen=True, kw_only=True):
     rule: str | Phrase | None = None
     words: str = ""
     hosts: tuple[str, ...] = ()
-    """What it names of the network, where that is closed."""
+    """The hosts that it names, where the network is closed."""
     names_secret: bool = False
-    """Its command or code names a file for secrets, which it may read then."""
+    """Its command or code names a file with secrets, which it may read then."""
     sets_up: bool = False
-    """It writes what programs obey unasked: settings of a repository, a shell, an editor."""
+    """It writes files that programs obey unasked: settings of a repository, a shell, an editor."""
     runs_git: bool = False
     place: str = ""
     """`host:port` of the URL that it reads."""
     closed: Phrase | None = None
-    """Why that URL is not read, but where an operator opened its place."""
+    """Why that URL is refused, unless an operator opened its place."""
     paths: tuple[str, ...] = ()
     """The workspace's paths that it names as such."""
     sources: tuple[str, ...] = ()
     """The files that it may run, where they are few and its words do not say."""
     countable: bool = True
-    """False: those files are too many for a rule to be bound to them."""
+    """False: those files are too many to bind a rule to them."""
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What the policy says of one call, and why.
-
-    `rule` names the line of the policy. `digest` binds an approval to the call as it was judged.
-    `offers`: what a person who is asked may grant for longer. `why` is `reason` as a value, None
-    for a hook's words; `notes` and `preview` make up `detail`.
-    """
+    """The policy's verdict on one call, with its reason. `rule` names the line of the policy.
+    `digest` binds an approval to the call as judged. `offers`: lasting grants that a person may
+    choose. `why` is `reason` as a value, None for a hook's words; `notes` and `preview` make up
+    `detail`."""
 
     ruling: Ruling
     rule: str
@@ -123,7 +119,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     @property
     def always(self) -> str:
-        """What 'always' would store, "" if it is not offered."""
+        """The pattern that 'always' would store, "" if it is not offered."""
         return " ".join(one.pattern for one in self.offers if one.choice == "always")
 
 
@@ -142,29 +138,29 @@ class Grant(Struct, frozen=True, kw_only=True):
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """What is in force for a turn. `person` (an id): whose message started it. `ask_all`: every
-    call is asked, grants or not."""
+    """The circumstances of a turn. `person` (an id): whose message started it. `ask_all`: every
+    call is asked about, whatever is granted."""
 
     mode: Mode
     person: str
     ask_all: bool = False
     rules: tuple[Grant, ...] = ()
     secrets: tuple[str, ...] = ()
-    """Names of secrets that a command may be given by naming them."""
+    """Names of secrets that a command is given if it names them."""
     hosts: frozenset[str] = frozenset()
     """Hosts that the operator opened to every command."""
     contained: bool = False
-    """A self-test showed that the sandbox contains what runs in it."""
+    """The self-test showed that the sandbox contains what runs in it."""
     unsaved: str = ""
-    """Why what the turn changes could not be taken back, "" if it can be."""
+    """Why the turn's changes could not be undone, "" if they can be."""
     exposed: bool = False
-    """Files for secrets are there, and the sandbox cannot hide them."""
+    """There are files with secrets, and the sandbox cannot hide them."""
     committed: bool = False
     """A repository has files for secrets in its history, where nothing hides them."""
     role: str = ""
-    """The person's, as the gateway calls it; "" where there are none."""
+    """The person's role, in the gateway's words; "" without roles."""
     places: frozenset[str] = frozenset()
-    """Places (`host:port`) inside that the operator opened to what reads URLs."""
+    """Internal places (`host:port`) that the operator opened to tools that read URLs."""
     operator: tuple[OperatorRule, ...] = ()
     """The operator's own rules; `conversation` and `now`, seconds since 1970, are for them."""
     conversation: str = ""
@@ -191,7 +187,7 @@ class _Line(Struct, frozen=True, kw_only=True):
 
 
 def decide(call: CallFacts, digest: str, situation: Situation) -> Verdict:
-    """The verdict on a call. Pure; `digest` is what an approval is bound to."""
+    """Return the verdict on a call. Pure; `digest` is what an approval is bound to."""
     line = (
         _check_forbidden(call)
         or _check_address(call, situation)
@@ -229,8 +225,8 @@ def decide(call: CallFacts, digest: str, situation: Situation) -> Verdict:
 
 
 def find_bond(call: CallFacts, situation: Situation) -> Bond:
-    """What an approval of the call is bound to. A command that cannot reach anything but the
-    workspace is bound to its words: what it runs there can be undone."""
+    """Return what an approval of the call is bound to. A command that can reach nothing but the
+    workspace is bound to its words: its effects there can be undone."""
     if call.access != "shell":
         return Bond()
     lends = find_named(call.command, situation.secrets)
@@ -247,7 +243,8 @@ def find_bond(call: CallFacts, situation: Situation) -> Bond:
 
 
 def _says_its_files(command: str) -> bool:
-    """The command has nothing that stands for files it does not name."""
+    """Return True if the command has nothing, such as wildcards, that stands for files it does not
+    name."""
     programs = {word.rpartition("/")[2] for word in command.split()}
     return bool(_PLAIN_WORDS.fullmatch(command)) and not programs & _FINDERS
 
@@ -262,8 +259,7 @@ def _list_closed(call: CallFacts, situation: Situation) -> tuple[str, ...]:
 
 
 def _apply_operator(line: _Line, call: CallFacts, situation: Situation) -> _Line:
-    """The operator's word on what the table says. It makes nothing of a deny, and lends no
-    secret unasked."""
+    """Apply the operator's rules to a verdict. They lift no deny, and lend no secret unasked."""
     if line.ruling == "deny" or not situation.operator or call.access == "person":
         return line
     found = find_rule(situation.operator, _make_ruled(call, situation))
@@ -340,7 +336,7 @@ def _check_role(call: CallFacts, situation: Situation) -> _Line | None:
 
 
 def _check_lent_secret(call: CallFacts, secrets: tuple[str, ...]) -> _Line | None:
-    """The line 'a secret is given to a command: ask, each time'."""
+    """Apply the line 'a secret is given to a command: ask, each time'."""
     lent = find_named(call.command, secrets) if call.access == "shell" else ()
     if not lent:
         return None
@@ -382,7 +378,7 @@ def _table(call: CallFacts, situation: Situation) -> _Line:
 
 
 def _too_long(call: CallFacts) -> _Line | None:
-    """The line 'longer than a command may take: deny'; the time that nobody asked for is cut."""
+    """Apply the line 'longer than a command may take: deny'; a default time is cut instead."""
     if call.access != "shell" or call.seconds <= call.max_seconds:
         return None
     most, asked = f"{call.max_seconds:g}", str(call.seconds)
@@ -429,7 +425,7 @@ def _shell(call: CallFacts, situation: Situation) -> _Line:
 
 
 def _is_offered(grant: Grant, offers: tuple[Offer, ...]) -> bool:
-    """What is granted is among what may be granted for this call. A narrow rule holds for either
+    """Return True if the grant is among the offers for this call. A narrow rule holds for either
     time; one for all calls of a tool for a conversation only."""
     choices = ("always",) if grant.lasting else ("conversation", "always")
     return bool(grant.person) and any(
@@ -439,7 +435,8 @@ def _is_offered(grant: Grant, offers: tuple[Offer, ...]) -> bool:
 
 
 def _list_offers(call: CallFacts, line: _Line, digest: str, bond: Bond) -> tuple[Offer, ...]:
-    """What may be granted for a call about which this line asks: nothing at high risk."""
+    """Return the lasting grants offered for a call about which this line asks: none at high
+    risk."""
     if line.ruling != "ask" or not line.grants or line.risk == "high":
         return ()
     narrow, covers = _narrow(call, digest, bond)
@@ -452,11 +449,12 @@ def _list_offers(call: CallFacts, line: _Line, digest: str, bond: Bond) -> tuple
 
 
 def _narrow(call: CallFacts, digest: str, bond: Bond) -> tuple[str, Coverage | None]:
-    """This call and no other, or what the tool says, in words and as a value; "" if they are too
-    long to be checked, or the call may run more files than can be.
+    """Return the extent of a narrow grant, in words and as a value: this very call, or the tool's
+    rule.
 
-    A command that may run a file of the workspace is bound to the files' content as well: with
-    the same words, a swapped script would be another call.
+    "" if they are too long to be checked, or the call may run more files than can be. A command
+    that may run a file of the workspace is bound to the files' content as well: with the same
+    words, a swapped script would be another call.
     """
     if call.rule is not None:
         rule = str(call.rule)

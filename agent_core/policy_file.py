@@ -1,4 +1,4 @@
-"""Reads the operator's rules from TOML. What cannot work is told with its line, value and mend."""
+"""Parses the operator's rules from TOML. Faults are reported with line, value and mend."""
 
 import difflib
 import re
@@ -31,8 +31,8 @@ _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 
 
 def parse_rules(text: str, file: str, tools: Collection[str] = ()) -> tuple[OperatorRule, ...]:
-    """The rules in `text`; SettingsError names `file`, line, value and mend. `tools`: names that a
-    rule may have beside those of servers; empty: any."""
+    """Parse the rules in `text`; SettingsError names `file`, line, value and mend. `tools`: names
+    that a rule may have beside those of servers; empty: any."""
     place = _Place(text, file)
     if len(text.encode(errors="replace")) > MAX_BYTES:
         raise SettingsError(file, "", f"the file is larger than {MAX_BYTES:,} bytes.")
@@ -58,7 +58,7 @@ def parse_rules(text: str, file: str, tools: Collection[str] = ()) -> tuple[Oper
 
 
 class _Place:
-    """Where things stand in the file."""
+    """Positions in the file."""
 
     def __init__(self, text: str, file: str) -> None:
         self._lines, self._file = text.splitlines(), file
@@ -70,13 +70,13 @@ class _Place:
         return SettingsError(f"{self._file}, line {self._find(rule, key)}, {key}", shown[:80], mend)
 
     def refuse_top(self, key: str) -> SettingsError:
-        """The error for what is no rule."""
+        """Return the error for a top-level key that is no rule."""
         known = re.compile(rf"\s*(\[+\s*)?[\"']?{re.escape(key)}\b")
         line = next((n for n, text in enumerate(self._lines, 1) if known.match(text)), 1)
         return SettingsError(f"{self._file}, line {line}", key, "write rules below [[rule]].")
 
     def explain_syntax(self, said: str) -> SettingsError:
-        """The error for what is no TOML."""
+        """Return the error for a text that is no TOML."""
         found = _AT_LINE.search(said)
         line = found[1] if found and found[1] else str(len(self._lines) or 1)
         why = _AT_LINE.sub("", said).strip()
@@ -181,8 +181,8 @@ class _Row:
         return texts
 
     def _read_tools(self) -> tuple[str, ...]:
-        """Names that some tool has: a rule for another one would never hold. A star, and a name
-        with two underscores, may be for tools that a server tells of later."""
+        """Check that some tool has each name: a rule for another one would never hold. A star, and
+        a name with two underscores, may be for tools of servers that are not known yet."""
         for one in (texts := self._patterns("tool")):
             if not self._tools or "*" in one or NAME_SEPARATOR in one or one in self._tools:
                 continue

@@ -1,7 +1,7 @@
-"""The operator's own rules: what they say of a call. Values and pure functions.
+"""The operator's own rules and their matching. Values and pure functions.
 
-Deny is stronger than ask, ask stronger than allow. An allow holds only where all of a call is
-covered; a deny or an ask where any of it is.
+Deny is stronger than ask, ask stronger than allow. An allow holds only if all of a call is covered;
+a deny or an ask if any of it is.
 """
 
 import re
@@ -23,7 +23,7 @@ from agent_core.tools.shell_words import split_plainly
 
 Effect = Literal["allow", "ask", "deny"]
 PREFIX = "operator:"
-"""How a verdict's rule begins that an operator wrote."""
+"""Prefix of a verdict's rule that an operator wrote."""
 _STRENGTH: tuple[Effect, ...] = ("deny", "ask", "allow")
 _APART = re.compile(r"[\s;|&<>()'\"`=$\\{}]+")
 _APART_IN_CODE = re.compile(r"[\s;|&<>()'\"`=$\\{},\[\]]+")
@@ -35,7 +35,7 @@ _NAMED_HOST = re.compile(
     r"|\A([\w-]{1,63}(?:\.[\w-]{1,63}){0,8})\.?(?::(?!//)\S*)?\Z"
 )
 MAX_OPTIONS = 6
-"""Options of a program that may stand before the words that a rule names: `git -C a push`."""
+"""Maximum options of a program before the words that a rule names: `git -C a push`."""
 
 
 class Hours(Struct, frozen=True, kw_only=True):
@@ -73,16 +73,16 @@ class OperatorRule(Struct, frozen=True, kw_only=True):
     hours: Hours | None = None
     reason: str = ""
     unclear: bool = False
-    """It could hold, for a part of the command is not known; a deny asks then."""
+    """It might hold, as a part of the command is unknown; a deny asks then."""
 
     @property
     def rule(self) -> str:
-        """As a verdict names it."""
+        """The rule's name in a verdict."""
         return PREFIX + self.name
 
 
 class RuledCall(Struct, frozen=True, kw_only=True):
-    """What rules look at. `code`: for an interpreter; `now`: seconds since 1970."""
+    """The call as rules see it. `code`: for an interpreter; `now`: seconds since 1970."""
 
     tool: str
     command: str = ""
@@ -95,8 +95,8 @@ class RuledCall(Struct, frozen=True, kw_only=True):
 
 
 def find_rule(rules: tuple[OperatorRule, ...], call: RuledCall) -> OperatorRule | None:
-    """The strongest rule that holds for the call, the first of them. One that denies or asks and
-    could hold, by what of a command cannot be read from its words, asks."""
+    """Return the strongest rule that holds for the call, the first of several. A deny or ask that
+    might hold, because the command's words cannot tell, asks."""
     holding = [rule for rule in rules if _holds(rule, call)]
     holding += [
         replace(rule, effect="ask", unclear=True)
@@ -115,8 +115,8 @@ def opens_host(rules: tuple[OperatorRule, ...], call: RuledCall, host: str) -> b
 
 
 def match_stars(pattern: str, text: str) -> bool:
-    """All of `text` fits; `*` is any letters. Goes back to the last star at most, so it takes no
-    longer than both lengths multiplied."""
+    """Return True if all of `text` matches; `*` is any letters. Goes back to the last star at most,
+    so it takes at most the product of both lengths."""
     at = to = kept = 0
     star = -1
     while to < len(text):
@@ -137,7 +137,7 @@ def _holds(rule: OperatorRule, call: RuledCall) -> bool:
 
 
 def _is_meant(rule: OperatorRule, call: RuledCall) -> bool:
-    """Who asks, where, when and with which tool."""
+    """Return True if the rule's person, place, time and tool match."""
     return (
         _any_fits(rule.tools, call.tool)
         and _any_fits(rule.roles, call.role)
@@ -176,8 +176,8 @@ def _covers_hosts(rule: OperatorRule, call: RuledCall) -> bool:
 
 
 def _names_host(patterns: tuple[str, ...], call: RuledCall) -> bool:
-    """A command or code has one in a URL, as `a@host`, or alone as `host` or `host:b`; what stands
-    alone may as well be a file, and is meant by no `*`."""
+    """Return True if a command or code names a host in a URL, as `a@host`, or alone as `host` or
+    `host:b`. A lone word may also be a file, and is not matched by `*`."""
     words = dict.fromkeys(word for words in _read_words(call) for word in words)
     for found in (found for word in words for found in _NAMED_HOST.finditer(word)):
         host = (found[1] or found[2] or found[3]).rstrip(".").strip("[]").lower()
@@ -224,8 +224,8 @@ def _covers_command(rule: OperatorRule, call: RuledCall) -> bool:
 
 
 def _read_words(call: RuledCall) -> tuple[tuple[str, ...], ...]:
-    """The words of a command in several ways: parted at quotes, for what is given to a shell in
-    them, as a shell takes quotes and backslashes away, and as it expands them."""
+    """Return the words of a command in several readings: split at quotes, as for a nested shell;
+    with quotes and backslashes removed; and expanded."""
     joined = _QUOTES.sub("", _BLANK.sub(" ", call.command))
     parted = [_APART.split(text) for text in dict.fromkeys((call.command, joined))]
     parted += [list(one.words) for one in read_possible(call.command)] if call.command else []
@@ -234,8 +234,8 @@ def _read_words(call: RuledCall) -> tuple[tuple[str, ...], ...]:
 
 
 def _has_words(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    """The wanted words stand somewhere, one after the other; the first may have a path before, and
-    options behind."""
+    """Return True if the wanted words occur one after the other; the first may have a path in
+    front, and options after it."""
     size = len(wanted)
     for at in range(len(words)):
         if _begins(words[at : at + size], wanted):
@@ -248,12 +248,13 @@ def _has_words(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 
 
 def _skip_options(words: tuple[str, ...], at: int) -> Iterator[int]:
-    """Where the words of a program may go on: at once, and behind its options with their values."""
+    """Yield where the words of a program may continue: at once, and after its options with their
+    values."""
     yield at
     for _ in range(MAX_OPTIONS):
         if at >= len(words) or not words[at].startswith("-"):
             return
-        yield from (at + 1, at + 2, at + 3)  # `-c a=b` is parted at the sign
+        yield from (at + 1, at + 2, at + 3)  # `-c a=b` is split at the sign
         behind = (n for n in (1, 2, 3) if words[at + n : at + n + 1])
         following = next((n for n in behind if words[at + n].startswith("-")), 0)
         if not following:
@@ -269,7 +270,7 @@ def _begins(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 
 
 def _leads_out(word: str) -> bool:
-    """What an allow does not cover: a path outside, a file for secrets; `--option=path`, `-opath`
-    and `@path` too."""
+    """Return True for words that an allow does not cover: a path outside, a file with secrets; also
+    as `--option=path`, `-opath` and `@path`."""
     parts = list_named(word)
     return any(paths.has_steps_up(part) or paths.why_refused(part) is not None for part in parts)

@@ -1,4 +1,4 @@
-"""What each rule of the policy says, in words, for who asks by its name."""
+"""Describes each rule of the policy in words, by its name."""
 
 from agent_core.policy_rules import OperatorRule
 

@@ -1,4 +1,4 @@
-"""What an agent may ask a person, and what a person may answer."""
+"""The agent's questions to people, and their answers."""
 
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
@@ -20,12 +20,10 @@ NETWORK, HOST = "network", "host:"
 
 
 class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a rule covers, as a value beside its text: what `phrase` says, or exactly one call, or
-    with `risk` all calls of the tool at that risk.
-
-    `words` is the call's command, or its arguments as JSON. `bound`: while the files that it may
-    run stay as they are; `files` names them where they are few.
-    """
+    """The extent of a rule, as a value beside its text: as `phrase` says, or exactly one call, or
+    with `risk` all calls of the tool at that risk. `words` is the call's command, or its arguments
+    as JSON. `bound`: while the files that it may run are unchanged; `files` names them if they are
+    few."""
 
     phrase: Phrase | None = None
     words: str = ""
@@ -36,7 +34,7 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Offer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One rule that the answer `choice` stores for a call: the same value from the policy over the
+    """A rule that the answer `choice` stores for a call: the same value from the policy over the
     card and the press to the store. `pattern` is compared as a whole."""
 
     choice: Lasting
@@ -55,24 +53,24 @@ class Proposal(Struct, frozen=True, kw_only=True):
     risk: Risk
     reason: str
     offers: tuple[Offer, ...] = ()
-    """What answers that last would store; a choice without one is not offered."""
+    """The rules that lasting answers store; a choice without one is not offered."""
     rule: str = ""
     """Of an older version: the rule that 'always' would store."""
     detail: str = ""
-    """What else a person must see: working folder, isolation, a diff."""
+    """Further details for the person: working folder, isolation, a diff."""
     line: str = ""
     """The policy's line that asks (Verdict.rule), "" if not known."""
     why: Phrase | None = None
-    """`reason` as a value; of an older version and of hooks there is none."""
+    """`reason` as a value; None from older versions and hooks."""
     notes: tuple[Phrase, ...] = ()
-    """What the policy says in `detail`, in order."""
+    """The policy's notes in `detail`, in order."""
     preview: str | Phrase = ""
-    """What the tool says in `detail`."""
+    """The tool's part of `detail`."""
     covers: Coverage | None = None
-    """What `rule` covers."""
+    """The extent of `rule`."""
 
     def list_offers(self) -> tuple[Offer, ...]:
-        """What answers would store, of what an older version asked too."""
+        """Return the rules that answers would store, also from an older version."""
         if self.offers or not self.rule:
             return self.offers
         if self.line != HOSTS:
@@ -82,7 +80,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
 
 
 def offer_hosts(hosts: Iterable[str]) -> tuple[Offer, ...]:
-    """What opens these hosts, each by itself, whatever calls them."""
+    """Offer to open these hosts, each by itself, for every caller."""
     choices: tuple[Lasting, ...] = ("conversation", "always")
     return tuple(
         Offer(
@@ -112,7 +110,7 @@ class Approval(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approva
 
 
 class TimeSpan(Struct, frozen=True, kw_only=True):
-    """Characters of a text, from `start` up to `end`, that tell the moment `at` (seconds since
+    """The characters of a text, from `start` up to `end`, that tell the moment `at` (seconds since
     1970)."""
 
     at: int
@@ -121,12 +119,14 @@ class TimeSpan(Struct, frozen=True, kw_only=True):
 
 
 class Decision(Struct, frozen=True, kw_only=True, tag_field="kind", tag="decision"):
-    """Which of these? `lead` and `hints`: what else is said above and below the text, in the
-    person's language. `labels`: what options are called in it, where they are ours.
-    `first`: how the first option stands out, where it does something that the others do not.
-    `free`: words of one's own are an answer too. `times`: the moments that the text tells, in
-    order. `awaits`: the event that takes the first option in the person's stead. `folds`: once it
-    is decided its first line is enough."""
+    """Asks for one of several options.
+
+    `lead` and `hints`: text above and below, in the person's language. `labels`: names of options,
+    where they are the gateway's own. `first`: how the first option is emphasised, if it does more
+    than the others. `free`: free text is an answer too. `times`: the moments in the text, in order.
+    `awaits`: the event that takes the first option in the person's stead. `folds`: once decided,
+    its first line is enough.
+    """
 
     text: str
     options: tuple[str, ...]
@@ -151,7 +151,7 @@ class Input(Struct, frozen=True, kw_only=True, tag_field="kind", tag="input"):
 
 
 class PlanReview(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
-    """Shall this plan be worked off? `steps`: what they do, in order."""
+    """Asks whether to carry out a plan. `steps`: their tasks, in order."""
 
     title: str
     steps: tuple[str, ...]
@@ -167,14 +167,13 @@ Question: TypeAlias = Approval | Decision | Input | PlanReview
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """A person's answer, or what stands for it when none came.
+    """A person's answer, or its stand-in when none came.
 
     Approval: `choice` is once / conversation / always / deny; `text` the reason of a denial.
-    Decision and Input: `choice` is once and `text` the option or the words.
-    PlanReview: `choice` is once, or edit and `text` what to change, or deny.
-    No answer: `choice` is expired or cancelled. `by` and `at` (seconds since 1970) go into the
-    audit and the card. `said`: what people are shown where `text` describes files or a voice note
-    for the model; `heard`: what was spoken.
+    Decision and Input: `choice` is once and `text` the option or the words. PlanReview: `choice` is
+    once, or edit and `text` what to change, or deny. No answer: `choice` is expired or cancelled.
+    `by` and `at` (seconds since 1970) go into the audit and the card. `said`: shown to people where
+    `text` describes files or a voice note for the model; `heard`: the transcript.
     """
 
     choice: Choice

@@ -1,8 +1,8 @@
 """The durable turn: ordinary async code whose effects go through a Scope over a journal.
 
-After a crash, a restart or a park the same code runs again from the top: recorded effects
-return at once what they returned, and the code arrives where it was. Keys are paths of names
-(`round-3/call_9f`), never counters that branches share.
+After a crash, a restart or a park the same code runs again from the top: recorded effects return
+their recorded results at once, and the code arrives where it was. Keys are paths of names
+(`round-3/call_9f`), never counters shared by branches.
 """
 
 import asyncio
@@ -71,14 +71,14 @@ class CallHolder(Protocol):
     lives."""
 
     def holds(self, token: str) -> bool:
-        """What the call of this token started is there, and can be gone on with."""
+        """Return True if what the call of this token started still exists and can be continued."""
 
     def drop(self, token: str) -> None:
         """End it."""
 
 
 class Scope:
-    """Where turn code meets the world. See the module's docstring."""
+    """The world as turn code reaches it. See the module's docstring."""
 
     def __init__(self, turn: Turn, path: str = "") -> None:
         self._turn = turn
@@ -96,7 +96,7 @@ class Scope:
 
     @property
     def is_new(self) -> bool:
-        """No tool was called yet, in this life or another."""
+        """True if no tool was called yet, also before a restart."""
         return not any(isinstance(one, ToolStarted) for one in self._turn.journal.records)
 
     def list_finished(self, since: float) -> tuple[ToolCall, ...]:
@@ -116,10 +116,10 @@ class Scope:
     async def once(
         self, name: str, make: Callable[[], Awaitable[T] | T], kind: type[T] | None = None
     ) -> T:
-        """The value of `make`, computed once in the life of the turn.
+        """Return the value of `make`, computed once in the life of the turn.
 
-        For time, randomness and reads; an effect is a tool. The value goes through JSON, so
-        the first run and a replay see the same types (`kind` says which).
+        For time, randomness and reads; an effect is a tool. The value goes through JSON, so the
+        first run and a replay see the same types (`kind` says which).
         """
         key = self._claim(name)
         record = self._turn.journal.find(key, Noted)
@@ -134,12 +134,12 @@ class Scope:
         return msgspec.json.decode(record.value, type=kind)
 
     async def nth(self, name: str) -> int:
-        """Which time it is in this turn, over all branches, that something called `name` is."""
+        """Count the calls named `name` in this turn so far, over all branches."""
         known = self._turn.journal.count(Noted, f"nth-{name}")
         return await self.once(f"nth-{name}", lambda: known + 1, kind=int)
 
     def emit(self, event: AgentEvent, name: str = "") -> None:
-        """Record an event that people may see; on replay it is there already."""
+        """Record an event that people may see; on replay it exists already."""
         key = self._claim(f"event:{name or type(event).__name__}")
         if self._turn.journal.find(key, Emitted) is None:
             self._turn.journal.defer(Emitted(key=key, event=clean_values(event)))
@@ -158,11 +158,11 @@ class Scope:
         ends: Callable[[ModelReply], bool] | None = None,
         apart: bool = False,
     ) -> ModelReply:
-        """A model's answer; retries and fallback happen inside `call`, in one record.
+        """Return a model's answer; retries and fallback happen inside `call`, in one record.
 
-        `ends` says of an answer that the turn ends with it at once: such a one rides on the
-        final commit, since nobody depends on it before. `apart`: it is made although the turn's
-        calls are used up.
+        `ends` tells whether the answer ends the turn at once: then it is written with the final
+        commit, since nothing depends on it before. `apart`: it is made although the turn's calls
+        are used up.
         """
         key = self._claim(name)
         journal = self._turn.journal
@@ -293,7 +293,7 @@ class Scope:
         return await self._turn.wait(key)
 
     async def steer(self, name: str = "steer") -> tuple[str, ...]:
-        """What people said since the last call of this kind; 'nothing' is recorded too."""
+        """Return people's messages since the last call of this kind; 'nothing' is recorded too."""
         key = self._claim(name)
         journal = self._turn.journal
         known = journal.find(key, Steered)
@@ -319,11 +319,12 @@ class Scope:
         return next((event for event in told if isinstance(event, kind)), None)
 
     def was_amended(self, known: int) -> bool:
-        """People changed the plan since they had changed it `known` times. Live: record it."""
+        """Return True if people edited the plan since their first `known` edits. Live: record
+        it."""
         return sum(isinstance(one, Amended) for one in self._turn.journal.records) > known
 
     async def amendments(self, name: str) -> tuple[PlanEdit, ...]:
-        """All edits of the plan that people made until now, in order."""
+        """Return all edits of the plan that people made until now, in order."""
         records = self._turn.journal.records
         edits = tuple(record.edit for record in records if isinstance(record, Amended))
         return edits[: await self.once(name, lambda: len(edits), kind=int)]
@@ -333,8 +334,8 @@ class Scope:
         branches: Mapping[str, Callable[["Scope"], Awaitable[T]]],
         after: Mapping[str, Iterable[str]] = NO_ORDER,
     ) -> dict[str, T]:
-        """The only fork: runs all branches, waits for all, raises the first failure in
-        declared order. A branch begins when those it comes `after` have ended well."""
+        """Run all branches in parallel, wait for all, and raise the first failure in declared
+        order. The only fork. A branch begins when those it comes `after` have ended well."""
         self._turn.check()
         results: dict[str, T] = {}
         if len(branches) <= 1:
@@ -405,12 +406,12 @@ class Scope:
 def _encode(value: object) -> bytes:
     try:
         return msgspec.json.encode(value)
-    except UnicodeEncodeError:  # what a disk or a server named is no text
+    except UnicodeEncodeError:  # names of disks and servers may not be valid text
         return msgspec.json.encode(clean_values(value))
 
 
 def _clean_reply(reply: ModelReply) -> ModelReply:
-    """The answer as it is recorded: what is shown to people, bound by them and run is the same."""
+    """Clean the answer for its record: people are shown, and approve, exactly what runs."""
     parts = tuple(
         replace(part, arguments=_clean_arguments(part.arguments))
         if isinstance(part, ToolCall)
@@ -421,7 +422,8 @@ def _clean_reply(reply: ModelReply) -> ModelReply:
 
 
 def _clean_arguments(arguments: str) -> str:
-    """As they are recorded. Too deep ones become a text, which fits no tool and says why."""
+    """Clean arguments for their record. Too deep ones become a text, which fits no tool and says
+    why."""
     return TOO_DEEP if is_deep(arguments) else clean_json(arguments)
 
 
@@ -465,7 +467,7 @@ def _describe_timeout(limit: float | None) -> str:
 
 
 async def _fail_if_cancelled_inside(work: Awaitable[T], failed: type[AgentError]) -> T:
-    """`work`; `failed` where it ends cancelled though nobody cancelled this task."""
+    """Await `work`; raise `failed` if it ends cancelled although nobody cancelled this task."""
     try:
         return await work
     except asyncio.CancelledError as error:

@@ -71,7 +71,7 @@ MAX_MODEL = declared.MODELS["max"].name
 
 
 class ToolSettings(Struct, frozen=True, kw_only=True):
-    """What is set about tools. `hooks`, `skills`: entries `package.module:function`."""
+    """Settings of tools. `hooks`, `skills`: entries `package.module:function`."""
 
     command_max_seconds: int = MAX_SECONDS.default
     snapshot_hours: int = SNAPSHOT_HOURS.default
@@ -108,10 +108,12 @@ class ToolSettings(Struct, frozen=True, kw_only=True):
 
 
 class ModelSettings(BaseModel):
-    """Everything about models that can be set, and what the agent does besides: `tools`. `tiers`
-    and `tier_providers` hold what was set; `fallbacks` and `auxiliary` name models by
+    """All settings of models, and those of the agent's tools: `tools`.
+
+    `tiers` and `tier_providers` hold what was set; `fallbacks` and `auxiliary` name models by
     provider/model, in the order in which they are tried; `timeout`: seconds without a byte;
-    `price_file`: a table of prices that is newer than the one that comes along, "" for none."""
+    `price_file`: a table of prices newer than the built-in one, "" for none.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True)
 
@@ -176,10 +178,10 @@ class ModelSettings(BaseModel):
         return (*(name for name in BASE_URLS if name in self.keys), *self._compatible_by_name())
 
     def choice(self, tier: Tier) -> tuple[str, str] | None:
-        """Provider and model of `tier`; None if nothing is configured. Raises SettingsError.
+        """Return provider and model of `tier`; None if nothing is configured. Raises SettingsError.
 
         A tier that is not set follows the first one that is (its provider's model for this tier),
-        else the first provider that has a key.
+        otherwise the first provider that has a key.
         """
         for name in (tier, *TIERS):
             chosen = self._own_choice(name, tier)
@@ -192,7 +194,7 @@ class ModelSettings(BaseModel):
         return None
 
     def default_model(self, provider: str, tier: Tier) -> str:
-        """What `tier` means at `provider`, or ''; a neighbouring tier's where it has none."""
+        """Return the provider's model for `tier`, or for a neighbouring tier; "" if it has none."""
         own = self._compatible_by_name().get(provider)
         models = own.tier_models.model_dump() if own else DEFAULT_MODELS.get(provider, {})
         named = (cast(str, models.get(name, "")) for name in (tier, *TIERS))
@@ -205,11 +207,13 @@ class ModelSettings(BaseModel):
         return name in TIERS or bool(slash and model and known)
 
     def endpoint(self, provider: str, setting: str = MAX_MODEL) -> Endpoint:
-        """How to reach `provider` with its first key; `setting` names it. Raises SettingsError."""
+        """Return the endpoint of `provider` with its first key; `setting` names it in errors.
+        Raises SettingsError."""
         return self.endpoints(provider, setting)[0]
 
     def endpoints(self, provider: str, setting: str = MAX_MODEL) -> tuple[Endpoint, ...]:
-        """How to reach `provider`, once with each key; `setting` names it. Raises SettingsError."""
+        """Return the endpoints of `provider`, one for each key; `setting` names it in errors.
+        Raises SettingsError."""
         own = self._compatible_by_name().get(provider)
         if own:
             mode, url, keys, thinking = own.mode, own.base_url, own.keys, own.enable_thinking
@@ -244,7 +248,7 @@ class ModelSettings(BaseModel):
         )
 
     def listener(self) -> tuple[Endpoint, str] | None:
-        """Where voice notes are transcribed, and by which model; raises SettingsError."""
+        """Return the endpoint and model that transcribe voice notes; raises SettingsError."""
         setting, text = declared.TRANSCRIPTION, self.transcription
         if not text:
             return None
@@ -257,11 +261,12 @@ class ModelSettings(BaseModel):
         return endpoint, model
 
     def with_provider(self, provider: CompatibleProvider) -> "ModelSettings":
-        """These settings and one more provider (found on this machine)."""
+        """Return these settings with one more provider (found on this machine)."""
         return self.model_copy(update={"compatible": (*self.compatible, provider)})
 
     def effort(self, name: str, provider: str, model: str) -> Effort | None:
-        """How much `name`, a tier or a model that is also a tier's, reasons; None: its own way."""
+        """Return the reasoning effort of `name`, a tier or a model that is also a tier's; None for
+        the model's default."""
         for tier in TIERS:
             named = tier in self.efforts and name in (tier, f"{provider}/{model}")
             if named and self.choice(tier) == (provider, model):
@@ -269,14 +274,14 @@ class ModelSettings(BaseModel):
         return None
 
     def _detect_mode(self, provider: str) -> ApiMode:
-        """What a provider known by name speaks at the address that it has here."""
+        """Return the API mode of a known provider at its configured address."""
         if provider == "anthropic":
             return "anthropic_messages"
         detected = detect_api_mode(self.base_urls[provider])
         return detected if detected == "codex_responses" else "chat_completions"
 
     def with_mode(self, provider: str, mode: ApiMode) -> "ModelSettings":
-        """These settings, where `provider` is spoken to so, whatever is set or its address says."""
+        """Return these settings with `mode` for `provider`, overriding its setting and address."""
         own = (
             one.model_copy(update={"api_mode": mode}) if one.name == provider else one
             for one in self.compatible
@@ -288,7 +293,7 @@ class ModelSettings(BaseModel):
         return {provider.name: provider for provider in self.compatible}
 
     def _own_choice(self, name: Tier, tier: Tier) -> tuple[str, str] | None:
-        """What the settings of tier `name` say for `tier`."""
+        """Return the provider and model that the settings of tier `name` give for `tier`."""
         text, provider = self.tiers.get(name, ""), self.tier_providers.get(name, "")
         setting = declared.MODELS[name]
         head, slash, rest = text.partition("/")
@@ -312,7 +317,7 @@ class ModelSettings(BaseModel):
 
 
 def _read_each(settings: Mapping[N, Setting[T | None]], env: Env) -> dict[N, T]:
-    """What is set of several settings, or has a default, by what they are for."""
+    """Read several settings, keyed by purpose; those unset and without a default are left out."""
     found = {name: setting.read(env) for name, setting in settings.items()}
     return {name: value for name, value in found.items() if value}
 

@@ -1,9 +1,9 @@
-"""Text from outside, made fit for every store, platform and model; and names of files.
+"""Cleans text from outside for every store, platform and model; escapes names of files.
 
-What is cleaned: halves of character pairs, which no JSON and no UTF-8 takes, control characters but
-for tab and line end, which stores and platforms refuse and a terminal obeys, and the noncharacters
-U+FDD0 to U+FDEF, which Unicode keeps for a program's own marks. It is done where a text enters;
-what lies behind may rely on it.
+Removed are surrogates, which no JSON and no UTF-8 takes, control characters except tab and line
+end, which stores and platforms refuse and a terminal obeys, and the noncharacters U+FDD0 to U+FDEF,
+which Unicode reserves for a program's own marks. Text is cleaned where it enters; later code may
+rely on it.
 """
 
 import json
@@ -23,7 +23,8 @@ MAX_NAME = 120
 
 _UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef]|\r(?!\n)")
 _ESCAPED = re.compile(r"\\(?:[bfr]|u(?:00[01]|007[fF]|00[89]|[dD][89a-fA-F]|[fF][dD][dDeE]))")
-"""How JSON may write what is cleaned; a backslash before it makes it something else."""
+"""Matches the JSON escapes of cleaned characters; a backslash before one makes it something
+else."""
 _STRUCTURE = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
 MAX_DEPTH = 100
 """Levels of JSON."""
@@ -33,7 +34,7 @@ _ESCAPE = re.compile(
 
 
 def clean(text: str) -> str:
-    """`text` without what stores and platforms refuse; a clean one is returned as it is."""
+    """Remove what stores and platforms refuse; a clean text is returned as it is."""
     if text.isascii() and text.isprintable():
         return text
     return _UNCLEAN.sub(_replacement, text)
@@ -47,11 +48,11 @@ def is_clean(text: str) -> bool:
 def _replacement(match: re.Match[str]) -> str:
     if match[0] == "\r":
         return "\n"
-    return "" if "\ufdd0" <= match[0] <= "\ufdef" else REPLACEMENT  # a mark is no letter
+    return "" if "\ufdd0" <= match[0] <= "\ufdef" else REPLACEMENT  # combining marks are no letters
 
 
 def clean_json(text: str) -> str:
-    """JSON `text` whose strings are clean, also where it writes them by escapes."""
+    """Clean the strings in JSON `text`, also where they are written by escapes."""
     text = clean(text)
     if not _ESCAPED.search(text):
         return text
@@ -64,8 +65,8 @@ def clean_json(text: str) -> str:
 
 
 def is_deep(text: str) -> bool:
-    """True for JSON that is nested deeper than anybody means it: what reads it later would fail in
-    places of its own. Takes time by the length alone, and holds for text that is no JSON too."""
+    """Return True for JSON that is nested too deeply for later readers. Takes time by the length
+    alone, and also works for text that is no JSON."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     depth, quoted = 0, False
@@ -80,8 +81,8 @@ def is_deep(text: str) -> bool:
 
 
 def clean_values(value: V) -> V:
-    """`value`, a struct or what JSON is made of, with each text in it clean, to any depth; itself
-    if it is clean. JSON that is kept as bytes is left."""
+    """Clean each text in `value`, a struct or JSON value, to any depth; itself if it is clean. JSON
+    stored as bytes is left."""
     made: object
     match value:
         case str():
@@ -122,7 +123,7 @@ def file_name(name: str) -> str:
 
 
 def escape_name(name: str) -> str:
-    """A path as it is shown: what cannot be seen or decoded is written as \\xE9 or \\u202E, so
+    r"""Escape a path for display: invisible or undecodable characters become \xE9 or \u202E, so
     that the shown form can be opened (`unescape_name`)."""
     if not any(map(_is_hidden, name)) and not _ESCAPE.search(name):
         return name
@@ -144,7 +145,7 @@ def _escape(char: str) -> str:
         return "\\\\"
     if not _is_hidden(char):
         return char
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8, as the operating system's names have it
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8, as in names of the operating system
         return f"\\x{code - 0xDC00:02X}"
     if code < 0x80:
         return f"\\x{code:02X}"
@@ -152,7 +153,8 @@ def _escape(char: str) -> str:
 
 
 def _unescape(match: re.Match[str]) -> str:
-    """Only what `escape_name` writes is read: no other way to write a slash or a letter."""
+    """Undo one escape of `escape_name`, and nothing else: it offers no other way to write a slash
+    or a letter."""
     if match[0] == "\\\\":
         return "\\"
     if match[1]:

@@ -1,4 +1,4 @@
-"""One run of a turn in memory: its journal, its branches, and why it stopped."""
+"""One run of a turn in memory: its journal, its branches, and the reason why it stopped."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class TurnHost(Protocol):
-    """Who runs the turn: sees live events and hands over what people said meanwhile."""
+    """Runs the turn: receives live events and returns people's messages."""
 
     def live(self, event: AgentEvent) -> None:
-        """An event that is not recorded."""
+        """Receive an event that is not recorded."""
 
     def take_steers(self) -> tuple[tuple[int, str], ...]:
         """(inbox row, text) of messages that came in for the running turn; each is handed
@@ -25,8 +25,8 @@ class TurnHost(Protocol):
 
 
 class Gates:
-    """Who waits for whom among branches: one begins when those it comes `after` have ended. A
-    branch that waits does not work, so it keeps no turn from parking."""
+    """Dependencies among branches: one begins when those it comes `after` have ended. A waiting
+    branch counts as idle, so it keeps no turn from parking."""
 
     def __init__(self, turn: "Turn", names: Iterable[str], after: Mapping[str, Iterable[str]]):
         self._turn = turn
@@ -35,11 +35,11 @@ class Gates:
         turn.branches += self._open() - 1
 
     async def wait(self, name: str) -> None:
-        """Until the branch `name` may begin."""
+        """Wait until the branch `name` may begin."""
         await self._opened[name].wait()
 
     def end_branch(self, name: str) -> None:
-        """The branch `name` is over; those it kept waiting count as working from now on."""
+        """End the branch `name`; those that waited for it count as working from now on."""
         for before in self._before.values():
             before.discard(name)
         self._turn.branches += self._open()
@@ -54,11 +54,9 @@ class Gates:
 
 
 class Turn:
-    """One run of a turn in memory: its journal, its branches and why it stopped.
-
-    The *first* suspend reason decides; once it is set, every scope call of every branch
-    raises it.
-    """
+    """One run of a turn in memory: its journal, its branches, and the reason why it stopped. The
+    *first* reason for suspending decides; once it is set, every scope call of every branch raises
+    it."""
 
     def __init__(
         self,
@@ -93,7 +91,7 @@ class Turn:
                 future.set_exception(reason)
 
     def deliver_answer(self, asked: str, answer: Answer) -> None:
-        """Let the branch that waits under `asked` go on, if one does."""
+        """Resume the branch that waits under `asked`, if there is one."""
         future = self._waiting.get(asked)
         if future is not None and not future.done():
             self.branches += 1
@@ -109,18 +107,18 @@ class Turn:
         return answer
 
     def cut(self, branch: str) -> None:
-        """End what runs in `branch`, and let nothing new begin there: a person skipped it."""
+        """End what runs in `branch` and let nothing new begin there: a person skipped it."""
         self._cuts.add(branch)
         for key, limit in self._limits.items():
             if self.is_cut(key):
                 limit.reschedule(asyncio.get_running_loop().time())
 
     def is_cut(self, key: str) -> bool:
-        """A person skipped what `key` belongs to."""
+        """Return True if a person skipped the branch of `key`."""
         return any(f"/{branch}/" in f"/{key}" for branch in self._cuts)
 
     async def run_limited(self, key: str, work: Awaitable[T], seconds: float | None) -> T:
-        """`work` within a time limit that `cut` may bring forward. Raises TimeoutError."""
+        """Run `work` within a time limit that `cut` may bring forward. Raises TimeoutError."""
         self._limits[key] = limit = ambient.limit(seconds)
         try:
             async with limit:
@@ -134,7 +132,7 @@ class Turn:
         return tuple(self._waiting)
 
     def rest(self) -> None:
-        """One branch fewer works."""
+        """Count one working branch fewer."""
         self.branches -= 1
         if self.branches == 0:
             self.suspend(Parked())

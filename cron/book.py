@@ -1,5 +1,5 @@
-"""The book of jobs: what people, the agent and the command line do with them. Make, show, pause,
-run, change, remove."""
+"""The book of jobs: created, shown, paused, run, changed and removed by people, the agent and the
+command line."""
 
 import asyncio
 import logging
@@ -33,11 +33,10 @@ MAX_TRIES = 5
 
 
 class BookDeps(Struct, frozen=True, kw_only=True):
-    """What the book needs of the gateway. `now` is the store's clock; `zone_of`: the time zone of
-    the person with these accounts, "" for none; `may`: a person may let reports go to that
-    address; `bind`: what the confirmation of a command at an address is bound to; `fits`: what a
-    wish names that is not here; `ring` is
-    called when a due time may have changed."""
+    """The book's dependencies. `now` is the store's clock; `zone_of` returns the time zone of the
+    person with these accounts, "" for none; `may`: whether a person may send reports to that
+    address; `bind` returns what an approval of a command at an address is bound to; `fits` finds
+    missing names in a request; `ring` is called when a due time may have changed."""
 
     now: Callable[[], Awaitable[float]]
     zone_of: Callable[[frozenset[str]], Awaitable[str]]
@@ -87,7 +86,7 @@ class JobBook:
         return job
 
     def _refuse_past(self, job: Job) -> Job:
-        """Raise JobRefused: what is due once was decided on after its time."""
+        """Raise JobRefused if a one-time job was decided after its time."""
         raise JobRefused(say("jobs_past", job.owner.language), "schedule")
 
     def _move_ahead(self, job: Job, now: float) -> Job:
@@ -102,12 +101,12 @@ class JobBook:
         now = await self._deps.now()
 
         def is_kept(job: Job) -> bool:
-            """It is due as before, so what is due already stays so."""
+            """Return True if its due times are unchanged, so that pending ones stay."""
             return (job.schedule, job.zone) == (draft.job.schedule, draft.job.zone)
 
         def apply(job: Job) -> Job | None:
             if shown is not None and job.wish not in (shown.wish, draft.job.wish):
-                return None  # as the draft has it, it is after a crash
+                return None  # as drafted, also after a crash
             same = ["id", "owner", "made", "version"] + ([] if moved else ["conversation"])
             same += ["next_due", "wake"] if is_kept(job) and job.state != "ended" else []
             same += ["state", "why"] if job.state == "paused" and not moved else []
@@ -140,7 +139,7 @@ class JobBook:
         return await self._write(name, apply, skipped)
 
     async def _find_skipped(self, job: Job | None, now: float) -> tuple[JobRun, ...]:
-        """The run that stands for all due times which a paused job let pass until `now`."""
+        """Return the run that stands for all due times which a paused job missed until `now`."""
         if job is None or job.state != "paused" or not 0 < job.next_due <= now:
             return ()
         count = await asyncio.to_thread(
@@ -176,7 +175,7 @@ class JobBook:
         )
         for one in await self._jobs.list_unfinished(name):
             if one.by_hand and one.slot != run.slot and one.state != "retrying":
-                return False  # as of a double press
+                return False  # for example after a double press
         return await self._write(name, lambda job: job, (run,)) is not None
 
     async def call(self, job: Job, slot: str, given: str) -> RunState:
@@ -224,7 +223,7 @@ class JobBook:
     async def _write(
         self, name: str, change: Callable[[Job], Job | None], runs: tuple[JobRun, ...] = ()
     ) -> Job | None:
-        """Change a job as it is now; what it has become, None if it stays as it is."""
+        """Change a job as it is now; return the result, None if it stays as it is."""
         for _ in range(MAX_TRIES):
             job = await self._jobs.get(name)
             after = change(job) if job is not None else None

@@ -1,4 +1,4 @@
-"""The card of a job that is proposed: all that the person confirms."""
+"""The card of a proposed job: everything that the person confirms."""
 
 from msgspec import Struct
 
@@ -9,8 +9,8 @@ from gateway.texts.runs import describe_work, due, places, show_moments, spends
 
 
 class JobDetails(Struct, frozen=True, kw_only=True):
-    """What the card says besides. `fed`: the title of the job that it feeds on; `day`: what it may
-    spend a day, in words, "" for no limit."""
+    """Further facts on the card. `fed`: the title of the job that it feeds on; `day`: its daily
+    spending limit in words, "" for none."""
 
     fed: str
     day: str
@@ -18,7 +18,7 @@ class JobDetails(Struct, frozen=True, kw_only=True):
 
 
 def card_of(times: Timetable, draft: Draft, about: JobDetails, language: str) -> str:
-    """A job that is to be, or what is to become of one."""
+    """Describe a new job, or the changes of one."""
     job = draft.job
     when = show_moments(times, draft.times, job.zone)
     following = OwnText(f"\n{say('jobs_next', language, times=when)}" if when else "")
@@ -35,7 +35,7 @@ def card_of(times: Timetable, draft: Draft, about: JobDetails, language: str) ->
 
 
 def card_of_action(times: Timetable, job: Job, action: Key, language: str) -> str:
-    """Something that is to be done with a job as it is."""
+    """Describe an action on a job."""
     return say(
         "jobs_card_remove",
         language,

@@ -1,5 +1,5 @@
-"""What becomes of each due time of a job when it is claimed: pure rules for missed times and for
-runs that overlap. Nothing is left out without a row that says why."""
+"""Pure rules for claiming due times: missed times and overlapping runs. Nothing is skipped without
+a row that says why."""
 
 from datetime import UTC, datetime
 
@@ -10,8 +10,8 @@ from gateway.jobs_port import Job, JobRun
 from gateway.shown_jobs import Reason
 
 ON_TIME = 59.0
-"""Seconds of lateness that a due time may have and is not missed: of a job that is due every minute
-there is one such at most."""
+"""Seconds by which a due time may be late without being missed: a job that is due every minute has
+at most one such time."""
 MAX_QUEUED = 10
 """Runs of a job that wait for the one before them."""
 
@@ -49,7 +49,8 @@ def _is_late(job: Job, due: float, now: float) -> bool:
 
 
 def _select_wanted(job: Job, times: tuple[float, ...], now: float) -> frozenset[float]:
-    """Those that are to run: all that are on time, and of the missed ones what the job says."""
+    """Return the due times to run: all that are on time, and of the missed ones what the job
+    says."""
     late = [due for due in times if _is_late(job, due, now)]
     on_time = [due for due in times if not _is_late(job, due, now)]
     match job.missed:
@@ -62,8 +63,8 @@ def _select_wanted(job: Job, times: tuple[float, ...], now: float) -> frozenset[
 
 
 def _apply_overlap(job: Job, run: JobRun, busy: list[JobRun], *, late: bool) -> JobRun:
-    """`run` as it starts while `busy` are not over. Missed ones that all are to run wait for each
-    other, whatever is said of overlaps."""
+    """Return `run` as it starts while `busy` are not over. Missed ones that are all to run wait for
+    each other, whatever the job says of overlaps."""
     if not busy:
         return run
     waiting = sum(one.state == "queued" for one in busy)

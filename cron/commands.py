@@ -1,4 +1,4 @@
-"""What the command line asks of schedules: the due times of one."""
+"""Commands on schedules: the due times of one."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,8 +17,8 @@ from gateway.clock import now
 def print_next(
     schedule: str, zone: str, start: str, count: int, tell: Callable[[str], None], *, as_json: bool
 ) -> None:
-    """Tell the next `count` due times of `schedule` after `start` (ISO 8601, "" for now).
-    ScheduleError says what cannot be."""
+    """Print the next `count` due times of `schedule` after `start` (ISO 8601, "" for now).
+    ScheduleError with the reason."""
     where, begin = zone_of(zone), _moment(start, zone)
     schedule = read_recurring(schedule) or read_relative(schedule, zone, begin) or schedule
     found = [

@@ -1,8 +1,7 @@
-"""Finds days of the year and of the month in a moment that people say: '24.12. um 18 Uhr',
-'december 1 at 9', 'on the 24th at 9'.
+"""Finds dates in a moment as people say it: '24.12. um 18 Uhr', 'december 1 at 9', 'on the 24th at
+9'. English and German, as in `relative.py`.
 
-English and German, as in `relative.py`. Never guesses: a number that may be a day or a time of
-day is refused, and so is 12/11.
+Never guesses: a number that may be a day or a time of day is refused, and so is 12/11.
 """
 
 import re
@@ -36,12 +35,12 @@ _ON = frozenset(("on", "zum"))
 _AT = frozenset(("at", "um", "gegen"))
 _NUMBER = re.compile(r"\d{1,2}")
 MAX_YEARS = 9
-"""A 29th of February comes again within these."""
+"""Years within which a 29th of February comes again."""
 
 
 class SaidDate(NamedTuple):
-    """A day, of each month where `month` is 0, of each year where `year` is; `rest` is what stands
-    beside it."""
+    """A day, of each month if `month` is 0, of each year if `year` is; `rest` is the text beside
+    it."""
 
     day: int
     month: int
@@ -50,8 +49,8 @@ class SaidDate(NamedTuple):
 
 
 def find_date(words: str) -> SaidDate | None:
-    """The date in `words`, which are small letters and single spaces; None if there is none that
-    can be read in one way only."""
+    """Return the date in `words`, in lower case with single spaces; None if there is none, or it is
+    ambiguous."""
     found = _DATE.search(words)
     if found is None:
         return None
@@ -69,8 +68,8 @@ def find_date(words: str) -> SaidDate | None:
 
 
 def _cut_prefix(before: list[str], first: str) -> tuple[list[str] | None, bool]:
-    """What stands before a date without the words that lead to it, and whether there were any;
-    None where 'am' may be one of them or say a half of the day."""
+    """Return the words before a date without those that lead to it, and whether there were any;
+    None where 'am' may be one of them or mean the half of the day."""
     kept = list(before)
     while kept and kept[-1].strip(",") in _ARTICLES | _ON:
         kept.pop()
@@ -84,8 +83,8 @@ def _cut_prefix(before: list[str], first: str) -> tuple[list[str] | None, bool]:
 
 
 def choose_moment(said: SaidDate, clock: time, local: datetime, zone: ZoneInfo) -> datetime:
-    """The first such moment to come; one that has passed where its year is said. ScheduleError
-    where there is no such day."""
+    """Return the first such moment to come; a past one if its year is given. ScheduleError if there
+    is no such day."""
     years = (said.year,) if said.year else range(local.year, local.year + MAX_YEARS)
     for year in years:
         for month in (said.month,) if said.month else range(1, 13):

@@ -26,15 +26,16 @@ _COMPARED = 60
 """Due times that are looked at for the least interval."""
 
 May = Callable[[Asker, str], Awaitable[bool]]
-"""Whether the person may let reports go to this conversation."""
+"""Returns True if the person may send reports to this conversation."""
 Fits = Callable[[JobRequest], tuple[str, str]]
-"""The field of a wish that names what is not here, and the names that are; "" for none."""
+"""Returns the field of a request that names what does not exist, and the names that do; "" for
+none."""
 Bind = Callable[[str, str], str]
-"""What a confirmation of a command in a conversation (its address) is bound to."""
+"""Returns what an approval of a command in a conversation (its address) is bound to."""
 
 
 class Drafting:
-    """Looks at wishes. What needs the running gateway comes from outside."""
+    """Validates requests for jobs, with the running gateway's parts passed in."""
 
     def __init__(
         self,
@@ -49,8 +50,8 @@ class Drafting:
         self._may, self._bind, self._fits = checks
 
     async def draft(self, wish: JobRequest, asker: Asker, old: Job | None, zone: str) -> Draft:
-        """What `wish` would be for a person; `old`: the job that it changes, `zone` where it
-        names none. Refused says why it cannot be."""
+        """Validate `wish` for a person; `old`: the job that it changes, `zone`: the default. Raises
+        Refused with the reason."""
         language = asker.sender.language
         if old is None:
             await self._check_count(asker)
@@ -75,8 +76,8 @@ class Drafting:
         )
         wish = self._resolve(wish, wish.zone or known.zone or zone or self._settings.zone, language)
         draft = await self.look(wish, known, zone, language)
-        # a command of somebody who decides alone is confirmed with its card; of others it is
-        # asked about when it runs, by the rules for whoever decides such things
+        # a command of a person who decides alone is confirmed with its card; otherwise it needs
+        # an approval when it runs, by the rules for its approvers
         bound = draft.job.bound if asker.role == "admin" else ""
         return replace(draft, job=replace(draft.job, bound=bound))
 
@@ -130,7 +131,7 @@ class Drafting:
         return Draft(job=job, times=times[:3])
 
     def apply_request(self, wish: JobRequest, known: Job, zone: str, language: str) -> Job:
-        """`known` with what `wish` says, whenever that is due; Refused."""
+        """Return `known` changed by `wish`, without checking due times; Refused."""
         where = wish.zone or known.zone or zone or self._settings.zone
         if not wish.schedule and not wish.hook:
             raise JobRefused(say("jobs_no_when", language), "schedule")
@@ -150,7 +151,7 @@ class Drafting:
             raise JobRefused(say("jobs_most_places", language, n=MAX_PLACES), "deliver")
         return replace(
             known,
-            title=" ".join(wish.title.split())[:80],  # a line: cards and reports begin with it
+            title=" ".join(wish.title.split())[:80],  # one line: cards and reports begin with it
             prompt=wish.prompt.strip(),
             schedule=self._read(wish.schedule, where, language) if wish.schedule else "",
             zone=where,
@@ -196,7 +197,7 @@ class Drafting:
             )
 
     async def _check_chain(self, job: Job, language: str) -> None:
-        """A job is never given what comes of itself."""
+        """Refuse a job that would receive its own reports."""
         name, seen = job.feeds_on, {job.id}
         while name:
             if name in seen:

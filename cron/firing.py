@@ -1,5 +1,5 @@
-"""A run as its conversation gets it: what it is asked to do, from the job, from what the job feeds
-on, and from the call that began it."""
+"""Builds a run's message to its conversation from the job, from the job it feeds on, and from the
+call that started it."""
 
 from gateway.jobs_port import Job, JobRun, Timetable, cut_given
 from gateway.messages import JobFired, Terms, read_conversation

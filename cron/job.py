@@ -1,4 +1,4 @@
-"""What a schedule is: a closed set of values, and the error that says why one cannot be."""
+"""Schedules as a closed set of values, and the error for an invalid one."""
 
 from typing import TypeAlias
 
@@ -12,29 +12,29 @@ class Cron(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """As it is stored; the second is left out where it is 0."""
+        """The stored form; the seconds are left out if they are 0."""
         return " ".join(self.fields[1:] if self.fields[0] == "0" else self.fields)
 
     @property
     def fixed(self) -> bool:
-        """It names times of the day: one that a change of the clock skips or repeats is still
-        meant once. With a star for minutes or hours it means every real one."""
+        """True if it names times of the day: one that a change of the clock skips or repeats still
+        occurs once. With a star for minutes or hours it occurs at every real one."""
         return not (self.fields[1].startswith("*") or self.fields[2].startswith("*"))
 
 
 class Every(Struct, frozen=True, kw_only=True):
-    """Each time so many seconds after the time before."""
+    """Every so many seconds after the previous time."""
 
     seconds: int
 
     @property
     def text(self) -> str:
-        """As it is stored: `every 90s`."""
+        """The stored form: `every 90s`."""
         return f"every {self.seconds}s"
 
 
 class Once(Struct, frozen=True, kw_only=True):
-    """One moment, in seconds since 1970; `text` is how it is stored."""
+    """One moment, in seconds since 1970; `text` is the stored form."""
 
     at: float
     text: str
@@ -44,4 +44,4 @@ Schedule: TypeAlias = Cron | Every | Once
 
 
 class ScheduleError(ValueError):
-    """A schedule cannot be; the text says why, and what to write instead."""
+    """An invalid schedule; the text says why, and what to write instead."""

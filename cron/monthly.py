@@ -1,7 +1,7 @@
-"""Reads days of the month as people say them: 'last friday of the month at 9', 'every 31st at 8'.
+"""Parses days of the month as people say them: 'last friday of the month at 9', 'every 31st at 8'.
+English and German, as in `relative.py`.
 
-English and German, as in `relative.py`. Never guesses: 'every second tuesday' may be one in two
-weeks or one a month, and is refused.
+Never guesses: 'every second tuesday' may be one in two weeks or one a month, and is refused.
 """
 
 import re
@@ -18,7 +18,7 @@ _NTH = {
     "letzten": LAST, "letzter": LAST,
 }  # fmt: skip
 _SURE = ("1", LAST)
-"""Which of a month's weekdays are meant without a word of the month, too."""
+"""A month's weekdays that are clear without the word month."""
 _WHOLE_DAY = ("day", "tag")
 _MONTHLY = re.compile(
     r"\b(?:(?:of|in) (?:the|each|every) month|(?:every|each) month|monthly"
@@ -33,8 +33,8 @@ _DAY = re.compile(
 
 
 def read_monthly(text: str) -> str | None:
-    """The times that `text` says, as cron's fields; None if it says none. ScheduleError where it
-    says two, no time of day, or a day that no month has."""
+    """Return the cron fields of the times in `text`; None if there are none. ScheduleError for two
+    of them, no time of day, or a day that no month has."""
     words = " ".join(text.lower().split()).rstrip(".!")
     rest, monthly = _MONTHLY.subn(" ", words)
     rest = " ".join(rest.split())

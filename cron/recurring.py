@@ -1,6 +1,7 @@
-"""Reads times that come again as people say them: 'every weekday at 9', 'montags um halb zehn'.
+"""Parses recurring times as people say them: 'every weekday at 9', 'montags um halb zehn'. English
+and German, as in `relative.py`.
 
-English and German, as in `relative.py`. Never guesses: days without a time of day are refused.
+Never guesses: days without a time of day are refused.
 """
 
 import re
@@ -25,7 +26,7 @@ _PLURAL = {
     "weekdays": "1-5", "workdays": "1-5", "werktags": "1-5", "wochentags": "1-5",
     "weekends": "0,6",
 }  # fmt: skip
-"""By themselves."""
+"""Plurals that stand alone."""
 _PARTS = ("morning", "afternoon", "evening", "night", "vormittag", "nachmittag", "abend")
 
 
@@ -42,8 +43,8 @@ _DAYS = re.compile(
 
 
 def read_recurring(text: str) -> str | None:
-    """The times that `text` says, as cron's fields; None if it says none. ScheduleError where
-    the time of day is missing."""
+    """Return the cron fields of the times in `text`; None if there are none. ScheduleError without
+    a time of day."""
     if (monthly := read_monthly(text)) is not None:
         return monthly
     words = " ".join(text.lower().split()).rstrip(".!")
@@ -72,7 +73,7 @@ def _name_range(found: re.Match[str]) -> str:
 
 
 def _read_days(found: re.Match[str]) -> str:
-    """The days as cron writes them; "" where they do not come again."""
+    """Return the days as cron writes them; "" if they do not recur."""
     if found["single"]:
         return _SINGLE[found["single"]]
     if found["plural"]:

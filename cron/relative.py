@@ -1,8 +1,7 @@
-"""Reads moments as people say them: 'tomorrow at nine', 'in 20 Minuten', 'next friday 18:00',
-'24.12. um 18 Uhr'.
+"""Parses moments as people say them: 'tomorrow at nine', 'in 20 Minuten', 'next friday 18:00',
+'24.12. um 18 Uhr'. English and German, beside the exact forms of `schedule.py`.
 
-English and German, beside the exact forms of `schedule.py`. Never guesses: a day without a time
-of day is refused, and so is what has passed.
+Never guesses: a day without a time of day is refused, and so is a past moment.
 """
 
 import re
@@ -51,8 +50,8 @@ _LIMIT = timedelta(days=3_660)
 
 
 def read_relative(text: str, zone: str, now: float) -> str | None:
-    """The moment that `text` says, as a schedule in exact form; None if it says none. `now`:
-    seconds since 1970. ScheduleError where it says one that cannot be."""
+    """Return the moment in `text` as a schedule in exact form; None if there is none. `now`:
+    seconds since 1970. ScheduleError for an impossible one."""
     said = " ".join(text.lower().replace("’", "'").split()).rstrip("!")
     words = said.rstrip(".!")
     if words.endswith(_FROM_NOW):
@@ -120,8 +119,8 @@ def _read_day(words: str, local: datetime, zone: ZoneInfo) -> datetime | None:
 
 
 def _find_day(match: re.Match[str], local: datetime, clock: time) -> date:
-    """The day that is meant; a weekday is its first one to come, today's only if it is not over
-    and 'next' does not stand before it."""
+    """Return the day; for a weekday the next one, today only if it is not over and 'next' does not
+    precede it."""
     word = match["day"]
     if word in NEAR:
         return local.date() + timedelta(days=NEAR[word])
@@ -131,8 +130,8 @@ def _find_day(match: re.Match[str], local: datetime, clock: time) -> date:
 
 
 def read_clock_of(part: str, text: str) -> time | None:
-    """As `read_clock`, in a `part` of the day, which `text` may name in other words, too ('this
-    evening at 6 pm')."""
+    """Parse a time like `read_clock`, in a `part` of the day, which `text` may name in other words,
+    too ('this evening at 6 pm')."""
     if (clock := read_clock(f"{text} {part}".strip())) is not None:
         return clock
     alone = read_clock(text) if part else None
@@ -140,7 +139,7 @@ def read_clock_of(part: str, text: str) -> time | None:
 
 
 def read_clock(text: str) -> time | None:
-    """A time of day with nothing beside it; None if it is none. ScheduleError."""
+    """Parse a time of day alone; None if it is none. ScheduleError."""
     words = " ".join(_FILLER.sub(" ", text).split())
     match = _CLOCK.fullmatch(words)
     if match is None:
@@ -160,7 +159,7 @@ def read_clock(text: str) -> time | None:
 
 
 def _turn_to_side(hour: int, side: str) -> int:
-    """`hour` of the half of the day that is named; 99 where there is none."""
+    """Return `hour` in the named half of the day; 99 if there is none."""
     if side in _AFTER_NOON:
         return hour + 12 if hour < 12 else hour
     if side in _BEFORE_NOON:

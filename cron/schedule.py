@@ -1,5 +1,5 @@
-"""Reads schedules: cron fields, own macros, `every 2h`, `at 2026-12-01 09:00`. Never guesses: what
-is not understood is refused with the reason."""
+"""Parses schedules: cron fields, own macros, `every 2h`, `at 2026-12-01 09:00`. Never guesses: an
+unknown form is refused with the reason."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -23,11 +23,11 @@ MACROS = {
     "@weekends": "0 9 * * 6,0",
 }
 MAX_SHOWN = 60
-"""Characters of what is not understood that are told."""
+"""Maximum characters of an unknown form that are quoted."""
 NAMES = ("second", "minute", "hour", "day of the month", "month", "day of the week")
 SIZES = (60, 60, 24, 31, 12, 8)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d", re.ASCII)
-"""Begins a moment that stands without its 'at'."""
+"""Matches the start of a moment without its 'at'."""
 _SINGLE = re.compile(r"^(minute|hour|stunde)$")
 _NAMED = re.compile(
     r"MON|TUE|WED|THU|FRI|SAT|SUN|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC|LW"
@@ -42,7 +42,7 @@ _SOME_DAY = datetime(2025, 1, 1)  # noqa: DTZ001  # wall-clock time without a zo
 
 @lru_cache(maxsize=512)
 def zone_of(name: str) -> ZoneInfo:
-    """The zone `name` of the IANA database; ScheduleError if there is none."""
+    """Return the zone `name` of the IANA database; ScheduleError if there is none."""
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
@@ -52,7 +52,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 @lru_cache(maxsize=2048)
 def read_schedule(text: str, zone: str) -> Schedule:
-    """The schedule that `text` describes. ScheduleError says why it is none."""
+    """Parse a schedule. ScheduleError with the reason."""
     where = zone_of(zone)
     words = text.strip()
     lower = words.lower()
@@ -123,7 +123,7 @@ def _shorten(text: str) -> str:
 
 
 def _check(name: str, size: int, field: str) -> None:
-    """What the library would read in its own way."""
+    """Refuse forms that the library would read in its own way."""
     if not _ALLOWED.fullmatch(field):
         raise ScheduleError(f"The {name} cannot be {field!r}.")
     for step in re.findall(r"/(\d+)", field):

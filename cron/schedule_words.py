@@ -27,9 +27,9 @@ _UNITS: tuple[tuple[_Unit, int], ...] = (
     ("unit_s", 1),
 )
 MAX_TIMES = 12
-"""Times of a day that are told one by one."""
+"""Maximum times of a day that are listed one by one."""
 SPAN = 3
-"""Days or months in a row that are told as the first and the last."""
+"""Minimum days or months in a row that are written as a range."""
 
 ENGLISH: dict[_Day | _Month | _Unit | _Rest, str] = {
     "mon": "Mon",
@@ -81,7 +81,7 @@ def describe_span(seconds: int, language: str = "") -> str:
 
 
 def describe_usual(fields: str, language: str) -> str:
-    """Cron's five fields in the words of the language; "" for what is not usual."""
+    """Describe cron's five fields in the language; "" for unusual ones."""
     given = fields.split()
     if len(given) != 5:
         return ""
@@ -154,7 +154,8 @@ def _describe_steps(minute: str, hour: str, language: str) -> str:
 
 
 def _read_step(field: str, whole: int) -> int:
-    """1 for a star, the step of `*/15`; 0 for what is none, or leaves a rest."""
+    """Return 1 for a star, the step of `*/15`; 0 for anything else, or a step that leaves a
+    rest."""
     if field == "*":
         return 1
     step = field.removeprefix("*/")
@@ -163,7 +164,7 @@ def _read_step(field: str, whole: int) -> int:
 
 
 def _read(field: str, low: int, high: int, names: Sequence[str] = ()) -> list[int]:
-    """The numbers of `1,3` and `1-5`, names told as numbers; [] for what is written otherwise."""
+    """Return the numbers of `1,3` and `1-5`, also of names; [] for any other form."""
     found: set[int] = set()
     for part in field.lower().split(","):
         first, dash, last = part.partition("-")

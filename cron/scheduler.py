@@ -1,9 +1,9 @@
-"""Brings jobs to their runs. One wake-up is set at a time, for the nearest due time in the store;
-what is due is claimed there, so that each due time has one run whoever else is looking.
+"""Starts the runs of jobs.
 
-APScheduler is the clock and knows nothing of jobs. A wake-up is never further away than a minute:
-a clock that was set, or a machine that slept, is noticed then. The next due time follows from the
-last one on record, never from now.
+One wake-up is set at a time, for the nearest due time in the store; what is due is claimed there,
+so that each due time has one run, however many replicas look. APScheduler is the clock and knows
+nothing of jobs. A wake-up is never further away than a minute: a clock that was set, or a machine
+that slept, is noticed then. The next due time follows from the last recorded one, never from now.
 """
 
 import asyncio
@@ -34,8 +34,7 @@ T = TypeVar("T")
 MAX_SLEEP = 60.0
 AT_ONCE = 100
 FIRED_AGAIN = 60.0
-"""Seconds after which a run that nobody took up is fired again; the inbox knows it if it is
-there."""
+"""Seconds after which a run that nobody took up is fired again; the inbox deduplicates it."""
 
 
 async def read_clock() -> float:
@@ -44,10 +43,10 @@ async def read_clock() -> float:
 
 
 class Scheduler:
-    """Claims and fires what is due. `accept` keeps an inbound value; `settle` looks what became
-    of a run, and says whether its turn has begun; `before` is called ahead of each look, once a
-    minute at least. `clock` says what is due: one clock for all replicas, else the fastest fires
-    first. `bell` is set when a due time may have changed, or a run may be over."""
+    """Claims and fires what is due. `accept` stores an inbound value; `settle` records a run's
+    outcome, and returns whether its turn has begun; `before` is called ahead of each look, at least
+    once a minute. `clock` is one clock for all replicas, otherwise the fastest would fire first.
+    `bell` is set when a due time may have changed, or a run may be over."""
 
     def __init__(
         self,
@@ -67,19 +66,20 @@ class Scheduler:
         self._rung = bell or asyncio.Event()
         self._times = Times()
         self._cut_off = True
-        """The last look came to no end, or there was none: a run may be claimed and not fired."""
+        """True if the last look was interrupted, or there was none: a run may be claimed and not
+        fired."""
 
     def ring(self) -> None:
-        """A due time may have changed, or a run may be over."""
+        """Note that a due time may have changed, or a run may be over."""
         self._rung.set()
 
     async def run(self) -> None:
-        """Until cancelled. The clock is wound up when there is a first job."""
+        """Run until cancelled. The clock is started with the first job."""
         while True:
             self._rung.clear()
             if await self._tick_due() is not None:
                 break
-            with suppress(TimeoutError):  # another replica may have made one
+            with suppress(TimeoutError):  # another replica may have created one
                 async with limit(MAX_SLEEP):
                     await self._rung.wait()
         await self._wound_up()
@@ -105,19 +105,19 @@ class Scheduler:
             wakes.shutdown(wait=False)
 
     async def _tick_due(self) -> float | None:
-        """Do what is due; seconds until there is more, None if nothing is known of."""
+        """Process what is due; return the seconds until there is more, None if nothing is known."""
         try:
             nearest = await self.tick()
             return None if nearest is None else nearest - await self._clock()
         except StoreFailed as error:
             log.error("jobs_not_read", extra={"why": str(error)})
             return 5.0
-        except Exception:  # the border: one bad row stops no clock
+        except Exception:  # boundary: one bad row must not stop the clock
             log.exception("jobs_failed")
             return None
 
     async def tick(self) -> float | None:
-        """Do all that is due now; the nearest moment after it."""
+        """Process everything that is due now; return the nearest moment after it."""
         if self._before is not None:
             await self._before()
         unsure, self._cut_off = self._cut_off, True
@@ -130,25 +130,25 @@ class Scheduler:
             ]
             again = [await self._contain(self._retry(run, moment), run.job) for run in due.runs]
             if not any((*claimed, *again)):
-                break  # others are faster
+                break  # others were faster
             moment = await self._clock()
         self._cut_off = False
         return due.next
 
     async def _contain(self, work: Awaitable[T], job: str) -> T | None:
-        """What `work` gives; whatever goes wrong with one job stops no other. StoreFailed."""
+        """Return the result of `work`; a failure of one job does not affect others. StoreFailed."""
         try:
             return await work
         except Unreadable as error:
             log.error("job_not_readable", extra={"job": job, "why": str(error)})
         except StoreFailed:
             raise
-        except Exception:  # the border: a bug about one job
+        except Exception:  # boundary: a bug affects one job only
             log.exception("job_failed", extra={"job": job})
         return None
 
     async def _try_claim(self, job: Job, moment: float) -> bool:
-        """As `_claim`; a job that cannot be read stops no other."""
+        """Claim like `_claim`; an unreadable job does not affect others."""
         try:
             return await self._claim(job, moment)
         except ScheduleError as error:
@@ -188,8 +188,8 @@ class Scheduler:
         return True
 
     async def _look_after(self, run: JobRun, unsure: bool, moment: float) -> None:
-        """A run that is not over: one that nobody took up, one whose turn may have ended, one
-        that waits for another."""
+        """Look after a run that is not over: not taken up, or its turn may have ended, or it waits
+        for another."""
         match run.state:
             case "fired":
                 begun = await self._settle(run)
@@ -230,7 +230,7 @@ class Scheduler:
         await self._accept([make_firing(job, run, self._times, fed, replaces)])
 
     async def _find_fed(self, job: Job) -> tuple[Job, JobRun] | None:
-        """What `job` feeds on: that job and its last run with a report."""
+        """Return the job that `job` feeds on, and its last run with a report."""
         other = await self._jobs.get(job.feeds_on)
         if other is None:
             return None

@@ -40,8 +40,8 @@ _BETWEEN = re.compile(r"[\s,]*(?:(?:and|und)\s+)?")
 
 
 def read_spans(text: str) -> tuple[int, int, str]:
-    """(days, seconds, what follows) of the lengths of time that `text` begins with; parts of a day
-    are seconds."""
+    """Return (days, seconds, rest) of the durations at the start of `text`; parts of a day are
+    seconds."""
     seconds = days = at = 0
     while found := SPAN.match(text, at):
         if found["half"]:
@@ -57,5 +57,5 @@ def read_spans(text: str) -> tuple[int, int, str]:
 
 
 def read_number(word: str) -> float:
-    """The number that a word or digits stand for."""
+    """Return the number of a word or digits."""
     return WORDS[word] if word in WORDS else float(word.replace(",", "."))

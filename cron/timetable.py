@@ -43,7 +43,7 @@ _LOCALES = {
 
 
 class Times:
-    """Computes times; a job's schedule comes as the text that `read` gave."""
+    """Computes times; a job's schedule is given as the text that `read` returned."""
 
     def resolve(self, schedule: str, zone: str, now: float) -> str:
         try:
@@ -80,7 +80,7 @@ class Times:
 
 
 def describe_fields(fields: str, language: str) -> str:
-    """Cron's fields in words; the fields themselves where nobody has words for them."""
+    """Describe cron's fields in words; return the fields themselves if that is impossible."""
     code = reduce_language(language)
     if code != ENGLISH and code in WORDS.list_codes() and (words := describe_usual(fields, code)):
         return words

@@ -90,7 +90,7 @@ class Scheduling(BaseModel):
 
 
 class AskingScope(Protocol):
-    """What is needed of a turn's scope."""
+    """The part of a turn's scope that is needed."""
 
     @property
     def turn_id(self) -> str: ...
@@ -103,9 +103,8 @@ class AskingScope(Protocol):
 
 
 class Proposed(Struct, frozen=True, kw_only=True):
-    """What a call would do, as it is recorded: under which id, or why it cannot be. `old`: the job
-    that is to be changed, as the card was made of it; `key`: of a run by hand; `guessed`: nobody
-    chose the time zone."""
+    """The recorded effect of a call: its id, or why it is impossible. `old`: the job to be changed,
+    as the card showed it; `key`: of a manual run; `guessed`: nobody chose the time zone."""
 
     name: str = ""
     key: str = ""
@@ -125,8 +124,8 @@ def schedule_tool(
     spend: Callable[[str], str],
     check: CheckModels,
 ) -> Tool:
-    """The tool. `asking`: for whom a turn works; `spend`: what a job may spend a day, in words of
-    a language; `check` raises JobRefused for models that are not there, in a language."""
+    """Make the tool. `asking` returns the person for whom a turn works; `spend`: a job's daily
+    limit, in words of a language; `check` raises JobRefused for missing models, in a language."""
     return make_schedule_tool(_Desk(jobs, asking, spend, check).handle)
 
 
@@ -143,7 +142,7 @@ def make_schedule_tool(run_in_turn: Callable[..., Awaitable[str]]) -> Tool:
 
 
 class _Desk:
-    """Proposes, asks, and carries out what was confirmed."""
+    """Proposes jobs, asks, and carries out what was confirmed."""
 
     def __init__(
         self,
@@ -245,7 +244,7 @@ class _Desk:
         )
 
     def _list_jobs(self, jobs: tuple[Job, ...]) -> str:
-        """For the model."""
+        """List jobs for the model."""
         lines = [
             f"{n}. {job.title}: {drop_moments(due(self._jobs.times, job, ''))}, "
             f"{job.state}. schedule: {job.schedule}. {describe_work(job, '', '')}"
@@ -276,7 +275,7 @@ class _Desk:
         return "Done."
 
     async def _write(self, action: Action, proposed: Proposed, draft: Draft) -> str:
-        """Make the job, or change it, as its card said it would be."""
+        """Create or change the job as its card showed."""
         drafts, name = self._jobs.drafts, proposed.name
         try:
             if action == "create":
@@ -284,7 +283,7 @@ class _Desk:
                 return f"The job {made.title!r} is scheduled. Next: {self._next(made)}."
             if not await drafts.change(draft, shown=proposed.old):
                 return _OUTDATED
-        except JobRefused as error:  # it was confirmed after its time
+        except JobRefused as error:  # it was confirmed too late
             return f"Nothing was made or changed: it was confirmed too late. {error}"
         now = await self._jobs.store.get(name)
         return "Done. It stays paused." if now is not None and now.state == "paused" else "Done."
@@ -294,7 +293,7 @@ class _Desk:
 
 
 def _part(card: str) -> tuple[str, tuple[TimeSpan, ...]]:
-    """The card's words, and where its moments stand in them: a record keeps no marks."""
+    """Return the card's words, and the positions of their moments: a record keeps no marks."""
     text, spans = "", list[TimeSpan]()
     for one in split_moments(card):
         words = one if isinstance(one, str) else one.words
@@ -312,7 +311,7 @@ def _labels(action: Action, language: str) -> tuple[str, ...]:
 
 
 def _wish(wanted: Scheduling, old: Job | None, known: tuple[Job, ...]) -> JobRequest:
-    """What is asked for; in a change what is not said stays as it is."""
+    """Return the request; in a change, fields that are not given stay."""
     if old is None and not (wanted.title and (wanted.schedule or wanted.hook)):
         raise ToolFailed("A job needs title and schedule, and what is to be done.")
     said = wanted.model_fields_set
@@ -332,7 +331,7 @@ def _wish(wanted: Scheduling, old: Job | None, known: tuple[Job, ...]) -> JobReq
 
 
 def _find_job(jobs: tuple[Job, ...], word: str) -> Job | None:
-    """By number, id or title; a single job needs no name."""
+    """Find a job by number, id or title; a single job needs no name."""
     if word.isdecimal() and 1 <= int(word) <= len(jobs):
         return jobs[int(word) - 1]
     named = [job for job in jobs if word and word.lower() in (job.id.lower(), job.title.lower())]

@@ -1,8 +1,8 @@
-"""When a schedule is due. Pure; moments are seconds since 1970.
+"""Computes when a schedule is due. Pure; moments are seconds since 1970.
 
-Times of the day follow the rule of Debian's cron: one that is skipped when the clock is put
-forward comes at that moment, one that is repeated when it is put back comes once, the first time.
-What has a star for minutes or hours comes at every real one that fits.
+Times of the day follow the rule of Debian's cron: one that is skipped when the clock is put forward
+comes at that moment, one that is repeated when it is put back comes once, the first time. A
+schedule with a star for minutes or hours is due at every real one that matches.
 """
 
 from collections import deque
@@ -17,12 +17,11 @@ from cron.job import Cron, Every, Once, Schedule
 from cron.schedule import change_between, find_moment, zone_of
 
 MAX_APART = 100
-"""Missed times that are told one by one; those before them are counted."""
+"""Maximum missed times that are listed one by one; earlier ones are counted."""
 
 
 class MissedTimes(Struct, frozen=True, kw_only=True):
-    """Times up to now: the newest of them one by one, of those before how many they are, from
-    `first` to `last`."""
+    """Times up to now: the newest one by one, of earlier ones the count, `first` and `last`."""
 
     times: tuple[float, ...]
     left_out: int = 0
@@ -31,12 +30,12 @@ class MissedTimes(Struct, frozen=True, kw_only=True):
 
 
 def next_fire(schedule: Schedule, zone: str, after: float) -> float | None:
-    """The first time after `after`; None if there is none any more."""
+    """Return the first time after `after`; None if there is none."""
     return next(times(schedule, zone, after), None)
 
 
 def times(schedule: Schedule, zone: str, after: float) -> Iterator[float]:
-    """All times after `after`, in order."""
+    """Yield all times after `after`, in order."""
     match schedule:
         case Once(at=at):
             if at > after:
@@ -83,7 +82,7 @@ def _fixed_times(cron: Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
 
 
 def _iterate_fires(cron: Cron, zone: ZoneInfo, after: float) -> Iterator[float]:
-    """Every real moment that fits: along the wall clock from one change of it to the next."""
+    """Yield every matching moment, along the wall clock from one change of it to the next."""
     fields = " ".join(cron.fields)
     start, inclusive = _utc(after), False
     while True:

@@ -1,6 +1,6 @@
-"""The composition root: the only module that sees everything. Wiring, start and end.
+"""The composition root, the only module that imports everything: wiring, start and shutdown.
 
-The first poll goes out before anything else is imported; what comes in meanwhile waits at the
+The first poll goes out before anything else is imported; what arrives meanwhile waits at the
 platform until the store is open.
 """
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("turnkeeper.main")
 
 PATIENCE = 20.0
-"""Seconds that running turns get to end when the process is told to stop."""
+"""Seconds that running turns get to finish on shutdown."""
 
 
 def ignore_link(link: str) -> None:
-    """Where nobody sits at a browser."""
+    """Do nothing with the link: the default where no browser can be opened."""
 
 
 async def serve(
@@ -61,20 +61,20 @@ async def serve(
 
 
 async def _put_in_place(home: Path, unpacked: Path) -> None:
-    """Let a backup take the place of what is stored, which stays where that cannot be."""
+    """Replace the stored data by a backup; on failure the stored data stays."""
     from gateway.ops.backup import BackupError
     from gateway.ops.restore_swap import swap_in
 
     try:
         aside = await asyncio.to_thread(swap_in, home, unpacked)
     except BackupError as error:
-        log.error("restore_failed", extra={"why": str(error)})  # noqa: TRY400  # it says why
+        log.error("restore_failed", extra={"why": str(error)})  # noqa: TRY400  # explains it
     else:
         log.info("restored", extra={"aside": str(aside)})
 
 
 class Gateway:
-    """One process: its adapters, what is behind them, its way to an end."""
+    """One gateway process: its adapters, the services behind them, and its shutdown."""
 
     def __init__(
         self,
@@ -90,9 +90,9 @@ class Gateway:
         self._open = asyncio.Event()
         self._stop = asyncio.Event()
         self.unpacked: Path | None = None
-        """A backup that is to be put in place once all has ended."""
+        """An unpacked backup to put in place after shutdown."""
         self.let_go: Callable[[], None] = lambda: None
-        """Nobody holds that backup any more."""
+        """Set once nothing holds that backup any longer."""
 
     def _restore(self, name: str) -> bool:
         """Stop, for the unpacked backup `name` of the data folder."""
@@ -149,7 +149,7 @@ class Gateway:
         return [one for one in made if one is not None]
 
     def _commands(self) -> "Mapping[str, Command]":
-        """All commands, for menus."""
+        """Return all commands, for menus."""
         from gateway.wiring.features import load_features
 
         return load_features(self._settings.plugins, self._settings.quick).commands
@@ -157,7 +157,7 @@ class Gateway:
     async def _choices(
         self, conversation: Conversation, sender: Sender, name: str, typed: str
     ) -> Sequence[tuple[str, str]]:
-        """What somebody who types a command may go on with; nothing before all is open."""
+        """Complete a command's argument while it is typed; nothing before the store is open."""
         from gateway.wiring.choices import choices
 
         if self._parts is None or not self._open.is_set():
@@ -165,7 +165,7 @@ class Gateway:
         return await choices(self._parts.host, conversation, sender, name, typed)
 
     async def _overview(self, conversation: Conversation, sender: Sender) -> Overview:
-        """What somebody's home shows; nothing before all is open."""
+        """Return the overview for a person's home view; empty before the store is open."""
         from gateway.wiring.overview import overview
 
         if self._parts is None or not self._open.is_set():
@@ -180,7 +180,7 @@ class Gateway:
     async def _page(
         self, parts: "Parts", listening: socket.socket
     ) -> "tuple[Adapter, RequestGate]":
-        """The page's adapter, and who may come in by it."""
+        """Build the page's adapter and the gate that decides who may use it."""
         from adapters.web.adapter import WebAdapter
         from adapters.web.gate import RequestGate
         from adapters.web.sessions import SessionBook
@@ -232,13 +232,13 @@ class Gateway:
         self._visit(link)
 
     async def _receive(self, adapter: Adapter) -> None:
-        """Run an adapter; one that gives up takes nothing along."""
+        """Run an adapter; its failure does not affect the others."""
         try:
             await adapter.run(self._accept)
         except DeliveryError as error:
             self._failed[adapter.platform] = str(error)
             log.error("adapter_gave_up", extra={"platform": adapter.platform, "why": str(error)})
-        except Exception:  # the border: the others go on
+        except Exception:  # boundary: the others go on
             self._failed[adapter.platform] = "a bug; the log says more"
             log.exception("adapter_failed", extra={"platform": adapter.platform})
 
@@ -264,7 +264,7 @@ class Gateway:
 
     def _interrupt(self) -> None:
         if self._stop.is_set():
-            os._exit(130)  # what shells expect of an interrupted program
+            os._exit(130)  # the conventional exit code after an interrupt
         self._stop.set()
 
     def _reload(self, group: asyncio.TaskGroup) -> None:
@@ -273,8 +273,10 @@ class Gateway:
 
 
 async def _warm_imports(parts: "Parts", *, asks: bool) -> None:
-    """Import what the first call needs; what is there then stays, and is not searched for cycles
-    with every wave of messages. `asks`: then ask models' servers how much they hold."""
+    """Import what the first call needs, then freeze the heap, so that garbage collection skips it.
+
+    `asks`: also ask the models' servers for their context windows.
+    """
     await parts.agent.warm()
     gc.freeze()
     if asks:

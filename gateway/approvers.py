@@ -1,8 +1,10 @@
-"""Who decides a question: the grammar of APPROVERS, and the rule that a question was asked under.
+"""The deciders of questions: the grammar of APPROVERS, and the rule under which a question was
+asked.
 
-`APPROVERS` is clauses parted by `;`, each `<risk>=<who>,<who>…`, where a number and a colon in
-front ask for that many people: `default=asker,role:admin; high=2:role:admin;
-escalate=30m:slack:@S0OPS`."""
+`APPROVERS` is a list of clauses separated by `;`, each `<risk>=<who>,<who>…`. A number and a colon
+before `<who>` require that many people: `default=asker,role:admin; high=2:role:admin;
+escalate=30m:slack:@S0OPS`.
+"""
 
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -25,8 +27,8 @@ GROUPED = ("discord", "slack")
 
 
 class Person(Struct, frozen=True, kw_only=True):
-    """Somebody who decides, as of now. `accounts`: the keys of the own accounts, linked ones
-    too; `groups`: `slack:@S0OPS` for each role or user group of the account that acts."""
+    """A person who decides, as of now. `accounts`: keys of all their linked accounts; `groups`:
+    `slack:@S0OPS` for each role or user group of the acting account."""
 
     role: Role | None
     accounts: frozenset[str]
@@ -42,12 +44,12 @@ class Deciders(Struct, frozen=True, kw_only=True):
     after: float = 0.0
 
     def words(self, waited: float) -> tuple[str, ...]:
-        """Who decides after `waited` seconds."""
+        """Return the words for who decides after `waited` seconds."""
         return (*self.who, *self.then) if self.then and waited >= self.after else self.who
 
     def entitle(self, person: Person, asker: str, waited: float) -> bool:
-        """The person may decide what the account `asker` asked for, `waited` seconds ago. Who
-        asked decides as `asker` only, by no role and no other account."""
+        """Return True if `person` may decide what the account `asker` asked for `waited` seconds
+        ago. The person who asked decides only as `asker`, never by a role or another account."""
         if not at_least(person.role, "user"):
             return False
         own = asker in person.accounts
@@ -91,8 +93,8 @@ class Approvers(Struct, frozen=True, kw_only=True):
 
 
 def find_undecided(approvers: Approvers, platforms: Collection[str]) -> dict[str, str]:
-    """Where of the `platforms` that are set up nobody could decide what is asked there, by any of
-    the words, and why. Roles count as somebody's."""
+    """Return the platforms where nobody could decide a question, each with the reason. Roles count
+    as held by somebody."""
     found = {}
     for platform in platforms:
         for risk in RISKS:
@@ -104,8 +106,8 @@ def find_undecided(approvers: Approvers, platforms: Collection[str]) -> dict[str
 
 
 def _find_fault(word: str, platforms: Collection[str]) -> str:
-    """Why nobody is meant by the complete word where these platforms are set up, "" if somebody
-    may be."""
+    """Return the reason why the complete word names nobody on these platforms, "" if it may name
+    somebody."""
     kind, colon, rest = word.partition(":")
     if kind in ("asker", "role"):
         return ""

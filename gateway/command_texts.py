@@ -1,11 +1,10 @@
-"""Commands that the gateway's texts name: values within the text, which each platform writes in its
+"""Commands named in the gateway's texts: values inside the text, written by each platform in its
 own way.
 
-A catalogue has them in braces: `{/stop all}`, and `{/resume …}` for one that is put where its
-person writes, because it wants more words or a second thought. `mark_commands` sets each between
-noncharacters. `agent_core.text.clean` takes those out of all that people and models write, so only
-a text of ours can hold a command; without the marks it reads as `/stop all`.
-
+A catalogue has them in braces: `{/stop all}`, or `{/resume …}` for one that is only put into the
+input field because it needs more words or a second thought. `mark_commands` wraps each in
+noncharacters. `agent_core.text.clean` strips those from everything that people and models write, so
+only the gateway's own texts can hold a command; without the marks it reads as `/stop all`.
 Vocabulary: imports nothing of ours but views and the moments of texts.
 """
 
@@ -32,14 +31,14 @@ from gateway.views import (
 )
 
 OPENS, RUNS, GOES_ON = "\ufdd2", "\ufdd3", "\ufdd4"
-"""A command begins; it ends and is whole; it ends and its person goes on with it."""
+"""Marks: start of a command; end of a complete one; end of one that the person completes."""
 MARKED = re.compile(f"{OPENS}/([^{OPENS}{RUNS}{GOES_ON}]*)([{RUNS}{GOES_ON}])")
 MARKS = re.compile(f"[{OPENS}{RUNS}{GOES_ON}]")
 _BRACES = re.compile(r"\{/((?:[^{}]|\{\w+\})*?)( ?…)?\}")
 
 
 class NamedCommand(Struct, frozen=True, kw_only=True):
-    """A command in a text: `stop` with the arguments `all`. `whole`: it can be given as it is."""
+    """A command in a text: `stop` with the arguments `all`. `whole`: it can be run as it is."""
 
     name: str
     arguments: str = ""
@@ -71,7 +70,7 @@ def name_command(words: str, *, whole: bool = True) -> str:
 
 
 def mark_commands(template: str) -> str:
-    """A catalogue's text with its commands marked; what else is in braces stays."""
+    """Mark the commands of a catalogue's text; other braces stay."""
     if "{/" not in template:
         return template
     return _BRACES.sub(lambda found: name_command(found[1], whole=not found[2]), template)
@@ -87,8 +86,8 @@ def write_commands(text: str, write: WriteCommand = write_line, *, moments: bool
 
 
 def drop_marks(text: str) -> str:
-    """`text` with its commands and moments in plain words, which is also any text that is not
-    ours."""
+    """Replace marked commands and moments by plain words. Text without marks is returned as it
+    is."""
     return _drop(drop_moments(text))
 
 
@@ -108,9 +107,9 @@ def write_in_view(
     *,
     moments: bool = False,
 ) -> View:
-    """`view` with its commands written: `markdown` in texts that are read as such, `plain` in its
-    other words. Its moments are in words; with `moments` they stay, to be written later. What a
-    model wrote has none."""
+    """Return `view` with its commands written out: by `markdown` in texts that are read as
+    Markdown, by `plain` elsewhere. Moments become words; with `moments` they stay, to be written
+    later. A model's text has neither."""
 
     def write(text: str, way: WriteCommand) -> str:
         return write_commands(text, way, moments=moments)

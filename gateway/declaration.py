@@ -1,4 +1,4 @@
-"""How the gateway, its platforms and its features declare settings: as the agent does it."""
+"""Declarations of settings for the gateway, its platforms and its features: the agent's."""
 
 from agent_core.config.declaration import (
     Env,

@@ -1,4 +1,4 @@
-"""What adapters and stores raise, and what the caller decides by it.
+"""Errors of adapters and stores, and the reactions of their callers.
 
 Exception
   DeliveryError
@@ -45,16 +45,16 @@ class Rejected(DeliveryError):
 
 
 class ChatClosed(Rejected):
-    """The agent may not write in this chat: it was put out or blocked, or the chat is gone."""
+    """The agent may not write in this chat: it was removed or blocked, or the chat is gone."""
 
 
 class Gone(Rejected):
-    """The message to edit is not there any more: somebody removed it."""
+    """The message to edit was deleted."""
 
 
 class StoreFailed(Exception):
-    """The store did not keep what it was given (disk full, Redis away). Nothing was written; the
-    same write may stand later."""
+    """The store did not write (disk full, Redis unreachable). Nothing was stored; a retry may
+    succeed."""
 
 
 class Unstorable(StoreFailed):

@@ -1,7 +1,7 @@
-"""A feature: what it adds to the conversations, and what it is handed there.
+"""A feature: what it adds to conversations, and the context it works with.
 
-The conversations' code knows features by these values alone. A feature changes a conversation by
-its `Context`, and never sees the session that runs it; it imports no other feature.
+The conversation's code knows features only by these values. A feature changes a conversation
+through its `Context`, never sees the session that runs it, and imports no other feature.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -57,7 +57,7 @@ class Turns(Protocol):
 
     @property
     def history(self) -> ConversationHistory:
-        """What the model sees of the conversation."""
+        """The conversation as the model sees it."""
 
     async def open(self, turn_id: str) -> OpenTurn:
         """The turn with its records and views, from memory or from the store."""
@@ -71,38 +71,40 @@ class Turns(Protocol):
         rows: Sequence[InboxRow] = (),
         prepare: Callable[[], None] | None = None,
     ) -> OpenTurn:
-        """Make a new turn; it enters the store with its first commit, and its inbox rows `done`
-        end with that. `rows`: what it begins with, kept for the case that it cannot end.
-        `prepare` is called once nothing is awaited any more: what it stages is in that commit."""
+        """Create a turn. It is stored with its first commit, which also ends the inbox rows `done`.
+
+        `rows`: its first messages, kept in case it cannot end. `prepare` is called after the last
+        await; what it stages is part of that commit.
+        """
 
     async def begin_next(self, change: Change | None = None) -> OpenTurn | None:
-        """Begin a turn with what waits longest, its row as `change` makes it; None if nothing
-        waits or not all of it is there."""
+        """Begin a turn with the message that has waited longest, its row passed through `change`.
+        Return None if nothing waits or the message is incomplete."""
 
     def close(self, open_turn: OpenTurn, record: Stopped, done: tuple[int, ...] = ()) -> None:
         """End the turn from outside with one commit, which ends the inbox rows `done` too."""
 
     async def may_stop(self, sender: Sender) -> bool:
-        """What runs, or waits to, is the sender's to end: their own by any account, or an
-        admin's. True where nothing does."""
+        """Return True if the sender may end the running and waiting work: it is their own, by any
+        linked account, or they are an admin. True if there is none."""
 
     async def stop(self, sender: Sender, reason: str, done: tuple[int, ...]) -> bool:
-        """End the running turn; False if none runs, or it is not the sender's to end. A stop
-        after the final commit is late."""
+        """End the running turn. Return False if none runs or the sender may not end it; a stop
+        after the final commit is too late."""
 
     async def stop_parked(self, sender: Sender) -> int:
         """End all parked turns that are the sender's to end; how many."""
 
     async def stop_waiting_scripts(self, sender: Sender) -> int:
-        """End the parked turns of which something still waits in this process, as far as they
-        are the sender's to end; how many."""
+        """End the sender's parked turns that still hold resources in this process; return how
+        many."""
 
     def fold(self, row: TurnRow) -> ViewFold:
         """An empty fold for a turn's views."""
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """What a feature works with in one conversation."""
+    """The services and state of one conversation that a feature works with."""
 
     state: ConversationState
     turns: Turns
@@ -113,22 +115,22 @@ class Context(Struct, frozen=True, kw_only=True):
         return setting.read(self.services.feature_env)
 
     def draw(self, seq: int, name: str, view: View) -> OutboxRow:
-        """A new view about the inbox row `seq`, to be committed at once; `name` tells it from
-        others about that row."""
+        """Make a new view for the inbox row `seq`, to be committed at once. `name` distinguishes it
+        from other views of that row."""
         return self.state.want(f"row-{seq}", name, view, 1, final=True)
 
     async def redraw(self, seq: int, name: str, view: View) -> tuple[OutboxRow, ...]:
-        """That view as `view`, where it was drawn, to be committed at once; () if it is not there
-        or stays as it is."""
+        """Replace that view by `view`, to be committed at once. Return () if it was never drawn or
+        is unchanged."""
         return await self.state.redraw(f"row-{seq}", name, lambda _: view)
 
     def finish(self, seq: int, *views: OutboxRow) -> None:
-        """End the inbox row `seq` in one commit; people see these views when it stands."""
+        """End the inbox row `seq` in one commit; the views are shown once it is stored."""
         self.state.show(Changes(done=(seq,), views=views, row=self.state.row))
 
     async def replace_list(self, row: InboxRow, pressed: "Pressed", place: str, text: str) -> None:
-        """The list whose button was pressed becomes `text`, which is a message of its own where the
-        list is not there any more. `place`: the list's inbox row and name, as `7.found`."""
+        """Replace the list whose button was pressed by `text`, sent as a new message if the list is
+        gone. `place`: the list's inbox row and name, as in `7.found`."""
         listed, _, name = place.partition(".")
         card = ChoiceCard(question="", text=text, language=pressed.sender.language)
         shown = await self.redraw(int(listed), name, card) if listed.isdecimal() else ()
@@ -143,7 +145,7 @@ class Context(Struct, frozen=True, kw_only=True):
 
 
 class Call(Struct, frozen=True, kw_only=True):
-    """One command as it was given, in the inbox row `seq`. `commands`: all that there are."""
+    """One command as given in the inbox row `seq`. `commands`: all that exist."""
 
     context: Context
     command: CommandGiven
@@ -162,8 +164,8 @@ class Call(Struct, frozen=True, kw_only=True):
         return self.command.sender.language
 
     async def queue_message(self, text: str, command: str = "") -> str:
-        """Let `text` wait like a message of who gave the command; "", or why it may not.
-        `command`: what is run for it, instead of asking a model."""
+        """Queue `text` as a message of the command's sender; return "" or the reason why not.
+        `command`: run for it instead of asking a model."""
         given, context = self.command, self.context
         if refused := await refuse_turn(context.services, given):
             return refused
@@ -180,14 +182,14 @@ class Call(Struct, frozen=True, kw_only=True):
 
 
 def say_nothing(language: str) -> str:
-    """Nothing is said of a command; its feature's texts do."""
+    """Return "": the feature's own texts describe the command."""
     return ""
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """`run` returns the answer, "" if it has answered already. `least`: the role it needs.
-    `help` says in a language what it does, for menus; else the text `command_<name>` of its
-    feature does."""
+    """A slash command. `run` returns the answer, "" if it has answered already. `least`: the role
+    required. `help` describes it in a language for menus, by default with the feature's text
+    `command_<name>`."""
 
     name: str
     run: Callable[[Call], Awaitable[str]]
@@ -201,7 +203,7 @@ def own_command(name: str, run: Callable[[Call], Awaitable[str]], least: Role = 
 
 
 def is_allowed(access: Access, role: Role | None, command: Command) -> bool:
-    """This role may give the command."""
+    """Return True if this role may run the command."""
     return at_least(role, find_least(access, command))
 
 
@@ -223,7 +225,7 @@ class PressHandler(Struct, frozen=True, kw_only=True):
 
 
 class InboundHandler(Struct, frozen=True, kw_only=True):
-    """Takes up the inbox rows of one type, or leaves them in the queue."""
+    """Handles inbox rows of one type, or leaves them in the queue."""
 
     kind: type[Struct]
     handle: Callable[[Context, InboxRow, Inbound], Awaitable[None]]
@@ -242,8 +244,8 @@ def on_press(
     handle: Callable[[Context, InboxRow, Pressed, P], Awaitable[None]],
     least: Role | None = "user",
 ) -> PressHandler:
-    """Let `handle` carry out the presses of a type; of `PluginPress` those that name its feature.
-    `least`: the role it needs, None if `handle` decides itself who may press."""
+    """Handle button presses of a type; of `PluginPress` those that name the feature. `least`: the
+    role required, None if `handle` checks the rights itself."""
 
     async def handle_press(context: Context, row: InboxRow, pressed: Pressed, press: Press) -> None:
         assert isinstance(press, kind)
@@ -255,7 +257,7 @@ def on_press(
 def on_inbound(
     kind: type[In], handle: Callable[[Context, InboxRow, In], Awaitable[None]]
 ) -> InboundHandler:
-    """Let `handle` take up the inbox rows of a type."""
+    """Handle inbox rows of a type."""
 
     async def handle_inbound(context: Context, row: InboxRow, inbound: Inbound) -> None:
         assert isinstance(inbound, kind)
@@ -267,7 +269,7 @@ def on_inbound(
 def on_queued(
     kind: type[In], begin: Callable[[Context, InboxRow, In], Awaitable[OpenTurn | None]]
 ) -> Beginner:
-    """Let `begin` begin the turns of rows of a type."""
+    """Begin turns from queued rows of a type."""
 
     async def begin_turn(context: Context, row: InboxRow, inbound: Inbound) -> OpenTurn | None:
         assert isinstance(inbound, kind)
@@ -279,18 +281,18 @@ def on_queued(
 # ---- turns -----------------------------------------------------------------------------------
 
 AddToBrief = Callable[[Brief, Thread, TurnInput], Brief]
-"""Adds to a turn's brief, which is recorded then; given what the model sees already."""
+"""Adds to a turn's brief before it is recorded; receives the history that the model sees."""
 OnBegin = Callable[[Context, TurnRow], Awaitable[AddToBrief | None]]
-"""Reads what a new turn is to know."""
+"""Reads the context of a new turn."""
 TurnCode = Callable[[Scope, tuple[Message, ...], tuple[Message, ...]], Awaitable[TurnResult]]
 """A turn's code over its scope, the history and its own past messages."""
 OnEnd = Callable[[Context, TurnRow], None]
-"""Told that a turn is over, however it ended; its last commit is queued."""
+"""Called when a turn is over, however it ended, with its last commit queued."""
 
 
 class FiredTurns(Struct, frozen=True, kw_only=True):
-    """The turns that a due time began: their views, their code, and what becomes of a report that
-    its chat refuses. Turns of messages never come here."""
+    """Turns started by a due time: their views, their code, and the handling of a report that its
+    chat refuses. Turns of messages never come here."""
 
     fold: Callable[[TurnRow, EventFolds], ViewFold]
     code: Callable[[TurnMaker, OpenTurn, Hands], TurnCode]
@@ -305,8 +307,8 @@ class EventHandler(Struct, frozen=True, kw_only=True):
 
 
 def on_event(kind: type[E], show: Callable[[E, str], View | ActivityNote]) -> EventHandler:
-    """Let `show` make a view of each event of a type, in the turn's language, or what stands below
-    the tool lines. It is pure: the same views come of the same records."""
+    """Show events of a type by a pure function: a view in the turn's language, or a note below the
+    tool lines. The same records give the same views."""
 
     def fold_event(event: AgentEvent, language: str) -> View | ActivityNote:
         assert isinstance(event, kind)
@@ -319,9 +321,8 @@ def on_event(kind: type[E], show: Callable[[E, str], View | ActivityNote]) -> Ev
 
 
 class Feature(Struct, frozen=True, kw_only=True):
-    """What one feature adds. `begins`: how a turn begins that no message began; `texts`: those of
-    its own, whatever their keys are; `settings`: what may be set about it, read by
-    `Context.read`."""
+    """Everything one feature adds. `begins`: starts turns that no message started; `texts`: its own
+    texts, with any keys; `settings`: its declared settings, read by `Context.read`."""
 
     name: str
     commands: tuple[Command, ...] = ()
@@ -337,8 +338,8 @@ class Feature(Struct, frozen=True, kw_only=True):
 
 
 class Features:
-    """All features of a gateway, by what they react to. `menu`: the commands' order for people;
-    others follow. ValueError if two features react to the same."""
+    """All features of a gateway, by what they react to. `menu`: the order of commands; others
+    follow. ValueError if two features react to the same."""
 
     def __init__(self, features: Sequence[Feature], menu: Sequence[str] = ()) -> None:
         commands: dict[str, Command] = {}
@@ -369,18 +370,18 @@ class Features:
         self.commands = {name: commands[name] for name in dict.fromkeys((*first, *commands))}
 
     def find_press(self, press: Press) -> PressHandler | None:
-        """What carries it out, None if no feature does."""
+        """Return the handler of a press, None if no feature handles it."""
         name = press.feature if isinstance(press, PluginPress) else ""
         return self._presses.get((type(press), name))
 
 
 def _press_key(feature: Feature, kind: type[Struct]) -> tuple[type[Struct], str]:
-    """What a press is found by: its type, and of those from outside their feature's name."""
+    """Return the lookup key of a press: its type, and for plugins also the feature's name."""
     return kind, feature.name if kind is PluginPress else ""
 
 
 def _add_help(feature: Feature, command: Command) -> Command:
-    """The command with its help, from the feature's texts where it brings none."""
+    """Return the command with its help text, taken from the feature's texts if it brings none."""
     if command.help is not say_nothing:
         return command
     key = f"command_{command.name}"

@@ -1,8 +1,8 @@
-"""Jobs and their runs as values, and the ports of who keeps them, who computes times, who changes
-them (`Jobs`, `JobDrafts`) and who settles what became of a run (`RunEnds`).
+"""Jobs and their runs as values, and the ports of those who store them, compute times, change them
+(`Jobs`, `JobDrafts`) and settle the end of a run (`RunEnds`).
 
-Vocabulary: imports nothing of ours but the gateway's. A run is one due time of a job;
-there is never more than one row for it, whoever tries to make one.
+Vocabulary: imports nothing of ours but the gateway's. A run is one due time of a job; there is
+never more than one row for it, whoever tries to create one.
 """
 
 import asyncio
@@ -30,36 +30,36 @@ MAX_TRIED, MAX_SAID = 10, 600
 MAX_CALLS = 20
 """Calls of a job's hook that wait."""
 BY_HAND = "now-"
-"""Begins the slot of a run that a person began."""
+"""Prefix of the slot of a manual run."""
 MAX_GIVEN = 16_000
 """Characters of a call's body that a prompt holds."""
 HOOK_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 OPERATOR = Sender(platform="machine", id="operator", name="operator")
-"""Whose jobs those of the file are: whoever may write in the data folder."""
+"""Owner of the jobs in the operator's file: anybody who may write in the data folder."""
 HERE = "here"
-"""The place of delivery that is the conversation in which a job runs."""
+"""Delivery target: the conversation in which the job runs."""
 FILE = "file:"
-"""Begins a place of delivery that is a file of that conversation's workspace."""
+"""Prefix of a delivery target that is a file in that conversation's workspace."""
 
 
 def cut_given(text: str) -> str:
-    """As much of a call's body as a prompt holds, with how much is left out."""
+    """Cut a call's body to the length that fits a prompt, with a note of how much was cut."""
     left_out = len(text) - MAX_GIVEN
     return text if left_out <= 0 else f"{text[:MAX_GIVEN]}\n[… {left_out} characters left out]"
 
 
 class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that is done again and again. `conversation`: the address where it runs;
-    `schedule` and `zone` as `Timetable.read` gave them, no schedule where only calls of `hook`
-    begin it; `next_due` the next due time, 0 for none, and `wake` that with its jitter; `version`
-    changes with every write.
+    """A recurring task.
 
-    A job of the agent has a `prompt`; `script` is a command that runs before, or alone, and
-    `bound` what was confirmed of it. `feeds_on`: the job whose last report it is given.
-    `deliver`: where the report goes, nothing for the conversation itself. `spend`: dollars that
-    one run may take, 0 for no limit of its own. `talk`: a call of the hook is no run, but begins a
-    turn that knows the conversation, and is answered in it. `model`, `profile`, `tools` (a named
-    set): what its runs are done with, "" as the conversation has it."""
+    `conversation`: the address where it runs; `schedule` and `zone` as `Timetable.read` returned
+    them, no schedule if only calls of `hook` start it; `next_due`: the next due time, 0 for none;
+    `wake`: that with its jitter; `version` changes with every write. A job of the agent has a
+    `prompt`; `script` is a command run before it, or alone, and `bound` what was approved of it.
+    `feeds_on`: the job whose last report it receives. `deliver`: where the report goes, empty for
+    the conversation itself. `spend`: dollars one run may spend, 0 for no limit of its own. `talk`:
+    a call of the hook starts no run but a turn that knows the conversation and answers in it.
+    `model`, `profile`, `tools` (a named set): used for its runs, "" for the conversation's own.
+    """
 
     id: str
     owner: Sender
@@ -91,21 +91,23 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def wish(self) -> "JobRequest":
-        """What was asked for to make it as it is."""
+        """Return a request that would create this job."""
         return JobRequest(**{name: getattr(self, name) for name in JobRequest.__struct_fields__})
 
     @property
     def of_file(self) -> bool:
-        """It stands in the operator's file, which alone changes it."""
+        """True if the job is in the operator's file, the only place that changes it."""
         return self.owner.key == OPERATOR.key
 
 
 class JobRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One due time of a job and what became of it. `slot` names it within the job; `wake`: when
-    it is tried again; `count`: due times that a skipped one stands for; `text`: what it said;
-    `given`: what the call that began it brought along; `delivered`: what became of its report
-    beyond the conversation; `tried`: the tries before this one; `unpriced`: calls of
-    models whose price nobody knows."""
+    """One due time of a job and its outcome.
+
+    `slot` names it within the job; `wake`: when it is tried again; `count`: due times that a
+    skipped one stands for; `text`: what it reported; `given`: the payload of the call that started
+    it; `delivered`: the delivery of its report beyond the conversation; `tried`: earlier attempts;
+    `unpriced`: model calls without a known price.
+    """
 
     job: str
     slot: str
@@ -128,12 +130,12 @@ class JobRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def open(self) -> bool:
-        """It is not over."""
+        """True while the run is not over."""
         return self.state in OPEN
 
     @property
     def by_hand(self) -> bool:
-        """A person began it, now."""
+        """True if a person started it manually."""
         return self.slot.startswith(BY_HAND)
 
     @property
@@ -142,12 +144,12 @@ class JobRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return digest(f"{self.job} {self.slot} {self.tries}".encode())
 
     def add_try(self, last: Try) -> tuple[Try, ...]:
-        """Its tries with one more that failed."""
+        """Return its attempts with another failed one."""
         return (*self.tried, replace(last, text=last.text[:MAX_SAID]))[-MAX_TRIED:]
 
 
 class Due(Struct, frozen=True, kw_only=True):
-    """What is due, and the nearest moment after that."""
+    """Due jobs and runs, and the nearest moment after them."""
 
     jobs: tuple[Job, ...]
     runs: tuple[JobRun, ...]
@@ -163,12 +165,15 @@ class JobStore(Protocol):
         """The jobs of the account `owner`, or all, the oldest first."""
 
     async def due(self, now: float, limit: int) -> Due:
-        """Active jobs and runs whose `wake` has come."""
+        """Return active jobs and runs whose `wake` has come."""
 
     async def commit(self, before: Job | None, after: Job | None, runs: tuple[JobRun, ...]) -> bool:
-        """In one write: the job `before` (None: it must not exist) becomes `after` (None: it is
-        gone) and `runs` are added where their slot has none. False, and nothing is written, if
-        the stored job is not `before` any more. A second time it is True and changes nothing."""
+        """In one write, replace the job `before` (None: it must not exist) by `after` (None: delete
+        it) and add `runs` where their slot is free.
+
+        Return False, and write nothing, if the stored job is no longer `before`. Idempotent: a
+        repeated call returns True and changes nothing.
+        """
 
     async def run(self, job: str, slot: str) -> JobRun | None: ...
 
@@ -195,14 +200,14 @@ class Timetable(Protocol):
     """Computes times; its schedules are text."""
 
     def resolve(self, schedule: str, zone: str, now: float) -> str:
-        """`schedule` with a moment that is told as people do ('tomorrow at nine') in exact form;
-        any other as it is. Refused says why it cannot be."""
+        """Convert a relative moment ('tomorrow at nine') in `schedule` to exact form; any other
+        schedule is returned as it is. Raises Refused with the reason."""
 
     def read(self, schedule: str, zone: str) -> str:
         """The schedule as it is stored. Refused says why it cannot be."""
 
     def find_next(self, schedule: str, zone: str, moment: float) -> float | None:
-        """The first due time after `moment`, None if there is none."""
+        """Return the first due time after `moment`, None if there is none."""
 
     def count(self, schedule: str, zone: str, first: float, until: float) -> int:
         """Due times from the due time `first` on, up to `until`. Many take a while."""
@@ -216,7 +221,7 @@ class Timetable(Protocol):
 
 
 class Asker(Struct, frozen=True, kw_only=True):
-    """Who wants something with jobs, and where. `accounts`: all that the person has."""
+    """The person who asks about jobs, and where. `accounts`: all accounts of the person."""
 
     conversation: Conversation
     sender: Sender
@@ -225,7 +230,7 @@ class Asker(Struct, frozen=True, kw_only=True):
 
 
 class JobRequest(Struct, frozen=True, kw_only=True):
-    """A job as it is asked for, before it is looked at."""
+    """A requested job, before it is validated."""
 
     title: str
     prompt: str
@@ -254,9 +259,8 @@ class Draft(Struct, frozen=True, kw_only=True):
 
 
 class JobSettings(Struct, frozen=True, kw_only=True):
-    """`per_person`: jobs that one person may have; `interval`: least seconds between two due
-    times; `zone`: where a job names none; `spend`: dollars that one job may spend a day, 0 for
-    no limit."""
+    """`per_person`: jobs allowed per person; `interval`: minimum seconds between two due times;
+    `zone`: the default zone; `spend`: dollars one job may spend a day, 0 for no limit."""
 
     per_person: int = 20
     interval: int = 60
@@ -265,30 +269,31 @@ class JobSettings(Struct, frozen=True, kw_only=True):
 
 
 class Jobs(Protocol):
-    """The book of jobs: who sees which, and what is done with one."""
+    """The book of jobs: who sees which, and the changes made to one."""
 
     async def list_visible(self, asker: Asker) -> tuple[Job, ...]:
-        """The jobs that `asker` may manage from here: own ones, for admins all of this
-        conversation. In a group nothing is shown of what belongs elsewhere."""
+        """Return the jobs that `asker` may manage from here: their own, for admins all of this
+        conversation. In a group, jobs of other places stay hidden."""
 
     def next_times(self, job: Job) -> tuple[float, ...]:
-        """Its next three due times."""
+        """Return its next three due times."""
 
     async def pause(self, name: str, why: Reason = "") -> bool:
-        """No new runs until it is resumed; False if there is nothing to pause."""
+        """Start no new runs until it is resumed. Return False if there is nothing to pause."""
 
     async def resume(self, name: str) -> Job | None:
-        """Go on with the next due time; those that the pause took are on record as skipped."""
+        """Continue with the next due time; those missed during the pause are recorded as
+        skipped."""
 
     async def remove(self, name: str) -> bool:
-        """The job is gone; a run under way comes to its end."""
+        """Delete the job; a running run finishes."""
 
     async def run_now(self, name: str, key: str) -> bool:
-        """One run besides the schedule; the same `key` makes one only."""
+        """Start one run outside the schedule; the same `key` starts only one."""
 
     async def call(self, job: Job, slot: str, given: str) -> RunState:
-        """One run that a call from outside begins, in the slot of that call; what became of it,
-        or of the first call with that slot. Refused if too many wait already."""
+        """Start one run for a call from outside, in that call's slot, and return its state, or the
+        state of the first call with that slot. Raises Refused if too many are waiting."""
 
     async def retry(self, name: str, slot: str) -> bool:
         """Try a run that failed once more, now."""
@@ -298,46 +303,45 @@ class JobDrafts(Protocol):
     """Makes and changes jobs, from wishes that were looked at."""
 
     async def draft(self, wish: JobRequest, asker: Asker, old: Job | None = None) -> Draft:
-        """What `wish` would be; `old`: the job that it changes. Refused says why it cannot be."""
+        """Validate `wish`; `old`: the job that it changes. Raises Refused with the reason."""
 
     async def look(self, wish: JobRequest, known: Job) -> Draft:
         """`known` as `wish` makes it, with its next times; Refused. Rights are not looked at."""
 
     def apply_request(self, wish: JobRequest, known: Job) -> Job:
-        """`known` with what `wish` says, whenever that is due; Refused."""
+        """Return `known` changed by `wish`, without checking due times. Raises Refused."""
 
     async def make(self, draft: Draft, name: str) -> Job:
-        """The job of `draft` under the id `name`; a second time the one that is there. Refused:
-        what is due once has its time behind it by now."""
+        """Create the job of `draft` under the id `name`; a repeated call returns the existing job.
+        Refused if a one-time job's time has passed."""
 
     async def change(self, draft: Draft, *, moved: bool = False, shown: Job | None = None) -> bool:
-        """Put what the draft says in place of the job's. `moved`: its conversation too. False if
-        the job is gone, or is other than `shown`, from which the draft was made. Refused as for
-        `make`."""
+        """Replace the job's values with those of the draft. `moved`: its conversation too. False if
+        another change came first. Refused like `make`."""
 
     async def has_zone(self, asker: Asker) -> bool:
         """The person chose a time zone, or the gateway has one."""
 
 
 class RunEnds(Protocol):
-    """Puts down what became of runs."""
+    """Records the outcome of runs."""
 
     async def settle(self, run: JobRun) -> bool:
-        """Put down what became of a run that was fired; whether its turn has begun."""
+        """Record the outcome of a fired run. Return True if its turn has begun."""
 
     async def settle_turn(self, name: str, slot: str) -> None:
-        """As `settle`, for a turn that has just ended."""
+        """Like `settle`, for a turn that has just ended."""
 
     async def refuse(self, name: str, slot: str, why: Reason, text: str = "") -> None:
         """A run that may not begin; its job is paused. `text`: more of why."""
 
     async def find_missing(self, name: str) -> str:
-        """What of the job's own profile and tools is not here any more, "" if all is."""
+        """Return the job's own profile or tools that no longer exist, "" if all do."""
 
 
 class JobPorts(Struct, frozen=True, kw_only=True):
-    """All that is asked of jobs, as wiring put it together. `bell` is set when a due time may
-    have changed, or a run may be over: the scheduler looks then."""
+    """The ports for jobs as wired together. `bell` is set when a due time may have changed or a run
+    may be over, so that the scheduler looks again."""
 
     store: JobStore
     times: Timetable

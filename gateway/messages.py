@@ -1,7 +1,7 @@
-"""What comes in: the closed set of inbound values that adapters parse platform payloads into.
+"""The closed set of inbound values that adapters parse platform payloads into.
 
-Vocabulary: imports nothing of ours. `event` is the platform's id of the delivery (the same on
-a redelivery); `message` is the platform's id of the message within its channel.
+Vocabulary: imports nothing of ours. `event` is the platform's id of the delivery (the same on a
+redelivery); `message` is the platform's id of the message within its channel.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
-    """Where one line of talk happens. `id` is its address as one string."""
+    """One line of talk on a platform. `id` is its address as one string."""
 
     platform: str
     account: str
@@ -22,14 +22,14 @@ class Conversation(Struct, frozen=True, kw_only=True):
     channel: str
     thread: str = ""
     private: bool = False
-    """One person and the agent, nobody else."""
+    """One person and the agent alone."""
     person: str = ""
-    """In a group where each person has a line of talk of their own: whose it is."""
+    """The person whose line of talk it is, in a group where each person has their own."""
 
     @property
     def id(self) -> str:
-        """`platform:account:workspace:channel:thread`, each part percent-encoded, then `:p` if
-        it is private or `:u` and the person."""
+        """`platform:account:workspace:channel:thread`, each part percent-encoded, then `:p` if it
+        is private or `:u` and the person."""
         return _address(self)
 
 
@@ -46,7 +46,7 @@ def _quote(part: str) -> str:
 
 
 def read_conversation(address: str) -> Conversation:
-    """The Conversation whose `id` is `address`; ValueError if it is none."""
+    """Parse the `id` of a Conversation. ValueError if it is none."""
     parts = address.split(":")
     end = (parts.pop() or "?") if len(parts) == 6 else ""
     if len(parts) != 5 or not (end in ("", "p") or (end[0] == "u" and len(end) > 1)):
@@ -64,9 +64,9 @@ def read_conversation(address: str) -> Conversation:
 
 
 class Sender(Struct, frozen=True, kw_only=True):
-    """Who wrote or pressed. `id` is the platform's, never a name. `groups`: ids of the roles or
-    user groups that the platform says the person has where it happened; `zone` the time zone
-    (`Europe/Berlin`) of their client, if it tells one."""
+    """The person who wrote or pressed. `id` is the platform's, never a name. `groups`: ids of the
+    roles or user groups they have there; `zone`: the time zone (`Europe/Berlin`) of their client,
+    if known."""
 
     platform: str
     id: str
@@ -93,7 +93,7 @@ class Attachment(Struct, frozen=True, kw_only=True):
 
 
 class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a message replies to, or what it brings from elsewhere (`forwarded`)."""
+    """A message replied to, or one forwarded from elsewhere (`forwarded`)."""
 
     message: str
     author: str = ""
@@ -101,23 +101,25 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     mine: bool = False
     """The quoted message is the agent's own."""
     marked: bool = False
-    """`text` is the part of it that the person marked."""
+    """True if the person selected `text` out of a longer message."""
     forwarded: bool = False
-    """Somebody else's words, handed on: the person said nothing of them."""
+    """True for forwarded words of somebody else, which the person did not say."""
 
 
 class PlanRetry(Struct, frozen=True, kw_only=True):
-    """What a message asks to try again, and for the how manieth time: the plan called `title`."""
+    """Asks to run the plan called `title` again, as attempt number `count`."""
 
     title: str
     tries: int
 
 
 class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="message"):
-    """A person wrote. `addressed`: in private, or by mention, or in reply to the agent. Parts of
-    one album share `album`; `at` is when it was written, seconds since 1970, 0 if unknown.
-    `command`: what is run for it by a quick command of the operator's, before and instead of a
-    model. `retry`: nobody wrote it, a press tries a plan again. No adapter sets these."""
+    """A person wrote. `addressed`: in private, by mention, or in reply to the agent. Parts of one
+    album share `album`; `at` is seconds since 1970, 0 if unknown.
+
+    Set by no adapter: `command`, run by one of the operator's quick commands before and instead of
+    a model; `retry`, set when a press runs a plan again.
+    """
 
     conversation: Conversation
     sender: Sender
@@ -134,8 +136,9 @@ class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="
 
 
 class MessageEdited(Struct, frozen=True, kw_only=True, tag_field="kind", tag="edit"):
-    """A person changed a message. `said`: what it is now, where that names the agent in a group
-    and it was written shortly before (see `add_said`); new, if it was not for the agent before."""
+    """A person edited a message. `said`: the edited message, if it names the agent in a group and
+    was written shortly before (see `add_said`); it counts as new if the agent had not received it.
+    """
 
     conversation: Conversation
     sender: Sender
@@ -156,9 +159,9 @@ class MessageDeleted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="d
 
 class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="command"):
     """A person gave a command: `/name arguments`. `addressed`: it can only be for this bot;
-    `anywhere`: in which thread of the channel it was given is not known; `press`: what the
-    platform wants back with an answer that is for who gave it alone, "" where all may see it;
-    `aside` the same for a word to a stranger, of whom the others hear nothing."""
+    `anywhere`: the thread of the channel is unknown; `press`: returned to the platform with an
+    answer that only the sender may see, "" where all may; `aside`: the same for a refusal to a
+    stranger, which nobody else sees."""
 
     conversation: Conversation
     sender: Sender
@@ -173,8 +176,8 @@ class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="com
 
 
 class ButtonPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="press"):
-    """A person pressed a button. `token` is what `read_press` reads; `press` what the platform
-    wants back in its acknowledgement; `message` the native id of the message that bears it."""
+    """A person pressed a button. `token` is read by `read_press`; `press` is returned to the
+    platform in its acknowledgement; `message` is the native id of the button's message."""
 
     conversation: Conversation
     sender: Sender
@@ -183,7 +186,7 @@ class ButtonPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="pr
     token: str
     press: str = ""
     text: str = ""
-    """Words given along, e.g. the reason of a denial."""
+    """Words given with the press, such as the reason of a denial."""
 
 
 class FormSubmitted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="form"):
@@ -207,7 +210,7 @@ class StopPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stop
 
 
 class QuestionExpired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="expired"):
-    """Nobody answered in time."""
+    """A question expired unanswered."""
 
     conversation: Conversation
     event: str
@@ -215,8 +218,8 @@ class QuestionExpired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="
 
 
 class QuestionDue(Struct, frozen=True, kw_only=True, tag_field="kind", tag="due"):
-    """A question's time came: a reminder, more people who may decide; or it was brought to the
-    approvers' chat, or that chat was told of its end."""
+    """A question became due for a reminder or for more people who may decide, or its copy in the
+    approvers' chat was sent or closed."""
 
     conversation: Conversation
     event: str
@@ -233,7 +236,7 @@ class QuestionBrought(Struct, frozen=True, kw_only=True, tag_field="kind", tag="
 
 
 class GatewaySaid(Struct, frozen=True, kw_only=True, tag_field="kind", tag="gateway"):
-    """The gateway's own word for a conversation, brought about elsewhere."""
+    """A message of the gateway itself to a conversation, caused elsewhere."""
 
     conversation: Conversation
     event: str
@@ -241,11 +244,10 @@ class GatewaySaid(Struct, frozen=True, kw_only=True, tag_field="kind", tag="gate
 
 
 class Terms(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a run of a job is done, as it stood when it was due. `script`: a command that runs
-    first, `alone` if nothing else does; `bound`: what was confirmed of it. `spend`: dollars that
-    the run may take, 0 for no limit; `deliver`: where its report goes, nothing for its own
-    conversation alone. `model`, `profile` and the set of `tools` are the job's own, "" those of
-    the conversation."""
+    """The settings of a job's run, as of its due time. `script`: a command run first, `alone` if
+    nothing else runs; `bound`: what was approved of it. `spend`: dollars the run may spend, 0 for
+    no limit; `deliver`: where its report goes, empty for its own conversation alone. `model`,
+    `profile` and the set of `tools` are the job's own, "" for the conversation's."""
 
     script: str = ""
     alone: bool = False
@@ -258,8 +260,8 @@ class Terms(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Firing(Struct, frozen=True, kw_only=True):
-    """One due time of a job: what a run is named by. `due`: seconds since 1970, 0 of older
-    versions; `when` is it in words."""
+    """One due time of a job, which identifies a run. `due`: seconds since 1970, 0 from older
+    versions; `when`: the same in words."""
 
     job: str
     slot: str
@@ -288,7 +290,7 @@ class JobFired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
 
     @property
     def firing(self) -> Firing:
-        """What its turn keeps of it."""
+        """The part that its turn keeps."""
         return Firing(
             job=self.job, slot=self.slot, title=self.title, when=self.when, terms=self.terms,
             due=self.due,
@@ -296,8 +298,8 @@ class JobFired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
 
 
 class JobFailed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job_failed"):
-    """A run of a job ended badly, and its people are to be told, once: `text`, and of newer
-    versions also what it is made of. `paused`: so is the job."""
+    """A run of a job failed, and its people are told once: `text`, and from newer versions the
+    parts it is made of. `paused`: the job was paused."""
 
     conversation: Conversation
     event: str
@@ -330,16 +332,16 @@ class JobReported(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job_
 
 
 class ChatLost(Struct, frozen=True, kw_only=True, tag_field="kind", tag="chat_lost"):
-    """The platform let the agent know that it may write in `conversation` no longer: it was put
-    out, or the chat is gone. Without a thread all threads are meant, without a channel all of the
-    workspace. `why`: what it refused, "" if it told by itself."""
+    """The platform reported that the agent may no longer write in `conversation`: it was removed,
+    or the chat is gone. Without a thread it covers all threads, without a channel the whole
+    workspace. `why`: the refused call, "" if the platform reported it unasked."""
 
     conversation: Conversation
     event: str
     why: str = ""
 
     def covers(self, where: Conversation) -> bool:
-        """It is about `where` too."""
+        """Return True if the loss includes `where`."""
         lost = self.conversation
         pairs = ((lost.channel, where.channel), (lost.thread, where.thread))
         same = (lost.platform, lost.account, lost.workspace)
@@ -349,8 +351,8 @@ class ChatLost(Struct, frozen=True, kw_only=True, tag_field="kind", tag="chat_lo
 
 
 class WebhookCalled(Struct, frozen=True, kw_only=True, tag_field="kind", tag="webhook"):
-    """A signed call from outside that starts a turn. `text`: what it brought; `prompt`: what is to
-    be done about it, by who set the hook up."""
+    """A signed call from outside that starts a turn. `text`: its payload; `prompt`: the
+    instructions of the person who set the hook up."""
 
     conversation: Conversation
     event: str
@@ -391,11 +393,11 @@ def sender_of(inbound: Inbound) -> Sender | None:
 
 
 LATE_EDIT = 3_600.0
-"""Seconds after which an edit makes nobody's words a request."""
+"""Seconds after which an edit can no longer address the agent."""
 
 
 def add_said(edit: MessageEdited, said: Inbound | None, at: float) -> MessageEdited:
-    """`edit`, made at `at`, with the message that it made, if that is one for the agent."""
+    """Return `edit`, made at `at`, together with the edited message if that addresses the agent."""
     if not isinstance(said, MessageReceived) or said.conversation.private or not said.addressed:
         return edit
     late = at - said.at > LATE_EDIT
@@ -410,8 +412,8 @@ def divide_edit(inbound: Inbound) -> tuple[Inbound, ...]:
 
 
 def dedupe_keys(inbound: Inbound) -> tuple[str, str]:
-    """(by event, by workspace + channel + message) of `inbound`; the second is "" where one
-    message may rightly come more than once (an edit, a press)."""
+    """Return the keys (by event, by workspace + channel + message) of `inbound`. The second is ""
+    where one message may occur more than once (an edit, a press)."""
     where = inbound.conversation
     first = f"{where.platform}:{where.account}:{inbound.event}"
     if isinstance(inbound, MessageReceived | CommandGiven) and inbound.message:
@@ -443,7 +445,7 @@ class PlanPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan")
 
 
 class TurnPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="turn"):
-    """A button of the turn `turn`, which is over: `retry` or `continue`."""
+    """A button of a finished turn: `retry` or `continue`."""
 
     turn: str
     action: str
@@ -464,8 +466,8 @@ class JobPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
 
 
 class PluginPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plugin"):
-    """A button of the feature named `feature`, which came from outside; what `action` and
-    `argument` mean is its own."""
+    """A button of the plugin feature named `feature`, which alone interprets `action` and
+    `argument`."""
 
     feature: str
     action: str
@@ -473,17 +475,17 @@ class PluginPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plug
 
 
 class UnknownPress(Struct, frozen=True, kw_only=True, tag_field="kind", tag="unknown"):
-    """A token that this version has never given to a button."""
+    """A token that no button of this version has."""
 
 
 Press: TypeAlias = (
     QuestionPress | PlanPress | TurnPress | RulePress | JobPress | PluginPress | UnknownPress
 )
-"""What a button's token says: read once, where the press enters."""
+"""A parsed button token: parsed once, where the press enters."""
 
 
 def read_press(token: str) -> Press:
-    """Parse what a button carries. Total: a forged or foreign token is an UnknownPress."""
+    """Parse a button's token. Total: a forged or foreign one is an UnknownPress."""
     kind, _, rest = token.partition(":")
     name, _, more = rest.partition(":")
     if kind == "r" and rest:
@@ -503,33 +505,33 @@ def read_press(token: str) -> Press:
 
 
 def button_token(question: str, option: str) -> str:
-    """What a button carries: the question's id and the option pressed (≤ 64 bytes)."""
+    """Encode the token of a question's option (≤ 64 bytes)."""
     return f"q:{question}:{option}"
 
 
 def plan_token(turn: str, action: str, step: str = "") -> str:
-    """What a plan's button carries (≤ 64 bytes)."""
+    """Encode the token of a plan's button (≤ 64 bytes)."""
     return f"p:{turn}:{action}:{step}"
 
 
 def turn_token(turn: str, action: str) -> str:
-    """What a button about a turn that is over carries (≤ 64 bytes)."""
+    """Encode the token of a button of a finished turn (≤ 64 bytes)."""
     return f"t:{turn}:{action}"
 
 
 def rule_token(rule: str) -> str:
-    """What the button carries that takes a rule back (≤ 64 bytes)."""
+    """Encode the token of the button that revokes a rule (≤ 64 bytes)."""
     return f"r:{rule}"
 
 
 def job_token(job: str, action: str, slot: str = "") -> str:
-    """What a button about a job carries (≤ 64 bytes)."""
+    """Encode the token of a job's button (≤ 64 bytes)."""
     return f"j:{job}:{action}:{slot}"
 
 
 def plugin_token(feature: str, action: str, argument: str = "") -> str:
-    """What a button of a feature from outside carries. ValueError: it would not be read back, or
-    not every platform takes it."""
+    """Encode the token of a plugin feature's button. ValueError if it could not be parsed again, or
+    is too long for some platform."""
     token = f"x:{feature}:{action}:{argument}"
     if read_press(token) != PluginPress(feature=feature, action=action, argument=argument):
         raise ValueError(f"feature and action must be there, without a colon: {token!r}")

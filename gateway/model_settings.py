@@ -1,5 +1,4 @@
-"""The part of the settings that is about models; apart, because it is imported after the first
-poll went out."""
+"""The settings of models, kept apart because they are imported after the first poll went out."""
 
 from agent_core.models.tiers import Models
 from agent_core.settings import ModelSettings
@@ -7,11 +6,11 @@ from agent_core.tools import hooks
 from gateway.settings import Settings
 
 PRICES = "prices.json"
-"""The table of prices that was got anew, in the data folder."""
+"""A refreshed price table in the data folder."""
 
 
 def read_models(settings: Settings) -> ModelSettings:
-    """Read and check what is set of models; SettingsError for what a tier cannot work with."""
+    """Read and check the settings of models. SettingsError for a tier that cannot work."""
     found = ModelSettings.read(settings.env)
     found = found.model_copy(update={"price_file": str(settings.home / PRICES)})
     Models(found).check()

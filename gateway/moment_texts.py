@@ -16,7 +16,7 @@ from msgspec import Struct
 
 BEGINS, SAYS, ENDS = "\ufdd5", "\ufdd6", "\ufdd7"
 ZERO = 0xFDE0
-"""The noncharacter that stands for the digit 0; the others follow."""
+"""The noncharacter for the digit 0; those of the other digits follow."""
 DIGITS = f"{chr(ZERO)}-{chr(ZERO + 9)}"
 MARKED = re.compile(f"{BEGINS}([{DIGITS}]{{1,11}}){SAYS}([^{BEGINS}{SAYS}{ENDS}]*){ENDS}")
 MARKS = re.compile(f"[{BEGINS}{SAYS}{ENDS}{DIGITS}]")
@@ -39,7 +39,7 @@ def mark_moment(at: float, words: str) -> str:
 
 
 def has_moment(text: str) -> bool:
-    """Something of a moment stands in `text`."""
+    """Return True if `text` contains a mark of a moment."""
     return not text.isascii() and MARKS.search(text) is not None
 
 
@@ -54,7 +54,7 @@ def write_moments(text: str, write: WriteMoment = write_words) -> str:
 
 
 def drop_moments(text: str) -> str:
-    """`text` with its moments in words, which is also any text that is not ours."""
+    """Replace the moments in `text` by words. Text without moments is returned as it is."""
     return text if text.isascii() else MARKS.sub("", text)
 
 

@@ -1,4 +1,4 @@
-"""What the gateway asks of an adapter, and what an adapter may ask of the gateway.
+"""The contract between the gateway and an adapter, in both directions.
 
 Vocabulary: imports nothing of ours but messages, views and shown jobs.
 """
@@ -23,21 +23,20 @@ Only then may a platform get its acknowledgement. Redeliveries are welcome: they
 
 
 NoteAudit: TypeAlias = Callable[[str, str, str], Awaitable[None]]
-"""Adds a line to the audit that belongs to no conversation: who, what, and the detail."""
+"""Adds an audit line that belongs to no conversation: who, what, and the detail."""
 
 
 async def note_nowhere(who: str, what: str, detail: str) -> None:
-    """Where no audit is kept."""
+    """Drop the line: the default where no audit is kept."""
 
 
 class Adapter(Protocol):
-    """Our connection to one account on one platform.
+    """A connection to one account on one platform.
 
     `last_contact`: `ambient.monotonic()` of the last proof that inbound is live, 0 before it.
-    `routes`: HTTP routes that it serves (webhooks, the page); may be empty.
-
-    Calls raise RateLimited, Unsent, Ambiguous or Rejected (gateway.errors) and nothing else; Gone
-    is for edits alone, and with TokenRefused `last_contact` becomes 0.
+    `routes`: HTTP routes that it serves (webhooks, the page); may be empty. Calls raise
+    RateLimited, Unsent, Ambiguous or Rejected (gateway.errors) and nothing else; Gone is for edits
+    alone, and TokenRefused resets `last_contact` to 0.
     """
 
     platform: str
@@ -54,8 +53,8 @@ class Adapter(Protocol):
         """Native payloads, one a message, in order. Pure: same view, same bytes."""
 
     async def send(self, conversation: Conversation, payload: bytes, answers: str = "") -> str:
-        """Send one payload as a new message; its native id. `answers`: shown as a reply to that
-        message (abilities.replies), or as none where it is gone."""
+        """Send one payload as a new message and return its native id. `answers`: the message it
+        replies to (abilities.replies); sent as no reply if that one is gone."""
 
     async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
         """Make the message `native` show `payload`. Doing it twice is harmless."""
@@ -70,19 +69,19 @@ class Adapter(Protocol):
         """A visible sign on a waiting message that it was received; best effort."""
 
     async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
-        """Write the attachment's bytes to `to`, an open file. After an error it may hold a part of
-        them: what failed is fetched again into an empty one."""
+        """Write the attachment's bytes to the open file `to`. After an error it may hold a part of
+        them; a retry needs an empty file."""
 
 
 @runtime_checkable
 class Recalling(Protocol):
-    """An adapter whose platform recognises a send that is made again (abilities.recalls)."""
+    """An adapter whose platform recognises a repeated send (abilities.recalls)."""
 
     async def send_as(
         self, name: str, conversation: Conversation, payload: bytes, answers: str = ""
     ) -> str:
-        """As `send`; `name` has at most 25 characters. Made again with the same name while the
-        platform knows it, nothing is sent: the id of the message that stands there."""
+        """Like `send`, idempotent by `name` (at most 25 characters): while the platform knows the
+        name, a repeated call sends nothing and returns the existing message's id."""
 
 
 @runtime_checkable
@@ -90,30 +89,31 @@ class Removing(Protocol):
     """An adapter that can take messages of ours out of a chat."""
 
     async def remove(self, conversation: Conversation, native: str) -> None:
-        """Take the message out; one that is gone already is. Errors as of other calls."""
+        """Delete the message; one that is gone counts as deleted. Raises like other calls."""
 
 
 @runtime_checkable
 class Working(Protocol):
-    """An adapter whose platform can show that a message is worked at. Both are best effort."""
+    """An adapter whose platform can show that a message is being worked on. Both are best
+    effort."""
 
     async def show_work(self, conversation: Conversation, message: str) -> bool:
-        """Show for the next seconds that `message` is worked at; True if the sign is one that
-        stands until `clear_receipt`."""
+        """Show for some seconds that `message` is being worked on. Return True if the sign stays
+        until `clear_receipt`."""
 
     async def clear_receipt(self, conversation: Conversation, message: str) -> None:
-        """Take the sign of `receipt` away: the message waits no more."""
+        """Remove the sign set by `receipt`: the message no longer waits."""
 
 
 @runtime_checkable
 class ThreadReading(Protocol):
-    """An adapter whose platform lets the bot read what people say in a thread."""
+    """An adapter whose platform lets the bot read a thread's messages."""
 
     async def read_thread(
         self, conversation: Conversation, before: str, limit: int
     ) -> tuple[Quote, ...]:
-        """What the thread began with and the last `limit` messages above the message `before`,
-        oldest first; none where it may not be read."""
+        """Return the thread's first message and the last `limit` messages before `before`, oldest
+        first; nothing where they may not be read."""
 
 
 @runtime_checkable
@@ -126,15 +126,15 @@ class Probing(Protocol):
 
 @runtime_checkable
 class Hooked(Protocol):
-    """An adapter whose webhook can change while it runs."""
+    """An adapter whose webhook can change at run time."""
 
     def change_webhook(self, url: str, secret: str) -> None:
         """Receive by this one from now on. ValueError if it cannot be done without a restart."""
 
 
 class HookAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a call from outside is told: `text` says why nothing was begun, else `state` is what
-    has become of the `run` of `job`."""
+    """The answer to a call from outside: `text` says why nothing was started, otherwise `state` is
+    that of the `run` of `job`."""
 
     status: int
     text: str = ""
@@ -144,16 +144,16 @@ class HookAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WebhookReceiver(Protocol):
-    """Takes signed calls from outside."""
+    """Receives signed calls from outside."""
 
     async def call(self, name: str, headers: Mapping[str, str], body: bytes) -> HookAnswer:
-        """Begin what the hook `name` stands for, once for each call; `headers` in small letters.
-        Raises StoreFailed."""
+        """Start the work of the hook `name`, once for each call; `headers` in lower case. Raises
+        StoreFailed."""
 
 
 class SignInStep(Struct, frozen=True, kw_only=True):
-    """Where a person is who signs in at a server of tools. `url`: where their browser goes on to,
-    `browser`: what it is to bring back."""
+    """One step of a person's sign-in at a tool server. `url`: the next address for their browser;
+    `browser`: the value it must bring back."""
 
     outcome: Literal["over", "asked", "onward", "failed", "done"]
     server: str = ""
@@ -164,26 +164,27 @@ class SignInStep(Struct, frozen=True, kw_only=True):
 
 
 class SignInPages(Protocol):
-    """What a link does that a person was given to sign in at a server. Each raises StoreFailed."""
+    """The pages behind a sign-in link. Each method raises StoreFailed."""
 
     async def look(self, token: str) -> SignInStep:
-        """Whose link it is, and for what; does nothing."""
+        """Return the person and purpose of a link, without side effects."""
 
     async def begin(self, token: str) -> SignInStep:
         """Begin the sign-in."""
 
     async def finish(self, state: str, code: str, issuer: str, browser: str) -> SignInStep:
-        """End it, once: a `code` is what went well."""
+        """Finish the sign-in, once. It succeeded if there is a `code`."""
 
 
 class JobDesk(Protocol):
-    """What the HTTP API may do about jobs, as their person may in any chat. Raises StoreFailed."""
+    """The job operations of the HTTP API, with the rights that the person has in any chat. Raises
+    StoreFailed."""
 
     async def role(self, sender: Sender) -> Literal["admin", "user", "viewer"] | None:
         """The sender's role, None for a stranger."""
 
     async def jobs(self, sender: Sender) -> tuple[ShownJob, ...]:
-        """Those that the person may manage."""
+        """Return the jobs that the person may manage."""
 
     async def runs(self, sender: Sender, name: str) -> tuple[ShownRun, ...] | None:
         """The newest runs of one of them, None if there is no such job."""
@@ -217,8 +218,8 @@ class Growing(Struct, frozen=True, kw_only=True):
 
 
 class Printed(Struct, frozen=True, kw_only=True):
-    """Live output of a command or a program of the turn, as far as it is new. It is not kept:
-    its end stands in the call's result."""
+    """New live output of a command or program of the turn. Not stored: its end is part of the
+    call's result."""
 
     turn: str
     call_id: str
@@ -226,8 +227,8 @@ class Printed(Struct, frozen=True, kw_only=True):
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """A conversation in a list. `state` is what goes on in it now; `model` what its people chose,
-    "" for what is set for all."""
+    """A conversation in a list. `state`: its current activity; `model`: the one its people chose,
+    "" for the default."""
 
     conversation: str
     title: str
@@ -237,8 +238,8 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 class ListScope(Struct, frozen=True, kw_only=True):
-    """Which conversations a list holds: all of an `account`, those of a group's `channel` with
-    all its threads, or the private ones of a `person`, named by the sender's key."""
+    """The conversations of a list: all of an `account`, those of a group's `channel` with all its
+    threads, or the private ones of a `person`, given by the sender's key."""
 
     kind: Literal["account", "channel", "person"]
     name: str
@@ -250,12 +251,12 @@ class ListScope(Struct, frozen=True, kw_only=True):
 
 
 def account_scope(where: Conversation) -> ListScope:
-    """All conversations of the account that `where` belongs to."""
+    """Return the scope of all conversations of the account of `where`."""
     return ListScope(kind="account", name=":".join(where.id.split(":", 2)[:2]))
 
 
 def channel_scope(where: Conversation) -> ListScope:
-    """All conversations of the group that `where` belongs to."""
+    """Return the scope of all conversations of the group of `where`."""
     return ListScope(kind="channel", name=replace(where, thread="", person="", private=False).id)
 
 
@@ -269,13 +270,13 @@ MAX_WORDS = 8
 
 
 def parse_words(words: str) -> frozenset[str]:
-    """What to look for, folded."""
+    """Split a search text into case-folded words."""
     return frozenset(words.casefold().split()[:MAX_WORDS])
 
 
 class Standing(Struct, frozen=True, kw_only=True):
-    """What goes on in a conversation besides its views. `model`: which one answers, and those that
-    answer where it fails."""
+    """The state of a conversation besides its views. `model`: the one that answers, followed by its
+    fallbacks."""
 
     title: str
     state: Literal["idle", "running", "waiting"]
@@ -300,7 +301,7 @@ class Changed(Struct, frozen=True, kw_only=True):
 
 
 class Offered(Struct, frozen=True, kw_only=True):
-    """A command that its person may give. `values`: the first words that it knows."""
+    """A command that the person may give. `values`: the first arguments it accepts."""
 
     name: str
     help: str
@@ -308,8 +309,8 @@ class Offered(Struct, frozen=True, kw_only=True):
 
 
 class OverviewEntry(Struct, frozen=True, kw_only=True):
-    """One thing in an overview. `conversation`: the address where its buttons count; `stops`: the
-    turn that runs there can be stopped."""
+    """One entry of an overview. `conversation`: the address its buttons belong to; `stops`: the
+    running turn there can be stopped."""
 
     text: str
     conversation: str
@@ -318,7 +319,7 @@ class OverviewEntry(Struct, frozen=True, kw_only=True):
 
 
 class Overview(Struct, frozen=True, kw_only=True):
-    """What waits for a person's decision, what runs for them, and their jobs."""
+    """The questions that wait for a person, the work running for them, and their jobs."""
 
     waits: tuple[OverviewEntry, ...] = ()
     runs: tuple[OverviewEntry, ...] = ()
@@ -335,7 +336,7 @@ class WaitingCard(Struct, frozen=True, kw_only=True):
 
 
 Look: TypeAlias = Callable[[Conversation, Sender], Awaitable[Overview]]
-"""The overview of a person, asked for from their private chat. StoreFailed if it cannot be read."""
+"""Returns a person's overview for their private chat. StoreFailed if it cannot be read."""
 
 
 Recent: TypeAlias = Callable[[ListScope, int], Awaitable[Sequence[Summary]]]
@@ -346,39 +347,40 @@ Live: TypeAlias = Shown | Growing | Printed | Changed
 
 
 class WebBackend(Protocol):
-    """What the HTTP API may ask of the gateway: the same that every chat has, as values."""
+    """The gateway as the HTTP API uses it: the abilities of any chat, as values."""
 
     async def accept(self, inbounds: Sequence[Inbound]) -> None:
-        """As `Accept`."""
+        """Accept messages; see `Accept`."""
 
     async def list_waiting(self, sender: Sender) -> tuple[WaitingCard, ...]:
-        """What waits for the person in any of their conversations. StoreFailed."""
+        """Return the questions that wait for the person in any of their conversations.
+        StoreFailed."""
 
     async def views(self, conversation: str, after: int, limit: int) -> tuple[Shown, ...]:
-        """Views whose `rev` is above `after`, by `rev`; the oldest `limit` of them."""
+        """Return up to `limit` views whose `rev` is above `after`, in that order."""
 
     async def latest(self, conversation: str, limit: int, before: int = 0) -> tuple[Shown, ...]:
-        """The newest `limit` views by `position`, oldest first: a page of history. With `before`
-        of those below that position."""
+        """Return the newest `limit` views by `position`, oldest first: a page of history. With
+        `before`, only views below that position."""
 
     async def read_standing(self, conversation: str) -> Standing:
-        """What goes on there now; a conversation that nobody began is idle."""
+        """Return the conversation's state; idle for one that does not exist."""
 
     async def remove(self, conversation: str) -> bool:
-        """Take away all that the conversation has, for good; False where work goes on there or a
-        job lives there. StoreFailed."""
+        """Delete the conversation for good. Return False while work runs there or a job lives
+        there. StoreFailed."""
 
     async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
-        """The conversations of a list, newest first; with `words` only the ones whose title and
-        views together hold each of them."""
+        """Return the conversations of a list, newest first; with `words` only those whose title and
+        views together contain each of them."""
 
     def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[Live]]:
-        """What changes from now on, behind what has grown of an answer until now. Growing text
-        and output may be skipped over, views never are: a reader that falls behind gets an end
-        of the iterator and asks `views` again."""
+        """Watch all changes from now on, after the text that an answer has grown so far. Growing
+        text and output may be skipped, views never: for a reader that falls behind the iterator
+        ends, and it asks `views` again."""
 
     def commands(self, sender: Sender) -> tuple[Offered, ...]:
-        """The commands that the sender's role may give."""
+        """Return the commands that the sender's role may give."""
 
     async def find_role(self, sender: Sender) -> Literal["admin", "user", "viewer"] | None:
         """The sender's role, None for a stranger. StoreFailed."""

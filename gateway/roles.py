@@ -1,4 +1,4 @@
-"""What a person may do in general: three roles, each holding all that the weaker ones may."""
+"""The three roles of people, each with all rights of the weaker ones."""
 
 from typing import Literal
 
@@ -22,7 +22,7 @@ def stronger(one: Role | None, other: Role | None) -> Role | None:
 
 
 def read_role(text: str) -> Role:
-    """The role named `text`; ValueError if there is none."""
+    """Parse a role. ValueError if there is none of that name."""
     for role in RANK:
         if role == text:
             return role
@@ -30,7 +30,7 @@ def read_role(text: str) -> Role:
 
 
 def say_refused(role: Role | None, least: Role, language: str) -> str:
-    """Why who has `role` may not do what takes `least`, and who can."""
+    """Say why `role` may not do what requires `least`, and who may."""
     match role:
         case None:
             return say("not_known", language)

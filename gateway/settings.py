@@ -1,6 +1,6 @@
-"""Every setting of the gateway: read once, checked, with a mend for what cannot work.
+"""All settings of the gateway: read once, checked, each error with its mend.
 
-Owns the sources and their strength (environment, `.env`, `turnkeeper.toml` in the working folder,
+Owns the sources and their precedence (environment, `.env`, `turnkeeper.toml` in the working folder,
 then in the data folder). With `agent_core.settings` the only reader of the environment. Imports
 little: the first poll waits for it.
 """
@@ -68,11 +68,11 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OURS = "TURNKEEPER_"
 """Begins names that are no other program's."""
 LIKE_OURS = 0.83
-"""How much a name resembles a setting's that is taken for a slip, from 0 to 1."""
+"""Similarity, from 0 to 1, above which a name is taken for a misspelt setting."""
 PIPE_PATIENCE = 30.0
 """Seconds for a password manager, which may ask its owner first."""
 SHORTEST_SECRET = 6
-"""Characters; what is shorter stands in logs by chance."""
+"""Minimum characters of a secret to redact; shorter values occur in logs by chance."""
 
 
 def parse_redis(text: str) -> str:
@@ -283,18 +283,18 @@ TABLES = merge_tables(
     slack.TABLES,
     {"models": (DISCOVERY,)},
 )
-"""All that may be set, by the tables of docs/settings.md."""
+"""All settings, by the tables of docs/settings.md."""
 
 
 def find_nothing(_plugins: tuple[str, ...]) -> tuple[Setting[object], ...]:
-    """The settings of features from outside, where none declares any."""
+    """Return no settings: the default where no plugin declares any."""
     return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What can be set, checked. `question_*` in seconds, 0 = never. `later`: settings of
-    platforms that this version lacks. `secrets`: values that no log may show."""
+    """The checked settings. `question_*` in seconds, 0 = never. `later`: settings of platforms that
+    this version lacks. `secrets`: values that no log may show."""
 
     home: Path
     host: str
@@ -337,8 +337,8 @@ class Settings:
     def read(
         cls, env: Env | None = None, folder: Path | None = None, declared: DeclaredBy = find_nothing
     ) -> "Settings":
-        """The settings of this process; raises SettingsError. `folder`: the working folder;
-        `declared`: what the features that `PLUGINS` names declare."""
+        """Read the settings of this process; raises SettingsError. `folder`: the working folder;
+        `declared`: finds the settings that features named in `PLUGINS` declare."""
         env, folder = os.environ if env is None else env, folder or Path.cwd()
         near = folder / ".env"
         dotenv, lines = _dotenv(near)
@@ -358,7 +358,7 @@ class Settings:
 
     @property
     def outputs(self) -> Path:
-        """The folder of copies of the files that were given to people."""
+        """The folder with copies of files that were sent to people."""
         return self.home / "outputs"
 
     @property
@@ -373,12 +373,12 @@ class Settings:
         return tuple(name for name, bot in bots.items() if bot is not None)
 
     def find_undecided(self) -> dict[str, str]:
-        """The platforms on which nobody could decide what is asked, and why."""
+        """Return the platforms on which nobody could decide a question, each with the reason."""
         return find_undecided(self.policy.approvers, (*self.chats, "web"))
 
     @property
     def loopback(self) -> bool:
-        """Only this machine reaches the page."""
+        """True if only this machine reaches the page."""
         return self.host in LOOPBACK
 
     @property
@@ -388,7 +388,7 @@ class Settings:
         return (*self.web_names, public) if public else self.web_names
 
     def link_base(self, port: int) -> str:
-        """What links to the page begin with, for people elsewhere where that is set."""
+        """Return the prefix of links to the page: the public address if one is set."""
         return f"{self.public_url}/" if self.public_url else self.url(port)
 
     def url(self, port: int) -> str:
@@ -450,7 +450,7 @@ def _read(env: Env, secrets: tuple[str, ...], known: tuple[str, ...]) -> Setting
 
 def _home(env: Env) -> Path:
     home = HOME.read(env).expanduser()
-    if os.path.exists(home) and not os.path.isdir(home):  # one that may not be seen is none yet
+    if os.path.exists(home) and not os.path.isdir(home):  # an unreadable one counts as missing
         raise HOME.error(str(home), "it is a file; name a folder.")
     return home
 
@@ -466,7 +466,7 @@ def _find_secrets(known: tuple[Setting[object], ...], env: Env) -> tuple[str, ..
 
 
 def _merge_env(env: Env, folder: Path, dotenv: Env) -> tuple[Env, tuple[tuple[Path, Env], ...]]:
-    """What is set, and what each file in TOML says."""
+    """Merge the sources; also return the settings of each TOML file."""
     here = _toml(folder / FILE)
     near = _drop_empty(here) | dict(dotenv) | _drop_empty(env)
     home = _home(near)
@@ -484,8 +484,8 @@ def _check_names(path: Path, names: Iterable[str], known: tuple[str, ...]) -> No
 
 
 def find_odd_names(names: Iterable[str], known: Sequence[str]) -> dict[str, str]:
-    """Those of `names` that look like one that is `known` and are not, with the nearest. Other
-    programs' names are none of ours."""
+    """Return unknown names that resemble a known setting, each with the nearest one. Names of other
+    programs are left out."""
     found = {}
     for name in names:
         like = 0.0 if name.startswith(OURS) else LIKE_OURS
@@ -495,13 +495,13 @@ def find_odd_names(names: Iterable[str], known: Sequence[str]) -> dict[str, str]
 
 
 def _drop_empty(env: Env) -> dict[str, str]:
-    """What is set to something: an empty variable is not set."""
+    """Drop empty variables, which count as unset."""
     return {name.upper(): value.strip() for name, value in env.items() if value.strip()}
 
 
 def _dotenv(path: Path) -> tuple[dict[str, str], dict[str, int]]:
-    """`NAME=value` a line; quotes, `export` and comments as shells have them. The values, and the
-    lines of the names. Raises SettingsError for a line that is none."""
+    """Parse `NAME=value` lines, with quotes, `export` and comments as in a shell. Return the
+    values, and the line of each name. SettingsError for any other line."""
     found, lines = {}, {}
     for n, line in enumerate(_text(path).splitlines(), 1):
         name, equals, value = line.strip().removeprefix("export ").partition("=")

@@ -1,5 +1,7 @@
-"""Jobs and runs as the HTTP API and the command line give them out. Vocabulary: imports
-nothing of ours."""
+"""Jobs and runs as the HTTP API and the command line return them.
+
+Vocabulary: imports nothing of ours.
+"""
 
 from typing import Literal
 
@@ -12,7 +14,7 @@ Reason = Literal[
 
 
 class Delivery(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a report was handed over, or why it could not be."""
+    """A report's delivery target, or the reason why delivery failed."""
 
     to: str
     why: str = ""
@@ -27,9 +29,8 @@ class Try(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ShownRun(Struct, frozen=True, kw_only=True):
-    """A run as it is given out: what became of it, of its report, and what it cost, apart.
-    `words`: how it went, for people; `tried`: the tries before the last one;
-    `unpriced`: calls of models whose price nobody knows."""
+    """A run as returned: its outcome, its delivery and its cost. `words`: the outcome in words;
+    `tried`: the attempts before the last one; `unpriced`: model calls without a known price."""
 
     slot: str
     due: str
@@ -46,8 +47,7 @@ class ShownRun(Struct, frozen=True, kw_only=True):
 
 
 class ShownJob(Struct, frozen=True, kw_only=True):
-    """A job as it is given out; moments are UTC. `words`: when it is due, for people; `last`: its
-    newest run."""
+    """A job as returned; times are UTC. `words`: its schedule in words; `last`: its newest run."""
 
     id: str
     title: str

@@ -1,9 +1,9 @@
-"""What people see: semantic views, never a generic card tree. Adapters render them.
+"""Semantic views, never a generic card tree; adapters render them.
 
-Vocabulary: imports nothing of ours. Texts are markdown. A view is a whole state: sending a
-newer one replaces the older one in the same native message. `language` is that of the person it
-is for: what a renderer adds in words (`gateway.texts`) is said in it. `doubt` says that it was
-possibly sent twice, or after one that was lost; `show_doubt` puts it where people read it.
+Vocabulary: imports nothing of ours. Texts are Markdown. A view is a complete state: a newer one
+replaces the older one in the same native message. `language` is that of its reader, also for words
+that a renderer adds (`gateway.texts`). `doubt` says that it was possibly sent twice, or after one
+that was lost; `show_doubt` puts it into the text.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ LINE_MARKS: dict[LineState, str] = {
     "stopped": "✕",
     "unknown": "?",
 }
-"""The state marks, the same wherever a state is shown."""
+"""The state marks, the same everywhere."""
 CARD_MARKS: dict[CardState, str] = {
     "open": "☐",
     "approved": "☑",
@@ -54,7 +54,7 @@ PLAN_MARKS: dict[PlanState, str] = {
     "stopped": "✕",
 }
 ENDED: frozenset[StepState] = frozenset({"done", "failed", "skipped"})
-"""States in which a step is over."""
+"""States of a finished step."""
 
 
 class ReplyView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
@@ -70,7 +70,7 @@ class ReplyView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="reply"
 
 
 class ToolLine(Struct, frozen=True, kw_only=True):
-    """One tool call as people see it. `output` is what it gave, foldable."""
+    """A tool call as people see it. `output`: its result, foldable."""
 
     call_id: str
     tool: str
@@ -80,9 +80,9 @@ class ToolLine(Struct, frozen=True, kw_only=True):
 
 
 class Activity(Struct, frozen=True, kw_only=True, tag_field="kind", tag="activity"):
-    """What the agent does: tool lines, in order; `words` are what it said between them. `note`:
-    what came of it all, with the `buttons` for that. `over`: the answer stands, so that nobody
-    needs what went well at length."""
+    """The agent's activity: tool lines, in order; `words` are its words between them. `note`: the
+    outcome, with the `buttons` for it. `over`: the answer is complete, so that successful calls can
+    fold."""
 
     lines: tuple[ToolLine, ...]
     words: str = ""
@@ -94,15 +94,15 @@ class Activity(Struct, frozen=True, kw_only=True, tag_field="kind", tag="activit
 
 
 class ActivityNote(Struct, frozen=True, kw_only=True):
-    """What a feature adds below the tool lines."""
+    """A note that a feature adds below the tool lines."""
 
     note: str
     buttons: tuple["Button", ...] = ()
 
 
 class ProposalLine(Struct, frozen=True, kw_only=True):
-    """One call that waits for approval, in full. `preview`: what the tool says that it would do,
-    the change of a file for one; `detail` has it of an older version."""
+    """A call that waits for approval, in full. `preview`: the tool's own description of the effect,
+    such as a file's diff; older versions used `detail`."""
 
     tool: str
     arguments: str
@@ -113,7 +113,7 @@ class ProposalLine(Struct, frozen=True, kw_only=True):
 
 
 class Button(Struct, frozen=True, kw_only=True):
-    """A native button; `token` comes back in ButtonPressed. With a `url` it opens that, and
+    """A native button. Its `token` comes back in ButtonPressed; with a `url` it opens that, and
     nothing comes back."""
 
     label: str
@@ -123,16 +123,16 @@ class Button(Struct, frozen=True, kw_only=True):
 
 
 class MentionedPerson(Struct, frozen=True, kw_only=True):
-    """Somebody who is to hear of a view: the platform's `id`, with `@` in front that of a role or
-    user group. `name`: where it is known."""
+    """A person to notify of a view: the platform's `id`, prefixed with `@` for a role or user
+    group. `name`: where it is known."""
 
     id: str
     name: str = ""
 
 
 class ApprovalCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="approval"):
-    """May these calls run? `rule`: what 'always' would cover, `here`: what 'in this conversation'
-    would. After the decision `outcome` says what was decided, by whom, when."""
+    """Asks whether calls may run. `rule`: the extent of 'always', `here`: that of 'in this
+    conversation'. `outcome`, once decided: the decision, by whom, and when."""
 
     question: str
     asker: str
@@ -148,8 +148,8 @@ class ApprovalCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="app
 
 
 class ChoiceCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="choice"):
-    """Which of these? `heading`: the first line of `text` where that stays when the rest is drawn
-    anew. `token`: comes back with words of one's own, "" where these are no answer."""
+    """Asks for one of several options. `heading`: the first line of `text`, if it stays when the
+    rest is redrawn. `token`: comes back with free text, "" where that is no answer."""
 
     question: str
     text: str
@@ -163,8 +163,8 @@ class ChoiceCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="choic
 
 
 class FormCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="form"):
-    """Please write something. `token` comes back in FormSubmitted; in a private chat the next
-    plain message answers it too, elsewhere a reply to it."""
+    """Asks for free text. `token` comes back in FormSubmitted; in a private chat the next plain
+    message answers it too, elsewhere a reply to it."""
 
     question: str
     text: str
@@ -176,12 +176,12 @@ class FormCard(Struct, frozen=True, kw_only=True, tag_field="kind", tag="form"):
 
 
 Card: TypeAlias = ApprovalCard | ChoiceCard | FormCard
-"""What somebody has to answer."""
+"""A question that somebody must answer."""
 
 
 class PlanStep(Struct, frozen=True, kw_only=True):
-    """One step of a plan. `note` is a word on how it went, `skip` the token of a button that would
-    skip it, "" once it is over."""
+    """A step of a plan. `note`: its outcome in a few words; `skip`: the token of its Skip button,
+    "" once it is over."""
 
     id: str
     text: str
@@ -191,7 +191,7 @@ class PlanStep(Struct, frozen=True, kw_only=True):
 
 
 class PlanView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
-    """What the agent is about to do, step by step; a checklist that ticks while it runs."""
+    """The agent's plan as a checklist that is ticked off while it runs."""
 
     title: str
     steps: tuple[PlanStep, ...]
@@ -203,7 +203,7 @@ class PlanView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
 
 
 class MediaFile(Struct, frozen=True, kw_only=True):
-    """A file that the agent gives out. `ref` names a kept copy that never changes; `size` in
+    """A file that the agent sends. `ref` names a stored copy that never changes; `size` in
     bytes."""
 
     ref: str
@@ -227,7 +227,7 @@ class Media(Struct, frozen=True, kw_only=True, tag_field="kind", tag="media"):
 
 
 class ReportView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="report"):
-    """What a job found, delivered by itself. `note` is a fixed line below it."""
+    """A job's report, sent unasked. `note` is a fixed line below it."""
 
     title: str
     text: str
@@ -237,9 +237,8 @@ class ReportView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="repor
 
 
 class Notice(Struct, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
-    """A short word from the gateway itself: what happened, what to do. A `quiet` one rings
-    nowhere. `buttons`: what can be done about a turn that failed or stopped, while it is the
-    last one; or what can be opened."""
+    """A short message of the gateway: what happened, what to do. A `quiet` one does not notify.
+    `buttons`: what can be done about the newest failed or stopped turn, or opened."""
 
     text: str
     tone: Tone = "info"
@@ -250,9 +249,8 @@ class Notice(Struct, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
 
 
 class SaidView(Struct, frozen=True, kw_only=True, tag_field="kind", tag="said"):
-    """What a person wrote, for surfaces that do not show it by themselves (web). `fate`: what
-    became of all that the turn shows, where it holds no longer. `files`: the pictures that came
-    along."""
+    """A person's message, for surfaces that do not show it themselves (web). `fate`: why the turn
+    no longer counts, e.g. undone; `files`: pictures that came with it."""
 
     name: str
     text: str
@@ -282,7 +280,7 @@ _NO_TEXTS = frozenset(
 
 
 def rewrite_texts(view: View, rewrite: Callable[[str], str]) -> View:
-    """`view` with each of its texts as `rewrite` has it; itself if none changes."""
+    """Return `view` with `rewrite` applied to each of its texts; `view` itself if none changes."""
     made = _rewrite_value(view, rewrite)
     return view if made == view else cast(View, made)
 
@@ -302,12 +300,12 @@ def _rewrite_value(value: object, rewrite: Callable[[str], str]) -> object:
 
 
 def awaits_answer(view: View) -> TypeGuard[Card]:
-    """The view waits for somebody's press or words."""
+    """True if the view waits for somebody's press or words."""
     return isinstance(view, Card) and view.state == "open"
 
 
 def show_doubt(view: View) -> View:
-    """`view` with its doubt among its words; itself if there is none."""
+    """Return `view` with its doubt in its text; `view` itself without one."""
     if isinstance(view, SaidView) or not view.doubt:
         return view
     doubt = view.doubt
@@ -326,7 +324,7 @@ def show_doubt(view: View) -> View:
 
 
 class Abilities(Struct, frozen=True, kw_only=True):
-    """What an adapter can do, as values; never found out by calling and failing."""
+    """The abilities of an adapter, as values; never found out by calling and failing."""
 
     drafts: bool = False
     """Shows text while it grows in private chats without sending a message (`draft`)."""
@@ -336,14 +334,14 @@ class Abilities(Struct, frozen=True, kw_only=True):
     replies: bool = False
     """Shows a message as a reply to another one (`send` with `answers`)."""
     task_threads: bool = False
-    """A thread in a group is about one task, though there are replies too: what the one who is
-    asked writes there answers."""
+    """A thread in a group is about one task, although the platform has replies too: a message of
+    the asked person in it is an answer."""
     own_messages: bool = True
-    """The surface shows what a person wrote by itself."""
+    """The surface itself shows what a person wrote."""
     edit_interval: float = 1.0
     """Least seconds between two edits or drafts in one chat."""
     send_timeout: float = 20.0
     """Most seconds one call may take; less than a lease."""
     recalls: float = 0.0
-    """Seconds for which the platform knows a named send (ports.Recalling): within them none is
-    ever in doubt."""
+    """Seconds for which the platform recognises a named send (ports.Recalling); within them no send
+    is in doubt."""

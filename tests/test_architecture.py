@@ -446,6 +446,21 @@ def test_every_module_says_what_it_owns() -> None:
     assert not silent, f"no docstring: {silent}"
 
 
+def test_a_docstring_begins_with_an_imperative_or_a_noun() -> None:
+    """A clause in their place ("What is kept of it") has to be read twice."""
+    clauses = {"What", "Whatever", "Which", "Whether", "Who", "Whose", "Those"}
+    found = [
+        f"{path}:{node.lineno}: {node.value.value.split(chr(10))[0]}"
+        for path, text in modules()
+        for node in nodes(text)
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+        and node.value.value.split()[0] in clauses
+    ]
+    assert not found, "\n".join(["begin otherwise:", *found])
+
+
 def test_no_modules_import_each_other() -> None:
     """Imports inside functions and for types alone count too: both hide a circle."""
     circles = _circles(_imports())

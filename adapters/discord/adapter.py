@@ -51,17 +51,15 @@ EYES = "👀"
 RECALLS = 120.0
 """Seconds for which Discord surely knows a nonce; it says 'a few minutes'."""
 MAX_TRIES = 2
-"""How often a send whose answer was lost is made again, with the same nonce."""
+"""Maximum repetitions of a send whose answer was lost, with the same nonce."""
 LAST_PAUSE = 0.2
 
 
 class DiscordAdapter:
-    """One bot. `memory` is the file that a restart resumes its session from; `reads`: all that is
-    said in servers is wanted, which needs the intent for it; `outputs` is the folder of the files
-    that the agent gives out.
-
-    A send has a nonce that Discord knows for some minutes: one that was cut off is made again here,
-    or by the process after a crash, and stands there once."""
+    """One bot. `memory`: the file from which a restart resumes its session; `reads`: it wants all
+    messages of servers, which needs the intent for it; `outputs`: the folder of files that the
+    agent sends. A send has a nonce that Discord recognises for some minutes: an interrupted one is
+    repeated, also after a crash, and arrives once."""
 
     platform = "discord"
     abilities = Abilities(
@@ -118,7 +116,7 @@ class DiscordAdapter:
         files = _sources(data)
         data |= {"nonce": name, "enforce_nonce": True}
         place = await self._threads.place(conversation)
-        if answers == conversation.thread:  # it stands in the channel, where the thread begins
+        if answers == conversation.thread:  # it is in the channel where the thread begins
             answers = ""
         if replied := place.reply_to or answers:
             data["message_reference"] = {"message_id": replied, "fail_if_not_exists": False}
@@ -147,7 +145,7 @@ class DiscordAdapter:
     async def read_thread(
         self, conversation: Conversation, before: str, limit: int
     ) -> tuple[Quote, ...]:
-        """None where the bot may not read, or the task stands in its channel as replies."""
+        """Return () if the bot may not read, or the task is in its channel as replies."""
         query = f"limit={limit}&before={before}"
         route = Route("GET", "/channels/{channel_id}/messages", channel_id=conversation.thread)
         told = await self._wire.request(route, query=query)
@@ -189,7 +187,7 @@ class DiscordAdapter:
             await self._call(route, data, files)
 
     async def remove(self, conversation: Conversation, native: str) -> None:
-        """Delete the message, wherever the conversation's messages may stand."""
+        """Delete the message in any channel or thread of the conversation."""
         for channel in self._threads.order(conversation):
             try:
                 await self._wire.request(_message("DELETE", channel, native))
@@ -200,7 +198,7 @@ class DiscordAdapter:
                 return
 
     async def draft(self, conversation: Conversation, key: int, text: str) -> None:
-        """Discord has none (abilities)."""
+        """Do nothing: Discord has no drafts (abilities)."""
 
     async def tell(self, conversation: Conversation, press: str, text: str) -> None:
         """A message that only who pressed sees; the press itself was acknowledged when it came."""
@@ -217,7 +215,7 @@ class DiscordAdapter:
         try:
             route = Route("POST", path, webhook_id=application, webhook_token=token)
             await self._wire.request(route, json=data)
-        except (Rejected, Ambiguous) as error:  # a press is too old after 15 minutes
+        except (Rejected, Ambiguous) as error:  # a press expires after 15 minutes
             log.info("discord_press_unanswered", extra={"error": str(error)})
 
     async def receipt(self, conversation: Conversation, message: str) -> None:
@@ -231,7 +229,7 @@ class DiscordAdapter:
             log.debug("discord_no_receipt", extra={"error": str(error)})
 
     async def clear_receipt(self, conversation: Conversation, message: str) -> None:
-        """No eyes any more."""
+        """Remove the eyes."""
         try:
             await self._wire.request(self._eyes("DELETE", conversation, message))
         except (Rejected, Ambiguous) as error:
@@ -249,19 +247,19 @@ class DiscordAdapter:
 
     def _eyes(self, method: str, conversation: Conversation, message: str) -> Route:
         channel, *_ = self._threads.order(conversation)
-        if message == conversation.thread:  # it stands where its thread begins
+        if message == conversation.thread:  # it is where its thread begins
             channel = conversation.channel
         path = "/channels/{channel_id}/messages/{message_id}/reactions/{emoji}/@me"
         return Route(method, path, channel_id=channel, message_id=message, emoji=EYES)
 
     async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
-        """At most 25 MB. The file's address is asked for anew: it is good for a day."""
+        """Fetch at most 25 MB. The file's address is requested again: it is valid for a day."""
         if attachment.size > MAX_FETCHED:
             raise Rejected("the file is larger than 25 MB")
         try:
             await self._download(await self._url_of(attachment), to)
         except Ambiguous as error:
-            raise Unsent(str(error)) from None  # a download may be made again
+            raise Unsent(str(error)) from None  # a download may be repeated
 
     async def _url_of(self, attachment: Attachment) -> str:
         pieces = attachment.ref.split("/")
@@ -312,7 +310,7 @@ def _body(payload: bytes) -> dict[str, object]:
 
 
 def _sources(data: dict[str, object]) -> Sequence[DiscordUpload]:
-    """The files that a payload names, taken out of it."""
+    """Remove the files that a payload names, and return them."""
     return msgspec.convert(data.pop("files", ()), tuple[DiscordUpload, ...])
 
 

@@ -1,7 +1,7 @@
-"""Payloads of messages in Components V2: what a message holds besides its channel. Pure.
+"""Payloads of messages in Components V2, apart from their channel. Pure.
 
-Every message is one: `flags` has the bit, so there is no `content` and nothing is unfurled. Nobody
-is pinged by anything in it but whom a question or a word on one mentions.
+Every message is one: `flags` has the bit, so there is no `content` and nothing is unfurled. Only
+the people mentioned by a question or a reminder are pinged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ TITLE, ANSWER = 45, 4_000
 STYLES = {"plain": 2, "good": 3, "bad": 4}
 OPENS = 5
 WRITES = "w:"
-"""What the custom_id of a button begins with that opens a modal; its token follows."""
+"""Prefix of a button's custom_id that opens a modal; its token follows."""
 NO_PINGS: Mapping[str, object] = {"parse": ()}
 
 Component = dict[str, object]
@@ -44,7 +44,7 @@ def name_mentions(people: Sequence[MentionedPerson]) -> str:
 
 
 def allow_pings(people: Sequence[MentionedPerson]) -> Mapping[str, object]:
-    """The allowed mentions of a message that pings these and nobody else."""
+    """Return the allowed mentions of a message that pings these people and nobody else."""
     found = _read_ids(people)
     users, roles = ([number for role, number in found if role is one] for one in (False, True))
     return {"parse": (), "users": users, "roles": roles} if found else NO_PINGS
@@ -63,7 +63,7 @@ def message(
     quiet: bool = False,
     pings: Mapping[str, object] = NO_PINGS,
 ) -> bytes:
-    """One message. The adapter takes `files` out and uploads them."""
+    """Make one message. The adapter takes `files` out and uploads them."""
     payload: dict[str, object] = {
         "flags": V2 | SUPPRESS_EMBEDS | (QUIET if quiet else 0),
         "allowed_mentions": pings,
@@ -82,8 +82,8 @@ def messages(
     quiet: bool = False,
     pings: Mapping[str, object] = NO_PINGS,
 ) -> tuple[bytes, ...]:
-    """A message for each of `texts`, the last one with what is `last`; `accent`: as cards of that
-    colour. `pings`: whom they may ping."""
+    """Make a message for each of `texts`, the last one with `last`; `accent`: as cards of that
+    colour. `pings`: the people they may ping."""
     shown = [text for text in texts if is_visible(text)]
     found = []
     for n, one in enumerate(shown or ([""] if last else [])):
@@ -94,12 +94,12 @@ def messages(
 
 
 def text(content: str) -> tuple[Component, ...]:
-    """A text, none if nothing of it is seen."""
+    """Make a text; () if nothing of it is visible."""
     return ({"type": 10, "content": content},) if is_visible(content) else ()
 
 
 def card(within: Sequence[Component], accent: int) -> tuple[Component, ...]:
-    """A container with a coloured edge; none without anything in it."""
+    """Make a container with a coloured edge; () if it is empty."""
     return ({"type": 17, "accent_color": accent, "components": within},) if within else ()
 
 
@@ -109,12 +109,12 @@ def gallery(names: Sequence[str]) -> Component:
 
 
 def file(name: str) -> Component:
-    """A file that is uploaded with the message."""
+    """Make a file that is uploaded with the message."""
     return {"type": 13, "file": {"url": f"attachment://{name}"}}
 
 
 def buttons(given: Sequence[Button], writing: Sequence[str] = ()) -> tuple[Component, ...]:
-    """Rows of buttons, each token once. Those whose token is in `writing` open a modal."""
+    """Make rows of buttons, each token once. Those whose token is in `writing` open a modal."""
     known = list({one.token or one.url: one for one in reversed(given)}.values())[::-1]
     made = [_button(one, WRITES if one.token in writing else "") for one in known[: ROW * ROWS]]
     return tuple({"type": 1, "components": made[at : at + ROW]} for at in range(0, len(made), ROW))
@@ -142,8 +142,8 @@ def choices(given: Sequence[Button]) -> tuple[Component, ...]:
 
 
 def writer(label: str, token: str, *, plain: bool = False) -> tuple[Component, ...]:
-    """A button that opens a modal; what is written there comes with `token`. A `plain` one stands
-    behind others."""
+    """Make a button that opens a modal, whose words come back with `token`. A `plain` one is
+    secondary."""
     style = STYLES["plain"] if plain else 1
     name = f"{WRITES}{token}"
     made = {"type": 2, "style": style, "label": _label(label, LABEL), "custom_id": name}
@@ -151,12 +151,12 @@ def writer(label: str, token: str, *, plain: bool = False) -> tuple[Component, .
 
 
 def stopper(language: str) -> tuple[Component, ...]:
-    """A button that stops the turn: Discord has none of its own."""
+    """Make a button that stops the turn: Discord has none of its own."""
     return buttons([Button(label=say("plan_stop", language), token=STOP, style="bad")])
 
 
 def modal(token: str, title: str, *, needed: bool) -> dict[str, object]:
-    """The answer to a press that asks for words: one field, which comes back with `token`."""
+    """Make the answer to a press that asks for words: one field, which comes back with `token`."""
     field = {
         "type": 4,
         "custom_id": "text",

@@ -1,7 +1,7 @@
-"""Chats of servers in which the bot may write no longer, as the servers' events tell it.
+"""Detects channels of servers in which the bot may no longer write, by the servers' events.
 
-An event says that something changed, also one that a restart gets again; whether the bot may still
-write is asked of Discord each time, so nothing has to be known from before.
+An event only tells that something changed, also when a restart gets it again; whether the bot may
+still write is asked of Discord each time, so nothing has to be remembered.
 """
 
 import logging
@@ -31,14 +31,14 @@ KINDS = (
     "GUILD_ROLE_DELETE",
     "GUILD_MEMBER_UPDATE",
 )
-"""The events that may tell it. Of members Discord sends only the bot itself."""
+"""Events that may tell it. Of members Discord sends only the bot itself."""
 CATEGORY = 4
 READING = Permissions(view_channel=True, read_message_history=True).value
-"""All that is left to whom a moderator silenced for a time."""
+"""The permissions left to a member in a timeout."""
 
 
 class BotRights(Struct, frozen=True, kw_only=True):
-    """What a server lets the bot do before its channels have their say."""
+    """The bot's permissions in a server, before its channels' overwrites."""
 
     guild: str
     bot: str
@@ -47,7 +47,7 @@ class BotRights(Struct, frozen=True, kw_only=True):
     silenced: bool = False
 
     def compute(self, channel: Json) -> Permissions:
-        """What the bot may do in a channel, in the order that Discord documents."""
+        """Return the bot's permissions in a channel, in the order that Discord documents."""
         rights = Permissions(self.base)
         if rights.administrator:
             return Permissions.all()
@@ -73,7 +73,7 @@ class LostChats:
         """The chats that are lost since `event`, which is named `name`. Unsent, RateLimited."""
         guild, number = number_of(event, "guild_id"), number_of(event, "id")
         match kind:
-            case "GUILD_DELETE":  # it may only be out of order
+            case "GUILD_DELETE":  # it may only be temporarily unavailable
                 gone = "" if event.get("unavailable") is True else number
                 return [lose_chat(me, gone, "", "", name)] if gone else ()
             case "CHANNEL_DELETE" if guild and number:
@@ -116,7 +116,7 @@ class LostChats:
     async def _find_denied(
         self, kind: str, event: Json, guild: str, me: DiscordBot, name: str
     ) -> Sequence[ChatLost]:
-        """The channels of a server that roles, or what became of the bot itself, close to it."""
+        """Return the channels of a server that roles, or the bot's own state, close to it."""
         rights = await self._read_rights(guild, me)
         role = number_of(_map(event.get("role")), "id")
         if rights is None or (kind == "GUILD_ROLE_UPDATE" and role not in rights.roles):
@@ -129,14 +129,15 @@ class LostChats:
         return [lose_chat(me, guild, number_of(one, "id"), "", name) for one in denied]
 
     async def _fetch_channel(self, number: str) -> Json | None:
-        """None if it is gone or hidden from the bot."""
+        """Return the channel, None if it is gone or hidden from the bot."""
         if not number:
             return None
         told = await self._ask(Route("GET", "/channels/{channel_id}", channel_id=number))
         return told if isinstance(told, dict) else None
 
     async def _read_rights(self, guild: str, me: DiscordBot) -> BotRights | None:
-        """None where the server itself is not to be seen: that is told by its own event."""
+        """Return the permissions, None if the server itself is not visible: that has its own
+        event."""
         path = "/guilds/{guild_id}/members/{user_id}"
         member = await self._ask(Route("GET", path, guild_id=guild, user_id=me.id))
         roles = await self._ask(Route("GET", "/guilds/{guild_id}/roles", guild_id=guild))
@@ -153,7 +154,8 @@ class LostChats:
         return BotRights(guild=guild, bot=me.id, base=base, roles=mine, silenced=silenced)
 
     async def _ask(self, route: Route) -> object:
-        """None if it is gone, or the bot may not know. Unsent, RateLimited, Ambiguous."""
+        """Return the answer, None if the object is gone, or hidden from the bot. Unsent,
+        RateLimited, Ambiguous."""
         try:
             return await self._wire.request(route)
         except DiscordRefused as error:
@@ -170,7 +172,7 @@ def lose_chat(me: DiscordBot, guild: str, channel: str, thread: str, name: str) 
 
 
 def may_write(rights: Permissions) -> bool:
-    """In the channel or in its threads."""
+    """Return True if the bot may write in the channel or in its threads."""
     return rights.view_channel and (rights.send_messages or rights.send_messages_in_threads)
 
 

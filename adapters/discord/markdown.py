@@ -21,7 +21,7 @@ LIMIT = 3_800
 """Most of a message's text in UTF-16 units; 4,000 are allowed over all of its components."""
 
 FENCE = re.compile(r"\s*(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$")
-"""Also an indented one, as in lists: Discord takes it for a fence wherever it stands."""
+"""Matches fences, also indented ones, as in lists: Discord accepts them anywhere."""
 HEADING = re.compile(r"^ {0,3}#{4,6} +(.*?)(?: +#+)? *$")
 TASK = re.compile(r"^(\s*)[-*+] \[([ xX])\] ")
 IMAGE = re.compile(r"!(\[[^\[\]\n]*\]\([^()\s]{1,2048}\))")
@@ -30,21 +30,21 @@ LISTED = re.compile(r"^([^\S\n]*)([-+]|\d+\.)(?=\s)", re.MULTILINE)
 MARKED = re.compile(r"[\\`*_~<&\[]")
 WEB = re.compile(r"https?://[^\s()]+$")
 MENTION = re.compile(r"<(?=[@#/:]|[at]:|id:)")
-"""What begins a mention, an emoji or a moment, in whatever it stands."""
+"""Matches the start of a mention, an emoji or a timestamp, in any context."""
 WIDEST, LINKS = 44, 4
-"""Columns of a table that is laid out, as many as a phone shows in a line of code; links in a line
-below it."""
+"""Maximum columns of a table as code, as many as a phone shows in a line; links in a line below
+it."""
 SIDES: dict[tuple[bool, bool], Callable[[str, int], str]] = {
     (False, False): str.ljust,
     (True, False): str.ljust,
     (False, True): str.rjust,
     (True, True): str.center,
 }
-"""(colon before the rule, colon after it) -> where a column's words stand."""
+"""Alignment of a column by (colon before the rule, colon after it)."""
 
 
 def parts(text: str, limit: int = LIMIT) -> list[str]:
-    """`text` in messages, each with its fences closed; none if there is nothing to see."""
+    """Split `text` into messages, each with its fences closed; [] if nothing is visible."""
     shown = split(write_native(text), limit, utf16)
     return [part.strip("\n") for part in shown if is_visible(part)]
 
@@ -55,7 +55,7 @@ def is_visible(text: str) -> bool:
 
 
 def write_native(text: str) -> str:
-    """`text` with what Discord does not know put otherwise."""
+    """Convert what Discord does not support."""
     text = re.sub(r"\r\n?", "\n", text).replace("\x00", "")
     return "\n".join(_lines(text.split("\n")))
 
@@ -69,7 +69,7 @@ def one_line(text: str, most: int) -> str:
 
 
 def escape_markup(text: str) -> str:
-    """`text` shown as it is, none of it taken for markup; its moments stay."""
+    """Escape all markup in `text`; its moments stay."""
     return map_words(text, _escape)
 
 
@@ -92,14 +92,14 @@ def exact_code(text: str) -> str:
     if "`" not in text:
         return f"`{text}`"
     inside = text.replace("``", "`\\u0060")
-    before = " " if inside.lstrip(" ").startswith("`") else ""  # Discord takes these away again
+    before = " " if inside.lstrip(" ").startswith("`") else ""  # Discord removes these
     behind = " " if inside.rstrip(" ").endswith("`") else ""
     return f"``{before}{inside}{behind}``"
 
 
 def write_command(command: NamedCommand, ids: Mapping[str, str]) -> str:
-    """The command as a mention that opens it, by the ids that Discord gave; as code where there is
-    none, or where it has arguments, which no mention carries."""
+    """Write the command as a mention that opens it, by the ids that Discord gave; as code if there
+    is none, or if it has arguments, which no mention can have."""
     number = "" if command.arguments else ids.get(command.name, "")
     return f"</{command.name}:{number}>" if number else code(f"/{command.words}")
 
@@ -153,7 +153,7 @@ def _line(line: str) -> str:
 
 
 def _table(lines: Sequence[str], at: int) -> int:
-    """How many lines the table that begins there has, 0 if none does."""
+    """Return the number of lines of the table that begins there, 0 for none."""
     if "|" not in lines[at] or at + 1 >= len(lines) or "|" not in lines[at + 1]:
         return 0
     if not RULE.fullmatch("".join(lines[at + 1].split())):
@@ -165,7 +165,7 @@ def _table(lines: Sequence[str], at: int) -> int:
 
 
 def _render_table(lines: Sequence[str]) -> Iterator[str]:
-    """A table in columns, as code, and below it what its links lead to; a wide one as a list."""
+    """Render a table in columns, as code, and below it its links' targets; a wide one as a list."""
     rows = [_cells(line) for n, line in enumerate(lines) if n != 1]
     count = max(map(len, rows))
     rows = [row + [""] * (count - len(row)) for row in rows]
@@ -191,7 +191,7 @@ def _render_table(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _without_markup(rows: Sequence[Sequence[str]]) -> tuple[list[list[str]], list[str]]:
-    """What the cells show where no markup is read, and the links that were in them."""
+    """Return the cells without markup, and the links that were in them."""
     if not any(MARKED.search(cell) for row in rows for cell in row):
         return [list(row) for row in rows], []
     found: dict[str, str] = {}
@@ -224,14 +224,14 @@ def _reader() -> "MarkdownIt":
 
 
 def _columns(text: str) -> int:
-    """How wide `text` is where all letters have one width, or two."""
+    """Return the width of `text` in columns: letters take one, or two."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(one) else 1 + (east_asian_width(one) in ("W", "F")) for one in text)
 
 
 def _render_rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A table that is too wide for columns: each row with what its cells are."""
+    """Render a table that is too wide for columns: each row with its cells' headings."""
     heads = [_line(cell) for cell in rows[0]]
     yield " · ".join(filter(None, heads if len(rows) == 1 else heads[:1]))
     for first, *others in rows[1:]:

@@ -1,8 +1,8 @@
-"""What a restart still knows of Discord: a small file, written in one piece.
+"""Discord's state across restarts: a small file, written atomically.
 
-The place in the gateway's session; how far each channel that was active lately has been read, for
-the case that the session is over; whose the latest messages are; the languages of people, which
-only interactions tell; and the ids of the bot's commands.
+The position in the gateway's session; how far each recently active channel has been read, in case
+the session is over; the authors of the latest messages; the languages of people, which only
+interactions tell; and the ids of the bot's commands.
 """
 
 import asyncio
@@ -24,7 +24,8 @@ MAX_CHANNELS, MAX_PEOPLE, MAX_SAID = 50, 1_000, 200
 
 
 class GatewayPosition(Struct, frozen=True, kw_only=True):
-    """Where a session stands: its bot and id, where it is resumed, the last event kept."""
+    """The position in a session: its bot and id, the address to resume it, the last event
+    stored."""
 
     bot: DiscordBot
     session: str
@@ -40,14 +41,14 @@ class LastSeen(Struct, frozen=True, kw_only=True):
 
 
 class MessageOrigin(Struct, frozen=True, kw_only=True):
-    """Whose a message is, and where it was said: its deletion does not tell."""
+    """A message's author and place, which its deletion does not tell."""
 
     conversation: Conversation
     sender: Sender
 
 
 class DiscordState(Struct, frozen=True, kw_only=True):
-    """All that the file holds."""
+    """The content of the file."""
 
     place: GatewayPosition
     channels: dict[str, LastSeen] = {}
@@ -95,7 +96,7 @@ class DiscordMemory:
         _forget(self.said, MAX_SAID)
 
     def remember_language(self, event: Json) -> None:
-        """An interaction tells its person's language."""
+        """Remember the language of an interaction's person."""
         person = presser(event)
         if person is not None and person.language:
             self._languages.pop(person.id, None)
@@ -107,7 +108,7 @@ class DiscordMemory:
         return self._languages.get(person, "")
 
     def channels(self) -> Iterator[tuple[str, LastSeen]]:
-        """Those that were active lately, the latest ones first."""
+        """Yield recently active channels, the latest first."""
         return iter(list(self._channels.items())[::-1])
 
     async def save(self, place: GatewayPosition, *, now: bool = False) -> None:
@@ -143,7 +144,7 @@ def _load(path: Path | None) -> DiscordState | None:
 
 
 def _save(path: Path, encoded: bytes) -> None:
-    """In one piece, whenever the process ends."""
+    """Write it atomically."""
     beside = path.with_suffix(".new")
     beside.write_bytes(encoded)
     beside.replace(path)

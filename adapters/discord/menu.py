@@ -1,4 +1,4 @@
-"""Interactions and the menu of slash commands: what Discord is told of them, and at once.
+"""Interactions and the menu of slash commands: their immediate answers.
 
 Discord waits 3 seconds for an answer. None of these waits for the store or for a turn.
 """
@@ -14,19 +14,19 @@ from gateway.texts import CATALOGUE, say
 from gateway.texts.languages import ENGLISH
 
 MESSAGE, DEFERRED, CHOICES = 4, 6, 8
-"""Answers to an interaction: a message; 'the message stays as it is'; what may be typed."""
+"""Answers to an interaction: a message; 'the message stays as it is'; completions."""
 MAX_COMMANDS, MAX_CHOICES, LONGEST = 100, 25, 100
 MAX_SHOWN = 1_900
 """Characters of a command that its person is shown; a message has at most 2,000."""
 LOCALES = {"es": ("es-ES", "es-419"), "pt": ("pt-BR",), "zh": ("zh-CN", "zh-TW")}
 """Discord's names of languages that it divides; others go by their own."""
 NOBODY = "0"
-"""No member permission at all: only who administers the server is shown the command, or whom the
-server's own settings let give it."""
+"""No member permission: only administrators of the server see the command, and whoever the server's
+own settings allow."""
 
 
 class DiscordCommands(Protocol):
-    """What the menu of commands is made of."""
+    """The menu of commands."""
 
     def rows(self, language: str, *, admin: bool) -> Sequence[tuple[str, str]]:
         """(name, description) of each command."""
@@ -37,7 +37,7 @@ class DiscordCommands(Protocol):
     async def choices(
         self, conversation: Conversation, sender: Sender, name: str, typed: str
     ) -> Sequence[tuple[str, str]]:
-        """(what is shown, what it stands for) of words that go on from what is typed."""
+        """Return (label, words) completions of what is typed."""
 
 
 def rows(commands: DiscordCommands) -> list[dict[str, object]]:
@@ -61,7 +61,7 @@ def _list_others() -> tuple[str, ...]:
 
 
 def _localize(texts: Mapping[str, str]) -> dict[str, object]:
-    """What a description is in other languages than English."""
+    """Return a description in other languages than English."""
     found = {
         locale: text[:LONGEST]
         for code, text in texts.items()
@@ -95,7 +95,7 @@ def _words() -> dict[str, object]:
 
 
 def answer(event: parse.Json) -> dict[str, object] | None:
-    """What is said to an interaction at once, None to one that we do not know."""
+    """Return the immediate answer to an interaction, None to an unknown one."""
     language = str(event.get("locale", ""))
     token = parse.token_of(event)
     match event.get("type"):
@@ -117,7 +117,7 @@ def answer(event: parse.Json) -> dict[str, object] | None:
 
 
 def make_choices(choices: Sequence[tuple[str, str]]) -> dict[str, object]:
-    """The answer to somebody who types: at most 25 choices, each as short as Discord wants it."""
+    """Make the answer to somebody who types: at most 25 choices, shortened to Discord's limits."""
     fit = [
         {"name": _shorten(shown), "value": words}
         for shown, words in choices

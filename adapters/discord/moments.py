@@ -1,5 +1,7 @@
-"""Moments of our texts as Discord shows them: each reader's own time. Written last, into what is to
-be sent, so that no markup is made of them before."""
+"""Writes moments as Discord's timestamps: each reader's own time.
+
+Done last, on the finished payload, so that none is taken for markup before.
+"""
 
 import msgspec
 

@@ -1,4 +1,5 @@
-"""Gateway events to Inbound values. Pure, and total: odd payloads give None, never an error."""
+"""Parses gateway events into Inbound values. Pure, and total: odd payloads give None, never an
+error."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -30,7 +31,8 @@ HIDDEN = (
     "[I was mentioned by my role, so that Discord shows me no words. The person should choose me, "
     "not the role of my name, from the list that Discord offers.]"
 )
-"""The text of a message that comes without one: who may read only what mentions it."""
+"""The text of a message that arrives without one: the bot may read only messages that mention
+it."""
 MENTION = re.compile(r"<@!?(\d{1,20})>")
 EMOJI = re.compile(r"<a?(:\w{1,32}:)\d{1,20}>")
 NAMED_COMMAND = re.compile(r"<(/[\w -]{1,100}):\d{1,20}>")
@@ -39,7 +41,7 @@ ID = re.compile(r"\d{1,20}")
 SAID = (0, 19)
 """Types of messages that people write: plain ones and replies."""
 STARTER = 21
-"""The type of the message in a thread that stands for what it began with."""
+"""The type of a thread's message that stands for the one it began with."""
 THREADS, OPENING = (10, 11, 12), (0, 5)
 """Types of channels: threads, and those in which a message can open one."""
 COMMAND_GIVEN, PRESSED, TYPING, FILLED_IN = 2, 3, 4, 5
@@ -54,7 +56,7 @@ STOP = "stop"
 
 
 class DiscordBot(Struct, frozen=True, kw_only=True):
-    """The bot itself; `application` is what its commands and answers belong to."""
+    """The bot itself; `application` owns its commands and answers."""
 
     id: str
     name: str = ""
@@ -62,7 +64,7 @@ class DiscordBot(Struct, frozen=True, kw_only=True):
 
 
 class Channel(Struct, frozen=True, kw_only=True):
-    """Where something happened. `parent`: the channel that a thread belongs to; `opens`: a thread
+    """The channel of an event. `parent`: the channel that a thread belongs to; `opens`: a thread
     can be made from a message in it."""
 
     parent: str = ""
@@ -73,7 +75,7 @@ NOWHERE = Channel()
 
 
 def read_me(user: object, application: object = None) -> DiscordBot | None:
-    """Me from a user and, where it is known, an application; None if it is none."""
+    """Parse the bot from a user and, if known, an application; None if it is none."""
     found = _map(user)
     number = _id(found.get("id"))
     own = _id(_map(application).get("id")) or number
@@ -91,7 +93,7 @@ def guild_of(event: Json) -> str:
 
 
 def read_own_role(roles: object, bot: str) -> str:
-    """The role that a server made for the bot alone, "" if there is none."""
+    """Return the role that a server made for the bot alone, "" if there is none."""
     for role in map(_map, _list(roles)):
         if _id(_map(role.get("tags")).get("bot_id")) == bot:
             return _id(role.get("id"))
@@ -106,7 +108,7 @@ def mention_bot(message: Json, me: DiscordBot, role: str) -> Json:
 
 
 def read_channel(value: object) -> Channel | None:
-    """What `value` tells of a channel, None if it tells nothing."""
+    """Parse a channel, None if `value` is none."""
     found = _map(value)
     kind = found.get("type")
     if type(kind) is not int:
@@ -116,13 +118,13 @@ def read_channel(value: object) -> Channel | None:
 
 
 def conversation_of(event: Json, me: DiscordBot, channel: Channel) -> Conversation | None:
-    """Where an interaction happened."""
+    """Return the conversation of an interaction."""
     where = _find_conversation(event, me, channel)
     return where and _find_task(_map(event.get("message")), where, channel)
 
 
 def parse(kind: str, event: Json, me: DiscordBot, channel: Channel = NOWHERE) -> Inbound | None:
-    """What `event`, which happened in `channel`, says to the agent; None if nothing."""
+    """Parse `event`, which happened in `channel`; None if it is nothing for the agent."""
     conversation = conversation_of(event, me, channel)
     if conversation is None:
         return None
@@ -178,7 +180,7 @@ def _message(
 
 
 def _parse_edit(message: Json, me: DiscordBot, conversation: Conversation) -> MessageEdited | None:
-    """Only a person's own edit has a time; a preview that was added has none."""
+    """Parse an edit. Only a person's own has a time; an added preview has none."""
     sender, number, when = _author(message), _id(message.get("id")), message.get("edited_timestamp")
     text = _text(message, me)
     if sender is None or not number or not text or not isinstance(when, str):
@@ -190,7 +192,7 @@ def _parse_edit(message: Json, me: DiscordBot, conversation: Conversation) -> Me
 
 
 def _read_time(value: object) -> float:
-    """Seconds since 1970, 0 for what is no time."""
+    """Return seconds since 1970, 0 for an invalid time."""
     try:
         return datetime.fromisoformat(read_string(value)).timestamp()
     except (ValueError, OverflowError):
@@ -200,8 +202,8 @@ def _read_time(value: object) -> float:
 def _task(
     message: Json, me: DiscordBot, conversation: Conversation, channel: Channel
 ) -> Conversation:
-    """A mention in a channel begins a task: a thread with the message's id (threads.py). A reply to
-    the bot goes on with what it replies to."""
+    """Return the task's conversation: a mention in a channel begins one, in a thread with the
+    message's id (threads.py); a reply to the bot continues that of the replied message."""
     quoted = _map(message.get("referenced_message"))
     if _id(_map(quoted.get("author")).get("id")) == me.id:
         return _find_task(quoted, conversation, channel)
@@ -211,8 +213,8 @@ def _task(
 
 
 def _find_task(message: Json, conversation: Conversation, channel: Channel) -> Conversation:
-    """The task that the bot's `message` belongs to where it may make no threads: it replies to what
-    the task began with."""
+    """Return the task of the bot's `message` where it may make no threads: it replies to the task's
+    first message."""
     began = _id(_map(message.get("message_reference")).get("message_id"))
     return replace(conversation, thread=began) if began and channel.opens else conversation
 
@@ -233,7 +235,7 @@ def _find_conversation(event: Json, me: DiscordBot, within: Channel) -> Conversa
 
 
 def _author(message: Json) -> Sender | None:
-    """The person; None for bots and what comes by a webhook."""
+    """Return the person; None for bots and webhooks."""
     user = _map(message.get("author"))
     human = user.get("bot") is not True and message.get("webhook_id") is None
     return _person(user, _map(message.get("member")), "") if human else None
@@ -258,7 +260,8 @@ def _name(user: Json) -> str:
 
 
 def _text(message: Json, me: DiscordBot) -> str:
-    """As people read it: names for mentions, emoji, commands, times; without our own in front."""
+    """Return the text as people read it: names for mentions, emoji, commands, times; without the
+    bot's own mention in front."""
     names = {_id(_map(one).get("id")): _name(_map(one)) for one in _list(message.get("mentions"))}
     names[me.id] = me.name
     text = read_string(message.get("content")).strip()
@@ -291,7 +294,7 @@ def _mentions(message: Json, me: DiscordBot) -> bool:
 
 def _quote(message: Json, me: DiscordBot) -> Quote | None:
     shots = [_map(_map(one).get("message")) for one in _list(message.get("message_snapshots"))]
-    if shots:  # what is forwarded comes without its author
+    if shots:  # forwarded messages have no author
         text = "\n".join(filter(None, (_text(one, me) or _join_texts(one) for one in shots)))
         return Quote(message="", text=text, forwarded=True)
     replied = _map(message.get("referenced_message"))
@@ -311,8 +314,8 @@ def _join_texts(message: Json) -> str:
 
 
 def read_quotes(messages: object, bot: str) -> list[Quote]:
-    """Messages as a channel's history tells them; of those that show no words nothing. What began
-    a thread stands in it as a message without words that refers to it."""
+    """Parse messages of a channel's history, skipping those without words. A thread's first message
+    appears in it as one without words that refers to it."""
     found = []
     for one in map(_map, _list(messages)):
         said = _map(one.get("referenced_message")) if one.get("type") == STARTER else one
@@ -370,7 +373,7 @@ def _interaction(event: Json, conversation: Conversation) -> Inbound | None:
         return _command(event, conversation, sender, number)
     token, data = token_of(event), _map(event.get("data"))
     if not token or (event.get("type") == PRESSED and token.startswith("w:")):
-        return None  # a button that opens a modal says nothing yet
+        return None  # a button that opens a modal sends nothing yet
     press = read_press_place(event)
     if token == STOP:
         return StopPressed(
@@ -415,7 +418,8 @@ def _command(
 
 
 def command_of(event: Json) -> str:
-    """The slash command that is given or typed, "" for those of menus on messages and people."""
+    """Return the slash command that is given or typed, "" for those of menus on messages and
+    people."""
     data = _map(event.get("data"))
     return read_string(data.get("name")) if data.get("type", 1) == 1 else ""
 
@@ -427,14 +431,14 @@ def read_typed(event: Json) -> str:
 
 
 def presser(event: Json) -> Sender | None:
-    """Who made an interaction."""
+    """Return the person of an interaction."""
     member = _map(event.get("member"))
     user = _map(member.get("user")) or _map(event.get("user"))
     return _person(user, member, read_string(event.get("locale")))
 
 
 def token_of(event: Json) -> str:
-    """What the pressed button, the choice made or the modal carries, "" for other events."""
+    """Return the token of the pressed button, the choice made or the modal, "" for other events."""
     if event.get("type") not in (PRESSED, FILLED_IN):
         return ""
     data = _map(event.get("data"))
@@ -444,12 +448,12 @@ def token_of(event: Json) -> str:
 
 
 def read_press_place(event: Json) -> str:
-    """What a private word to who made the interaction is sent by."""
+    """Return the address for a private reply to the interaction."""
     return f"{_id(event.get('application_id'))}/{read_string(event.get('token'))}"
 
 
 def _iterate_fields(within: Json, depth: int = 0) -> Iterator[str]:
-    """What was written into a modal's fields."""
+    """Yield the texts of a modal's fields."""
     inside = [*_list(within.get("components")), within.get("component")]
     for one in map(_map, inside):
         if isinstance(value := one.get("value"), str):
@@ -464,7 +468,7 @@ def moment(at: float) -> int:
 
 
 def number_of(event: Json, name: str) -> str:
-    """The id in a field of `event`, "" if there is none."""
+    """Return the id in a field of `event`, "" if there is none."""
     return _id(event.get(name))
 
 

@@ -1,6 +1,5 @@
-"""What the agent does and means to do: tool lines and plans, each one message that changes in
-place. Pure. What is over gives way to its count.
-"""
+"""Renders the agent's activity and plans: each one message that changes in place. Pure. Finished
+parts give way to their count."""
 
 from collections.abc import Sequence
 
@@ -39,8 +38,8 @@ TITLE, STEP, NOTE, OUTCOME = 300, 300, 200, 600
 
 
 def activity(view: Activity) -> tuple[bytes, ...]:
-    """Small lines, the newest ones with what they gave, until the answer stands: then those only
-    that went wrong, as Discord cannot fold. They ring nowhere: they are for who looks."""
+    """Render small lines, the newest with their output, until the answer is complete: then only
+    failed ones, as Discord cannot fold. They do not notify."""
     words = next(iter(parts(shorten_words(view.words.strip(), WORDS, view.language))), "")
     telling = [line for line in view.lines if line.output and not _is_settled(line, view)]
     speaking = {line.call_id for line in telling[-OUTPUTS:]}
@@ -63,8 +62,8 @@ def activity(view: Activity) -> tuple[bytes, ...]:
 
 
 def plan(view: PlanView) -> tuple[bytes, ...]:
-    """One message: the steps with their states, how far they are, and the buttons. Only one that
-    waits for a yes rings."""
+    """Render one message: the steps with their states, the progress, and the buttons. Only one that
+    waits for approval notifies."""
     language = view.language
     steps = [_step(n, step, language) for n, step in enumerate(view.steps, 1)]
     title = escape_markup(shorten_words(_line_of(view.title), TITLE, language))
@@ -89,12 +88,12 @@ def plan(view: PlanView) -> tuple[bytes, ...]:
 
 
 def _find_word_questions(given: Sequence[Button]) -> list[str]:
-    """Tokens of questions that want words: what should change about the plan."""
+    """Return the tokens of questions that take words: what to change about the plan."""
     return [one.token for one in given if one.token[:2] == "q:" and one.token.endswith(":edit")]
 
 
 def _is_settled(line: ToolLine, view: Activity) -> bool:
-    """The answer says what came of it."""
+    """Return True if the answer tells the outcome."""
     return view.over and line.state == "done"
 
 

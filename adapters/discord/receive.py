@@ -1,5 +1,6 @@
-"""What comes from Discord on its way to the gateway: a line of events, each of which leaves it
-only when it is kept. Interactions are acknowledged at once: Discord waits 3 seconds for it.
+"""Receives from Discord: a queue of events, each removed only when it is stored.
+
+Interactions are acknowledged at once: Discord waits 3 seconds for it.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ GAP, PAGE = 86_400.0, 100
 
 
 Event: TypeAlias = tuple[int, str, parse.Json]
-"""Its number in the session, its kind, what it holds."""
+"""An event's number in the session, its kind, its data."""
 
 
 class DiscordReceiver:
@@ -89,7 +90,7 @@ class DiscordReceiver:
     # ---- as the session's listener -------------------------------------------------------
 
     def on_open(self, *, anew: bool) -> None:
-        """Once: the menu of commands. After a gap: what was said in it is read."""
+        """Send the menu of commands, once; after a gap, read the missed messages."""
         if anew:
             self._gap = True
             self._more.set()
@@ -98,7 +99,7 @@ class DiscordReceiver:
             self._group.create_task(self._offer(self._commands))
 
     def on_event(self, number: int, kind: str, event: parse.Json) -> None:
-        """Into the line; an interaction is answered besides."""
+        """Queue the event; answer an interaction besides."""
         if kind == "INTERACTION_CREATE" and self._group is not None:
             self._memory.remember_language(event)
             answered = self._group.create_task(self._acknowledge(event))
@@ -108,7 +109,7 @@ class DiscordReceiver:
         self._more.set()
 
     async def wait_for_room(self) -> None:
-        """While the store is away, Discord keeps what is more than MAX_WAITING."""
+        """Wait for room: while the store is unavailable, Discord keeps what exceeds MAX_WAITING."""
         while len(self._line) >= MAX_WAITING:
             self._less.clear()
             await self._less.wait()
@@ -116,7 +117,7 @@ class DiscordReceiver:
     # ---- keeping -------------------------------------------------------------------------
 
     async def _keep(self, accept: Accept) -> None:
-        """Hand over what came, in order; what is not kept is tried again."""
+        """Hand over events in order; what could not be stored is retried."""
         while True:
             while not self._line and not self._gap:
                 self._more.clear()
@@ -142,7 +143,7 @@ class DiscordReceiver:
             event = await self._name_bot(event)
             try:
                 batch += self._parse(kind, event, channel)
-            except Exception:  # the border: one poison event must not hold up the others
+            except Exception:  # boundary: one bad event must not block the others
                 log.exception("discord_poison_event", extra={"kind": kind})
         if batch:
             await accept(batch)
@@ -160,7 +161,7 @@ class DiscordReceiver:
             return await self._lost.find(kind, event, me, name) if me else ()
         except DeliveryError:
             raise
-        except Exception:  # the border: one poison event must not hold up the others
+        except Exception:  # boundary: one bad event must not block the others
             log.exception("discord_poison_event", extra={"kind": kind})
             return ()
 
@@ -187,7 +188,7 @@ class DiscordReceiver:
         return () if inbound is None else (inbound,)
 
     def _add_language(self, inbound: Inbound | None) -> Inbound | None:
-        """With the language of who wrote: a message itself does not tell it."""
+        """Add the author's language, which a message itself does not tell."""
         if not isinstance(inbound, MessageReceived | CommandGiven) or inbound.sender.language:
             return inbound
         language = self._memory.language(inbound.sender.id)
@@ -196,8 +197,8 @@ class DiscordReceiver:
     # ---- after a gap ---------------------------------------------------------------------
 
     async def _read_back(self, accept: Accept) -> None:
-        """What was said in channels that were active while nobody listened; what is known of it
-        already is dropped where it is kept."""
+        """Read what was said in active channels while nobody listened; known messages are
+        deduplicated by the store."""
         for channel, seen in self._memory.channels():
             said: list[parse.Json] = []
             lost: list[Inbound] = []
@@ -212,14 +213,14 @@ class DiscordReceiver:
     async def _read(
         self, channel: str, seen: LastSeen, said: list[parse.Json], lost: list[Inbound]
     ) -> None:
-        """Messages after the last one that was seen, oldest first. What the bot may not see any
-        more in a server is `lost`: as a channel, and as a thread of one that is not known."""
+        """Read messages after the last one seen, oldest first. Channels of a server that the bot
+        can no longer see are `lost`: as a channel, and as a thread of an unknown one."""
         after = max(int(seen.message), parse.moment(clock.now() - GAP))
         query = f"limit={PAGE}&after={after}"
         route = Route("GET", "/channels/{channel_id}/messages", channel_id=channel)
         try:
             told = await self._wire.request(route, query=query)
-        except DiscordRefused as error:  # it is gone, or may not be read any more
+        except DiscordRefused as error:  # it was deleted, or is no longer readable
             log.info("discord_not_read_back", extra={"error": str(error)})
             me, name = self._session.me, f"{self._session.id}:gap"
             if isinstance(error, DiscordClosed) and seen.guild and me is not None:
@@ -244,7 +245,7 @@ class DiscordReceiver:
                 log.warning("discord_unreachable", extra={"pause": pause, "error": repr(error)})
             except StoreFailed as error:
                 log.error("discord_not_stored", extra={"pause": pause, "why": str(error)})  # noqa: TRY400
-            except Exception:  # the border: whatever accept raises, the events stay
+            except Exception:  # boundary: whatever accept raises, the events are kept
                 log.exception("discord_not_accepted", extra={"pause": pause})
             await clock.wait(pause)
             pause = min(2 * pause, MAX_PAUSE)
@@ -252,8 +253,8 @@ class DiscordReceiver:
     # ---- interactions --------------------------------------------------------------------
 
     async def _acknowledge(self, event: parse.Json) -> bool:
-        """The one answer that an interaction gets from here, False if it got none; a replayed one
-        has it already."""
+        """Give an interaction its one answer; False if that failed. A replayed one has it
+        already."""
         typing = event.get("type") == parse.TYPING
         answer = await self._complete(event) if typing else menu.answer(event)
         number, token = event.get("id"), event.get("token")
@@ -272,7 +273,7 @@ class DiscordReceiver:
         return True
 
     async def _remove_echo(self, echo: asyncio.Task[bool], event: parse.Json) -> None:
-        """The command is kept, and what comes of it is seen: its echo says nothing any more."""
+        """Remove the command's echo, as its outcome is shown."""
         application, token = event.get("application_id"), event.get("token")
         if not await echo or not isinstance(application, str):
             return
@@ -280,11 +281,11 @@ class DiscordReceiver:
         route = Route("DELETE", path, webhook_id=application, webhook_token=token)
         try:
             await self._wire.request(route)
-        except DeliveryError as error:  # it stays, and only its person sees it
+        except DeliveryError as error:  # it is kept, visible only to its user
             log.info("discord_echo_stays", extra={"error": str(error)})
 
     async def _complete(self, event: parse.Json) -> dict[str, object]:
-        """What somebody who types a command may go on with; nothing if that takes too long."""
+        """Complete a command that somebody types; {} if that takes too long."""
         found: Sequence[tuple[str, str]] = ()
         sender, me, commands = parse.presser(event), self._session.me, self._commands
         try:
@@ -296,7 +297,7 @@ class DiscordReceiver:
                     found = await commands.choices(where, sender, name, typed)
         except TimeoutError:
             log.info("discord_choices_late")
-        except Exception:  # the border: who types gets no choices, and the rest goes on
+        except Exception:  # boundary: no choices are offered, and the rest goes on
             log.exception("discord_no_choices")
         return menu.make_choices(found)
 
@@ -321,7 +322,7 @@ class DiscordReceiver:
 
 
 def read_deletions(event: parse.Json, known: Mapping[str, MessageOrigin]) -> Sequence[Inbound]:
-    """Messages that are gone; Discord does not tell what they were, `known` does."""
+    """Parse deletions; Discord does not tell what the messages were, `known` does."""
     ids = event.get("ids")
     gone = [*(ids if isinstance(ids, list) else ()), event.get("id")]
     return [

@@ -1,7 +1,7 @@
-"""Views to Discord payloads: one JSON object a message. Pure: same view, same bytes.
+"""Renders views as Discord payloads: one JSON object a message. Pure: same view, same bytes.
 
-Cards are containers whose edge has the colour of their state. Nothing is cut off: an answer of
-more messages than people like to scroll through comes as a file after its beginning.
+Cards are containers with an edge in the colour of their state. Nothing is cut off: an answer of too
+many messages comes as a file after its beginning.
 """
 
 import re
@@ -66,12 +66,12 @@ from gateway.views import (
 
 MAX_MESSAGES = 5
 BEGINNING = 1
-"""Messages that an answer grows in; one of more than MAX_MESSAGES comes as its beginning in that
-many, and a file."""
+"""Messages in which an answer grows; one of more than MAX_MESSAGES is shortened to that many, and a
+file."""
 MAX_NOTE = 1_500
 """Characters of the note below an answer."""
 MAX_FILE = 10 << 20
-"""What a bot may upload where nobody pays for more."""
+"""A bot's upload limit where nobody pays for more."""
 MAX_FILES = 10
 NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -90,8 +90,8 @@ COLOURS: dict[CardState, int] = {
 
 
 def render(view: View, commands: Mapping[str, str] = NO_COMMANDS) -> tuple[bytes, ...]:
-    """`view` as native payloads in order; none if there is nothing to show. `commands`: the ids
-    of the bot's commands."""
+    """Render `view` as native payloads in order; () if there is nothing to show. `commands`: the
+    ids of the bot's commands."""
     write = partial(write_command, ids=commands)
     view = write_in_view(show_targets(show_formulas(show_doubt(view))), write, moments=True)
     return tuple(map(write_in_payload, _payloads(view)))
@@ -135,7 +135,7 @@ def _notice(view: Notice) -> tuple[bytes, ...]:
 
 
 def _reply(view: ReplyView) -> tuple[bytes, ...]:
-    """While it grows no more is shown than will surely stay a message."""
+    """Render a growing answer as far as it will certainly stay one message."""
     if view.state == "streaming":
         shown = parts(view.text)[:BEGINNING]
         return messages(shown, stopper(view.language) if shown else ())
@@ -143,7 +143,7 @@ def _reply(view: ReplyView) -> tuple[bytes, ...]:
 
 
 def _answer(whole: str, note: str, name: str, language: str) -> tuple[bytes, ...]:
-    """Its parts with the note below, or its beginning and all of it as a file."""
+    """Render its parts with the note below, or its beginning and all of it as a file."""
     shown = parts(whole)
     below = [_render_small(note)] if is_visible(note) else []
     if len(shown) > MAX_MESSAGES:
@@ -166,8 +166,8 @@ def _render_small(note: str) -> str:
 
 
 def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
-    """The question while it is open, over several messages if need be, and the last one has the
-    buttons; one line when it is decided."""
+    """Render an open question, over several messages if need be, with the buttons in the last one;
+    a decided one in one line."""
     language, many = view.language, len(view.proposals) > 1
     if view.state != "open":
         decided = fold_decided(view)
@@ -200,7 +200,7 @@ def _render_decision(given: Sequence[Button], language: str) -> tuple[Component,
 
 
 def _call_in_full(call: CallDescription, language: str) -> str:
-    """All of a call that is too long for the card, which stands above it: Discord folds nothing."""
+    """Render a call in full above the card that it is too long for: Discord folds nothing."""
     return (
         f"{escape_markup(say('whole_call', language))}\n{fence(call.whole)}" if call.whole else ""
     )
@@ -224,13 +224,13 @@ def _detail(words: str) -> str:
 
 
 def _card(view: ChoiceCard | FormCard, asking: tuple[Component, ...]) -> tuple[bytes, ...]:
-    """A question with what answers it, or with what was answered."""
+    """Render a question with its buttons, or with its answer."""
     decided = _bold(f"{CARD_MARKS[view.state]} {view.outcome}") if is_visible(view.outcome) else ""
     shown = [*parts(view.text), *_split(decided)]
     if len(shown) > 1 and utf16("".join(shown[-2:])) < LIMIT:
         shown[-2:] = ["\n\n".join(shown[-2:])]
     last = asking if view.state == "open" else ()
-    listed = view.state == "open" and not view.question  # it tells, and waits for nobody
+    listed = view.state == "open" and not view.question  # informational only
     return messages(shown, last, accent=LISTED if listed else COLOURS[view.state])
 
 
@@ -268,7 +268,7 @@ def _media(view: Media) -> tuple[bytes, ...]:
 
 
 def _groups(files: Sequence[MediaFile]) -> Iterator[list[MediaFile]]:
-    """At most ten files that one call can carry."""
+    """Yield groups of at most ten files that one call can carry."""
     group: list[MediaFile] = []
     for one in files:
         if len(group) == MAX_FILES or sum(near.size for near in group) + one.size > MAX_FILE:

@@ -1,8 +1,8 @@
 """The connection to Discord's gateway, and the session that outlives it.
 
-discord.py speaks the protocol; its caches and objects are left out: events go on as they come.
-Discord has no acknowledgement of an event but the number from which a session is resumed. Here
-that is the last one that was kept, also after a restart.
+discord.py speaks the protocol; its caches and objects are bypassed: events are forwarded as they
+come. Discord has no acknowledgement of an event but the number from which a session is resumed.
+Here that is the last one that was stored, also after a restart.
 """
 
 import logging
@@ -39,26 +39,26 @@ REFUSALS = {
 
 
 class Listener(Protocol):
-    """Who gets what comes. `kinds`: the events that it wants."""
+    """Receives events. `kinds`: the events that it wants."""
 
     @property
     def kinds(self) -> tuple[str, ...]: ...
 
     def contact(self) -> None:
-        """Something came: the connection is live."""
+        """Note that the connection is live."""
 
     def on_open(self, *, anew: bool) -> None:
-        """A session goes on, or began `anew`: what was said before it does not come."""
+        """A session goes on, or began `anew`, without what was said before it."""
 
     def on_event(self, number: int, kind: str, event: Json) -> None:
-        """An event; its number is told to `Session.keep` once it is kept."""
+        """Receive an event; its number is passed to `Session.keep` once it is stored."""
 
     async def wait_for_room(self) -> None:
         """Wait until more can be taken."""
 
 
 class DiscordSession:
-    """One bot's connection. `reads`: all that is said in servers is wanted, not only what addresses
+    """One bot's connection. `reads`: it wants all messages of servers, not only those addressed to
     the bot."""
 
     def __init__(
@@ -96,8 +96,8 @@ class DiscordSession:
             self._came = self._kept = place.kept
 
     async def listen(self, listener: Listener) -> None:
-        """Connect again and again until cancelled, after pauses that double until a connection is
-        good. Rejected if Discord refuses us for good."""
+        """Connect again and again until cancelled, with pauses that double until a connection is
+        good. Rejected if Discord refuses the bot for good."""
         pause = MIN_PAUSE
         self._wire.reopen()
         async with _client(self._wire, reads=self._reads) as client:
@@ -114,7 +114,7 @@ class DiscordSession:
                     self._end(forget=True)
                 except (OSError, aiohttp.ClientError, TimeoutError, DeliveryError) as error:
                     log.warning("discord_unreachable", extra={"pause": pause, "error": repr(error)})
-                except Exception:  # the border: an odd frame costs a connection, no more
+                except Exception:  # boundary: a malformed frame costs only a connection
                     log.exception("discord_odd_frame", extra={"pause": pause})
                     self._end(forget=False)
                 finally:
@@ -124,7 +124,8 @@ class DiscordSession:
                 pause = min(2 * pause, MAX_PAUSE)
 
     async def keep(self, number: int) -> None:
-        """All events up to `number` are kept: a session need not begin before it again."""
+        """Note that all events up to `number` are stored, so that a session need not repeat
+        them."""
         self._kept = max(self._kept, number)
         await self.save()
 
@@ -139,7 +140,7 @@ class DiscordSession:
         async with clock.limit(GREETING):
             self._socket = socket = await DiscordWebSocket.from_client(
                 client,
-                initial=first,  # the SDK waits 5 seconds before a further identify
+                initial=first,  # the SDK waits 5 seconds before another identify
                 gateway=yarl.URL(self._url if self._id else self._gateway),
                 session=self._id or None,
                 sequence=self._came if self._id else None,
@@ -188,7 +189,7 @@ class DiscordSession:
             self._came = max(self._came, self._socket.sequence or 0)
 
     async def _close(self) -> None:
-        """With a code after which the session can be resumed."""
+        """Close with a code after which the session can be resumed."""
         socket, self._socket = self._socket, None
         if socket is not None:
             await socket.close(4000)

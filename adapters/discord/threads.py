@@ -1,8 +1,8 @@
-"""Where a task lives in a server: in a thread of its own, made from the message that asks for it.
+"""Places a task in a server: in a thread of its own, made from the message that asks for it.
 
 A thread made from a message has that message's id. So the task's conversation has its address
-before the thread is there, and the thread can be looked for: it is made once, whenever the process
-ends. Where the bot may make none, the task lives in the channel, as replies to that message.
+before the thread exists, and the thread can be looked up: it is made once, even over a crash. Where
+the bot may make none, the task is in the channel, as replies to that message.
 """
 
 import logging
@@ -29,20 +29,20 @@ ARCHIVED = 50083
 CLOSED_FOR = 600.0
 """Seconds for which a channel is not asked again that lets us make no threads."""
 PATIENCE = 5.0
-"""Longest limit on new threads that is waited for."""
+"""Longest rate limit on new threads that is waited for."""
 NAME, MAX_KNOWN = 60, 5_000
 UNNAMED = "…"
 
 
 class TaskChannel(Struct, frozen=True, kw_only=True):
-    """The channel or thread to write to; in a channel, `reply_to` is what the task began with."""
+    """The channel or thread to write to; in a channel, `reply_to` is the task's first message."""
 
     channel: str
     reply_to: str = ""
 
 
 class Threads:
-    """What is known of channels and threads; all of it can be asked for again."""
+    """A cache of channels and threads."""
 
     def __init__(self, wire: DiscordWire) -> None:
         self._wire = wire
@@ -52,7 +52,7 @@ class Threads:
         self._roles: dict[str, str] = {}
 
     async def channel(self, event: Json) -> Channel:
-        """The channel in which it happened: asked for once."""
+        """Return the channel of the event, requested once."""
         number = channel_of(event)
         if not number:
             return Channel()
@@ -62,7 +62,8 @@ class Threads:
         return self._channels[number]
 
     async def find_own_role(self, guild: str, bot: str) -> str:
-        """The role that the server made for the bot alone, "" if there is none: asked for once."""
+        """Return the role that the server made for the bot alone, "" if there is none, requested
+        once."""
         if guild not in self._roles:
             route = Route("GET", "/guilds/{guild_id}/roles", guild_id=guild)
             try:
@@ -74,7 +75,8 @@ class Threads:
         return self._roles[guild]
 
     async def place(self, conversation: Conversation) -> TaskChannel:
-        """Where to write in a conversation; its thread is made if need be. Unsent, RateLimited."""
+        """Return where to write in a conversation; its thread is made if needed. Unsent,
+        RateLimited."""
         channel, thread = _number(conversation.channel), _number(conversation.thread or "0")
         if not conversation.thread:
             return TaskChannel(channel=channel)
@@ -84,11 +86,11 @@ class Threads:
             try:
                 _put(self._places, thread, await self._find_or_make(channel, thread))
             except Ambiguous as error:
-                raise Unsent(str(error)) from None  # the next look tells what became of it
+                raise Unsent(str(error)) from None  # the next look finds its state
         return self._places[thread]
 
     def order(self, conversation: Conversation) -> tuple[str, ...]:
-        """Where a message of the conversation may stand, the likeliest first."""
+        """Return where a message of the conversation may be, the likeliest first."""
         channel, thread = _number(conversation.channel), _number(conversation.thread or "0")
         if not conversation.thread:
             return (channel,)
@@ -99,7 +101,7 @@ class Threads:
         try:
             route = Route("GET", "/channels/{channel_id}", channel_id=number)
             return read_channel(await self._wire.request(route)) or Channel()
-        except DiscordRefused as error:  # it is gone, or may not be seen
+        except DiscordRefused as error:  # deleted, or not accessible
             log.info("discord_unknown_channel", extra={"error": str(error)})
             return Channel()
 
@@ -108,7 +110,7 @@ class Threads:
         opening = Route("GET", path, channel_id=channel, message_id=number)
         try:
             message = await self._wire.request(opening)
-        except DiscordRefused:  # a thread by itself, or what it began with is gone
+        except DiscordRefused:  # a standalone thread, or its first message was deleted
             return await self._ask_for_channel(channel, number)
         if not isinstance(message, dict) or message.get("thread"):
             return TaskChannel(channel=number)
@@ -144,7 +146,7 @@ class Threads:
 
 
 def _name(message: Json) -> str:
-    """The first words of what it is about."""
+    """Return the first words of its subject."""
     content = message.get("content")
     words = MENTION.sub("", content).split() if isinstance(content, str) else []
     name = " ".join(words)

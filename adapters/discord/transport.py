@@ -1,8 +1,8 @@
-"""discord.py's HTTP client with calls whose ends can be told apart.
+"""discord.py's HTTP client with calls whose outcomes can be told apart.
 
-The SDK's own `request` waits out limits of any length, also after a call that went well, and makes
-failed calls again by itself. Here a limit that is longer than a moment is the caller's to know, and
-so is whether a call may have been carried out.
+The SDK's own `request` waits out rate limits of any length, also after a successful call, and
+repeats failed calls by itself. Here the caller learns of a limit longer than a moment, and of
+whether a call may have been carried out.
 """
 
 import asyncio
@@ -56,11 +56,9 @@ class UploadPart(Struct, frozen=True, kw_only=True):
 
 
 class DiscordWire(HTTPClient):
-    """One bot's calls. The session opens at the first one; `base` is the URL of the API.
-
-    After `close` a call that is under way ends well, and a later one opens a session for itself:
-    the last words of a gateway that drains still go out. `on_refusal` is called when Discord
-    refuses the token."""
+    """One bot's calls. The session opens at the first one; `base` is the URL of the API. After
+    `close` a running call ends well, and a later one opens a session for itself: the last messages
+    of a draining gateway still go out. `on_refusal` is called when Discord refuses the token."""
 
     def __init__(
         self, token: str, base: str, on_refusal: Callable[[], None] = lambda: None
@@ -86,7 +84,7 @@ class DiscordWire(HTTPClient):
         self._closing = False
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
-        """As the SDK's, on our session."""
+        """Connect like the SDK, on our session."""
         async with self._lend_session() as session:
             return await session.ws_connect(
                 url,
@@ -105,8 +103,8 @@ class DiscordWire(HTTPClient):
         parts: Sequence[UploadPart] = (),
         query: str = "",
     ) -> object:
-        """What the API answers, None if nothing. RateLimited, Unsent, Ambiguous or Refused; who
-        answers an interaction shows its token, not the bot's."""
+        """Return the API's answer, None for none. RateLimited, Unsent, Ambiguous or Refused; the
+        answer to an interaction is authorised by its token, not the bot's."""
         key = f"{route.key}:{route.major_parameters}"
         await self._await_limit(key, everywhere=route.webhook_token is None)
         url = self._base + route.url.removeprefix(Route.BASE) + (query and f"?{query}")
@@ -138,7 +136,7 @@ class DiscordWire(HTTPClient):
 
     @asynccontextmanager
     async def download(self, url: str) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The body at `url` in pieces. Unsent if it may be tried again, else Rejected."""
+        """Open the body at `url` in pieces. Unsent if it may be retried, otherwise Rejected."""
         timeout = aiohttp.ClientTimeout(connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT)
         try:
             async with (
@@ -155,7 +153,7 @@ class DiscordWire(HTTPClient):
 
     @asynccontextmanager
     async def _lend_session(self) -> AsyncIterator[aiohttp.ClientSession]:
-        """The session for one call; what aiohttp raises becomes Unsent or Ambiguous."""
+        """Lend the session for one call; what aiohttp raises becomes Unsent or Ambiguous."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=CONNECTIONS),
@@ -178,8 +176,8 @@ class DiscordWire(HTTPClient):
     # ---- limits --------------------------------------------------------------------------
 
     async def _await_limit(self, key: str, *, everywhere: bool) -> None:
-        """Wait for a short limit that is known of; RateLimited if it is a longer one. The limit on
-        all calls is not one on answers to interactions."""
+        """Wait for a known short limit; RateLimited for a longer one. The limit on all calls does
+        not apply to answers to interactions."""
         silent = self._silent_until if everywhere else 0.0
         left = max(silent, self._spent.get(key, 0.0)) - clock.monotonic()
         if left > SHORT:
@@ -188,7 +186,7 @@ class DiscordWire(HTTPClient):
             await clock.wait(left)
 
     def _learn(self, key: str, headers: Mapping[str, str]) -> None:
-        """An answer tells when its bucket is used up, and until when."""
+        """Note an answer's rate limit: when its bucket is used up, and until when."""
         if headers.get("X-RateLimit-Remaining") != "0":
             self._spent.pop(key, None)
             return
@@ -218,7 +216,7 @@ def _body(
     encoded = msgspec.json.encode(json)
     if not parts:
         return encoded, {"Content-Type": "application/json"}
-    form = aiohttp.FormData(quote_fields=False)  # Discord takes `files[0]` as it is
+    form = aiohttp.FormData(quote_fields=False)  # Discord takes `files[0]` literally
     form.add_field("payload_json", encoded.decode(), content_type="application/json")
     for n, part in enumerate(parts):
         mime = part.mime or "application/octet-stream"

@@ -50,7 +50,7 @@ log = logging.getLogger("adapters.slack")
 STREAMS = ("streaming_state_conflict", "cant_update_message", "edit_window_closed")
 """Refusals of an edit that may be for a stream that was never ended."""
 LOOKED_BACK = 5.0
-"""Seconds before a call whose answer was lost, from which its message is looked for: clocks
+"""Seconds before a call whose answer was lost from which its message is searched for: clocks
 differ."""
 MAX_FETCHED, KNOWN = 50 << 20, 2_000
 RECALLS = 0.001
@@ -60,9 +60,10 @@ QUIET = {"unfurl_links": False, "unfurl_media": False, "link_names": False}
 
 
 class SlackAdapter:
-    """One app's bot. With an app token it receives by Socket Mode, else over HTTP at /slack/events;
-    `look` is what its home shows, `recent` where it reads back what it missed, `outputs` the folder
-    of the files that the agent gives out. ValueError if a setting cannot work."""
+    """One app's bot. With an app token it receives by Socket Mode, otherwise over HTTP at
+    /slack/events; `look` returns the content of its home, `recent` where to read back missed
+    messages, `outputs` the folder of files that the agent sends. ValueError if a setting cannot
+    work."""
 
     platform = "slack"
     abilities = Abilities(drafts=False, edit_interval=1.2, send_timeout=14.0, recalls=RECALLS)
@@ -113,8 +114,8 @@ class SlackAdapter:
             await self._wire.close()
 
     async def _accept(self, accept: Accept, inbounds: Sequence[Inbound]) -> None:
-        """In a private thread each message is answered, and from its arrival on the agent is at it;
-        one that comes again begins nothing."""
+        """Accept messages; in a private thread, where each is answered, show the agent at work at
+        once. A repeated one begins nothing."""
         for one in inbounds:
             new = isinstance(one, MessageReceived) and one.message not in self._arrived
             if isinstance(one, MessageReceived) and new and one.conversation.private:
@@ -126,10 +127,10 @@ class SlackAdapter:
         self._homes.stir()
 
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
-        """What chat.postMessage takes; commands are written otherwise in a thread."""
+        """Render for chat.postMessage; commands are written differently in a thread."""
         thread = bool(conversation.thread)
         payloads = render(view, thread=thread)
-        if isinstance(view, SaidView | Media) or not view.doubt:  # files have no twin to look for
+        if isinstance(view, SaidView | Media) or not view.doubt:  # files have no duplicate to find
             return payloads
         return with_twins(payloads, render(replace(view, doubt=""), thread=thread))
 
@@ -140,7 +141,8 @@ class SlackAdapter:
     async def send_as(
         self, name: str, conversation: Conversation, payload: bytes, answers: str = ""
     ) -> str:
-        """As `send`; of a message in doubt the `ts` of the one of this `name`, if it is there."""
+        """Send like `send`; for a message in doubt return the `ts` of the one of this `name`, if it
+        exists."""
         body = _body(payload)
         if body.files:
             native = await self._upload(conversation, body.files, str(body.told.get("text", "")))
@@ -168,7 +170,7 @@ class SlackAdapter:
         return _stamp(answer)
 
     async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
-        """Of a message with files nothing changes."""
+        """Edit a message; one with files does not change."""
         body = _body(payload)
         if body.files or "." not in native:
             return
@@ -227,7 +229,7 @@ class SlackAdapter:
             self._sessions.want(conversation, status)
 
     async def draft(self, conversation: Conversation, key: int, text: str) -> None:
-        """Not here: `abilities.drafts` says so."""
+        """Do nothing: there are no drafts (`abilities.drafts`)."""
 
     async def tell(self, conversation: Conversation, press: str, text: str) -> None:
         """A word that only the person sees; a press is acknowledged already."""
@@ -249,7 +251,7 @@ class SlackAdapter:
             log.info("slack_not_told", extra={"why": str(error)})
 
     async def receipt(self, conversation: Conversation, message: str) -> None:
-        """Eyes on the message; what was asked in a window is none."""
+        """Add eyes to the message; a question from a window is no message."""
         if "." not in message:
             return
         try:
@@ -259,7 +261,7 @@ class SlackAdapter:
             log.debug("slack_no_receipt", extra={"why": str(error)})
 
     async def clear_receipt(self, conversation: Conversation, message: str) -> None:
-        """No eyes any more."""
+        """Remove the eyes."""
         if "." not in message:
             return
         try:
@@ -269,7 +271,8 @@ class SlackAdapter:
             log.debug("slack_receipt_stays", extra={"why": str(error)})
 
     async def show_work(self, conversation: Conversation, message: str) -> bool:
-        """A private thread has its session (`_accept`); elsewhere the eyes tell it."""
+        """Return False: a private thread has its session (`_accept`); elsewhere the eyes are the
+        sign."""
         if (conversation.private and conversation.thread) or "." not in message:
             return False
         await self.receipt(conversation, message)
@@ -278,7 +281,8 @@ class SlackAdapter:
     async def read_thread(
         self, conversation: Conversation, before: str, limit: int
     ) -> tuple[Quote, ...]:
-        """With the names of who wrote; none in a window's question, which is no message."""
+        """Read the thread with the authors' names; () for a window's question, which is no
+        message."""
         if "." not in before:
             return ()
         said = await self._history.read_thread(conversation, before)
@@ -301,7 +305,7 @@ class SlackAdapter:
         )
 
     async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
-        """At most 50 MB."""
+        """Fetch at most 50 MB."""
         if attachment.size > MAX_FETCHED:
             raise Rejected(f"the file is larger than {MAX_FETCHED >> 20} MB")
         try:
@@ -314,10 +318,10 @@ class SlackAdapter:
             async with self._wire.download(url) as chunks:
                 await write(chunks, to, MAX_FETCHED)
         except Ambiguous as error:
-            raise Unsent(str(error)) from None  # a download may be made again
+            raise Unsent(str(error)) from None  # a download may be repeated
 
     async def _upload(self, where: Conversation, files: Sequence[SlackUpload], caption: str) -> str:
-        """Nothing is seen of the files before the last call."""
+        """Upload the files; nothing is visible before the last call."""
         try:
             kept = [await self._upload_file(file) for file in files]
         except Ambiguous as error:
@@ -331,7 +335,7 @@ class SlackAdapter:
         return kept[0]["id"]
 
     async def _upload_file(self, file: SlackUpload) -> dict[str, str]:
-        """The file as Slack has it, seen by nobody yet."""
+        """Upload a file, not yet visible to anybody."""
         with ExitStack() as stack:
             path = None
             if file.ref:
@@ -360,8 +364,8 @@ class SlackAdapter:
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True):
-    """A payload taken apart. `told`: what Slack takes; `stream`: the same as a stream; `session`:
-    what the thread's session then is; `sure`: the payload that may be there in its place."""
+    """A parsed payload. `told`: for Slack; `stream`: the same as a stream; `session`: the thread's
+    session afterwards; `sure`: the payload that may be there in its place."""
 
     whole: str
     told: dict[str, object]

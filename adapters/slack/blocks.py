@@ -1,4 +1,4 @@
-"""Block Kit: what a message is made of, within Slack's limits. Pure."""
+"""Block Kit: the parts of a message, within Slack's limits. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -52,21 +52,21 @@ class SlackUpload(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def message(blocks: Sequence[Block], summary: str, stream: StreamChunks | None = None) -> bytes:
-    """One message; `summary` is what notifications and screen readers get of it, `stream` how a
-    chat stream shows the same."""
-    words = " ".join(summary.replace("&lt;", "<").split())  # as it was before it was harmless
+    """Make one message; `summary` is its text for notifications and screen readers, `stream` its
+    form in a chat stream."""
+    words = " ".join(summary.replace("&lt;", "<").split())  # the text before sanitising
     said = escape_markup(clip(words, FALLBACK)) or "…"
     made: dict[str, object] = {"text": said, "blocks": list(blocks)}
     return msgspec.json.encode(made | ({"stream": stream} if stream is not None else {}))
 
 
 def upload(files: Sequence[SlackUpload], caption: str = "") -> bytes:
-    """One message with files."""
+    """Make one message with files."""
     return msgspec.json.encode({"text": write_mrkdwn(caption), "files": list(files)})
 
 
 def pack_blocks(blocks: Iterable[Block], last: Sequence[Block], summary: str) -> tuple[bytes, ...]:
-    """As few messages as hold all `blocks`; what is `last` ends the last of them."""
+    """Make as few messages as can hold all `blocks`; `last` ends the last of them."""
     groups: list[list[Block]] = [[]]
     used = 0
     for block in blocks:
@@ -83,7 +83,7 @@ def pack_blocks(blocks: Iterable[Block], last: Sequence[Block], summary: str) ->
 
 
 def characters(block: object) -> int:
-    """How many characters of `block` count."""
+    """Count the characters of `block` that count towards the limit."""
     if isinstance(block, str):
         return len(block)
     if isinstance(block, dict):
@@ -159,14 +159,14 @@ def plan(title: str, tasks: Sequence[Block]) -> Block:
 def buttons(
     given: Sequence[Button], writing: Sequence[Button] = (), sure: str = "", language: str = ""
 ) -> tuple[Block, ...]:
-    """Rows of buttons. Those in `writing` open a modal; `sure` is what is asked before an approval
-    for always."""
+    """Make rows of buttons. Those in `writing` open a modal; `sure` is the confirmation of a
+    lasting approval."""
     made, primary = [], False
     for n, one in enumerate(given):
         kind = WRITES if one in writing else "b"
         made.append(_button(f"{kind}{n}", one.label, one.token, one.url))
         style = STYLES.get(one.style, "")
-        if style and not (style == "primary" and primary):  # Slack: one primary in a set
+        if style and not (style == "primary" and primary):  # Slack allows one primary per set
             made[-1]["style"] = style
             primary = primary or style == "primary"
         if sure and option(one) == "always":
@@ -202,18 +202,18 @@ def chooser(title: str, given: Sequence[Button]) -> tuple[Block, ...]:
 
 
 def writer(label: str, token: str, *, plain: bool = False) -> tuple[Block, ...]:
-    """A button that opens a modal; a `plain` one stands behind others."""
+    """Make a button that opens a modal; a `plain` one is secondary."""
     style = {} if plain else {"style": "primary"}
     return _rows([_button(f"{WRITES}0", label, token) | style])
 
 
 def stopper(language: str) -> tuple[Block, ...]:
-    """A button that stops the turn, where Slack has none of its own."""
+    """Make a button that stops the turn, where Slack has none of its own."""
     return _rows([_button("stop", say("plan_stop", language), STOP) | {"style": "danger"}])
 
 
 def modal(asked: ModalOrigin, language: str) -> dict[str, object]:
-    """One field for words; they come back with the token of the button that opened it."""
+    """Make one field for words, which come back with the token of the button that opened it."""
     option = _option(asked.token)
     if option == "text":
         title = say("your_answer", language)
@@ -245,7 +245,7 @@ def modal(asked: ModalOrigin, language: str) -> dict[str, object]:
 
 
 def option(button: Button) -> str:
-    """Which answer of its question a button gives, '' if it is no question's."""
+    """Return the answer that a button gives to its question, '' if it is no question's."""
     return _option(button.token)
 
 
@@ -261,7 +261,8 @@ def texts(text: str, most: int = ROOM) -> list[str]:
 
 
 def _button(name: str, label: str, token: str, url: str = "") -> Block:
-    """One that opens `url` tells of a press too, which means nothing without a token."""
+    """Make a button; one that opens `url` also reports a press, which means nothing without a
+    token."""
     made: Block = {"type": "button", "action_id": name, "text": _plain_text(label, LABEL)}
     return made | ({"url": url} if url else {"value": token})
 

@@ -1,7 +1,7 @@
-"""A message that says it was possibly sent twice, and the same without that word. Pure.
+"""A message that says it was possibly sent twice, and the same without that note. Pure.
 
-Before such a message is sent, the adapter looks whether the one without the word is there already:
-then nothing is sent, and nothing was sent twice.
+Before such a message is sent, the adapter looks for the one without the note: if it exists, nothing
+is sent, and nothing was sent twice.
 """
 
 from itertools import zip_longest
@@ -10,7 +10,7 @@ import msgspec
 
 
 def with_twins(payloads: tuple[bytes, ...], twins: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Each payload with the one that may be there in its place (`sure`)."""
+    """Attach to each payload the one that may be there in its place (`sure`)."""
     return tuple(
         payload
         if twin is None

@@ -1,4 +1,4 @@
-"""Messages read back from Slack: whether one of ours is there, what people wrote meanwhile."""
+"""Messages read back from Slack: to find our own, and what people wrote meanwhile."""
 
 import logging
 from collections.abc import Container, Sequence
@@ -23,7 +23,7 @@ ALIKE = 20
 
 
 class SlackMessage(Struct, frozen=True):
-    """A message as it is read back. `payload`: what its metadata holds, of ours `id` and `says`."""
+    """A message as read back. `payload`: its metadata, for ours `id` and `says`."""
 
     ts: str = ""
     user: str = ""
@@ -33,19 +33,19 @@ class SlackMessage(Struct, frozen=True):
     words: str = ""
 
     def begins(self, words: str) -> bool:
-        """It shows enough of `words`, from their beginning, to be the same text."""
+        """Return True if it shows enough of the beginning of `words` to be the same text."""
         both = min(len(self.words), len(words))
         return both >= ALIKE and self.words[:ALIKE] == words[:ALIKE]
 
 
 class SlackHistory:
-    """What stands in a channel or a thread."""
+    """The messages of a channel or a thread."""
 
     def __init__(self, wire: SlackWire) -> None:
         self._wire = wire
 
     async def find_sent(self, where: Conversation, mark: str, since: float) -> str:
-        """The `ts` of our message whose one call bore `mark`, "" if it is not there or cannot be
+        """Return the `ts` of our message sent with `mark`, "" if it does not exist or cannot be
         read."""
         for one in await self._read_newest(where, since):
             if one.payload.get("id") == mark:
@@ -54,9 +54,9 @@ class SlackHistory:
         return ""
 
     async def in_doubt(self, where: Conversation, mark: str, says: str) -> str:
-        """The `ts` of our message that bears `mark`, wherever it stands. Else of one that says what
-        `says` is made of, below the last word of a person: what stands above that was said before,
-        and may rightly be said again."""
+        """Return the `ts` of our message with `mark`, anywhere; otherwise of one with the content
+        of `says`, below the last message of a person: an equal one above that was said before, and
+        may rightly be repeated."""
         found = await self._read_newest(where)
         alike = takewhile(lambda one: one.user == where.account, found)
         for one in chain(
@@ -70,8 +70,8 @@ class SlackHistory:
     async def find_streaming(
         self, where: Conversation, since: float, known: Container[str], words: str = ""
     ) -> str:
-        """The `ts` of our newest message there that still streams and is none of the `known`; with
-        `words`, of one that shows what they begin with."""
+        """Return the `ts` of our newest unfinished stream there that is none of the `known`; with
+        `words`, of one that shows their beginning."""
         for one in await self._read_newest(where, since):
             mine = one.user == where.account and one.streaming_state == STREAMING
             if mine and one.ts not in known and (not words or one.begins(words)):
@@ -80,8 +80,8 @@ class SlackHistory:
         return ""
 
     async def read_thread(self, where: Conversation, before: str) -> list[Json]:
-        """The messages of a thread above `before`, oldest first: Slack tells them from the
-        beginning, so of a very long one the last are missing. DeliveryError."""
+        """Return the messages of a thread before `before`, oldest first. Slack returns them from
+        the beginning, so of a very long thread the last ones are missing. DeliveryError."""
         asked: dict[str, object] = {"channel": where.channel, "ts": where.thread, "limit": PAGE}
         found: dict[str, Json] = {}
         for _ in range(PAGES):
@@ -96,9 +96,9 @@ class SlackHistory:
         return [found[stamp] for stamp in sorted(found) if stamp < before]
 
     async def _read_newest(self, where: Conversation, since: float = 0.0) -> Sequence[SlackMessage]:
-        """Newest first; none if they cannot be read."""
+        """Return messages, newest first; () if they cannot be read."""
         asked: dict[str, object] = {"channel": where.channel, "include_all_metadata": "true"}
-        if where.thread and not since:  # a thread is read from its beginning, so not from there
+        if where.thread and not since:  # a thread can only be read from its start
             since = clock.now() - DAY
         asked |= {"oldest": f"{since:.6f}"} if since else {}
         asked |= {"limit": PAGE} | ({"ts": where.thread} if where.thread else {})
@@ -130,7 +130,7 @@ def _message(raw: object) -> SlackMessage:
 
 
 def read_own_words(message: Json) -> str:
-    """What a message of ours says: its blocks, for its text may be a summary of them."""
+    """Return the words of a message of ours: of its blocks, as its text may be a summary."""
     blocks = message.get("blocks")
     found = [one for one in blocks if isinstance(one, dict)] if isinstance(blocks, list) else []
     said = [text for one in found if one.get("type") != "actions" and (text := _read_block(one))]
@@ -144,7 +144,7 @@ def _read_block(block: Json) -> str:
 
 
 def _words(block: Json) -> str:
-    """What a block says by which its message is known again: its text, or the steps of a plan."""
+    """Return the words of a block that identify its message: its text, or the steps of a plan."""
     tasks = block.get("tasks")
     if isinstance(tasks, list):
         return "\n".join(str(one.get("title", "")) for one in tasks if isinstance(one, dict))

@@ -1,5 +1,7 @@
-"""App Home: what waits for the person, what runs, their jobs. Published when it is opened, and
-while somebody may be looking at it, soon after something changed."""
+"""App Home: the person's waiting questions, running work, and jobs.
+
+Published when it is opened, and, while somebody may be looking at it, soon after a change.
+"""
 
 import asyncio
 import logging
@@ -27,7 +29,7 @@ from gateway.views import Button
 log = logging.getLogger("adapters.slack")
 
 PACE, LOOKED_AT = 3.0, 1_800.0
-"""Least seconds between two looks at what changed; seconds for which an opened home is kept up."""
+"""Minimum seconds between two looks at changes; seconds for which an opened home is updated."""
 MOST, TEXT = 200, 400
 
 
@@ -63,7 +65,7 @@ def _entry(entry: OverviewEntry, language: str, place: int) -> Iterator[Block]:
 
 
 class _Open(Struct, kw_only=True):
-    """A home that somebody looked at. `until`: `clock.monotonic()` at which it is given up."""
+    """An opened home. `until`: `clock.monotonic()` at which updates end."""
 
     where: Conversation
     until: float
@@ -79,7 +81,7 @@ class Homes:
         self._stirred = asyncio.Event()
 
     def open_home(self, user: str, where: Conversation) -> None:
-        """Somebody looks at it, from now on."""
+        """Keep it updated from now on."""
         self._open[user] = _Open(where=where, until=clock.monotonic() + LOOKED_AT)
         self._open.move_to_end(user)
         if len(self._open) > MOST:
@@ -87,7 +89,7 @@ class Homes:
         self._stirred.set()
 
     def stir(self) -> None:
-        """Something changed."""
+        """Note a change."""
         if self._open:
             self._stirred.set()
 

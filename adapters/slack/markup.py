@@ -1,8 +1,8 @@
-"""Slack's markup: what people wrote made readable, what the agent writes made harmless. Pure.
+"""Slack's markup: makes people's messages readable, and the agent's harmless. Pure.
 
-Slack reads `<!channel>`, `<@U1>`, `<#C1>` and `<https://a|what is shown>` wherever they stand. In a
-`markdown` block the `<` of these is escaped in prose; in code, where an escape might be seen, a
-word joiner parts them.
+Slack reads `<!channel>`, `<@U1>`, `<#C1>` and `<https://a|what is shown>` anywhere. In a `markdown`
+block their `<` is escaped in prose; in code, where an escape might be visible, a word joiner
+separates them.
 """
 
 import re
@@ -20,7 +20,7 @@ CODE = re.compile(
 PING = re.compile(r"<(?=[!@#]|[a-z]+:[^<>\n]*\|)")
 PICTURE = re.compile(r"(?<![\\!])(\\*)(!+)\[(\]?)")
 STRONG = "\ufdd2"
-"""Stands for `*` until what markdown means by it is written."""
+"""Stands for `*` until Markdown's emphasis is written."""
 SPANS = (
     (re.compile(r"\[([^\]\n|]+)\]\((https?://[^\s()|]+)\)"), r"<\2|\1>"),
     (re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE), rf"{STRONG}\1{STRONG}"),
@@ -33,12 +33,13 @@ ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 
 
 SLASH, MENTION = "/turnkeeper", "@turnkeeper"
-"""The app's one slash command, of which all others are words; its name, where Slack takes none."""
+"""The app's one slash command, with all others as its words; its name, where Slack accepts no
+command."""
 
 
 def write_command(command: NamedCommand, *, thread: bool) -> str:
-    """How a person gives the command. In a thread Slack takes no slash command: there the bot is
-    spoken to."""
+    """Write a command as a person gives it. In a thread Slack accepts no slash command: there the
+    bot is mentioned."""
     return f"{MENTION} /{command.words}" if thread else f"{SLASH} {command.words}"
 
 
@@ -57,7 +58,7 @@ def mentions(text: str, me: str) -> bool:
 
 
 def harmless(markdown: str) -> str:
-    """`markdown` for a `markdown` block: nobody is pinged, no remote picture is loaded."""
+    """Make `markdown` safe for a `markdown` block: no pings, no remote pictures."""
     if "<" not in markdown and "![" not in markdown:
         return markdown
     return "".join(_parts(markdown))
@@ -69,7 +70,8 @@ def escape_markup(text: str) -> str:
 
 
 def write_mrkdwn(markdown: str) -> str:
-    """`markdown` as Slack's own markup, where no `markdown` block is taken: nobody is pinged."""
+    """Convert `markdown` to Slack's own markup, where no `markdown` block is accepted, without
+    pings."""
     made, at = "", 0
     for found in CODE.finditer(markdown):
         made += _write_spans(markdown[at : found.start()]) + escape_markup(found[0])
@@ -90,7 +92,7 @@ def strip_markup(text: str) -> str:
 
 
 def mark_hidden(text: str) -> str:
-    """`text` with its hidden characters shown; it pings nobody where markup is read."""
+    """Show the hidden characters of `text`; it pings nobody where markup is parsed."""
     return PING.sub(f"<{WORD_JOINER}", visible(text))
 
 

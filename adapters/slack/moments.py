@@ -1,9 +1,8 @@
-"""Moments of our texts as Slack shows them: each reader's own time. Written last, into what is to
-be sent, so that no markup is made of them before.
+"""Writes moments as Slack's dates: each reader's own time.
 
-A `markdown` block takes no dates, so lines with moments become rich text beside it, with what is
-bold, struck or code in them; where they are other markdown, and where Slack reads no markup,
-moments are words.
+Done last, on the finished payload, so that none is taken for markup before. A `markdown` block has
+no dates, so lines with moments become rich text beside it, with their bold, struck and code parts;
+in other Markdown, and where Slack parses no markup, moments are words.
 """
 
 import re
@@ -18,7 +17,7 @@ from gateway.moment_texts import Moment, drop_moments, has_moment, split_moments
 FORMAT = "{date_short_pretty} {time}"
 MARKDOWN = re.compile(r"[*~`|\\<>#\[\]]|\b_|_\b|^\s*(?:[-+]|\d+[.)])\s|^\s{2,}")
 STYLED = re.compile(r"\*\*(?P<bold>[^*`~\n]+)\*\*|~~(?P<strike>[^*`~\n]+)~~|`(?P<code>[^`\n]+)`")
-"""What markdown and rich text have alike."""
+"""Styles that Markdown and rich text share."""
 MRKDWN = re.compile(r"[*_~`]")
 BLOCKS = 50
 
@@ -53,7 +52,7 @@ def make_runs(text: str, style: str = "") -> list[Block]:
 
 
 def _make_styled_runs(markdown: str) -> list[Block]:
-    """The runs of markdown of no more than STYLED."""
+    """Return the runs of Markdown with no other style than STYLED."""
     made, at = list[Block](), 0
     for found in STYLED.finditer(markdown):
         made += make_runs(markdown[at : found.start()])
@@ -97,12 +96,12 @@ def _can_be_rich(line: str) -> bool:
 
 
 def _take_words(found: re.Match[str]) -> str:
-    """Styled words, to be looked through for more markup; code has none."""
+    """Return styled words, to be searched for more markup; code has none."""
     return "" if found["code"] else found[str(found.lastgroup)]
 
 
 def _write_small(element: object) -> object:
-    """Small print: Slack's own markup where its words are none."""
+    """Write small print in Slack's own markup if its words contain none."""
     text = element.get("text") if isinstance(element, dict) else None
     if not isinstance(text, str) or not has_moment(text) or MRKDWN.search(drop_moments(text)):
         return element

@@ -1,7 +1,8 @@
-"""What Slack sends to Inbound values. Pure, and total: odd payloads give None, never an error.
+"""Parses Slack's payloads into Inbound values. Pure, and total: odd payloads give None, never an
+error.
 
 In a channel each thread is a conversation, and a message outside threads begins one. In a private
-chat what is said outside threads is one conversation.
+chat the messages outside threads are one conversation.
 """
 
 import re
@@ -43,15 +44,15 @@ LOST = (
 SAID = ("", "file_share", "thread_broadcast", "me_message")
 """Subtypes of messages that people write."""
 WRITES = "w"
-"""What the action_id of a button begins with that opens a modal."""
+"""Prefix of a button's action_id that opens a modal."""
 STOP = "stop"
-"""What the button carries that stops the turn."""
+"""The token of the button that stops the turn."""
 MODAL = "words"
 NOTHING: Json = {}
 
 
 class SlackBot(Struct, frozen=True, kw_only=True):
-    """The bot itself, as auth.test tells."""
+    """The bot itself, from auth.test."""
 
     user: str
     team: str
@@ -59,7 +60,7 @@ class SlackBot(Struct, frozen=True, kw_only=True):
 
 
 class ModalOrigin(Struct, frozen=True, kw_only=True):
-    """What a modal keeps of the button that opened it (`private_metadata`)."""
+    """The button that opened a modal, as kept in it (`private_metadata`)."""
 
     token: str
     channel: str
@@ -74,7 +75,7 @@ def read_me(answer: Json) -> SlackBot | None:
 
 
 def parse(kind: str, payload: Json, me: SlackBot) -> Inbound | None:
-    """What an envelope of Socket Mode, or a request over HTTP, says to the agent."""
+    """Parse an envelope of Socket Mode, or an HTTP request."""
     match kind:
         case "events_api":
             return _event(payload, me)
@@ -91,7 +92,7 @@ def parse(kind: str, payload: Json, me: SlackBot) -> Inbound | None:
 
 
 def home_opened(payload: Json, me: SlackBot) -> tuple[str, Conversation] | None:
-    """(who, their private chat) when somebody opens the app's home."""
+    """Return (person, their private chat) if somebody opens the app's home."""
     event = _map(payload.get("event"))
     user, channel = _id(event.get("user")), _id(event.get("channel"))
     if event.get("type") != "app_home_opened" or event.get("tab", "home") != "home":
@@ -139,7 +140,7 @@ def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
     raw = read_string(event.get("text"))
     text, attachments = readable(raw, me.user), tuple(_attachments(event))
     addressed = where.private or event.get("type") == "app_mention" or mentions(raw, me.user)
-    bare = text.removeprefix(MENTION).lstrip()  # a hint that was copied names nobody
+    bare = text.removeprefix(MENTION).lstrip()  # a copied hint names nobody
     if addressed and not attachments and (given := COMMAND.match(bare)):
         return CommandGiven(
             conversation=where,
@@ -168,7 +169,7 @@ def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
 
 
 def read_back(message: Json, channel: str, me: SlackBot) -> Inbound | None:
-    """A message as history tells it, None if it is nobody's words."""
+    """Parse a message of the history, None if it is nobody's words."""
     if (
         message.get("type", "message") != "message"
         or read_string(message.get("subtype")) not in SAID
@@ -180,12 +181,12 @@ def read_back(message: Json, channel: str, me: SlackBot) -> Inbound | None:
 
 def _parse_edit(event: Json, me: SlackBot, name: str) -> Inbound | None:
     message, before = _map(event.get("message")), _map(event.get("previous_message"))
-    if message.get("subtype") == "tombstone":  # deleted, with answers below it
+    if message.get("subtype") == "tombstone":  # deleted, but it has replies
         return _parse_deletion(event, before, me, name)
     where, sender = _find_conversation(event, message, me), _author(message, me)
     stamp = _stamp(message.get("ts"))
     text = readable(read_string(message.get("text")), me.user)
-    unchanged = message.get("text") == before.get("text")  # a link was unfurled, a thread grew
+    unchanged = message.get("text") == before.get("text")  # a link was unfurled, or a thread grew
     if where is None or sender is None or not stamp or not text or unchanged:
         return None
     edit = MessageEdited(conversation=where, sender=sender, event=name, message=stamp, text=text)
@@ -239,7 +240,7 @@ def _author(message: Json, me: SlackBot) -> Sender | None:
 
 
 def _read_shared(message: Json, me: SlackBot) -> Quote | None:
-    """The messages that were shared along, as Slack attaches them; a link's preview is none."""
+    """Return the shared messages, as Slack attaches them; a link's preview is none."""
     shared = [
         one for one in map(_map, _list(message.get("attachments"))) if one.get("is_share") is True
     ]
@@ -276,7 +277,7 @@ def _attachments(message: Json) -> Iterator[Attachment]:
 
 
 def _parse_stop(event: Json, me: SlackBot, name: str) -> Inbound | None:
-    """Slack's own stop button. It tells the thread."""
+    """Parse Slack's own stop button, which tells the thread."""
     channel, user = _id(event.get("channel")), _id(event.get("user"))
     if not channel or not user:
         return None
@@ -288,9 +289,8 @@ def _parse_stop(event: Json, me: SlackBot, name: str) -> Inbound | None:
 
 
 def _command(payload: Json, me: SlackBot) -> Inbound | None:
-    """`/turnkeeper stop all` is the command `stop`; without a word it is `help`. Slack does not
-    say in which thread it was given, nor shows it to the others of a channel: its answer is for
-    who gave it."""
+    """Parse a command: `/turnkeeper stop all` is `stop`; without a word it is `help`. Slack does
+    not tell its thread, and shows it to nobody else in a channel: its answer is private."""
     channel, user = _id(payload.get("channel_id")), _id(payload.get("user_id"))
     trigger = read_string(payload.get("trigger_id"))
     if not channel or not user or not trigger:
@@ -310,13 +310,13 @@ def _command(payload: Json, me: SlackBot) -> Inbound | None:
 
 
 def write_press_place(channel: str, thread: str, user: str, answer_at: str = "") -> str:
-    """What is wanted back with a word for `user` alone: where it is shown, and the address that
-    takes it also where the app is no member."""
+    """Encode the address of a private reply to `user`: where it is shown, and the URL that works
+    also where the app is no member."""
     return "|".join((channel, thread, user, *((answer_at,) if answer_at else ())))
 
 
 def write_home_token(conversation: str, token: str) -> str:
-    """What a button of the home carries: the address of where it counts, and its token."""
+    """Encode the token of a home's button: the address it belongs to, and its own token."""
     return f"{conversation} {token}"
 
 
@@ -365,7 +365,8 @@ def _parse_press(payload: Json, me: SlackBot) -> Inbound | None:
 
 
 def read_action(payload: Json) -> tuple[Json, ModalOrigin | None]:
-    """The action of a press and what it is about, None if it is none of a message of ours."""
+    """Return the action of a press and the question it belongs to, None if it is none of a message
+    of ours."""
     action = _map(next(iter(_list(payload.get("actions"))), None))
     container, message = _map(payload.get("container")), _map(payload.get("message"))
     token = read_string(action.get("value")) or read_string(
@@ -414,7 +415,7 @@ def _parse_modal(payload: Json, me: SlackBot) -> Inbound | None:
 
 
 def read_words(view: Json) -> Iterator[str]:
-    """What was written into a modal, field by field."""
+    """Yield the texts of a modal's fields."""
     for block in _map(_map(view.get("state")).get("values")).values():
         for element in map(_map, _map(block).values()):
             if value := read_string(element.get("value")):
@@ -422,7 +423,7 @@ def read_words(view: Json) -> Iterator[str]:
 
 
 def _press(asked: ModalOrigin, user: str) -> str:
-    """Where a private word on the press goes: channel, thread and person."""
+    """Return the address for a private reply to the press: channel, thread and person."""
     return write_press_place(asked.channel, asked.thread, user)
 
 

@@ -17,19 +17,19 @@ log = logging.getLogger("adapters.slack")
 MENTIONED = re.compile(r"@([UW][A-Z0-9]{3,20})\b")
 """A person in a readable text, by the id alone."""
 MAX_MENTIONED = 5
-"""People of one text whose names are looked up."""
+"""Maximum people of one text whose names are looked up."""
 NAMING = 1.0
 """Seconds that an event waits for a name; without one it goes on."""
 KNOWN, KNOWN_FOR, UNKNOWN_FOR = 2_000, 3_600.0, 60.0
 GROUPING = 10.0
-"""Seconds that an event waits for the groups: rights hang on them. Slack sends again what waits
-for more than three, and what comes twice is taken once."""
+"""Seconds that an event waits for the groups, on which rights depend. Slack repeats events after
+three, and duplicates are dropped."""
 GROUPS_FOR, GROUPS_AGAIN = 300.0, 10.0
 
 
 class Groups:
-    """The workspace's user groups with their members, asked for every few minutes; none where the
-    app may not read them. The last ones known hold while Slack does not answer."""
+    """The workspace's user groups with their members, requested every few minutes; none if the app
+    may not read them. The last known ones hold while Slack does not answer."""
 
     def __init__(self, wire: SlackWire) -> None:
         self._wire = wire
@@ -39,13 +39,13 @@ class Groups:
 
     async def find_groups(self, user: str) -> tuple[str, ...]:
         """The ids of the groups that `user` is in."""
-        async with self._asking:  # who comes meanwhile waits for the same answer
+        async with self._asking:  # concurrent callers wait for the same answer
             if self._until <= clock.monotonic():
                 self._until = clock.monotonic() + await self._load()
         return self._of.get(user, ())
 
     async def _load(self) -> float:
-        """Ask Slack; for how many seconds what is known now holds."""
+        """Request them; return the seconds for which they hold."""
         try:
             async with clock.limit(GROUPING):
                 asked = {"include_users": "true"}
@@ -77,7 +77,7 @@ class SlackPeople:
         self._known: OrderedDict[str, tuple[float, Sender]] = OrderedDict()
 
     async def resolve_sender(self, sender: Sender) -> Sender:
-        """`sender` with what Slack tells about them, as it is where that fails or takes long."""
+        """Return `sender` with Slack's facts about them, unchanged if that fails or takes long."""
         named = await self._load_name(sender)
         return (
             replace(named, groups=await self._groups.find_groups(sender.id)) if sender.id else named
@@ -88,7 +88,7 @@ class SlackPeople:
         ids = list(dict.fromkeys(MENTIONED.findall(text)))[:MAX_MENTIONED]
         if not ids:
             return text
-        async with asyncio.TaskGroup() as group:  # at once: Slack waits for the event's answer
+        async with asyncio.TaskGroup() as group:  # at once: Slack waits for the reply
             asked = {
                 one: group.create_task(self._load_name(Sender(platform="slack", id=one)))
                 for one in ids

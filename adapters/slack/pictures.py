@@ -1,27 +1,26 @@
-"""Takes the pictures out of what is code to us and may be none to Slack's reader of markdown. Pure.
+"""Removes pictures from what is code to us and may be none to Slack's Markdown parser. Pure.
 
-Readers differ in what a list, a table, a tag or an indented line makes of a fence. So code is
-trusted to be code only where no reader can see it otherwise; elsewhere the mark that makes a
-picture of it is another one.
+Parsers differ on fences in a list, a table, a tag or an indented line. So code counts as code only
+where no parser can see it otherwise; elsewhere the mark of a picture is replaced.
 """
 
 import re
 from collections.abc import Iterator
 
 WIDE_MARK = "\uff01"
-"""Stands for an exclamation mark that would make a picture where none is to be."""
+"""Replaces an exclamation mark that would make a picture."""
 _MARK = re.compile(r"(?<!\\)((?:\\\\)*)!\[")
 _ENDS = ("](", "][", "]:")
-"""What follows the words of a picture, or its name where its address is told."""
+"""Matches what follows a picture's words, or its name where its address is told."""
 _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*[\w+.#/-]{0,40}[ \t]*$")
 _LIKE_FENCE = re.compile(r"[\s>*+:()\d.-]{0,40}(?:```|~~~)|[\s>*+:()\d.-]{41}")
-"""What some reader may take for a fence; with more such signs before it nobody can tell."""
+"""Matches what some parser may take for a fence; with more such signs before it nobody can tell."""
 _TAG = re.compile(r" {0,3}<[A-Za-z!/?]")
 _TICKS = re.compile(r"`+")
 
 
 def hush_pictures(markdown: str) -> str:
-    """`markdown`, of which prose has no picture any more, without those that its code may be."""
+    """Disable the pictures that the code of `markdown` may contain; its prose has none any more."""
     if "![" not in markdown or not any(end in markdown for end in _ENDS):
         return markdown
     made, at = "", 0
@@ -36,8 +35,8 @@ def _hush(text: str) -> str:
 
 
 def _find_code(markdown: str) -> Iterator[tuple[int, int]]:
-    """From where to where it is code to every reader, up to the first line that they may differ
-    in."""
+    """Yield the ranges that are code to every parser, up to the first line on which they may
+    differ."""
     fence, begun, at, before = "", 0, 0, ""
     spans: list[tuple[int, int]] | None = []
     for line in markdown.split("\n"):

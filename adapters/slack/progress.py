@@ -1,6 +1,5 @@
-"""What the agent does and means to do: tool lines and plans, each one message that changes in
-place. Pure. What is over gives way to its count.
-"""
+"""Renders the agent's activity and plans: each one message that changes in place. Pure. Finished
+parts give way to their count."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -51,7 +50,7 @@ STATUS: dict[StepState, str] = {
     "running": "in_progress",
     "done": "complete",
     "failed": "error",
-    "skipped": "pending",  # not done: a tick would say that it ran
+    "skipped": "pending",  # not done: a tick would mean that it ran
 }
 LINES: dict[LineState, str] = {
     "waiting": "pending",
@@ -73,8 +72,8 @@ STEPS, PLAN = 30, 8_000
 
 
 def activity(view: Activity) -> tuple[bytes, ...]:
-    """One message: words, then a task a call, whose output unfolds; the oldest ones give way to
-    their count."""
+    """Render one message: words, then a task for each call, whose output unfolds; the oldest give
+    way to their count."""
     language, shown = view.language, view.lines[-MAX_LINES:]
     said = texts(shorten_words(view.words.strip(), WORDS, language))[:1]
     earlier = say_earlier(len(view.lines) - len(shown), language)
@@ -96,7 +95,7 @@ def activity(view: Activity) -> tuple[bytes, ...]:
 
 
 def _outputs(lines: Sequence[ToolLine], language: str) -> list[str]:
-    """What each call gave, as far as there is room: the newest ones first."""
+    """Return the calls' outputs as far as there is room, the newest first."""
     left, found = OUTPUTS, []
     for line in reversed(lines):
         output = shorten_words(line.output.strip(), OUTPUT, language)
@@ -114,7 +113,7 @@ def _title(line: ToolLine, language: str) -> str:
 
 
 def plan(view: PlanView) -> tuple[bytes, ...]:
-    """One message that ticks."""
+    """Render a checklist."""
     done = sum(step.state == "done" for step in view.steps)
     title = f"{PLAN_MARKS[view.state]} {clip(strip_markup(view.title), TITLE)}".strip()
     title = f"{title} {done}/{len(view.steps)}" if view.steps else title
@@ -143,8 +142,8 @@ def plan(view: PlanView) -> tuple[bytes, ...]:
 
 
 def _controls(view: PlanView) -> tuple[Block, ...]:
-    """What may be done with the plan. All steps that are open can be skipped, in one list: a chat
-    stream keeps what it was given first."""
+    """Return the plan's controls. All open steps can be skipped in one list: a chat stream keeps
+    its first blocks."""
     wishes = [one for one in view.buttons if option(one) == "edit"]
     words = partial(say, "plan_skip", view.language)
     skips = tuple(

@@ -1,8 +1,8 @@
-"""Receiving from Slack: Socket Mode and signed HTTP requests. Owns what was acknowledged.
+"""Receives from Slack: Socket Mode and signed HTTP requests. Owns the acknowledgements.
 
-slack_sdk's own socket clients acknowledge in the handler, keep no order between events, and try a
-connection's one-time URL for ever when it fails. Here one line of envelopes is stored in order, and
-each is acknowledged after `accept` returned; what was not is sent again by Slack.
+slack_sdk's own socket clients acknowledge in the handler, keep no order between events, and retry a
+connection's one-time URL for ever when it fails. Here one queue of envelopes is stored in order,
+and each is acknowledged after `accept` returned; Slack repeats the others.
 """
 
 import asyncio
@@ -54,8 +54,8 @@ seconds that one which Slack wants renewed is still read;
 seconds under which a connection counts as failed: no storm of connections."""
 OPENING = 2.5
 GAP = 150.0
-"""Seconds of silence after which what was missed is read back: Slack itself sends again what it
-could not deliver, for some minutes."""
+"""Seconds of silence after which missed messages are read back: Slack itself repeats what it could
+not deliver, for some minutes."""
 REFUSED_SOCKET = ("not_allowed_token_type", "missing_scope")
 
 
@@ -67,8 +67,8 @@ class _Envelope(Struct, frozen=True):
 
 
 class SlackReceiver:
-    """One app's incoming side: by Socket Mode with an `app_token`, else over HTTP, signed with the
-    `signing_secret`. `contact` is called at each proof that inbound is live."""
+    """One app's incoming side: by Socket Mode with an `app_token`, otherwise over HTTP, signed with
+    the `signing_secret`. `contact` is called at each proof that inbound is live."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class SlackReceiver:
             return self._contact() if self._app_token else self._alive()
 
     def _alive(self) -> None:
-        """What is sent to us arrives; if that is news, something may have been missed before."""
+        """Note that requests arrive; if that is news, something may have been missed before."""
         if clock.monotonic() - self._alive_at > GAP:
             self._gap.set()
         self._alive_at = clock.monotonic()
@@ -132,7 +132,7 @@ class SlackReceiver:
             self._contact()
 
     async def catch_up(self, missed: Backfill, accept: Accept) -> None:
-        """Read back what was missed, at the start and after each gap, until cancelled."""
+        """Read back missed messages, at the start and after each gap, until cancelled."""
         while True:
             await self._gap.wait()
             self._gap.clear()
@@ -178,8 +178,8 @@ class SlackReceiver:
     # ---- Socket Mode -----------------------------------------------------------------------
 
     async def _connect(self, group: asyncio.TaskGroup) -> None:
-        """One connection after another. One that Slack wants renewed is read to its end while the
-        next is made."""
+        """Keep a connection open. One that Slack wants renewed is read to its end while the next is
+        opened."""
         pause = MIN_PAUSE
         while True:
             renew = asyncio.Event()
@@ -197,8 +197,8 @@ class SlackReceiver:
                 pause = MIN_PAUSE
 
     async def _read(self, url: str, renew: asyncio.Event) -> bool:
-        """Put what comes into the line; `renew` is set once another connection is needed. False if
-        this one never worked."""
+        """Queue the messages of a connection; `renew` is set when another one is needed. Return
+        False if this one never worked."""
         greeted = False
         try:
             async with self._wire.socket(url) as socket:
@@ -210,7 +210,7 @@ class SlackReceiver:
                     except TimeoutError:
                         if not greeted or renew.is_set():
                             return greeted
-                        self._alive()  # Slack answers our pings, else the socket would be closed
+                        self._alive()  # Slack answers our pings; otherwise the socket is closed
                         continue
                     if message.type is not aiohttp.WSMsgType.TEXT:
                         return greeted
@@ -225,7 +225,7 @@ class SlackReceiver:
             renew.set()
 
     def _route_envelope(self, socket: aiohttp.ClientWebSocketResponse, text: str) -> str:
-        """What kind of message this is; envelopes get in line."""
+        """Return the kind of message; envelopes are queued."""
         try:
             message = json.loads(text)
         except (ValueError, RecursionError):
@@ -239,7 +239,7 @@ class SlackReceiver:
         return str(kind)
 
     async def _keep(self) -> None:
-        """Store what is in line, in order, then acknowledge it."""
+        """Store the queued envelopes in order, then acknowledge them."""
         while True:
             batch = [await self._line.get()]
             while not self._line.empty() and len(batch) < BATCH:
@@ -281,7 +281,7 @@ class SlackReceiver:
     # ---- both ------------------------------------------------------------------------------
 
     async def _parse_payload(self, kind: str, payload: parse.Json) -> Inbound | None:
-        """What a payload says, by people with names; a press that asks for words gets a modal."""
+        """Parse a payload, with people's names; a press that asks for words opens a modal."""
         if self._me is None:
             return None
         clean_strings(payload)
@@ -291,7 +291,7 @@ class SlackReceiver:
                 self._homes.open_home(*seen)
             if inbound is None and kind == "interactive":
                 await self._open(payload, self._me)
-        except Exception:  # the border: one poison payload must not hold up the others
+        except Exception:  # boundary: one bad payload must not block the others
             log.exception("slack_poison_payload", extra={"kind": kind})
             return None
         inbound = await self._chats.place_command(inbound, payload)
@@ -323,7 +323,7 @@ class SlackReceiver:
         except StoreFailed as error:
             log.error("slack_not_stored", extra={"why": str(error)})  # noqa: TRY400
             return False
-        except Exception:  # the border: whatever accept raises, Slack sends it again
+        except Exception:  # boundary: whatever accept raises, Slack sends it again
             log.exception("slack_not_accepted")
             return False
         return True
@@ -332,7 +332,7 @@ class SlackReceiver:
 def _open_door(
     secret: str, heard: Callable[[str, parse.Json], Awaitable[int]]
 ) -> "Callable[[bytes, Mapping[str, str]], Awaitable[BoltResponse]]":
-    """Let in what Slack sends over HTTP; Bolt is imported only there."""
+    """Make the handler of Slack's HTTP requests; Bolt is imported only here."""
     from adapters.slack.live.door import Door
 
     return Door(secret, heard).enter

@@ -1,7 +1,7 @@
-"""Views to Slack's messages: `text` and `blocks`, or `text` and `files`. Pure.
+"""Renders views as Slack's messages: `text` and `blocks`, or `text` and `files`. Pure.
 
-A payload is what chat.postMessage takes besides the channel; the adapter makes an edit or an upload
-out of it.
+A payload has what chat.postMessage takes besides the channel; the adapter makes an edit or an
+upload out of it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -66,7 +66,8 @@ from gateway.views import (
 )
 
 MAX_MESSAGES, BEGINNING = 2, 1
-"""An answer of more than this many messages comes as its beginning in that many, and a file."""
+"""An answer of more than this many messages is shortened to its beginning in that many, and a
+file."""
 MAX_FILE = 1_000 << 20
 FILES = 10
 CAPTION = 3_000
@@ -74,8 +75,8 @@ NAME = 200
 
 
 def render(view: View, *, thread: bool = False) -> tuple[bytes, ...]:
-    """`view` as native payloads in order; none if there is nothing to show. With the last one goes
-    what the thread's session then is, if it changes. `thread`: it is shown in one."""
+    """Render `view` as native payloads in order; () if there is nothing to show. The last one has
+    the thread's session status, if it changes. `thread`: it is shown in one."""
     plain = partial(write_command, thread=thread)
     view = show_targets(show_formulas(show_doubt(view)))
     view = write_in_view(view, lambda command: f"`{plain(command)}`", plain, moments=True)
@@ -150,7 +151,8 @@ def _notice(text: str, view: Notice) -> tuple[bytes, ...]:
 
 
 def _reply(view: ReplyView) -> tuple[bytes, ...]:
-    """The answer in parts. While it grows no more is shown than will surely stay a message."""
+    """Render the answer in parts. A growing one is shown as far as it will certainly stay one
+    message."""
     parts = texts(view.text)
     note = [footnote(view.note)] if view.note.strip() else []
     if view.state == "streaming":
@@ -191,14 +193,14 @@ def _render_whole(
 
 
 def note_text(note: Sequence[Block]) -> str:
-    """What a footnote says."""
+    """Return the text of a footnote."""
     elements = note[0]["elements"] if note else ()
     first = elements[0] if isinstance(elements, list) and elements else {}
     return str(first.get("text", "")) if isinstance(first, dict) else ""
 
 
 def _report(view: ReportView) -> tuple[bytes, ...]:
-    """As a reply, under its title."""
+    """Render a report like a reply, under its title."""
     title = " ".join(view.title.split())
     parts = texts(view.text)
     note = [footnote(view.note)] if view.note.strip() else []
@@ -211,7 +213,8 @@ def _report(view: ReportView) -> tuple[bytes, ...]:
 
 
 def _add_title(title: str, payload: bytes) -> bytes:
-    """The message under its title: one that rings once, and says in a notification what it is."""
+    """Put the title on a message, which notifies once, and names its subject in the
+    notification."""
     made = msgspec.json.decode(payload, type=dict[str, object])
     blocks, words = made["blocks"], made["text"]
     assert isinstance(blocks, list)
@@ -222,7 +225,7 @@ def _add_title(title: str, payload: bytes) -> bytes:
 
 
 def _media(view: Media) -> tuple[bytes, ...]:
-    """The caption with the first files; what is too large is named."""
+    """Render the caption with the first files; too large ones are named."""
     small = [file for file in view.files if file.size <= MAX_FILE]
     large = [file for file in view.files if file.size > MAX_FILE]
     caption = view.caption.strip()
@@ -251,8 +254,8 @@ def _too_large(file: MediaFile, language: str) -> str:
 
 
 def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
-    """The question while it is open, in as many messages as it takes, with the buttons in the last;
-    one line when it is decided."""
+    """Render an open question in as many messages as needed, with the buttons in the last; a
+    decided one in one line."""
     many, language = len(view.proposals) > 1, view.language
     if view.state != "open":
         decided = fold_decided(view)
@@ -293,7 +296,7 @@ def _split_reason(given: Sequence[Button], language: str) -> tuple[list[Button],
 
 
 def _call_in_full(call: CallDescription, language: str) -> Iterator[Block]:
-    """All of a call that is too long for the card, which stands above it."""
+    """Render a call in full above the card that it is too long for."""
     if call.whole:
         yield rich([section([run(say("whole_call", language), "bold")])])
     for words in _slices(call.whole):

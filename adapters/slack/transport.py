@@ -1,7 +1,7 @@
-"""The wire to Slack's Web API: slack_sdk's client on one aiohttp session.
+"""The transport to Slack's Web API: slack_sdk's client on one aiohttp session.
 
-Owns the session and what a failed call means: RateLimited, Unsent, Ambiguous or Rejected. No
-error's text holds a token.
+Owns the session and the meaning of a failed call: RateLimited, Unsent, Ambiguous or Rejected. No
+error's text contains a token.
 """
 
 import logging
@@ -46,7 +46,7 @@ OFFICIAL = "slack.com"
 
 log = logging.getLogger("adapters.slack")
 SDK_LOG = logging.getLogger("adapters.slack.sdk")
-SDK_LOG.setLevel(logging.INFO)  # at DEBUG, or without a level of its own, it writes out each call
+SDK_LOG.setLevel(logging.INFO)  # at DEBUG, or without its own level, it logs each call
 
 
 class SlackWire:
@@ -67,7 +67,7 @@ class SlackWire:
         self._on_refusal = on_refusal
         self.token_refused = False
         self._limited: dict[tuple[str, str], float] = {}
-        """Until when (`clock.monotonic()`) Slack wants to hear nothing, by what it counts by."""
+        """The end (`clock.monotonic()`) of Slack's rate limits, by their scope."""
 
     async def call(self, method: str, arguments: Json, *, form: bool = False) -> Json:
         """`method` of the Web API; its answer. `form`: methods that do not read JSON. RateLimited
@@ -132,8 +132,8 @@ class SlackWire:
             raise Unsent(f"Slack answered {status} to the file")
 
     async def respond(self, url: str, text: str) -> None:
-        """Show `text` to who gave the command that came with the address `url` (`response_url`).
-        Rejected if that is not Slack's, or is not taken any more (after half an hour)."""
+        """Show `text` to the person whose command came with the address `url` (`response_url`).
+        Rejected if that is not Slack's, or has expired (after half an hour)."""
         if not self._is_own(url):
             raise Rejected("the answer's address is not Slack's")
         said = {"response_type": "ephemeral", "text": text}
@@ -150,8 +150,8 @@ class SlackWire:
 
     @asynccontextmanager
     async def download(self, url: str) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The file at `url` in pieces. The token goes to Slack's own hosts only, and is not taken
-        along to where they would send us."""
+        """Open the file at `url` in pieces. The token goes to Slack's own hosts only, and not along
+        with a redirect."""
         if not self._is_own(url):
             raise Rejected("the file is not kept by Slack")
         headers = {"Authorization": f"Bearer {self._token}"}
@@ -178,7 +178,7 @@ class SlackWire:
                 token=self._token,
                 base_url=self._base_url,
                 session=self._session,
-                retry_handlers=[],  # the outbox decides what is sent again
+                retry_handlers=[],  # the outbox decides about retries
                 logger=SDK_LOG,
             )
         return self._client
@@ -217,7 +217,7 @@ async def write(chunks: AsyncIterator[bytes], to: BinaryIO, most: int) -> None:
 
 @contextmanager
 def _sort_errors() -> Iterator[None]:
-    """Raise the gateway's errors for what slack_sdk and aiohttp raise."""
+    """Raise the gateway's errors for those of slack_sdk and aiohttp."""
     try:
         with sort_http_errors(Unsent, Ambiguous):
             yield
@@ -251,7 +251,7 @@ def _decision(error: SlackApiError) -> DeliveryError:
 
 
 def _seconds(headers: Mapping[str, str]) -> float:
-    """What a 429 asks for, 1 if it does not say."""
+    """Return the seconds that a 429 asks for, 1 if it does not say."""
     try:
         return max(float(headers.get("Retry-After", "1")), 0.0) or 1.0
     except (TypeError, ValueError):

@@ -2,6 +2,6 @@
 
 import sys
 
-# python-telegram-bot imports httpx, and that its own command line, which takes 5 MB where rich is
-# installed for something else
+# python-telegram-bot imports httpx, which imports its command line; that takes 5 MB if rich is
+# installed
 sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]  # means: there is none

@@ -48,19 +48,19 @@ log = logging.getLogger("adapters.telegram")
 
 SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 FORMATTING = re.compile(r"entit|can't parse|url|link", re.IGNORECASE)
-"""What a 400 says when the formatting is at fault and the bare text would pass."""
+"""Texts of a 400 for invalid formatting, where the bare text would pass."""
 GONE = re.compile(r"message to (?:edit|delete) not found|message_id_invalid", re.IGNORECASE)
-"""What a 400 says to an edit or a removal when the message was deleted."""
+"""Texts of a 400 to an edit or a removal of a deleted message."""
 SENDS = ("send", "edit")
 NO_CHAT = re.compile(
     r"chat not found|group chat was deleted|topic_closed|topic_deleted|message thread not found"
     r"|not enough rights to send text messages|chat_write_forbidden",
     re.IGNORECASE,
 )
-"""What a 400 says where there is no chat or topic, or nobody may write; a bot that was put out
-or blocked gets a 403."""
+"""Texts of a 400 for a missing chat or topic, or missing rights; a bot that was removed or blocked
+gets a 403."""
 RECENT_METHODS = ("sendRichMessage", "sendMessageDraft", "sendRichMessageDraft")
-"""Methods to which a server that is older than them answers 404: the token may be good."""
+"""Methods that older servers answer with 404, although the token may be good."""
 MAX_TOLD = 200
 MAX_REFUSED = 64
 EYES = [{"type": "emoji", "emoji": "👀"}]
@@ -71,13 +71,14 @@ class _Unknown(Rejected):
 
 
 class TelegramAdapter:
-    """One bot. `webhook_url` (with `webhook_secret`) makes it receive by webhook, else by long
-    poll; `outputs` is the folder of the files that the agent gives out. ValueError if a setting
-    cannot work.
+    """One bot. `webhook_url` (with `webhook_secret`) makes it receive by webhook, otherwise by long
+    polling; `outputs` is the folder of files that the agent sends. ValueError if a setting cannot
+    work.
 
     Servers before Bot API 10.2 have no rich messages, older ones no drafts. Each is learned from
-    the first one that is refused: `rich` becomes False and the view comes again in the other form;
-    `abilities` say no drafts any more, and answers grow by edits."""
+    the first refusal: `rich` becomes False and the view is rendered again in the other form;
+    `abilities` lose drafts, and answers grow by edits.
+    """
 
     platform = "telegram"
     abilities = Abilities(drafts=True, replies=True, edit_interval=1.0, send_timeout=20.0)
@@ -126,8 +127,8 @@ class TelegramAdapter:
         await self._wire.shutdown()
 
     def change_webhook(self, url: str, secret: str) -> None:
-        """Receive by this webhook from now on; what comes with the old secret is taken for a
-        minute more. ValueError if it cannot work, or if the bot does not receive by webhook."""
+        """Receive by this webhook from now on; calls with the old secret are accepted for a minute
+        more. ValueError if it cannot work, or if the bot does not receive by webhook."""
         if not self._hooked or not url:
             raise ValueError("changing between webhook and long poll needs a restart")
         _check_webhook(url, secret)
@@ -142,7 +143,7 @@ class TelegramAdapter:
         return payloads
 
     def _name_bot(self, conversation: Conversation) -> str:
-        """The bot's name where there may be others, "" in a private chat."""
+        """Return the bot's name where there may be others, "" in a private chat."""
         return "" if conversation.private else self._receiver.username
 
     async def send(self, conversation: Conversation, payload: bytes, answers: str = "") -> str:
@@ -171,12 +172,12 @@ class TelegramAdapter:
         return str(number)
 
     async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
-        """Only inline keyboards survive an edit; without one, the buttons go. Of a message with
-        files the caption changes. One that opened a field to answer in cannot be edited, and stays
-        as it was asked."""
+        """Edit a message. Only inline keyboards survive an edit; without one, the buttons go. Of a
+        message with files the caption changes. One that opened a reply field cannot be edited, and
+        stays as it was sent."""
         data = _body(payload) | _message(conversation, native)
         del data["method"]
-        data.pop("disable_notification", None)  # an edit never rings
+        data.pop("disable_notification", None)  # an edit never notifies
         if _is_form(data.get("reply_markup")):
             return
         try:
@@ -218,7 +219,7 @@ class TelegramAdapter:
                 log.warning("telegram_no_drafts", extra={"error": str(error)})
 
     async def probe(self) -> None:
-        """Whether the server answers."""
+        """Check that the server answers."""
         await self._call("getMe", {})
 
     async def tell(self, conversation: Conversation, press: str, text: str) -> None:
@@ -246,7 +247,7 @@ class TelegramAdapter:
             log.debug("telegram_no_receipt", extra={"error": str(error)})
 
     async def clear_receipt(self, conversation: Conversation, message: str) -> None:
-        """No eyes any more."""
+        """Remove the eyes."""
         try:
             data = _message(conversation, message) | {"reaction": []}
             await self._call("setMessageReaction", data)
@@ -262,7 +263,7 @@ class TelegramAdapter:
         return False
 
     async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
-        """At most 20 MB, which is what the Bot API hands out."""
+        """Fetch at most 20 MB, the limit of the Bot API."""
         file = await self._call("getFile", {"file_id": attachment.ref})
         path = file.get("file_path") if isinstance(file, dict) else None
         size = file.get("file_size") if isinstance(file, dict) else None
@@ -275,11 +276,11 @@ class TelegramAdapter:
         except Refused as error:
             raise self._decision(error) from None
         except TelegramError as error:
-            raise Unsent(error.message) from None  # a download may be made again
+            raise Unsent(error.message) from None  # a download may be repeated
 
     async def _call_rich(self, method: str, data: dict[str, object], payload: bytes) -> object:
-        """`_call` of a rich message. One that is refused was not sent: Unsent makes the outbox
-        render its view again, now without."""
+        """Call a method with a rich message. A refused one was not sent: Unsent makes the outbox
+        render its view again, in the other form."""
         try:
             return await self._call(method, data)
         except _Unknown as error:
@@ -309,7 +310,7 @@ class TelegramAdapter:
         return await self._call(*as_documents(data, files))
 
     async def _call_formatted(self, method: str, data: dict[str, object]) -> object:
-        """`_call`; text whose formatting Telegram refuses is sent bare rather than lost."""
+        """Call a method; text whose formatting Telegram refuses is sent bare rather than lost."""
         try:
             return await self._call(method, data)
         except Rejected as error:
@@ -327,7 +328,7 @@ class TelegramAdapter:
         try:
             try:
                 return await self._call_once(method, data, files)
-            except ChatMigrated as moved:  # a group became a supergroup: its messages go there
+            except ChatMigrated as moved:  # the group became a supergroup: its messages go there
                 return await self._call_once(method, {**data, "chat_id": moved.new_chat_id}, files)
         except TelegramError as error:
             raise self._decision(error, method) from None
@@ -355,7 +356,7 @@ class TelegramAdapter:
                 return ChatClosed(error.message)
             case Forbidden() if method.startswith(SENDS):
                 return ChatClosed(error.message)
-            case Refused():  # a NetworkError to PTB
+            case Refused():  # PTB raises NetworkError
                 return Rejected(error.message)
             case InvalidToken() if (
                 method in RECENT_METHODS and "unauthorized" not in error.message.lower()
@@ -388,7 +389,8 @@ def _body(payload: bytes) -> dict[str, object]:
 
 
 def _is_form(markup: object) -> TypeGuard[dict[str, object]]:
-    """Of a form, open or closed: what carries a field to answer in cannot be edited."""
+    """Return True for a form, open or closed: a message that opens a reply field cannot be
+    edited."""
     return isinstance(markup, dict) and ("force_reply" in markup or "remove_keyboard" in markup)
 
 

@@ -1,8 +1,7 @@
-"""What the agent gives: replies, reports and files, as native payloads. Pure.
+"""Renders replies, reports and files as native payloads. Pure.
 
 A part of an answer with a table in it is a rich message where the server has them. Nothing is cut
-off: what would be more messages than people like to scroll through comes as a file after its
-beginning.
+off: an answer of too many messages comes as a file after its beginning.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,8 +35,8 @@ from gateway.views import Media, MediaFile, ReplyView, ReportView
 
 MAX_MESSAGES = 5
 BEGINNING = 1
-"""Messages that an answer grows in; one of more than MAX_MESSAGES comes as its beginning in that
-many, and a file."""
+"""Messages in which an answer grows; one of more than MAX_MESSAGES is shortened to that many, and a
+file."""
 
 CAPTION = 1024
 MAX_FILE = 50 << 20
@@ -47,7 +46,8 @@ PHOTOS = ("image/png", "image/jpeg", "image/webp")
 
 
 def reply(view: ReplyView, *, rich: bool) -> tuple[bytes, ...]:
-    """The answer in parts. While it grows no more is shown than will surely stay a message."""
+    """Render the answer in parts. A growing one is shown as far as it will certainly stay one
+    message."""
     text = view.text
     if len(text) <= LIMIT // 2 and not view.note and not MARKED.search(text):
         return messages([Marked(text.strip())])  # most answers
@@ -61,7 +61,7 @@ def reply(view: ReplyView, *, rich: bool) -> tuple[bytes, ...]:
 
 
 def report(view: ReportView, *, rich: bool) -> tuple[bytes, ...]:
-    """As a reply, under its title."""
+    """Render a report like a reply, under its title."""
     title = " ".join(view.title.split())
     if rich and len(view.text) < 2 * MAX_MESSAGES * LIMIT:
         blocks = (
@@ -116,7 +116,7 @@ def _parts(text: str, *, rich: bool) -> Iterator[Marked | tuple[Block, ...]]:
         found = found or bool(texts)
         yield from texts
     if not found:
-        yield from cut(Marked(text.strip()))  # markup that shows nothing is shown raw
+        yield from cut(Marked(text.strip()))  # markup without visible text is shown raw
 
 
 def _begin(text: str, *, rich: bool) -> list[Marked | tuple[Block, ...]]:

@@ -1,7 +1,7 @@
-"""Rich messages: blocks of text with lists, tables and details, built from markdown. Pure.
+"""Rich messages: blocks of text with lists, tables and details, built from Markdown. Pure.
 
 Bot API 10.2 and newer. Blocks and not markup, so nothing that a model writes can break a parser.
-The markdown reader is imported when the first table comes.
+The Markdown reader is imported when the first table comes.
 """
 
 import re
@@ -43,7 +43,7 @@ RichText: TypeAlias = "str | Span | tuple[RichText, ...]"
 
 
 class Cell(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A RichBlockTableCell; `align` and `valign` are asked for."""
+    """A RichBlockTableCell; `align` and `valign` are required."""
 
     text: RichText = ""
     is_header: bool = False
@@ -127,7 +127,7 @@ def of_markdown(markdown: str) -> tuple[Block, ...]:
 
 
 def inline(markdown: str) -> RichText:
-    """One line of `markdown`; "" if nothing would be seen."""
+    """Convert one line of `markdown`; "" if nothing would be visible."""
     if not MARKED.search(markdown):
         return markdown.strip()
     from markdown_it.tree import SyntaxTreeNode
@@ -136,7 +136,7 @@ def inline(markdown: str) -> RichText:
 
 
 def with_table(markdown: str) -> tuple[Block, ...]:
-    """As `of_markdown`, but nothing if there is no table in it or Telegram would not take it."""
+    """Convert like `of_markdown`; () if there is no table in it or Telegram would refuse it."""
     if not has_table(markdown):
         return ()
     blocks = of_markdown(markdown)
@@ -187,7 +187,7 @@ def _blocks(nodes: "Iterable[SyntaxTreeNode]") -> Iterator[Block]:
 
 
 def _block(node: "SyntaxTreeNode") -> Block | None:
-    """One block, None for one that shows nothing (a list without words, an empty fence)."""
+    """Convert one block, None for one that shows nothing (a list without words, an empty fence)."""
     match node.type:
         case "heading":
             text = _inline(node.children)
@@ -311,7 +311,7 @@ def _link_addresses(text: str) -> Iterator[RichText]:
 
 
 def _strip_links(text: RichText) -> RichText:
-    """Without links: one must not hold another."""
+    """Remove links: one must not contain another."""
     if isinstance(text, Span):
         inside = _strip_links(text.text)
         return inside if text.type == "url" else Span(type=text.type, text=inside)

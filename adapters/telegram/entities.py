@@ -1,7 +1,7 @@
-"""Telegram text: a string and its entities, built from markdown and from fixed pieces. Pure.
+"""Telegram text: a string and its entities, built from Markdown and from fixed pieces. Pure.
 
-Entities and not HTML, so nothing that a model writes can break a parser. The converter is
-imported when the first text with markdown in it comes.
+Entities and not HTML, so nothing that a model writes can break a parser. The converter is imported
+when the first text with Markdown in it comes.
 """
 
 import re
@@ -27,15 +27,15 @@ MARKED = re.compile(r"[*_`~|<>\[\]&\\$]|^(?: {4}|\t| *[-+=#])", re.MULTILINE)
 """Text without any of these means the same with and without conversion."""
 
 LESS, BAR = "\ufdd0", "\ufdd1"
-"""Noncharacters that stand for `<` and `|` during the conversion, which drops HTML tags and
-takes `||` for a spoiler. As long as what they stand for, so offsets stay right, in code too."""
+"""Noncharacters that stand for `<` and `|` during the conversion, which drops HTML tags and takes
+`||` for a spoiler. As long as the originals, so that offsets stay right, in code too."""
 TAGS = re.compile(r"<(?!https?://[^\s<>]+>)")
 SPOILERS = re.compile(r"^(?![ \t]*\|).*\|\|.*$", re.MULTILINE)
 RESTORE = str.maketrans({LESS: "<", BAR: "|"})
 WEB = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
 MENTION = re.compile(r"(?<![\w/.@])@[A-Za-z]\w{2,31}")
 PERSON, NAME = re.compile(r"\d{1,16}", re.ASCII), 64
-"""What a person's id looks like; characters of a name."""
+"""Matches a person's id; maximum characters of a name."""
 SILENT = {"code", "pre", "text_link"}
 """Entities in which Telegram looks for no mentions."""
 
@@ -77,7 +77,7 @@ class Marked(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """UTF-16 units, which is what Telegram's limits count."""
+        """Its length in UTF-16 units, as Telegram's limits count."""
         return utf16(self.text)
 
 
@@ -111,7 +111,7 @@ def join_texts(pieces: list[Marked], between: str = "\n") -> Marked:
 
 
 def hush_mentions(marked: Marked) -> Marked:
-    """`marked` with its @names as code, so that they are shown and ping nobody."""
+    """Turn @names into code, so that they are shown and ping nobody."""
     if "@" not in marked.text:
         return marked
     silent = [e for e in marked.entities if e.type in SILENT]
@@ -127,7 +127,7 @@ def hush_mentions(marked: Marked) -> Marked:
 
 
 def from_markdown(markdown: str) -> list[Marked]:
-    """`markdown` in as many texts as Telegram's limit asks for; none for an empty one."""
+    """Convert `markdown` to as many texts as Telegram's limit requires; [] for an empty one."""
     plain = Marked(markdown.strip())
     if len(markdown) <= LIMIT // 2 and not MARKED.search(markdown):
         return [plain] if plain.text else []
@@ -140,7 +140,7 @@ def parts(markdown: str) -> list[str]:
 
 
 def texts_of(part: str) -> list[Marked]:
-    """One part converted: mostly one text, more where its tables grow."""
+    """Convert one part: usually to one text, to more if its tables grow."""
     return cut(_convert_markdown(part))
 
 
@@ -154,7 +154,7 @@ def one_markdown(markdown: str) -> Marked:
 
 def line_markdown(line: str) -> Marked:
     """The markdown of one line, in which nothing is a heading, a quote, a block or left out."""
-    opened = one_markdown(f"({line.strip()}")  # a bracket begins no block, and parts no emphasis
+    opened = one_markdown(f"({line.strip()}")  # a bracket starts no block and splits no emphasis
     moved = (msgspec.structs.replace(one, offset=one.offset - 1) for one in opened.entities)
     return Marked(opened.text[1:], tuple(moved))
 
@@ -184,7 +184,7 @@ def _convert_markdown(markdown: str) -> Marked:
 
 
 def _filter_entities(entities: "list[MessageEntity]", size: int) -> list[Entity]:
-    """Within `size` units; without what could ping a person, and links Telegram would refuse."""
+    """Keep the entities within `size` units that ping nobody, and links that Telegram accepts."""
     kept = []
     for entity in entities:
         url = (entity.url or "").translate(RESTORE)

@@ -1,4 +1,4 @@
-"""Files over the wire: what people sent is fetched, what the agent gives is uploaded."""
+"""Transfers files: fetches those that people sent, uploads those that the agent sends."""
 
 import asyncio
 import re
@@ -17,13 +17,13 @@ from gateway.errors import Rejected
 
 MAX_FETCHED = 20 << 20
 NO_NAME = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff/\\]")
-"""What a file's name on the wire must not hold."""
+"""Matches characters forbidden in a file's name on the wire."""
 PHOTO = re.compile(r"photo|image|dimensions", re.IGNORECASE)
-"""What a 400 says when a picture cannot be shown as a photo; as a file it passes."""
+"""Texts of a 400 for a picture that cannot be shown as a photo; as a file it passes."""
 
 
 async def download(wire: AiohttpRequest, url: str, to: BinaryIO) -> None:
-    """Write what is at `url` to `to`; Rejected if it is larger than the Bot API hands out."""
+    """Write the file at `url` to `to`; Rejected if it is larger than the Bot API's limit."""
     taken = 0
     async with wire.download(url) as chunks:
         async for chunk in chunks:
@@ -54,12 +54,12 @@ async def open_sources(
 
 
 def sources_of(data: dict[str, object]) -> dict[str, TelegramUpload]:
-    """The files that a payload names, taken out of it."""
+    """Remove the files that a payload names, and return them."""
     return msgspec.convert(data.pop("files", {}), dict[str, TelegramUpload])
 
 
 def caption_of(data: Mapping[str, object]) -> dict[str, object]:
-    """What editMessageCaption takes for a message with files."""
+    """Return the arguments of editMessageCaption for a message with files."""
     media = data.get("media")
     first = media[0] if isinstance(media, list) and media else data
     fields = {name: first[name] for name in ("caption", "caption_entities") if name in first}
@@ -69,7 +69,7 @@ def caption_of(data: Mapping[str, object]) -> dict[str, object]:
 def as_documents(
     data: Mapping[str, object], sources: Mapping[str, TelegramUpload]
 ) -> tuple[str, dict[str, object], dict[str, TelegramUpload]]:
-    """(method, data, files) that send as files what is no photo to Telegram."""
+    """Return (method, data, files) that send as files what Telegram does not accept as photos."""
     media = data.get("media")
     if isinstance(media, list):
         plain = [{**medium, "type": "document"} for medium in media]

@@ -1,4 +1,5 @@
-"""Bot API updates to Inbound values. Pure, and total: odd payloads give None, never an error."""
+"""Parses Bot API updates into Inbound values. Pure, and total: odd payloads give None, never an
+error."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -32,35 +33,35 @@ FILES = (
     ("video_note", "video.mp4", "video/mp4"),
 )
 OUT = ("left", "kicked")
-"""What the bot is in a chat that put it out, or a person's that blocked it."""
+"""The bot's states in a chat that removed it, or with a person who blocked it."""
 UNREAD = ("story", "game", "giveaway", "invoice", "paid_media", "gift", "unique_gift")
-"""What a person may send and no bot gets to see."""
+"""Kinds of messages that bots cannot see."""
 MAX_DEPTH = 20
-"""Of a rich message; Telegram's own limit is 16."""
+"""Maximum depth of a rich message; Telegram's own limit is 16."""
 NOTHING: Json = {}
 
 
 class TelegramBot(Struct, frozen=True, kw_only=True):
-    """The bot itself, as getMe tells."""
+    """The bot itself, from getMe."""
 
     id: int
     username: str = ""
 
 
 def read_me(user: object) -> TelegramBot | None:
-    """Me from getMe's answer, None if it is none."""
+    """Parse getMe; None if the payload is not a user."""
     found = _map(user)
     number = _int(found.get("id"))
     return TelegramBot(id=number, username=read_string(found.get("username"))) if number else None
 
 
 def update_id(update: object) -> int:
-    """The update's number, -1 if it has none."""
+    """Return the update's number, -1 if it has none."""
     return _int(_map(update).get("update_id"), -1)
 
 
 def parse(update: Json, me: TelegramBot) -> Inbound | None:
-    """What `update` says to the agent; None if nothing."""
+    """Parse `update`; None if it is nothing for the agent."""
     event = f"u{update_id(update)}"
     if message := _map(update.get("message")):
         return _message(message, me, event)
@@ -120,7 +121,7 @@ def _parse_edit(message: Json, me: TelegramBot, event: str) -> Inbound | None:
         _sender(message),
         _read_text(message),
     )
-    if conversation is None or sender is None or not text:  # a live location moves on all the time
+    if conversation is None or sender is None or not text:  # a live location changes continuously
         return None
     number = str(_int(message.get("message_id")))
     edit = MessageEdited(
@@ -145,7 +146,7 @@ def _parse_press(press: Json, me: TelegramBot, event: str) -> Inbound | None:
 
 
 def _parse_loss(member: Json, me: TelegramBot, event: str) -> Inbound | None:
-    """What became of the bot in a chat, if it may not write there any more."""
+    """Parse the bot's state in a chat, if it may no longer write there."""
     where, now = _find_conversation(member, me), _map(member.get("new_chat_member"))
     status = now.get("status")
     mute = status == "restricted" and now.get("can_send_messages") is False
@@ -228,7 +229,7 @@ def _read_text(message: Json) -> str:
 
 
 def _describe(message: Json) -> str:
-    """In words what has none: a place, a person, a poll; "" for what nobody sent on purpose."""
+    """Describe a message without words: a place, a person, a poll; "" for service messages."""
     if venue := _map(message.get("venue")):
         place = _place(_map(venue.get("location")))
         title, address = read_string(venue.get("title")), read_string(venue.get("address"))
@@ -262,7 +263,7 @@ def _place(location: Json) -> str:
 
 
 def _lines(block: Json, depth: int = 0) -> Iterator[str]:
-    """What one reads in a rich message, which has no text of its own."""
+    """Yield the text of a rich message, which has no text of its own."""
     if depth > MAX_DEPTH:
         return
     for field in ("summary", "text"):
@@ -295,7 +296,7 @@ def _attachments(message: Json) -> Iterator[Attachment]:
     for field, name, mime in FILES:
         yield from _attachment(_map(message.get(field)), name, mime, voice=field == "voice")
     sticker = _map(message.get("sticker"))
-    if sticker.get("is_animated") is not True:  # those are vector files, which nobody reads
+    if sticker.get("is_animated") is not True:  # vector files, which cannot be read
         moving = sticker.get("is_video") is True
         kind = ("sticker.webm", "video/webm") if moving else ("sticker.webp", "image/webp")
         yield from _attachment(sticker, *kind)
@@ -319,7 +320,7 @@ def _quote(message: Json, me: TelegramBot) -> Quote | None:
         return Quote(message="", author=writer, text=text, mine=mine, forwarded=True)
     part = read_string(_map(message.get("quote")).get("text"))
     if replied := _map(message.get("reply_to_message")):
-        if "forum_topic_created" in replied:  # every message of a topic replies to its opening
+        if "forum_topic_created" in replied:  # every message in a topic replies to its first one
             return None
         author = _map(replied.get("from"))
         return Quote(
@@ -336,7 +337,7 @@ def _quote(message: Json, me: TelegramBot) -> Quote | None:
 
 
 def _name_origin(origin: Json) -> str:
-    """Who wrote what was forwarded: a person, perhaps hidden, a group or a channel."""
+    """Return the author of a forwarded message: a person, perhaps hidden, a group or a channel."""
     known = (_map(origin.get(field)) for field in ("sender_user", "sender_chat", "chat"))
     return _name(next(filter(None, known), NOTHING)) or read_string(origin.get("sender_user_name"))
 

@@ -1,8 +1,7 @@
-"""Native payloads: what a call takes besides the chat, as JSON bytes with its `method`. Pure.
+"""Native payloads: a call's arguments except the chat, as JSON bytes with its `method`. Pure.
 
-Moments of our texts are written into a payload last, so that no markup is made of them before: as
-each reader's own time. A server that does not know the entity leaves the words, which are a time as
-well.
+Moments are written into a payload last, so that none is taken for markup before: as each reader's
+own time. A server that does not know the entity leaves the words, which are a time as well.
 """
 
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ PLAIN = {"code", "pre"}
 Json = dict[str, object]
 STYLES = {"plain": "", "good": "success", "bad": "danger"}
 NARROW = 18
-"""Two buttons share a row when both labels are at most this long."""
+"""Maximum length of the labels of two buttons that share a row."""
 MAX_BUTTONS = 100
 
 
@@ -52,7 +51,7 @@ class ForceReply(msgspec.Struct, frozen=True):
 
 
 class NoReply(msgspec.Struct, frozen=True):
-    """ReplyKeyboardRemove, of a form that is closed: a mark by which it is known, never sent."""
+    """ReplyKeyboardRemove, of a closed form: only a mark, never sent."""
 
     remove_keyboard: Literal[True] = True
 
@@ -86,7 +85,7 @@ class _RichMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class TelegramUpload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is uploaded: a kept copy by `ref`, or `text`."""
+    """An upload: a stored copy by `ref`, or `text`."""
 
     name: str
     mime: str
@@ -120,7 +119,7 @@ _ENCODER = msgspec.json.Encoder()
 def messages(
     texts: Sequence[Marked], markup: Markup = None, *, quiet: bool = False
 ) -> tuple[bytes, ...]:
-    """One sendMessage a text that holds anything; `markup` belongs to the last."""
+    """Make one sendMessage for each non-empty text; `markup` belongs to the last."""
     shown = [marked for marked in texts if marked.text.strip()]
     return tuple(
         message(marked, markup if index + 1 == len(shown) else None, quiet=quiet)
@@ -129,7 +128,7 @@ def messages(
 
 
 def message(marked: Marked, markup: Markup = None, *, quiet: bool = False) -> bytes:
-    """One sendMessage; a `quiet` one rings nowhere."""
+    """Make one sendMessage; a `quiet` one does not notify."""
     marked = hush_mentions(marked)
     return _ENCODER.encode(
         _Message(
@@ -144,8 +143,8 @@ def message(marked: Marked, markup: Markup = None, *, quiet: bool = False) -> by
 
 
 def rich_message(blocks: Sequence[Block], markup: Markup = None, *, quiet: bool = False) -> bytes:
-    """One sendRichMessage; nothing in it is detected, so no name in it pings. A `quiet` one rings
-    nowhere."""
+    """Make one sendRichMessage without entity detection, so that no name in it pings. A `quiet` one
+    does not notify."""
     return _ENCODER.encode(
         _RichMessage(
             method="sendRichMessage",
@@ -157,7 +156,7 @@ def rich_message(blocks: Sequence[Block], markup: Markup = None, *, quiet: bool 
 
 
 def upload(call: Upload) -> bytes:
-    """One call with files."""
+    """Make one call with files."""
     return _ENCODER.encode(call)
 
 
@@ -190,7 +189,7 @@ def write_moments(payload: bytes) -> bytes:
 
 
 def _write_texts(part: object) -> object:
-    """Texts with entities beside them; all else in words."""
+    """Write moments as entities in texts that have some; elsewhere as words."""
     match part:
         case str():
             return drop_moments(part)
@@ -225,7 +224,7 @@ def _write_entities(text: str, entities: object, name: str, of: str) -> Json:
 
 
 def _count_marks(text: str) -> Sequence[int]:
-    """For each UTF-16 unit of `text`, whether it is a mark."""
+    """Return, for each UTF-16 unit of `text`, whether it is a mark."""
     return [int(MARKS.match(one) is not None) for one in text for _ in range(utf16(one))]
 
 
@@ -246,7 +245,7 @@ def _meet(one: Json, other: Json) -> bool:
 
 
 def _order(one: Json) -> tuple[int, int]:
-    """An outer entity before what lies in it."""
+    """Return a sort key that puts an outer entity before inner ones."""
     return int(str(one["offset"])), -int(str(one["length"]))
 
 

@@ -1,7 +1,7 @@
-"""What the agent does and means to do: tool lines and plans, in both forms of a message. Pure.
+"""Renders the agent's activity and plans, in both forms of a message. Pure.
 
 Each is one message that changes in place, so it is cut to one message's size: first outputs and
-notes, then what is over gives way to its count.
+notes, then finished parts give way to their count.
 """
 
 from adapters.shortening import choose_steps, say_earlier, say_later, shorten_words
@@ -42,7 +42,8 @@ from gateway.views import (
 )
 
 SUMMARY, OUTPUT, WORDS = 200, 600, 1000
-"""Most characters of a tool line's summary, of an output and of the words in a plain Activity."""
+"""Maximum characters of a tool line's summary, of an output and of the words in a plain
+Activity."""
 OUTPUTS = 3
 FOLDED, FOLDED_ALL, RICH_WORDS = 2_000, 20_000, 4_000
 """The same in a rich one: of one output, of all outputs together, of the words."""
@@ -54,7 +55,7 @@ RICH_PLAN = 24_000
 
 
 def activity(view: Activity, *, rich: bool) -> tuple[bytes, ...]:
-    """One message, none if there is nothing to show. It rings nowhere: it is for who looks."""
+    """Render one message, () if there is nothing to show. It does not notify."""
     if rich:
         blocks = _activity_blocks(view)
         if fits(blocks):
@@ -63,7 +64,7 @@ def activity(view: Activity, *, rich: bool) -> tuple[bytes, ...]:
 
 
 def plan(view: PlanView, *, rich: bool) -> tuple[bytes, ...]:
-    """One message with its buttons; only one that waits for a yes rings."""
+    """Render one message with its buttons; only one that waits for approval notifies."""
     quiet = view.state != "open"
     if rich:
         blocks = _plan_blocks(view)
@@ -76,10 +77,10 @@ def plan(view: PlanView, *, rich: bool) -> tuple[bytes, ...]:
 
 
 def _activity_text(view: Activity) -> Marked:
-    """One text within the limit: the oldest lines give way to their count."""
+    """Render one text within the limit: the oldest lines give way to their count."""
     clipped = shorten_words(view.words.strip(), WORDS, view.language)
     words = one_markdown(clipped)
-    if words.size > 2 * WORDS:  # a table grows when its cells are padded
+    if words.size > 2 * WORDS:  # padding the cells enlarges a table
         words = Marked(clipped)
     speaking = {line.call_id for line in [line for line in view.lines if line.output][-OUTPUTS:]}
     lines = [_line(line, view.language, shown=line.call_id in speaking) for line in view.lines]
@@ -127,7 +128,7 @@ def _activity_blocks(view: Activity) -> tuple[Block, ...]:
 
 
 def _line_text(line: ToolLine, language: str) -> RichText:
-    """As `_line`, with shorter words: a hundred of them fit into a message."""
+    """Render a line like `_line`, with a shorter text: a hundred of them fit into a message."""
     summary = shorten_words(" ".join(line.summary.split()), SUMMARY // 2, language)
     word = LINE_WORDS.get(line.state)
     head = head_line(line.tool, summary, language)
@@ -181,8 +182,8 @@ def _plan_blocks(view: PlanView) -> tuple[Block, ...]:
 
 
 def _item(number: int, step: PlanStep, language: str) -> ListItem:
-    """A box that is ticked when the step is done; what a box cannot say stands in its place. The
-    number is what its buttons and /todo call it."""
+    """Render a check box that is ticked when the step is done; other states have a mark in its
+    place. The number is that of its buttons and of /todo."""
     words: RichText = inline(shorten_words(" ".join(step.text.split()), STEP, language)) or step.id
     match step.state:
         case "running":

@@ -1,4 +1,4 @@
-"""Receiving from Telegram: the poll loop and the webhook. Owns the offset.
+"""Receives from Telegram: the poll loop and the webhook. Owns the offset.
 
 The SDK's own Updater confirms updates before anything is stored. Here the offset moves, and a
 webhook call is answered with 200, only after `accept` returned; the rest comes again.
@@ -25,7 +25,7 @@ from gateway.texts.languages import ENGLISH
 log = logging.getLogger("adapters.telegram")
 
 POLL = 30
-"""Seconds a poll stays open; one that is silent for GRACE more is deaf, and made anew."""
+"""Seconds a poll stays open; one that is silent for GRACE more is dead, and repeated."""
 GRACE = 10
 BATCH = 100
 MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
@@ -40,7 +40,7 @@ SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"
 
 
 class TelegramCommands(Protocol):
-    """What the menu of commands is made of. `admins`: ids of people who get the long one."""
+    """The menu of commands. `admins`: ids of people who get the long one."""
 
     admins: Sequence[str]
 
@@ -94,7 +94,7 @@ class TelegramReceiver:
         return self._me.username if self._me is not None else ""
 
     def rehook(self, url: str, secret: str) -> None:
-        """Another webhook; calls with the old secret may be under way."""
+        """Use another webhook; calls with the old secret may be under way."""
         if self._webhook is not None and self._webhook[1] != secret:
             self._old = (self._webhook[1], clock.monotonic() + OLD_SECRET)
         self._webhook = (url, secret)
@@ -152,13 +152,14 @@ class TelegramReceiver:
                 log.warning("telegram_unreachable", extra={"pause": pause, "error": repr(error)})
             except StoreFailed as error:
                 log.error("telegram_not_stored", extra={"pause": pause, "why": str(error)})  # noqa: TRY400
-            except Exception:  # the border: whatever accept raises, the updates stay and come again
+            except Exception:  # boundary: whatever accept raises, the updates are delivered again
                 log.exception("telegram_not_accepted", extra={"pause": pause})
             await clock.wait(pause)
             pause = min(2 * pause, MAX_PAUSE)
 
     def _doubt(self, error: TelegramError) -> None:
-        """A server that refuses our list of updates may be too old for the stop button."""
+        """Drop the stop button after an error: a server that refuses our list of updates may be too
+        old for it."""
         if isinstance(error, BadRequest) and "update" in error.message.lower():
             self.stoppable = False
 
@@ -171,7 +172,7 @@ class TelegramReceiver:
         if self._unhook:
             await self._bot.call("deleteWebhook", {"drop_pending_updates": False})
             self._unhook = False
-        # The first answers at once, as proof of life, and so do those between which menus are set.
+        # The first poll returns at once, as proof of life, and so do those between menu updates.
         seconds = POLL if self._opened and not self._menus else 0
         question: dict[str, object] = {
             "timeout": seconds,
@@ -188,7 +189,7 @@ class TelegramReceiver:
         batch = self._parse_batch(updates)
         if batch and self._accept is not None:
             await self._accept(batch)
-        # After an empty answer nothing is left to confirm; a kept offset would swallow updates
+        # After an empty answer nothing is left to confirm; a stored offset would skip updates
         # when Telegram starts a new number range (after a quiet week).
         self._offset = newest + 1 if updates else 0
         self._open()
@@ -197,7 +198,7 @@ class TelegramReceiver:
     async def _keep_webhook(self) -> None:
         url, secret = self._webhook or ("", "")
         asking = self._opened and not self._rehook.is_set()
-        self._rehook.clear()  # one more change meanwhile sets it again
+        self._rehook.clear()  # another change meanwhile triggers it again
         told = await self._bot.call("getWebhookInfo", {}) if asking else None
         if not isinstance(told, dict) or told.get("url") != url:
             asked: dict[str, object] = {
@@ -213,8 +214,8 @@ class TelegramReceiver:
             await self._set_menu()
 
     def _judge_webhook(self, told: dict[str, object]) -> None:
-        """Inbound is live where nothing waits at Telegram, or something came since the last look:
-        a webhook that cannot be reached is set all the same."""
+        """Note that inbound is live if nothing waits at Telegram, or something came since the last
+        look: a set webhook may still be unreachable."""
         waiting, heard = told.get("pending_update_count"), self._heard
         self._heard = False
         if heard or not waiting:
@@ -227,17 +228,17 @@ class TelegramReceiver:
         try:
             await self._bot.call("setWebhook", asked)
         except TelegramError:
-            self._rehook.set()  # getWebhookInfo does not tell the secret
+            self._rehook.set()  # getWebhookInfo does not return the secret
             raise
 
     def _open(self) -> None:
-        """Once, after the first contact: the menus of commands are to be set."""
+        """Prepare the menus of commands, once, after the first contact."""
         if not self._opened:
             self._opened = True
             self._menus = list(self._list_menus())
 
     async def _set_menu(self) -> None:
-        """The next of the menus, which may fail: one that is refused is so in all languages."""
+        """Set the next of the menus; one that is refused is refused in all languages."""
         if not self._menus:
             return
         menu = self._menus.pop(0)
@@ -250,7 +251,8 @@ class TelegramReceiver:
             self._menus = rest
 
     def _list_menus(self) -> Iterator[dict[str, object]]:
-        """By scope, then by language; the most special one that fits a chat counts."""
+        """Yield the menus by scope, then by language; the most specific one that fits a chat
+        counts."""
         if self._commands is None:
             return
         scopes: list[tuple[dict[str, object], bool]] = [
@@ -276,7 +278,7 @@ class TelegramReceiver:
         for update in updates:
             try:
                 inbound = parse(update, self._me) if isinstance(update, dict) and self._me else None
-            except Exception:  # the border: one poison update must not hold up the others
+            except Exception:  # boundary: one bad update must not block the others
                 log.exception("telegram_poison_update", extra={"update": update_id(update)})
                 continue
             if inbound is not None:
@@ -285,13 +287,13 @@ class TelegramReceiver:
 
 
 def _list_languages() -> Iterator[str]:
-    """Those of the command menu; "" is for everybody else, in English."""
+    """Yield the languages of the command menu; "" is for everybody else, in English."""
     yield ""
     yield from (code for code in CATALOGUE.list_codes() if code != ENGLISH)
 
 
 async def _read(request: web.Request) -> bytes | None:
-    """The body, None if it is too large; no more than that is held."""
+    """Return the body, None if it is too large, without holding more than that."""
     if (request.content_length or 0) > MAX_BODY:
         return None
     body = bytearray()

@@ -1,7 +1,7 @@
-"""Views to Bot API payloads: one JSON object a message, with its `method`. Pure.
+"""Renders views as Bot API payloads: one JSON object a message, with its `method`. Pure.
 
-A payload is what its method takes besides the chat; the adapter makes an edit out of it. `rich`
-says whether the server has rich messages; both forms show the same.
+A payload has its method's arguments except the chat; the adapter makes an edit out of it. `rich`:
+whether the server has rich messages; both forms show the same.
 """
 
 from functools import partial
@@ -57,14 +57,14 @@ EXPANDABLE = "expandable_blockquote"
 
 
 def write_command(command: NamedCommand, bot: str = "") -> str:
-    """The command as it is given to the bot of that name, "" where there is only one."""
+    """Write the command for the bot of that name, "" where there is only one."""
     arguments = f" {command.arguments}" if command.arguments else ""
     return f"/{command.name}{f'@{bot}' if bot else ''}{arguments}"
 
 
 def render(view: View, *, rich: bool = False, bot: str = "") -> tuple[bytes, ...]:
-    """`view` as native payloads in order; none if there is nothing to show. `bot`: the bot's name
-    in a group, where other bots may have the same commands."""
+    """Render `view` as native payloads in order; () if there is nothing to show. `bot`: the bot's
+    name in a group, where other bots may have the same commands."""
     plain = partial(write_command, bot=bot)
     write = partial(_write_command, bot=bot)
     view = write_in_view(show_targets(show_doubt(view)), write, plain, moments=True)
@@ -106,7 +106,7 @@ def _payloads(view: View, *, rich: bool) -> tuple[bytes, ...]:
 
 
 def _write_command(command: NamedCommand, bot: str) -> str:
-    """Telegram makes a bare command one that is sent by a tap; code can be copied by one."""
+    """Write a bare command, which a tap sends, or code, which a tap copies."""
     written = write_command(command, bot)
     return f"`{written}`" if command.arguments else written
 
@@ -121,8 +121,8 @@ def render_draft(text: str) -> dict[str, object]:
 
 
 def _approval(view: ApprovalCard) -> list[Marked]:
-    """The question while it is open, below all of what is too long for it, which is folded; one
-    line when it is decided."""
+    """Render an open question, below the folded parts that are too long for it; a decided one in
+    one line."""
     many, language = len(view.proposals) > 1, view.language
     if view.state != "open":
         decided = fold_decided(view)
@@ -145,7 +145,7 @@ def _approval(view: ApprovalCard) -> list[Marked]:
 
 
 def _list_deciders(view: ApprovalCard) -> Marked:
-    """Who is to decide, pinged by it."""
+    """Name the deciders, who are pinged by it."""
     people = name_mentions(view.mentions)
     return Marked(f"{say('to_decide', view.language)} ") + people if people.text else people
 

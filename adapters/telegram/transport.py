@@ -1,8 +1,8 @@
-"""The wire to the Bot API: python-telegram-bot's request port on one aiohttp session.
+"""The transport to the Bot API: python-telegram-bot's request port on one aiohttp session.
 
 PTB's own httpx transport is the burst limit of a bot (docs: five times slower). Owns the session,
-and what a failed call means: NotSent, Lost or Flood. No error's text holds the URL, for the URL
-holds the token.
+and the meaning of a failed call: NotSent, Lost or Flood. No error's text contains the URL, as that
+contains the token.
 """
 
 import json
@@ -28,13 +28,13 @@ PASSED_ON = {400, 401, 403, 404, 409}
 
 NONE = BaseRequest.DEFAULT_NONE
 
-# Both log URLs, which hold the token: PTB's Bot at DEBUG, httpx at INFO.
+# Both log URLs that contain the token: PTB's Bot at DEBUG, httpx at INFO.
 logging.getLogger("telegram").setLevel(logging.INFO)
 logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 class NotSent(NetworkError):
-    """No connection came about: the server saw nothing."""
+    """No connection was made: the server saw nothing."""
 
 
 class Lost(NetworkError):
@@ -50,8 +50,8 @@ class Flood(TelegramError):
 
 
 def decode(payload: bytes) -> object:
-    """JSON of any server; ValueError if it is none. msgspec is stricter about lone surrogates
-    than Telegram's clients are, hence the second try."""
+    """Decode JSON of any server; ValueError if it is none. msgspec is stricter about lone
+    surrogates than Telegram's clients are, hence the second try."""
     try:
         try:
             return msgspec.json.decode(payload)
@@ -62,10 +62,9 @@ def decode(payload: bytes) -> object:
 
 
 class AiohttpRequest(BaseRequest):
-    """JSON bodies, multipart where there are files; the session opens at the first request.
-
-    After `shutdown` a call that is under way ends well, and a later one opens a session for
-    itself: the last words of a gateway that drains still go out."""
+    """JSON bodies, multipart for files; the session opens at the first request. After `shutdown` a
+    running call ends well, and a later one opens a session for itself: the last messages of a
+    draining gateway still go out."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
@@ -91,7 +90,7 @@ class AiohttpRequest(BaseRequest):
 
     @asynccontextmanager
     async def _lend_session(self) -> AsyncIterator[aiohttp.ClientSession]:
-        """The session for one call; what aiohttp raises becomes NotSent or Lost."""
+        """Lend the session for one call; what aiohttp raises becomes NotSent or Lost."""
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=CONNECTIONS, limit_per_host=0)
             self._session = aiohttp.ClientSession(
@@ -117,7 +116,7 @@ class AiohttpRequest(BaseRequest):
         connect_timeout: ODVInput[float] = NONE,
         pool_timeout: ODVInput[float] = NONE,
     ) -> tuple[int, bytes]:
-        """One call; NotSent, Lost or Flood when it got no answer that PTB can read."""
+        """Make one call; NotSent, Lost or Flood without an answer that PTB can read."""
         reading = read_timeout if isinstance(read_timeout, int | float) else READ_TIMEOUT
         body, headers = _body(request_data)
         if isinstance(body, aiohttp.FormData):
@@ -149,7 +148,7 @@ class AiohttpRequest(BaseRequest):
 
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, object]:
-        """As PTB's, which logs the payload and trips over answers that are no object."""
+        """Decode like PTB, which logs the payload and fails on answers that are no object."""
         try:
             answer = decode(payload)
         except ValueError:
@@ -169,9 +168,9 @@ class RawBot(Bot):
     async def call(
         self, method: str, data: dict[str, object], read_timeout: float | None = None
     ) -> object:
-        """`method` of the Bot API with `data`; what it answers under `result`."""
+        """Call `method` of the Bot API with `data`; return the answer's `result`."""
         try:
-            # Not `_post`, which looks for PTB's own objects in it and trips over plain ones.
+            # Not `_post`, which searches for PTB's own objects and fails on plain ones.
             result: object = await self._do_post(method, data, read_timeout=read_timeout or NONE)
         except TelegramError as error:
             error.message = error.message.replace(self.token, "…")
@@ -187,7 +186,7 @@ def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, di
         return None, {}
     if not data.contains_files:
         return msgspec.json.encode(data.parameters), {"Content-Type": "application/json"}
-    form = aiohttp.FormData(quote_fields=False)  # Telegram takes names as they are
+    form = aiohttp.FormData(quote_fields=False)  # Telegram takes names literally
     for name, value in data.json_parameters.items():
         form.add_field(name, value)
     for name, (filename, content, mime) in data.multipart_data.items():

@@ -56,10 +56,10 @@ class WebAdapter:
         return [
             web.get("/", guard(self._gate, self._page)),
             *(web.get(f"/{name}", guard(self._gate, self._asset)) for name in ASSETS),
-            # A link is used up by a visit: link checkers that send HEAD must not do so.
+            # A link is consumed by a visit: link checkers that send HEAD must not consume it.
             web.get("/signin/{token}", guard(self._gate, self._sign_in), allow_head=False),
             web.post("/signin/{token}", guard(self._gate, self._sign_in)),
-            # Chats look at links: these sign in by a press.
+            # Chat clients prefetch links: these sign in with a button.
             web.get("/enter/{token}", guard(self._gate, self._ask_to_sign_in)),
             web.post("/enter/{token}", guard(self._gate, self._sign_in_from_chat)),
             *self._api.routes,
@@ -67,8 +67,8 @@ class WebAdapter:
         ]
 
     async def run(self, accept: Accept) -> None:
-        """Nothing to connect to: the HTTP server calls. Deletes old uploads; ends the open streams
-        when cancelled."""
+        """Delete old uploads until cancelled, then end the open streams. There is no connection to
+        make: the HTTP server calls."""
         swept = -SWEEP
         try:
             while True:
@@ -82,7 +82,7 @@ class WebAdapter:
             self._streams.close()
 
     def render(self, view: View, conversation: Conversation) -> tuple[bytes, ...]:
-        """Nothing is sent."""
+        """Return (): nothing is sent."""
         return ()
 
     async def send(self, conversation: Conversation, payload: bytes, answers: str = "") -> str:
@@ -94,17 +94,17 @@ class WebAdapter:
         raise Rejected("the web chat reads views itself")
 
     async def draft(self, conversation: Conversation, key: int, text: str) -> None:
-        """Never called: growing text comes by `Desk.watch`."""
+        """Do nothing, never called: growing text comes by `WebBackend.watch`."""
 
     async def tell(self, conversation: Conversation, press: str, text: str) -> None:
-        """Show `text` on the person's open pages. Without a word there is nothing to tell: what
-        the press did is shown by its view."""
+        """Show `text` on the person's open pages. Without a text there is nothing to tell: the
+        press's effect is shown by its view."""
         if not text:
             return
         self._streams.put(conversation.id, PrivateWord(press=press, text=write_commands(text)))
 
     async def receipt(self, conversation: Conversation, message: str) -> None:
-        """The page shows waiting messages; tell it that they changed."""
+        """Tell the page that its waiting messages changed."""
         self._streams.put(conversation.id, "look")
 
     async def fetch(self, attachment: Attachment, to: BinaryIO) -> None:
@@ -118,7 +118,7 @@ class WebAdapter:
         language = words.choose_language(request.headers.get("Accept-Language", ""))
         page = web.Response(text=words.page(language), content_type="text/html")
         try:
-            with contextlib.suppress(StoreFailed):  # the page itself says so
+            with contextlib.suppress(StoreFailed):  # the page itself shows it
                 await identify(self._gate, request)
         except RequestRefused as refused:
             page = _note_wait(refused, language) or _note("sign_in", language, 200)
@@ -131,10 +131,10 @@ class WebAdapter:
 
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
         if "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", "")):
-            # a browser that only looks ahead asks again once the link is followed
+            # a prefetching browser asks again when the link is followed
             return web.Response(status=503)
         if request.method == "GET" and is_from_another_site(request.headers):
-            # its page could sign somebody in as another one, who then reads what they write
+            # its page could sign somebody in as another person, who then reads their messages
             return await self._ask_to_sign_in(request)
         language = words.choose_language(request.headers.get("Accept-Language", ""))
         try:
@@ -161,7 +161,7 @@ class WebAdapter:
     async def _begin_session(
         self, request: web.Request, person: str, language: str
     ) -> web.StreamResponse:
-        # Not a redirect: a strict cookie is not sent along when the link was on another site.
+        # Not a redirect: a strict cookie is not sent if the link was on another site.
         note = _note("signed_in", language, 200, '<meta http-equiv="refresh" content="0; url=/">')
         note.set_cookie(
             self._gate.cookie,
@@ -182,7 +182,7 @@ def _note(name: str, language: str, status: int, head: str = "") -> web.Response
 
 
 def _note_wait(refused: RequestRefused, language: str) -> web.Response | None:
-    """For who has to wait; None if it was refused for something else."""
+    """Return the answer to a client that has to wait; None for another refusal."""
     if not refused.wait:
         return None
     note = _note("slow_down", language, refused.status)

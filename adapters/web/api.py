@@ -1,7 +1,7 @@
 """The HTTP API under /api. The page is one client of it, a script with the token another.
 
-A person's conversations are theirs alone: `{id}` is completed by who asks, never by what is
-asked. Every error is `{"error": "<what happened, what to do>"}`.
+A person's conversations are theirs alone: `{id}` is completed by the client's identity, never by
+the request. Every error is `{"error": "<what happened, what to do>"}`.
 """
 
 import asyncio
@@ -72,15 +72,15 @@ ZONE, MAX_ZONE = "X-Time-Zone", 64
 EXCERPTS = 12
 """Conversations of a search of which a line is shown."""
 MAX_REV = 2**53 - 1
-"""What a client in JavaScript can count to."""
+"""The largest integer of a JavaScript client."""
 CARDS = 200
-"""How many views back a form may be and still be known as one."""
+"""Newest views among which a form is recognised."""
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Seat(Struct, frozen=True, kw_only=True):
-    """Who asks, about which of their conversations."""
+    """A visitor and one of their conversations."""
 
     sender: Sender
     conversation: Conversation
@@ -113,7 +113,7 @@ def guard(gate: RequestGate, handler: Handler) -> Handler:
 
 
 async def identify(gate: RequestGate, request: web.Request) -> Visitor:
-    """Who asks."""
+    """Return the visitor."""
     cookie = request.cookies.get(gate.cookie, "")
     return await gate.identify(request.headers, cookie, request.remote or "")
 
@@ -193,7 +193,7 @@ class Api:
         return answer(ConversationList(person=sender.id, conversations=own, found=excerpts))
 
     async def _find_excerpts(self, found: Sequence[Summary], words: str) -> tuple[Excerpt, ...]:
-        """Of the first conversations: who looks for more adds a word."""
+        """Return excerpts of the first conversations only, as people refine their search."""
         excerpts: list[Excerpt | None] = []
         for one in found[:EXCERPTS]:
             shown = await self._desk.latest(one.conversation, MAX_VIEWS)
@@ -254,19 +254,19 @@ class Api:
                     await stream.run(inbox)
                     watching.cancel()
             except* (ConnectionResetError, StoreFailed):
-                pass  # the reader comes back with the id of its last event
+                pass  # the client reconnects with the id of its last event
         return response
 
     async def _watch(self, visitor: Visitor, inbox: Inbox) -> None:
-        """Close the stream of a session that was ended, at whatever replica."""
+        """Close the stream of a session that ended on any replica."""
         book, session = self._gate.book, visitor.session
         while not session or await book.is_open(visitor.person, session):
             await clock.wait(HEARTBEAT)
         close_inbox(inbox)
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
-        """A file that the agent gave out in this conversation, or a picture that its person sent:
-        some view of it must hold it."""
+        """Return a file that the agent sent in this conversation, or a picture that its person
+        sent: one of its views must contain it."""
         seat, ref = await self._seat(request), request.match_info["ref"]
         before, more = 0, True
         while more:

@@ -1,8 +1,8 @@
-"""How often somebody may give a wrong token or link: by address, slower and slower.
+"""Slows down wrong tokens and links, by address.
 
-Each wrong try costs PAUSE seconds, and BURST of them are free. Who owes more is not looked at
-until the time has passed. This machine, and an address that has given a right token before, may
-be a proxy of many people: there, right ones are heard all the same.
+Each wrong attempt costs PAUSE seconds, and BURST of them are free. An address in debt is ignored
+until the time has passed. This machine, and an address that has given a right token before, may be
+a proxy of many people: right tokens are accepted from there even then.
 """
 
 import ipaddress
@@ -44,7 +44,7 @@ class FailedAttempts:
         _remember(self._trusted, _group(address), clock.monotonic() + TRUST_SECONDS)
 
     def is_trusted(self, address: str) -> bool:
-        """A right try is heard from `address` while wrong ones of it are not looked at."""
+        """Return True if right tokens are accepted from `address` even while it is in debt."""
         return is_loopback(address) or self._trusted.get(_group(address), 0) > clock.monotonic()
 
 
@@ -59,7 +59,7 @@ def is_loopback(host: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _group(address: str) -> str:
-    """What one subscriber has: an IPv4 address, or 64 bits of an IPv6 one."""
+    """Return the addresses of one subscriber: an IPv4 address, or 64 bits of an IPv6 one."""
     try:
         known = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

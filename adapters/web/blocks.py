@@ -1,17 +1,17 @@
-"""Which part of a growing text is finished: whole blocks of markdown, which nothing that follows
-can change any more."""
+"""Finds the finished part of a growing text: whole blocks of Markdown that nothing later can
+change."""
 
 import re
 
 _EDGE = re.compile(r"\n[ \t]*\n(?=\S)")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _LIST = re.compile(r"[-*+](?:\s|\Z)|\d{1,9}(?:[.)](?:\s|\Z)|\Z)")
-"""An item of a list, or what may become one."""
+"""Matches an item of a list, or what may become one."""
 
 
 def find_finished(text: str, start: int = 0) -> int:
-    """Where the last block ends that is finished, at `start` or behind it: at an empty line before
-    what is no item of a list, outside of a fence of code."""
+    """Return the end of the last finished block at or after `start`: an empty line that precedes no
+    item of a list, outside of a fence."""
     cut = start
     for edge in _EDGE.finditer(text, start):
         if _LIST.match(text, edge.end()) or _is_in_fence(text[cut : edge.end()]):
@@ -21,7 +21,7 @@ def find_finished(text: str, start: int = 0) -> int:
 
 
 def count_units(text: str) -> int:
-    """Its length as JavaScript counts it."""
+    """Return its length as JavaScript counts it."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

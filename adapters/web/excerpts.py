@@ -1,4 +1,4 @@
-"""The line of a conversation that a search found, and the view that it stands in. Pure."""
+"""The line of a conversation that a search found, and its view. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from gateway.views import (
 )
 
 BEFORE, LENGTH = 30, 140
-"""Characters of the line in front of the first word that was found, and of all that is shown."""
+"""Characters of the line before the first word found, and of the whole excerpt."""
 
 
 def find_excerpt(conversation: str, shown: Sequence[Shown], words: str) -> Excerpt | None:
-    """The line with most of the `words`, the newest of those with as many; None if none has any."""
+    """Return the line with most of the `words`, the newest of several; None if there is none."""
     sought = parse_words(words)
     best: tuple[int, Shown, str] | None = None
     for one in reversed(shown):

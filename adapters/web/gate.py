@@ -1,8 +1,9 @@
-"""Who may come in by HTTP: Host and Origin, sessions, one-time links, the API token.
+"""Access by HTTP: Host and Origin, sessions, one-time links, the API token. The rules are plain
+functions of header values.
 
-The rules are plain functions of header values. A page of somebody else cannot reach us by a
-name of its own (DNS rebinding: every request's Host is checked), cannot post with our cookie
-(Origin), cannot frame us or make us load or send anything elsewhere (HEADERS).
+A foreign page cannot reach us by a name of its own (DNS rebinding: every request's Host is
+checked), cannot post with our cookie (Origin), cannot frame us or make us load or send anything
+elsewhere (HEADERS).
 """
 
 import hashlib
@@ -41,8 +42,8 @@ HEADERS: Mapping[str, str] = {
 
 
 class RequestRefused(Exception):
-    """A request that is not served: HTTP `status`, and what happened and what to do; `wait`:
-    seconds until it may be sent again."""
+    """A refused request: HTTP `status`, and what happened and what to do; `wait`: seconds until it
+    may be repeated."""
 
     def __init__(self, status: int, reason: str, wait: int = 0) -> None:
         super().__init__(reason)
@@ -52,7 +53,7 @@ class RequestRefused(Exception):
 
 
 class Visitor(Struct, frozen=True, kw_only=True):
-    """Who asks, and by which session; "" with the API token."""
+    """The person of a request, and their session; "" with the API token."""
 
     person: str
     session: str = ""
@@ -63,26 +64,24 @@ FOREIGN = "This request comes from another site. Open the chat itself."
 Count: TypeAlias = Callable[[str], None]
 """Adds one to a counter of this name."""
 Redeem: TypeAlias = Callable[[str], Awaitable[str]]
-"""The person whose link from a chat this is, which is used up; "" if it is not good."""
+"""Uses up a link from a chat and returns its person; "" if it is not valid."""
 
 
 def count_nothing(name: str) -> None:
-    """Where nobody asks for counters."""
+    """Count nothing: the default without counters."""
 
 
 async def redeem_nothing(token: str) -> str:
-    """Where no chat gives links."""
+    """Return "": the default without links from chats."""
     return ""
 
 
 class RequestGate:
-    """The rules for one listening address.
-
-    `host` and `port` are what the server listens on; `names` the names (with a port unless it is
-    ours or the scheme's) that people reach it by; `secret` signs sessions and links and is the
-    same in every process that shares them, and so is `book`. `api_token` is the owner's bearer
-    token; `count` counts what was refused; `redeem` knows the links that chats give.
-    """
+    """The rules for one listening address. `host` and `port` are what the server listens on;
+    `names` the names (with a port unless it is ours or the scheme's) by which people reach it;
+    `secret` signs sessions and links and is the same in every process that shares them, and so is
+    `book`. `api_token` is the owner's bearer token; `count` counts refusals; `redeem` knows the
+    links from chats."""
 
     def __init__(  # noqa: PLR0913 - a setting each
         self,
@@ -110,7 +109,7 @@ class RequestGate:
         self.cookie = f"turnkeeper_{port}"
 
     def check(self, method: str, headers: Mapping[str, str]) -> None:
-        """Refuse a foreign Host or Origin, and what another site's page asks for by a browser."""
+        """Refuse a foreign Host or Origin, and browser requests made by a page of another site."""
         host = headers.get("Host", "").lower()
         if host not in self._hosts and not (self._wildcard and self._address(host)):
             raise RequestRefused(
@@ -145,7 +144,8 @@ class RequestGate:
             )
 
     async def identify(self, headers: Mapping[str, str], cookie: str, address: str) -> Visitor:
-        """Who asks; a bearer token, once given, decides alone. `address` is where from."""
+        """Return the visitor; a bearer token, once given, decides alone. `address`: the
+        client's."""
         bearer = _bearer(headers)
         if bearer:
             self._check_token(bearer, address)
@@ -174,8 +174,8 @@ class RequestGate:
         return self._sign("link", f"{person}.{clock.secret_id()}", expires)
 
     async def redeem(self, token: str, address: str = "") -> str:
-        """The person whose one-time link this is; refused when used, late or not ours. `address`
-        is where from."""
+        """Return the person of this one-time link; refused if used, late or not ours. `address`:
+        the client's."""
         self._check_pace(address)
         subject = self._read("link", token)
         person, _, nonce = (subject or "").rpartition(".")
@@ -190,7 +190,7 @@ class RequestGate:
         return person
 
     async def redeem_from_chat(self, token: str, address: str = "") -> str:
-        """As `redeem`, for a link that somebody was given in a chat."""
+        """Redeem like `redeem`, for a link from a chat."""
         self._check_pace(address)
         person = await self._redeem_elsewhere(token)
         if not person:
@@ -236,7 +236,7 @@ class RequestGate:
         return f"{text}.{self._mac(use, text)}"
 
     def _read(self, use: str, value: str) -> str | None:
-        """The subject of a value that `_sign` made and that is not over."""
+        """Return the subject of a value made by `_sign` that has not expired."""
         text, _, mac = value.rpartition(".")
         if not _is_same(mac, self._mac(use, text)):
             return None
@@ -248,8 +248,8 @@ class RequestGate:
         return hmac.new(self._secret, data, hashlib.sha256).hexdigest()
 
     def _own_origin(self, origin: str, host: str) -> bool:
-        """It is the origin of `host`, or one of our names where a proxy leads on under another
-        Host. Another port of that very Host is somebody else's server."""
+        """Return True if it is the origin of `host`, or one of our names behind a proxy that
+        changes the Host. Another port of that very Host is a different server."""
         scheme, _, at = origin.lower().partition("://")
         if scheme not in ("http", "https"):
             return False
@@ -283,9 +283,9 @@ def is_from_another_site(headers: Mapping[str, str]) -> bool:
 
 
 def _comes_from_elsewhere(method: str, headers: Mapping[str, str]) -> bool:
-    """A browser says that another origin's page asks, for more than to be led here. Another port of
-    our host counts as the same site, so that browsers send the cookie along: what apps are shown
-    at on this machine could else measure what a search finds."""
+    """Return True if a browser declares that a page of another origin made the request, except for
+    a navigation. Otherwise a page at another port of this machine could measure what a search
+    finds."""
     if not is_from_another_site(headers):
         return False
     leads = headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")

@@ -29,7 +29,7 @@ def hook_routes(hooks: WebhookReceiver) -> list[web.AbstractRouteDef]:
 
 
 async def _body(request: web.Request) -> bytes | None:
-    """The whole body, None if it is too long: no more of it is read then."""
+    """Return the whole body, None if it is too long, without reading more."""
     if (request.content_length or 0) > MAX_BODY:
         return None
     data = bytearray()

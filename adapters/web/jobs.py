@@ -15,7 +15,7 @@ NONE = "There is no such job of yours. GET /api/jobs lists them."
 
 
 class JobList(Struct, frozen=True, kw_only=True):
-    """All jobs that who asks may manage."""
+    """All jobs that the visitor may manage."""
 
     jobs: tuple[ShownJob, ...]
 
@@ -27,15 +27,15 @@ class Runs(Struct, frozen=True, kw_only=True):
 
 
 class DoneAnswer(Struct, frozen=True, kw_only=True):
-    """It was done; `key` is the one given or a new one."""
+    """Success; `key` is the one given or a new one."""
 
     done: bool
     key: str
 
 
 class JobEdit(Keyed, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to be other about a job; what is left out stays. A `model`, `profile` or `tools` that
-    is "" is the conversation's again."""
+    """The changed fields of a job; others stay. A `model`, `profile` or `tools` that is "" becomes
+    the conversation's again."""
 
     title: str | None = None
     schedule: str | None = None

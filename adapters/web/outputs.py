@@ -1,4 +1,4 @@
-"""Files that the agent gives out: found below one folder, sent so that a browser runs none."""
+"""Files that the agent sent: found below one folder, delivered so that a browser runs none."""
 
 from pathlib import Path
 from urllib.parse import quote
@@ -12,14 +12,14 @@ GONE = "The file is no longer kept. Ask for it again."
 
 
 class Outputs:
-    """The folder of the files that were given out."""
+    """The folder of sent files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, ref: str) -> Path:
-        """The file of `ref`, a path below the folder; refused if there is none. No link leads
-        out of the folder."""
+        """Return the file of `ref`, a path below the folder; refused if there is none. No link
+        leads out of the folder."""
         try:
             root = self._folder.resolve()
             path = (root / ref).resolve()

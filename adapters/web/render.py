@@ -1,8 +1,8 @@
-"""Views to what the page draws: the view itself, and its markdown as harmless HTML. Pure.
+"""Renders views for the page: the view itself, and its Markdown as harmless HTML. Pure.
 
-Raw HTML is text, links lead only to http, https and mail, images are links (nothing is loaded
-from elsewhere because a model wrote so). A command that a text of ours names is a button, which
-nothing that people or models write can be. markdown-it is imported on the first use.
+Raw HTML is text, links lead only to http, https and mail, images are links (a model cannot make a
+browser load anything). A command in a text of ours is a button, which nothing written by people or
+models can be. markdown-it is imported on the first use.
 """
 
 import re
@@ -50,16 +50,16 @@ if TYPE_CHECKING:
 SCHEMES = ("http://", "https://", "mailto:")
 ADDRESS = re.compile(r"https?://[^\s<>\"'`|\\]+")
 AFTER = ".,;:!?*_~'\"“”„‘’‚«»‹›…。，、；：！？"
-"""What ends a sentence and not an address."""
+"""Characters that end a sentence, not an address."""
 OPENED = {")": "(", "]": "[", "）": "（", "」": "「", "』": "『", "】": "【"}
 TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 LINK = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
 
 
 class RenderedView(Struct, frozen=True, kw_only=True):
-    """A shown view as the API gives it; `html` is its markdown, "" where it has none. `calls`:
-    those of an approval as people read them. `decided`: its one line when it is decided.
-    `moments`: those that its texts name in `words`, for the reader's own time."""
+    """A shown view for the API; `html` is its Markdown, "" for none. `calls`: those of an approval,
+    for people. `decided`: its one line once it is decided. `moments`: those named in `words`, for
+    the reader's own time."""
 
     rev: int
     turn: str
@@ -74,7 +74,7 @@ class RenderedView(Struct, frozen=True, kw_only=True):
 
 
 def draw(shown: Shown) -> RenderedView:
-    """What the page needs to draw `shown`. About 2 ms for each KB of markdown: use a thread."""
+    """Render `shown` for the page. About 2 ms for each KB of Markdown: use a thread."""
     return RenderedView(
         rev=shown.rev,
         turn=shown.turn,
@@ -111,8 +111,8 @@ def _fold(view: View) -> DecidedLine | None:
 
 
 def _show_hidden(view: View) -> View:
-    """An approval's words with their hidden characters shown; the arguments as they are. Tools of
-    lines by the names that people give them."""
+    """Show the hidden characters of an approval, the arguments unchanged; name the tools of lines
+    for people."""
     if isinstance(view, Activity):
         lines = (
             replace(one, tool=head_line(one.tool, one.summary, view.language)) for one in view.lines
@@ -141,7 +141,7 @@ def _html(view: View) -> str:
 
 
 def draw_answer(markdown: str) -> str:
-    """What a model wrote as HTML: it offers no command."""
+    """Render a model's text as HTML, without commands."""
     return to_html(mark_formulas(drop_marks(markdown)))
 
 
@@ -194,7 +194,7 @@ def _tasks(state: "StateCore") -> None:
 
 
 def _addresses(state: "StateCore") -> None:
-    """An address that stands in the text by itself leads where it says."""
+    """Link a bare address in the text to itself."""
     for token in state.tokens:
         if token.children and "://" in token.content:
             token.children = list(_mark_links(token.children))
@@ -261,7 +261,7 @@ def _split(token: "Token") -> "Iterator[Token]":
 
 
 def _trim_url(url: str) -> str:
-    """`url` without what belongs to the sentence around it."""
+    """Cut the surrounding sentence off `url`."""
     end = len(url)
     more = {close: url.count(close) - url.count(opened) for close, opened in OPENED.items()}
     while end and (url[end - 1] in AFTER or more.get(url[end - 1], 0) > 0):

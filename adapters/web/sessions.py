@@ -1,7 +1,5 @@
-"""Who is signed in at the page, and which sign-in links were used: in the store, for all replicas.
-
-A person's sessions are one document, so that erasing the person takes them along.
-"""
+"""Sessions of the page, and used sign-in links: in the store, for all replicas. A person's sessions
+are one document, so that erasing the person removes them."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
@@ -14,7 +12,7 @@ from gateway.errors import StoreFailed
 from gateway.ports import NoteAudit, note_nowhere
 
 SESSIONS, LINKS = "sessions:web:", "link:"
-"""How the names of documents begin: a person's sessions, and until when a used link is noted."""
+"""Name prefixes of the documents: a person's sessions, and until when a used link is kept."""
 MAX_SESSIONS = 50
 """Sessions of one person; a further one ends the oldest."""
 MAX_TRIES = 20
@@ -25,7 +23,7 @@ _BROWSERS = {
     "Edg": "Edge", "OPR": "Opera", "SamsungBrowser": "Samsung Internet", "Firefox": "Firefox",
     "FxiOS": "Firefox", "CriOS": "Chrome", "Chrome": "Chrome", "Safari": "Safari",
 }  # fmt: skip
-"""Words of a User-Agent, in the order in which they decide: later ones stand in all."""
+"""Words of a User-Agent, in order of precedence: later ones occur in all."""
 _SYSTEMS = {
     "iPhone": "iPhone", "iPad": "iPad", "Android": "Android", "Windows": "Windows",
     "CrOS": "ChromeOS", "Mac OS X": "macOS", "Linux": "Linux",
@@ -44,7 +42,7 @@ class SignInDocuments(Protocol):
 
 
 class WebSession(Struct, frozen=True, kw_only=True):
-    """Somebody signed in by a browser. `began` and `expires` are seconds since 1970."""
+    """A session of a browser. `began` and `expires` are seconds since 1970."""
 
     id: str
     device: str
@@ -82,7 +80,7 @@ class SessionBook:
         return any(one.id == session for one in await self.find(person))
 
     async def end(self, person: str, session: str) -> bool:
-        """End a session of `person`; False if there is none of this id."""
+        """End a session of `person`; return False if there is none of this id."""
         if not await self.is_open(person, session):
             return False
         await self._change(person, lambda known: tuple(one for one in known if one.id != session))
@@ -109,7 +107,7 @@ class SessionBook:
 
 
 def name_device(headers: Mapping[str, str]) -> str:
-    """What signs in, in a few words: a browser and a system, or the program's own name."""
+    """Describe a client in a few words: a browser and a system, or the program's own name."""
     agent = headers.get("User-Agent", "")
     browser = next((name for word, name in _BROWSERS.items() if f"{word}/" in agent), "")
     system = next((name for word, name in _SYSTEMS.items() if word in agent), "")

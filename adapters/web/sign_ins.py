@@ -1,7 +1,7 @@
-"""Sign-ins at servers of tools: the page that a link of a chat opens, and the way back to it.
+"""Sign-ins at tool servers: the page behind a chat's link, and the OAuth callback.
 
-The page says who signs in, and where; chats look at links, so that only its button goes on. The way
-back counts in the browser that went alone, by a cookie of its own.
+The page tells who signs in, and where; chats fetch links, so that only its button goes on. The
+callback is valid only in the browser that pressed it, by a cookie of its own.
 """
 
 import html
@@ -15,9 +15,9 @@ from gateway.ports import SignInPages, SignInStep
 
 PATH = "/servers"
 SECONDS = 600
-"""For which a browser brings its cookie back."""
+"""Seconds for which the cookie is valid."""
 MAX_VALUE = 4_000
-"""Characters of what an authorization server sends a browser back with."""
+"""Maximum characters of a callback's values."""
 
 
 def sign_in_routes(pages: SignInPages, gate: RequestGate) -> list[web.AbstractRouteDef]:
@@ -37,7 +37,7 @@ def sign_in_routes(pages: SignInPages, gate: RequestGate) -> list[web.AbstractRo
                 max_age=SECONDS,
                 path=PATH,
                 httponly=True,
-                samesite="Lax",  # the way back comes from another site
+                samesite="Lax",  # the return comes from another site
                 secure=request.secure or request.headers.get("X-Forwarded-Proto") == "https",
             )
         return response
@@ -54,7 +54,7 @@ def sign_in_routes(pages: SignInPages, gate: RequestGate) -> list[web.AbstractRo
     return [
         web.get(f"{PATH}/signin/{{token}}", guard(gate, show)),
         web.post(f"{PATH}/signin/{{token}}", guard(gate, begin)),
-        # what brings a code is used up by a visit
+        # a link with a code is consumed by a visit
         web.get(f"{PATH}/callback", guard(gate, finish), allow_head=False),
     ]
 
@@ -67,7 +67,7 @@ def _answer(step: SignInStep, request: web.Request) -> web.Response:
     if step.outcome == "asked":
         form = words.make_button("server_button", language)
     elif step.url:
-        # not a redirect: browsers hold those of a form to the page's own policy
+        # not a redirect: browsers apply the page's own policy to those of a form
         head = f'<meta http-equiv="refresh" content="0; url={html.escape(step.url)}">'
     text = words.note(f"server_{step.outcome}", language, head, form, **safe)
     status = {"over": 410, "failed": 502}.get(step.outcome, 200)

@@ -14,7 +14,7 @@ log = logging.getLogger("turnkeeper.web")
 
 
 class ShownSession(Struct, frozen=True, kw_only=True):
-    """One session; `current` is the one that asks. Times are seconds since 1970."""
+    """One session; `current` is the visitor's own. Times are seconds since 1970."""
 
     id: str
     device: str

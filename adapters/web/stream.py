@@ -1,8 +1,8 @@
 """The live side of the API: one conversation's changes as server-sent events.
 
-Views carry their `rev` as the event's id: none is lost or sent twice, whatever the reader's last
-one was. Growing text, the output of what runs, the standing (state and waiting messages) and
-private words have no id.
+Views have their `rev` as the event's id: none is lost or sent twice, whatever the reader's last one
+was. Growing text, live output, the standing (state and waiting messages) and private replies have
+no id.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from gateway.views import ReplyView
 
 PAGE = 100
 HEARTBEAT = 15.0
-"""Seconds without news after which it is asked for: another replica may run the conversation."""
+"""Seconds without news after which the store is asked: another replica may run the conversation."""
 
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
@@ -63,7 +63,7 @@ class EventStreams:
                 inbox.put_nowait(item)
 
     def close(self) -> None:
-        """End every stream; its readers come back to the process that follows."""
+        """End every stream; its readers reconnect to the next process."""
         for inboxes in self._open.values():
             for inbox in inboxes:
                 close_inbox(inbox)
@@ -95,13 +95,13 @@ class EventStream:
         self._standing: Standing | None = None
         self._grown = Growing(turn="", text="")
         self._answered = ""
-        """The turn whose answer its reader has: what grew of it comes too late."""
+        """The turn whose answer its reader has: its growing text comes too late."""
         self._drawn = 0
-        """Characters of what grew that its reader has as HTML."""
+        """Characters of the growing text that its reader has as HTML."""
 
     async def run(self, inbox: Inbox) -> None:
-        """Write events until closed. Ends too when the desk has nothing to watch: the reader
-        comes back with the id of its last event."""
+        """Write events until closed. Also ends when there is nothing to watch: the reader
+        reconnects with the id of its last event."""
         await self._send(b"retry: 1000\n\n")
         ended = 0
         while ended < 2:
@@ -116,8 +116,8 @@ class EventStream:
             ended = 0 if self._last > before else ended + 1
 
     async def _catch_up(self) -> None:
-        """Send what its reader has not got; a reader who knows views that are nowhere any more is
-        told that they were removed."""
+        """Send what the reader has not received; a reader with views that no longer exist is told
+        that they were removed."""
         if self._last and not await self._desk.views(self._conversation, self._last - 1, 1):
             await self._tell_removed()
         while views := await self._desk.views(self._conversation, self._last, PAGE):
@@ -125,7 +125,7 @@ class EventStream:
                 await self._show(shown)
 
     async def _deliver(self, inbox: Inbox) -> bool:
-        """Pass on what comes; True when the reader fell behind, False when all is over."""
+        """Forward the news; return True if the reader fell behind, False at the end."""
         await self._look()
         changed = False
         while True:
@@ -154,25 +154,25 @@ class EventStream:
                     changed = True
                 case _:
                     pass
-            if changed and inbox.empty():  # many changes at once are one look
+            if changed and inbox.empty():  # coalesce many changes into one read
                 changed = False
                 await self._look()
 
     async def _tell_removed(self) -> None:
-        """Another conversation may begin under the same id: it has revs of its own."""
+        """Handle a new conversation under the same id: it has its own revisions."""
         self._last, self._answered, self._grown = 0, "", Growing(turn="", text="")
         await self._event("removed", {})
 
     async def _look(self) -> None:
-        """Send the standing if it is news, else a sign of life if none was sent for long."""
+        """Send the standing if it changed, otherwise a keep-alive if none was sent for long."""
         found = await self._desk.read_standing(self._conversation)
         if found != self._standing:
             self._standing = found
-            if found.state == "idle":  # readers forget what grew: the next text comes whole
+            if found.state == "idle":  # readers drop partial text: the next one is complete
                 self._grown = Growing(turn="", text="")
             await self._event("standing", found)
         elif clock.monotonic() - self._wrote >= HEARTBEAT - 1:
-            await self._event("alive", {})  # no comment: scripts of a page cannot see one
+            await self._event("alive", {})  # not a comment: scripts of a page cannot see those
 
     async def _show(self, shown: Shown) -> None:
         await self._event("view", await asyncio.to_thread(draw, shown), shown.rev)
@@ -181,7 +181,7 @@ class EventStream:
             self._answered = shown.turn
 
     async def _grow(self, growing: Growing) -> None:
-        """Only what is new, where the text goes on from what this reader has."""
+        """Send only the new part, if the text continues this reader's."""
         known = self._grown.text if growing.turn == self._grown.turn else ""
         more = bool(known) and growing.text.startswith(known)
         text = growing.text[len(known) :] if more else growing.text

@@ -1,8 +1,9 @@
 """Files that people attach: kept in one folder, named by a reference that cannot be guessed.
 
 A reference is `<person>/<secret>/<file name>`, which is also its path below the folder. A file's
-own time says how long it is kept: `KEPT_SECONDS` from the upload on, `GRACE` once it was fetched.
-The grace is for a turn that is cut off before the store knows that it has begun: it fetches again.
+modification time tells how long it is kept: `KEPT_SECONDS` from the upload on, `GRACE` once it was
+fetched. The grace is for a turn that is interrupted before the store knows of its start: it fetches
+again.
 """
 
 import asyncio
@@ -53,7 +54,7 @@ class Uploads:
         return _attachment(ref, size)
 
     def find(self, person: str, ref: str) -> Attachment:
-        """The file that `person` uploaded as `ref`; refused if there is none."""
+        """Return the file that `person` uploaded as `ref`; refused if there is none."""
         path = self._path(ref)
         if path is None or not ref.startswith(f"{person}/") or not path.is_file():
             raise RequestRefused(404, f"There is no uploaded file {ref[:80]!r}. Upload it again.")
@@ -68,7 +69,7 @@ class Uploads:
         _keep_for(path, GRACE)
 
     async def sweep(self) -> int:
-        """Delete what is kept no longer; how many files."""
+        """Delete expired files; return how many."""
         return await asyncio.to_thread(self._sweep, clock.now() - KEPT_SECONDS)
 
     def _sweep(self, before: float) -> int:

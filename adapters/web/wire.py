@@ -1,4 +1,4 @@
-"""What requests and answers of the API hold, and how they are read and written."""
+"""The API's requests and answers, and their encoding."""
 
 import re
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ Body = TypeVar("Body", bound="Keyed")
 
 
 class Keyed(Struct, frozen=True, kw_only=True):
-    """What every post may say: `key` makes sending it again harmless."""
+    """A post; `key` makes it idempotent."""
 
     key: str = ""
 
@@ -38,7 +38,7 @@ class MessageEdit(Keyed, frozen=True, kw_only=True):
 
 
 class NewAnswer(Keyed, frozen=True, kw_only=True):
-    """A button's or form's token; `text` is what was written, or the reason."""
+    """A press; `text` is the form's text, or the reason."""
 
     token: str
     text: str = ""
@@ -52,14 +52,14 @@ class NewCommand(Keyed, frozen=True, kw_only=True):
 
 
 class AcceptedAnswer(Struct, frozen=True, kw_only=True):
-    """Kept; `key` is the one given or a new one."""
+    """Accepted; `key` is the one given or a new one."""
 
     accepted: bool
     key: str
 
 
 class Excerpt(Struct, frozen=True, kw_only=True):
-    """What a search found in a conversation: a line of one of its views."""
+    """A search result in a conversation: a line of one of its views."""
 
     conversation: str
     turn: str
@@ -68,8 +68,7 @@ class Excerpt(Struct, frozen=True, kw_only=True):
 
 
 class ConversationList(Struct, frozen=True, kw_only=True):
-    """The conversations of `person`, newest first. `found`: what a search found in the first of
-    them."""
+    """The conversations of `person`, newest first. `found`: search results in the first of them."""
 
     person: str
     conversations: tuple[Summary, ...]
@@ -77,7 +76,7 @@ class ConversationList(Struct, frozen=True, kw_only=True):
 
 
 class CommandList(Struct, frozen=True, kw_only=True):
-    """The commands that who asks may give."""
+    """The commands that the visitor may give."""
 
     commands: tuple[Offered, ...]
 
@@ -92,14 +91,14 @@ class WaitingCardShown(Struct, frozen=True, kw_only=True):
 
 
 class WaitingList(Struct, frozen=True, kw_only=True):
-    """All that waits for who asks, the newest conversations first."""
+    """All questions that wait for the visitor, the newest conversations first."""
 
     waiting: tuple[WaitingCardShown, ...]
 
 
 class ConversationPage(Struct, frozen=True, kw_only=True):
-    """A page of history; `rev` is where its event stream goes on, `more` whether there is older;
-    `model` which one answers."""
+    """A page of history; `rev` is where its event stream continues, `more`: there are older views;
+    `model`: the one that answers."""
 
     conversation: str
     title: str
@@ -112,7 +111,7 @@ class ConversationPage(Struct, frozen=True, kw_only=True):
 
 
 def number(text: str | None, default: int) -> int:
-    """A number that somebody wrote into a header."""
+    """Parse a number in a header."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else default
 
 
@@ -134,12 +133,12 @@ def answer(value: object, status: int = 200) -> web.Response:
 
 
 def error(status: int, text: str) -> web.Response:
-    """What happened, what to do."""
+    """Make an error: what happened, what to do."""
     return answer({"error": text}, status)
 
 
 def refuse(refused: RequestRefused) -> web.Response:
-    """How a refusal is said."""
+    """Make the answer to a refused request."""
     response = error(refused.status, refused.reason)
     if refused.wait:
         response.headers["Retry-After"] = str(refused.wait)

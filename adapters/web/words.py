@@ -1,7 +1,7 @@
 """The page's own words by language, and the page filled with them.
 
-What cards say in words comes from `gateway.texts`, the same as on every platform. The page's
-script gets its words with the page: they stand in its `<meta name="words">`.
+The words of cards come from `gateway.texts`, as on every platform. The page's script gets its words
+with the page, in its `<meta name="words">`.
 """
 
 import html
@@ -359,11 +359,11 @@ NOTE = """<!doctype html><html lang="{language}"><head><meta charset="utf-8">
 <h1>{title}</h1><p>{text}</p>{form}{open}</main></body></html>"""
 OPEN = '<p><a href="/">{}</a></p>'
 SIGN_IN = '<form method="post"><button class="good">{button}</button></form>'
-"""Sent to the address where the page stands."""
+"""Shown at the page's address to people who are not signed in."""
 
 
 def choose_language(accepted: str) -> str:
-    """The language that the header Accept-Language likes best and that we speak; "" if none."""
+    """Return the supported language that the header Accept-Language prefers; "" if none."""
     return choose_accepted(accepted, WORDS.list_codes())
 
 

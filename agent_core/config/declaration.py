@@ -1,6 +1,6 @@
-"""What a setting is: a name, a default, a kind and a help, declared once beside the code it is for.
+"""Settings: each is declared once, beside its code, with a name, a default, a kind and a help.
 
-What may be set, how it is read and checked, what is secret, and the page of the documentation all
+The list of settings, their parsing and checks, their secrecy, and the page of the documentation all
 follow from the declarations. Imports little: a gateway reads its settings before its first poll.
 """
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 V_co = TypeVar("V_co", covariant=True)
 
 Env: TypeAlias = Mapping[str, str]
-"""What is set, by name."""
+"""Values of settings, by name."""
 Secrecy = Literal["nothing", "all", "password", "api_keys"]
-"""What of a value is secret: all of it, the password of a URL, or each `"api_key"` in JSON."""
+"""The secret part of a value: all of it, the password of a URL, or each `"api_key"` in JSON."""
 
 _API_KEYS = re.compile(r'"api_key"\s*:\s*("[^"]*"|\[[^\]]*\])')
 
@@ -27,7 +27,7 @@ class SettingsError(Exception):
     address, nor what looks like a key: one may be set in another's place) and the mend."""
 
     def __init__(self, setting: str, value: str, mend: str) -> None:
-        # imported here: a start that has no error does without it
+        # imported here: only needed after an error
         from agent_core.guardrails.secret_shapes import hide_shapes
 
         value, mend = (hide_shapes(hide_passwords(text)) for text in (value, mend))
@@ -39,7 +39,7 @@ _PART = re.compile(r"[^\s,\"']+")
 
 
 def hide_passwords(text: str) -> str:
-    """`a://[secret]@c` for `a://b:d@c`, whether the rest is a good address or none."""
+    """Replace passwords in addresses, valid or not: `a://[secret]@c` for `a://b:d@c`."""
     return _PART.sub(_hide_password, text)
 
 
@@ -54,8 +54,8 @@ def _hide_password(part: re.Match[str]) -> str:
 
 
 class WrongValue(ValueError):
-    """A kind refuses a value for its `part`, which the error shows; `place`: where in the value
-    that stands, as in `[0].name`."""
+    """A value that a kind refuses. `part`: the wrong part, shown in the error; `place`: its
+    position in the value, as in `[0].name`."""
 
     def __init__(self, mend: str, part: str = "", place: str = "") -> None:
         super().__init__(mend)
@@ -64,9 +64,9 @@ class WrongValue(ValueError):
 
 
 class Setting(Struct, Generic[V_co], frozen=True):
-    """One setting. `kind` makes the value of a text that is not empty, and refuses by a ValueError
-    that says how to mend it. `help` and `default_text` are Markdown for the documentation; the
-    second one where the default is not told by its value."""
+    """One setting. `kind` parses a text that is not empty, and raises ValueError with the mend.
+    `help` and `default_text` are Markdown for the documentation; the latter where the default's
+    value does not tell it."""
 
     name: str
     default: V_co
@@ -81,7 +81,7 @@ class Setting(Struct, Generic[V_co], frozen=True):
         return self.parse(text, self.kind) if text else self.default
 
     def text(self, env: Env) -> str:
-        """What is set, as it was written; "" if nothing is."""
+        """Return the text as set; "" if nothing is."""
         return env.get(self.name, "").strip()
 
     def parse(self, text: str, kind: Callable[[str], T]) -> T:
@@ -94,12 +94,12 @@ class Setting(Struct, Generic[V_co], frozen=True):
             raise self.error(text, str(error)) from None
 
     def error(self, value: str, mend: str) -> SettingsError:
-        """The error that shows of `value` what is no secret."""
+        """Make an error that shows only the public part of `value`."""
         shown = {"nothing": value, "password": value.rpartition("@")[2]}.get(self.secret, "")
         return SettingsError(self.name, shown, mend)
 
     def find_secrets(self, env: Env) -> frozenset[str]:
-        """What no log may show of the value in `env`."""
+        """Return the parts of the value in `env` that no log may show."""
         text = self.text(env)
         found: Iterable[str] = ()
         match self.secret:
@@ -119,7 +119,7 @@ class Setting(Struct, Generic[V_co], frozen=True):
 
 
 SettingTables: TypeAlias = Mapping[str, tuple[Setting[object], ...]]
-"""Settings by the table of the documentation that they stand in."""
+"""Settings by their table in the documentation."""
 
 
 def merge_tables(*owners: SettingTables) -> SettingTables:

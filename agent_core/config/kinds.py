@@ -23,7 +23,7 @@ SWITCH_WORDS = {
 
 
 def parse_switch(text: str) -> bool:
-    """On or off, in one set of words for all."""
+    """Parse on or off, in the words that all switches share."""
     if (known := SWITCH_WORDS.get(text.lower())) is None:
         raise ValueError("write on or off.")
     return known
@@ -74,7 +74,7 @@ class OrNever(Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class Choice(Struct, Generic[C], frozen=True, kw_only=True):
-    """One of `words`, in large or small letters."""
+    """One of `words`, ignoring case."""
 
     words: tuple[C, ...]
     mend: str = ""
@@ -101,14 +101,14 @@ class Matching(Struct, frozen=True, kw_only=True):
 
 
 class SharedSecret(Struct, frozen=True, kw_only=True):
-    """A text that others must not guess: long enough, and of what `pattern` allows."""
+    """A secret shared with others: long enough, and matching `pattern`."""
 
     pattern: str = r".+"
     mend: str = ""
     least: int = MIN_SECRET
 
     def __call__(self, text: str) -> str:
-        """The text. Nothing of it is in the error."""
+        """Return the checked text. The error shows nothing of it."""
         if len(text) < self.least:
             raise ValueError(
                 f"it is shorter than {self.least} characters, so it can be guessed; "
@@ -205,5 +205,5 @@ def parse_key(text: str) -> str:
 
 
 def parse_keys(text: str) -> tuple[str, ...]:
-    """One API key or several, with commas between them."""
+    """Parse one API key or several, separated by commas."""
     return tuple(map(parse_key, split_commas(text)))

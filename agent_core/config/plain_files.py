@@ -1,4 +1,5 @@
-"""Files that a person or an earlier life left: read at once, whatever stands in their place."""
+"""Reads files left by a person or an earlier process, without ever blocking on a pipe or a
+device."""
 
 import errno
 import os
@@ -7,7 +8,7 @@ import stat
 from pathlib import Path
 
 NULL = os.makedev(1, 3)
-"""/dev/null, to which people link what shall be empty."""
+"""/dev/null, which people link to in place of an empty file."""
 
 
 def read_plain(path: Path, most: int = -1) -> bytes:
@@ -23,8 +24,8 @@ def read_plain(path: Path, most: int = -1) -> bytes:
 
 
 def read_piped(path: Path, patience: float) -> bytes:
-    """The bytes of a file, or what another program writes into the pipe that stands in its place,
-    as password managers do. OSError, also after `patience` seconds in which it wrote nothing."""
+    """Read a file, or a pipe that another program writes into, as password managers do. OSError,
+    also if nothing was written for `patience` seconds."""
     if not stat.S_ISFIFO(path.stat().st_mode):
         return read_plain(path)
     with open(path, "rb", buffering=0, opener=_open_at_once) as pipe:

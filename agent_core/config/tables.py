@@ -1,4 +1,4 @@
-"""All that may be set about the agent, by the tables of the documentation."""
+"""All settings of the agent, by the tables of the documentation."""
 
 from agent_core.config.declaration import merge_tables
 from agent_core.context import settings as context

@@ -1,11 +1,11 @@
-"""What a turn may take, as its loop sees it: a warning before the model calls are used up."""
+"""The turn's budget of model calls in its loop: a warning before they are used up."""
 
 from agent_core.events import BudgetWarned
 from agent_core.models.port import ModelReply
 from agent_core.scope import Scope
 
 SHARE = 0.7
-"""Of the turn's calls that is used when the model is warned."""
+"""The used share of a turn's calls at which the model is warned."""
 WARNING = (
     "[Budget]\n{used} of {most} model calls of this turn are used. Come to an end: do only what "
     "the answer still needs."
@@ -20,7 +20,7 @@ class Budget:
         self._warned = False
 
     def warn(self, scope: Scope, reply: ModelReply) -> str:
-        """What the model is told after `reply`, once; else ""."""
+        """Return the warning to add after `reply`, once; otherwise ""."""
         if not self._most or self._warned or reply.nth < SHARE * self._most:
             return ""
         self._warned = True

@@ -1,8 +1,8 @@
-"""What a model sees of a conversation that has grown too long: a summary in place of the older
-messages, then the last ones as they are.
+"""Compresses a long conversation for the model: a summary in place of the older messages, then the
+last ones as they are.
 
-Nothing is lost by it: the transcript keeps the whole. Between two compressions each request
-begins with the whole of the one before it.
+Nothing is lost: the transcript keeps everything. Between two compressions each request begins with
+the whole previous one.
 """
 
 import hashlib
@@ -35,21 +35,21 @@ from agent_core.scope import Scope
 
 Complete: TypeAlias = Callable[[str, ModelRequest, OnDelta], Awaitable[ModelReply]]
 Flush: TypeAlias = Callable[[Scope, tuple[Message, ...]], Awaitable[None]]
-"""Is handed the messages that are about to be summarised: what shall be remembered of them."""
+"""Receives the messages about to be summarised, to extract memories."""
 
 PICTURE, _PICTURE_TAG = 1_500, b'"kind":"picture"'
 """Tokens of a picture, about; and how one begins where it is written as JSON."""
 BYTES = 4
 """Bytes of text that make a token, about: for English, and on the safe side elsewhere."""
 MIN_SAVED_MESSAGES = 5
-"""A compression must take away at least this part (one fifth) of what is allowed."""
+"""Minimum share (one fifth) of the limit that a compression must free."""
 MAX_EACH = 4_000
-"""Characters of one message that the summary is made from, and of a request that is kept."""
+"""Maximum characters of one message in the summary's input, and of a request that is kept."""
 MAX_TOKENS = 2_000
 MIN_KEPT = 2
 """Messages that stay in any case."""
 MAX_NARROWED = 2
-"""Times that a turn's messages are compressed because its model took no more."""
+"""Maximum compressions of a turn's messages because its model holds less than expected."""
 MIN_HELD = 1_024
 """Tokens that any model holds."""
 
@@ -66,7 +66,7 @@ ASKED = "\n\n[The request that is being worked on, word for word]\n{text}"
 
 
 class SummaryRequest(Struct, frozen=True, kw_only=True):
-    """How the summary is asked for: who answers, seconds it may take."""
+    """The summarising model and its time limit in seconds."""
 
     complete: Complete
     limit: float
@@ -74,10 +74,12 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
 
 
 class Window:
-    """What is seen of a list of messages that only grows. `fixed`: bytes of every request
-    besides, for its instructions and tools. `request`: what is being worked on, which is seen
-    word for word also when its message is compressed; `said`: what it begins with that a person
-    said."""
+    """The view of a growing list of messages.
+
+    `fixed`: bytes of instructions and tools in every request. `request`: the task being worked on,
+    which stays verbatim even when its message is compressed; `said`: its beginning in a person's
+    own words.
+    """
 
     def __init__(
         self, room: ContextLimits, fixed: int = 0, request: str = "", said: str = ""
@@ -95,7 +97,7 @@ class Window:
 
     @property
     def compressed(self) -> bool:
-        """Something is seen in place of the first messages."""
+        """True if a summary replaces the first messages."""
         return self._cut > 0
 
     def see(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -103,22 +105,22 @@ class Window:
         return join_head(self._head, messages[self._cut :]) if self._cut else messages
 
     def count(self, reply: ModelReply, length: int) -> None:
-        """The answer to what was seen is the last one of `length` messages."""
+        """Note the size of `reply`, which is the last of `length` messages."""
         used = reply.usage.input_tokens + reply.usage.output_tokens
         if reply.usage.input_tokens:
             self._counted = (used, length)
 
     def tokens(self, messages: tuple[Message, ...]) -> int:
-        """What a request with all of `messages` would have, about."""
+        """Estimate the tokens of a request with all of `messages`."""
         used, length = self._counted
         if used:
             return used + estimate(messages[length:])
         return self._fixed // BYTES + estimate(self.see(messages))
 
     def narrow(self, messages: tuple[Message, ...], held: int) -> bool:
-        """A request with `messages` was too long: the model holds `held` tokens (0: it did not
-        say). The next `fit` compresses them whatever it takes, the second time also what is long
-        in the last ones. False: that was done, and nothing more can be."""
+        """Note that a request with `messages` was too long for the model, which holds `held` tokens
+        (0: unknown). The next `fit` compresses them at any cost, the second time also long texts in
+        the last ones. Return False if that was done already and no more is possible."""
         if self._narrowed == MAX_NARROWED:
             return False
         self._narrowed += 1
@@ -160,8 +162,7 @@ class Window:
     async def _compress(
         self, scope: Scope, messages: tuple[Message, ...], cut: int, asking: SummaryRequest | None
     ) -> None:
-        """See something in place of the first `cut` messages: their summary, if it is asked for
-        and to be had."""
+        """Replace the first `cut` messages by their summary, or by nothing if there is none."""
         older = self.see(messages[:cut])
         summary = await _summary(scope, older, self._room, asking) if asking is not None else ""
         if not summary:
@@ -178,8 +179,8 @@ class Window:
         scope.emit(done)
 
     def _choose_keep(self, messages: tuple[Message, ...]) -> int:
-        """How many of the last messages stay where the window is at its end: as many as are set,
-        but none that would leave no room for what comes."""
+        """Return how many of the last messages to keep when the window is full: as many as set, but
+        leaving room for new ones."""
         keep = self._room.keep
         while keep > MIN_KEPT and estimate(messages[-keep:]) > self._room.most // 3:
             keep -= 1
@@ -189,23 +190,23 @@ class Window:
         return estimate(self.see(messages))
 
     def _shorten(self, messages: tuple[Message, ...]) -> None:
-        """See what is long in the messages that stay by its ends alone."""
+        """Show only the ends of long texts in the messages that stay."""
         self._head = tuple(map(shorten_message, self.see(messages)))
         self._cut, self._counted = len(messages), (0, 0)
 
     def _keep_request(self) -> str:
-        """The request, its long ends alone where it is long; what a person said stays whole."""
+        """Return the request, with the middle of long texts cut; a person's words stay whole."""
         said = self._said if self._is_kept(self._said) else ""
         return f"{said}{_shorten_each(self._request[len(said) :])}"
 
     def _is_kept(self, words: str) -> bool:
-        """`words` of a person may take a third of what a request may have."""
+        """Return True if `words` of a person fit into a third of a request."""
         most = self._room.most * BYTES // 3 or MAX_EACH
         return bool(words) and len(words.encode()) <= most
 
     def _squeeze(self, messages: tuple[Message, ...]) -> None:
-        """See as little of the messages as it takes: they fit whole in no request any more. What
-        the person asked for and what was said last stay whole."""
+        """Shorten the messages as much as needed: they fit whole in no request any more. The
+        person's request and the last words stay whole."""
         newest = next((one for one in reversed(messages) if one.role == "user"), None)
         said = (self._said, text_of(newest) if newest is not None else "")
         spared = tuple(filter(self._is_kept, said))
@@ -223,7 +224,7 @@ class Window:
         self._cut, self._counted = len(messages), (0, 0)
 
     def _find_request(self, messages: tuple[Message, ...]) -> int:
-        """Where the request stands, -1: it is not among them."""
+        """Return the position of the request, -1 if it is not among them."""
         if not self._request:
             return -1
         newest = range(len(messages) - 1, -1, -1)
@@ -232,8 +233,8 @@ class Window:
 
 
 def lineage(seen: tuple[Message, ...]) -> str:
-    """The id of a line of messages that begins with what stands for older ones, "" of one that
-    begins at its start. It is the digest of that beginning, so it needs to be kept nowhere."""
+    """Return the id of a history that begins with a summary, "" for one that begins at its start.
+    It is the digest of that beginning, so it is stored nowhere."""
     first = seen[0].parts[0] if seen and seen[0].parts else None
     if not isinstance(first, Text) or not first.condensed:
         return ""
@@ -242,13 +243,13 @@ def lineage(seen: tuple[Message, ...]) -> str:
 
 def estimate(messages: tuple[Message, ...]) -> int:
     """Tokens of `messages`, about."""
-    written = msgspec.json.encode(messages)  # in which no text can hold a quotation mark as it is
+    written = msgspec.json.encode(messages)  # in which a quotation mark is always escaped
     return len(written) // BYTES + written.count(_PICTURE_TAG) * PICTURE
 
 
 def border(messages: tuple[Message, ...], wanted: int) -> int:
-    """The last place at or before `wanted` where the list may be cut: never between a call and
-    its result. 0: there is none."""
+    """Return the last position at or before `wanted` where the list may be cut, never between a
+    call and its result; 0 if there is none."""
     at = max(0, min(wanted, len(messages) - 1))
     while at > 0 and messages[at].role == "tool":
         at -= 1
@@ -256,8 +257,8 @@ def border(messages: tuple[Message, ...], wanted: int) -> int:
 
 
 def leave_middle_out(seen: tuple[Message, ...], spared: tuple[str, ...]) -> tuple[Message, ...]:
-    """The first of the messages and the last ones; what is `spared` of those between stands with
-    the first."""
+    """Return the first of the messages and the last ones; the words `spared` from between are added
+    to the first."""
     at = border(seen, len(seen) - MIN_KEPT)
     if at < 2 or seen[0].role != "user":
         return seen
@@ -269,8 +270,8 @@ def leave_middle_out(seen: tuple[Message, ...], spared: tuple[str, ...]) -> tupl
 
 
 def turn_border(messages: tuple[Message, ...], cut: int, least: int) -> int:
-    """The last place before `cut` where someone began to speak, `cut` itself where there is none
-    above `least`."""
+    """Return the last position before `cut` where a person's message begins, above `least`;
+    otherwise `cut`."""
     spoken = (n for n in range(cut, least, -1) if messages[n].role == "user")
     return next(spoken, cut)
 
@@ -286,7 +287,7 @@ def join_head(head: tuple[Message, ...], rest: tuple[Message, ...]) -> tuple[Mes
 async def _summary(
     scope: Scope, older: tuple[Message, ...], room: ContextLimits, asking: SummaryRequest
 ) -> str:
-    """The summary of `older`, "" where there is none to be had."""
+    """Summarise `older`; "" if that fails."""
     if asking.flush is not None:
         await asking.flush(scope, older)
     told = "\n\n".join(_describe_message(message) for message in older)

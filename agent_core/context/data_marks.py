@@ -1,8 +1,7 @@
-"""Marks around what strangers may have written: content of files, output of commands. The model
-reads them as data.
+"""Marks around untrusted content, such as files and command output, which the model reads as data.
 
-A mark holds a seal that follows from the text, so that no text can hold its own. It is made when
-the result is recorded, and the marks are drawn where a request is written: people, records and
+A mark holds a seal derived from the text, so that no text can contain its own. The seal is made
+when the result is recorded, and the marks are added where a request is written: people, records and
 our own code see the text alone.
 """
 
@@ -20,12 +19,12 @@ _LINE = re.compile(
 
 
 def make_seal(text: str) -> str:
-    """The seal of `text`: long enough that nobody finds a text that holds its own."""
+    """Return the seal of `text`: long enough that nobody finds a text that contains its own."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def render_content(result: ToolResult) -> str:
-    """What a model reads of a result."""
+    """Render a result for a model."""
     return mark(result.content, result.seal) if result.seal else result.content
 
 
@@ -35,5 +34,5 @@ def mark(text: str, seal: str) -> str:
 
 
 def strip_marks(text: str) -> str:
-    """What was between the marks."""
+    """Return the text between the marks."""
     return _LINE.sub("", text).removesuffix("\n") if _LINE.search(text) else text

@@ -1,4 +1,5 @@
-"""Pictures on their way to a model: which ones it can be shown, and what stands for the others."""
+"""Prepares pictures for a model: which ones it can be shown, and the text in place of the
+others."""
 
 import asyncio
 import base64
@@ -12,7 +13,7 @@ from agent_core.messages import Message, Picture, ToolResult, pictures_of, text_
 from agent_core.models.port import ModelRequest
 
 MAX_BYTES = 3_750_000
-"""Of one picture: Anthropic takes 5 MB of base64."""
+"""Maximum bytes of one picture: Anthropic takes 5 MB of base64."""
 MAX_SHOWN = 20_000_000
 """Bytes of pictures in one request; older ones are left out first."""
 MAX_COUNTED = 90
@@ -26,14 +27,14 @@ _SIGNS = (
 )
 
 Form: TypeAlias = tuple[Callable[[str], dict[str, object]], Callable[[str], dict[str, object]]]
-"""How a protocol writes a text, and a picture by its data URL."""
+"""Writes a text, and a picture by its data URL, for a protocol."""
 Read = Callable[[str], bytes]
-"""The kept copy with this `ref`; OSError if it is gone."""
+"""Reads the stored copy with this `ref`; OSError if it is gone."""
 
 
 def kind(head: bytes) -> str:
-    """The MIME type of a picture that begins with `head`, as all providers take it; "" for what
-    is none. Names and declared types are not believed."""
+    """Return the MIME type of a picture by its first bytes, if all providers take it; otherwise "".
+    Names and declared types are ignored."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
     return next((mime for sign, mime in _SIGNS if head.startswith(sign)), "")
@@ -48,14 +49,15 @@ async def attach_pictures(request: ModelRequest, read: Read) -> ModelRequest:
 
 
 def describe_unseen(picture: Picture) -> str:
-    """What stands in the place of one that is not shown."""
+    """Describe a picture that is not shown."""
     return UNSEEN.format(path=picture.path)
 
 
 def render_user_content(
     message: Message, shown: Mapping[str, str], form: Form
 ) -> str | list[dict[str, object]]:
-    """What a person said, for protocols that take data URLs: plain words, or words and pictures."""
+    """Render a person's message for protocols that take data URLs: plain text, or text and
+    pictures."""
     pictures = pictures_of(message)
     if not pictures:
         return text_of(message)
@@ -74,8 +76,8 @@ def render_user_content(
 def split_result(
     result: ToolResult, shown: Mapping[str, str]
 ) -> tuple[str, tuple[tuple[Picture, str], ...]]:
-    """A result in words, with a word for each picture that is not shown, and those that are, with
-    their data in base64. A failure is words alone: providers take no picture in one."""
+    """Split a result into text, with a note for each picture that is not shown, and the shown
+    pictures with their base64 data. A failure is text alone: providers take no picture in one."""
     if not result.pictures:
         return render_content(result), ()
     seen = () if result.error else tuple(one for one in result.pictures if one.ref in shown)
@@ -97,8 +99,8 @@ def _choose_newest(messages: tuple[Message, ...]) -> list[str]:
 
 
 def _count_left_out(count: int) -> int:
-    """How many of the first of `count` pictures are left out. It moves in leaps: between two of
-    them, each request begins with the whole of the one before it."""
+    """Return how many of the first of `count` pictures are left out. It grows in steps: between two
+    of them each request begins with the whole previous one."""
     leap = MAX_COUNTED // 2
     return -(-max(0, count - MAX_COUNTED) // leap) * leap
 

@@ -1,4 +1,4 @@
-"""Records told as events: what happened in a turn, for streams, APIs and callbacks."""
+"""Converts records to events, for streams, APIs and callbacks."""
 
 import msgspec
 from msgspec import Struct
@@ -45,7 +45,7 @@ _LAST = 200
 
 
 class _Asked(Struct):
-    """What is told of a command's arguments; the others do not matter here."""
+    """The arguments of a command that events tell."""
 
     command: str = ""
     code: str = ""
@@ -53,7 +53,7 @@ class _Asked(Struct):
 
 
 def events_of(record: Record) -> tuple[AgentEvent, ...]:
-    """The events that a record stands for, in order; none for what nobody sees."""
+    """Return the events of a record, in order; none for internal ones."""
     match record:
         case Replied(reply=reply):
             calls = tuple(
@@ -103,17 +103,17 @@ def _tell_began(call: ToolCall) -> tuple[AgentEvent, ...]:
     asked = msgspec.json.decode(call.arguments, type=_Asked)
     words = asked.code if call.name in CODE else asked.command
     if not words.strip():
-        return ()  # a shell is begun anew, no more
+        return ()  # only the shell is restarted
     return (CommandBegan(call_id=call.id, command=words, background=asked.background),)
 
 
 def _command_events(record: ToolFinished) -> tuple[AgentEvent, ...]:
-    """How a command or a program ended; none for one that was denied or runs on."""
+    """Return how a command or a program ended; nothing for one that was denied or runs on."""
     if record.name not in COMMANDS | CODE or record.outcome == "denied":
         return ()
     command = record.command if record.outcome == "ok" else None
     if record.outcome == "ok" and (command is None or command.handle):
-        return ()  # it runs on in the background
+        return ()  # it continues in the background
     exit_code = command.exit_code if command is not None else None
     told: list[AgentEvent] = []
     if record.name in CODE and command is not None:
@@ -128,7 +128,7 @@ def _command_events(record: ToolFinished) -> tuple[AgentEvent, ...]:
 
 
 def _browser_events(record: ToolFinished) -> tuple[AgentEvent, ...]:
-    """What was done in the browser, or where it can be watched."""
+    """Return what was done in the browser, or where it can be watched."""
     browsed = record.browsed
     if record.outcome != "ok" or browsed is None:
         return ()
@@ -138,7 +138,7 @@ def _browser_events(record: ToolFinished) -> tuple[AgentEvent, ...]:
 
 
 def _artifact_events(record: ToolFinished) -> tuple[AgentEvent, ...]:
-    """What a call left behind: changed files, pictures for people, and an app that runs."""
+    """Return a call's artifacts: changed files, pictures for people, and a running app."""
     told: list[AgentEvent] = []
     if record.changed:
         told.append(WorkspaceChanged(call_id=record.call_id, paths=record.changed))

@@ -1,4 +1,4 @@
-"""How long what a model sees may become."""
+"""Limits on the length of what a model sees."""
 
 from msgspec import Struct
 
@@ -10,8 +10,8 @@ MIN_OBSERVE = 2_000
 
 
 def limit_observed(window: int) -> int:
-    """Characters of one result that a model with a window of so many tokens sees: about an eighth
-    of it where it is small."""
+    """Return the characters of one result that a model with a window of so many tokens sees: about
+    an eighth of a small window."""
     return max(MIN_OBSERVE, min(MAX_OBSERVE, window // 2))
 
 

@@ -1,4 +1,4 @@
-"""Settings of what a model sees of a long conversation."""
+"""Settings of the context: how much of a long conversation the model sees."""
 
 from msgspec import Struct
 
@@ -28,7 +28,7 @@ RECENT = Setting(
 )
 LAST = Setting("COMPRESSION_PROTECT_LAST_N", None, MESSAGES, "alias that overrides it")
 USUAL = {128_000: 60_000}
-"""Where the threshold that is not set lies for windows that people know it of."""
+"""Default thresholds for well-known windows."""
 TABLES: SettingTables = {"agent": (ENABLED, THRESHOLD, RECENT, LAST)}
 
 
@@ -42,7 +42,7 @@ class ContextSettings(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, env: Env) -> "ContextSettings":
-        """From `env`; raises SettingsError."""
+        """Read the settings from `env`; raises SettingsError."""
         return cls(
             enabled=ENABLED.read(env),
             threshold=THRESHOLD.read(env),
@@ -50,7 +50,7 @@ class ContextSettings(Struct, frozen=True, kw_only=True):
         )
 
     def room(self, window: int, by: str) -> ContextLimits:
-        """For a model with a window of so many tokens; `by`: the model that summarises."""
+        """Return the limits for a window of so many tokens; `by`: the summarising model."""
         usual = USUAL.get(window, window // 2)
         limit = min(self.threshold, window // 2) if self.threshold else usual
         summarised = limit if self.enabled else 0

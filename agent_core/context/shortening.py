@@ -1,4 +1,4 @@
-"""Messages made short where a model holds no more of them."""
+"""Shortens messages for a model with too small a window."""
 
 import json
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall
 MAX_SHORT = 1_500
 """Characters that stay of each text."""
 SIZES = (MAX_SHORT, 500, 160, 40)
-"""The same where that is still too much, one after the other."""
+"""Further sizes, tried one after the other if that is still too much."""
 LEFT_OUT = "(the picture {path} is left out: it did not fit)"
 Fits = Callable[[tuple[Message, ...]], bool]
 
 
 def shorten_message(message: Message) -> Message:
-    """`message` with the beginning and the end of what is long in it; calls and results stay
-    together, pictures are named, reasoning goes."""
+    """Cut the middle of long texts in `message`; calls and results stay together, pictures are
+    named, reasoning is dropped."""
     parts = (_shorten(part, MAX_SHORT, ()) for part in message.parts)
     return Message(role=message.role, parts=tuple(part for part in parts if part is not None))
 
@@ -25,8 +25,8 @@ def shorten_message(message: Message) -> Message:
 def squeeze(
     messages: tuple[Message, ...], spared: tuple[str, ...], enough: Fits, fits: Fits
 ) -> tuple[Message, ...]:
-    """`messages` made as short as it takes: so that there is `enough` room for what comes, else
-    that they do fit, else as short as can be. The words `spared` stay whole."""
+    """Shorten `messages` only as much as needed: until `enough` room is left for new ones,
+    otherwise until they fit, otherwise as much as possible. The words `spared` stay whole."""
     tried = [_shorten_all(messages, most, spared) for most in SIZES]
     for wanted in (enough, fits):
         for shorter in tried:
@@ -38,7 +38,7 @@ def squeeze(
 def _shorten_all(
     messages: tuple[Message, ...], most: int, spared: tuple[str, ...]
 ) -> tuple[Message, ...]:
-    """`messages` with `most` characters of each text; where they stand last, the words `spared`
+    """Cut each text of `messages` to `most` characters; where they occur last, the words `spared`
     stay whole."""
     made = list[Message]()
     for message in reversed(messages):
@@ -53,7 +53,7 @@ def _shorten_all(
 
 
 def keeps(message: Message, words: str) -> bool:
-    """A person's `words` stand in the message where they stay whole when it is squeezed."""
+    """Return True if a person's `words` occur in the message where squeezing keeps them whole."""
     return message.role == "user" and any(_holds(part, words) for part in message.parts)
 
 

@@ -1,6 +1,6 @@
-"""Notices when a model goes in circles: the same calls, one error after another.
+"""Detects a model that goes in circles: the same calls, one error after another.
 
-It looks at nothing but the turn's own messages, so that a replay sees the same.
+Uses nothing but the turn's own messages, so that a replay sees the same.
 """
 
 import hashlib
@@ -13,9 +13,9 @@ import msgspec
 from agent_core.messages import ToolCall, ToolResult
 
 SAME_CALLS = 3
-"""Identical batches in a row after which another way is asked for; again after 6, 12, 24."""
+"""Identical batches in a row after which another approach is asked for; again after 6, 12, 24."""
 SAME_RESULTS = 12
-"""Identical batches in a row that gave the same each time, after which the plan has to change."""
+"""Identical batches in a row with the same results after which the plan has to change."""
 ERRORS = 5
 """Rounds in a row in which every call failed, after which the plan has to change."""
 
@@ -32,7 +32,7 @@ _TESTS = re.compile(
 
 
 class Watch:
-    """What one loop did so far."""
+    """The state of one loop."""
 
     def __init__(self) -> None:
         self._batch = ""
@@ -44,8 +44,8 @@ class Watch:
     def note(
         self, calls: Iterable[ToolCall], results: Iterable[ToolResult]
     ) -> Literal["", "vary", "stuck"]:
-        """Take in one round; whether another way has to be asked for, or the loop is stuck.
-        `calls` without those that are made again by nature."""
+        """Note one round. Return whether to ask for another approach, or that the loop is stuck.
+        `calls` without those that are repeated by nature."""
         known = tuple(calls)
         batch = _digest(known)
         self._same = self._same + 1 if known and batch == self._batch else 1
@@ -57,7 +57,7 @@ class Watch:
         self._gave = contents
         asked = {call.id: call.arguments for call in known}
         failed = [one for one in gave if _has_failed(one, asked.get(one.call_id, ""))]
-        if failed and len(failed) == len(gave) and not failed[-1].denied:  # denied: no failure
+        if failed and len(failed) == len(gave) and not failed[-1].denied:  # a denial is no failure
             self._errors.append(failed[-1].content)
         else:
             self._errors.clear()
@@ -69,14 +69,15 @@ class Watch:
 
     @property
     def why(self) -> str:
-        """What was wrong, in one line."""
+        """The problem in one line."""
         if len(self._errors) < ERRORS:
             return f"the same call {self._unchanged} times, with the same result"
         return f"{len(self._errors)} errors in a row, the last: {self._errors[-1][:200]}"
 
 
 def _has_failed(result: ToolResult, arguments: str) -> bool:
-    """A call or a command that failed; a search or test that is not met ends with 1, silently."""
+    """Return True for a failed call or command; a search or test without a match ends with 1,
+    silently."""
     command = result.command
     if result.error or command is None:
         return result.error
@@ -85,7 +86,7 @@ def _has_failed(result: ToolResult, arguments: str) -> bool:
 
 
 def _digest(calls: Iterable[ToolCall]) -> str:
-    """The batch, whatever the order of its arguments."""
+    """Return a digest of the batch, independent of the order of arguments."""
     rows = sorted(f"{call.name}\0{_sort_arguments(call.arguments)}" for call in calls)
     return hashlib.sha256("\1".join(rows).encode()).hexdigest()
 

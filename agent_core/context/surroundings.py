@@ -1,9 +1,9 @@
-"""What holds around a message, as the model reads it: lines at the end of the person's words.
+"""The context of a message for the model: lines after the person's words.
 
-Not in the system prompt, for the reason that `agent_core/memory/recall.py` gives: what changes is
-appended. Each message tells the time; the rest is told where it is not what the messages before
-told last, and again once that is far back. The block is the last thing in its message, apart from
-the words by an empty line: words that look like one are not taken for it.
+Not in the system prompt, for the reason given in `agent_core/memory/recall.py`: what changes is
+appended. Each message tells the time; the rest is told where it differs from what was told last,
+and again once that is far back. The block is the last part of its message, after an empty line:
+words that imitate one are not taken for it.
 """
 
 import re
@@ -17,7 +17,7 @@ from msgspec import Struct
 from agent_core.messages import Message, Text
 
 MAX_LOOKED_AT = 40
-"""Messages of people after which all is told again."""
+"""People's messages after which everything is told again."""
 MAX_LINE = 300
 _NOW = "Now"
 _KINDS = ("Person", "Place", "Sandbox")
@@ -26,7 +26,7 @@ _LINE = re.compile(r"\[(\w+): ([^\n]*)\]")
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
-    """What holds around one message, in words; "" is not told. `now`: as `describe_time` gives
+    """The context of one message, in words; "" is not told. `now`: as `describe_time` returns
     it."""
 
     now: str
@@ -43,7 +43,8 @@ def describe_time(at: float, zone: str) -> str:
 
 
 def render_surroundings(around: Surroundings, newest: Iterable[Message]) -> str:
-    """What to append to the next message, where the model sees `newest`, the last one first."""
+    """Render the lines to append to the next message, where the model sees `newest`, the last one
+    first."""
     told = zip(_KINDS, map(_flatten, (around.person, around.place, around.sandbox)), strict=True)
     facts = {kind: fact for kind, fact in told if fact}
     known = _read_last(newest, facts.keys())
@@ -58,7 +59,7 @@ def strip_surroundings(text: str) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The words, and the block; "" if there is none."""
+    """Split a message into words and block; "" if there is none."""
     start = text.rfind(f"[{_NOW}: ")
     if start < 0 or not (start == 0 or text.endswith("\n\n", 0, start)):
         return text, ""
@@ -67,7 +68,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _read_last(newest: Iterable[Message], kinds: Set[str]) -> dict[str, str]:
-    """What was told last of each of the kinds, as far as it is near."""
+    """Return the latest value of each of the kinds, as far as recent."""
     asked = (one for one in newest if one.role == "user")
     known: dict[str, str] = {}
     for message in islice(asked, MAX_LOOKED_AT):
@@ -81,12 +82,12 @@ def _read_last(newest: Iterable[Message], kinds: Set[str]) -> dict[str, str]:
 
 
 def _tells_more(text: str) -> bool:
-    """Its block, if it is one, tells more than the time."""
+    """Return True if its block, if it is one, tells more than the time."""
     start = text.rfind(f"[{_NOW}: ")
     return start >= 0 and text.find("\n", start) >= 0
 
 
 def _flatten(fact: str) -> str:
-    """One line that ends no bracket before its own."""
+    """Write a fact in one line without closing brackets of its own."""
     plain = fact.replace("[", "(").replace("]", ")")
     return " ".join(plain.split())[:MAX_LINE]

@@ -1,6 +1,5 @@
-"""The plan's copy as a file of the workspace: rewritten after each change, and of what stands in it
-only the ticks of known steps are read back. The journal is the truth; the file is untrusted.
-"""
+"""The plan's copy as a file of the workspace: rewritten after each change; only ticks of known
+steps are read back. The journal is the truth; the file is untrusted."""
 
 import re
 from pathlib import Path
@@ -17,7 +16,7 @@ _TICK = re.compile(r"^[ \t]*[-*] \[[xX]\] ([\w-]{1,40}):", re.MULTILINE)
 
 
 def ticks(workspace: Path, turn: str) -> list[str]:
-    """Ids that are ticked in the file of this turn, [] if there is none."""
+    """Return the ids ticked in the file of this turn, [] if there is none."""
     if not paths.is_folder(workspace, workspace.resolve()):
         return []
     try:
@@ -29,7 +28,7 @@ def ticks(workspace: Path, turn: str) -> list[str]:
 
 
 def tick_steps(plan: Plan, ids: list[str]) -> Plan:
-    """`plan` with the steps done that had not begun and are ticked."""
+    """Mark ticked steps that had not begun as done."""
     for step in plan.select("pending"):
         if step.id in ids:
             plan = set_step_state(plan, step.id, "done", TICKED)
@@ -50,5 +49,5 @@ def write(workspace: Path, turn: str, plan: Plan) -> bool:
 
 
 def _mark(turn: str) -> str:
-    """Whose plan it is: another turn's steps have the same ids."""
+    """Return the mark of the plan's turn, as another turn's steps have the same ids."""
     return f"<!-- turn {turn} -->"

@@ -9,13 +9,13 @@ from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolRes
 
 NOT_RUN = "Not run: the turn was stopped before."
 ASIDE = "aside-"
-"""How the names of model calls begin that are no part of the conversation (a plan, a check)."""
+"""Prefixes of model calls that are no part of the conversation (a plan, a check)."""
 STOPPED = "Cancelled by the user. It was running when the turn was stopped; outcome unknown."
 
 
 def messages_of(records: Iterable[Record], started: str = STOPPED) -> tuple[Message, ...]:
-    """What the records say was said and done, as messages that a provider accepts: every call
-    has its result. `started` is the result of a call that began and has no end."""
+    """Build a turn's messages from its records, acceptable to a provider: every call has its
+    result. `started` is the result of a call that began and has no end."""
     known = tuple(records)
     results = {record.call_id: record for record in known if isinstance(record, ToolFinished)}
     begun = {
@@ -29,7 +29,7 @@ def messages_of(records: Iterable[Record], started: str = STOPPED) -> tuple[Mess
             if record.key.rpartition("/")[2].startswith(ASIDE):
                 continue
             reply = Message(role="assistant", parts=record.reply.parts)
-            if messages and messages[-1].role == "assistant":  # steps of a plan, one after another
+            if messages and messages[-1].role == "assistant":  # consecutive steps of a plan
                 reply = _join_answers(messages.pop(), reply)
             messages.append(reply)
             if calls := calls_of(reply):
@@ -41,8 +41,8 @@ def messages_of(records: Iterable[Record], started: str = STOPPED) -> tuple[Mess
 
 
 def _join_answers(first: Message, second: Message) -> Message:
-    """Two answers with nothing between them as one, without their reasoning: a provider takes
-    that back only as it gave it."""
+    """Join two consecutive answers, without their reasoning: a provider takes that back only
+    unchanged."""
     parts = (*without_thinking(first).parts, *without_thinking(second).parts)
     return Message(role="assistant", parts=parts)
 

@@ -63,7 +63,7 @@ def tell_other(kind: Kind, ending: str) -> Iterator[str]:
 
 
 def write(lines: Iterator[str | None]) -> None:
-    """Write the lines, as many as may be read; None is work that gave none."""
+    """Write the lines up to the limit; None stands for work without a line."""
     left, began = MAX_TEXT, time.process_time()
     out = sys.stdout.buffer
     for line in lines:

@@ -1,4 +1,4 @@
-"""What ZIP archives and OLE containers hold."""
+"""Inspects ZIP archives and OLE containers."""
 
 import zipfile
 from typing import BinaryIO
@@ -21,8 +21,8 @@ _CONVERT = " (LibreOffice: soffice --headless --convert-to)"
 
 
 def open_archive(file: BinaryIO, named: Kind | None) -> Kind:
-    """Which kind of document the archive is; raises Refused. `named`: as its name says, for one of
-    which too little is left."""
+    """Return the kind of document in the archive; raises Refused. `named`: the kind by its name,
+    for an archive too damaged to tell."""
     try:
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
@@ -31,7 +31,7 @@ def open_archive(file: BinaryIO, named: Kind | None) -> Kind:
     except zipfile.BadZipFile as error:
         if named is None:
             raise Refused("it is a ZIP archive that is damaged.") from error
-        return named  # its own reader says what it is not
+        return named  # its own reader reports the error
     if kind is not None:
         return kind
     names = [member.filename for member in members]
@@ -41,7 +41,8 @@ def open_archive(file: BinaryIO, named: Kind | None) -> Kind:
 
 
 def _check_size(members: list[zipfile.ZipInfo]) -> None:
-    """Refuse what unpacks to too much; what its table says is what is unpacked at most."""
+    """Refuse an archive that unpacks to too much, by its own table, which is enforced when
+    unpacking."""
     size = sum(member.file_size for member in members)
     packed = sum(member.compress_size for member in members) or 1
     swollen = size > HARMLESS and size > packed * MAX_RATIO
@@ -81,7 +82,7 @@ def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
 
 
 def explain_container(data: bytes) -> str:
-    """Why nothing is read of an OLE container: what it is, by the names of its streams."""
+    """Explain why an OLE container is not read, by the names of its streams."""
     if _names(data, "EncryptedPackage"):
         return LOCKED
     for name, told in _OLD:

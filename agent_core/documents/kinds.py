@@ -1,12 +1,12 @@
-"""Which files are documents that can be read as text: their beginning tells it, not their name."""
+"""Recognises documents that can be read as text, by their content, not their name."""
 
 from typing import Literal, get_args
 
 Kind = Literal["pdf", "docx", "xlsx", "pptx", "odt", "epub", "rtf", "eml"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Container = Literal["zip", "ole"]
-"""What a file is whose kind is known by what it holds: a ZIP archive, as most documents are, or an
-OLE container, as Office made them before 2007 and makes those with a password."""
+"""A file whose kind depends on its members: a ZIP archive, as most documents are, or an OLE
+container, as Office made before 2007 and makes for those with a password."""
 MODULES: dict[Kind, str] = {
     "pdf": "pypdfium2",
     "docx": "docx",
@@ -14,7 +14,7 @@ MODULES: dict[Kind, str] = {
     "pptx": "pptx",
     "rtf": "striprtf",
 }
-"""What has to be installed for a kind; the others need nothing."""
+"""Packages that a kind needs; the others need none."""
 NAMES: dict[Kind, str] = {
     "pdf": "a PDF",
     "docx": "a Word document (DOCX)",
@@ -32,18 +32,19 @@ _PDF, _MAX_BEFORE_PDF = b"%PDF-", 1024
 
 
 def read_ending(path: str) -> str:
-    """What the file's name ends in, without the dot, if documents are called so; else ""."""
+    """Return the extension of the file's name, without the dot, if it is one of documents;
+    otherwise ""."""
     ending = path.rpartition(".")[2].lower()
     return ending if ending in KINDS or ending in _OTHER_NAMES or ending in _OLD_NAMES else ""
 
 
 def find_named_kind(ending: str) -> Kind | None:
-    """The kind of documents whose name ends so."""
+    """Return the kind of document with this extension."""
     return _OTHER_NAMES.get(ending) or next((kind for kind in KINDS if kind == ending), None)
 
 
 def find_kind(path: str, head: bytes) -> Kind | Container | None:
-    """What the file `path` that begins with `head` is, None if nothing of it is known here."""
+    """Return the kind of the file `path` that begins with `head`, None if unknown."""
     kind = find_named_kind(read_ending(path))
     if head.startswith(_PDF) or (kind == "pdf" and _PDF in head[:_MAX_BEFORE_PDF]):
         return "pdf"

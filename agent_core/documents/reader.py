@@ -1,6 +1,5 @@
-"""Documents as text: each is read by a program of its own, which may use so much memory and time
-and no more. A file that is made to break its reader breaks that program alone.
-"""
+"""Reads documents as text, each in a program of its own with limits on memory and time. A malicious
+file can break that program alone."""
 
 import os
 import signal
@@ -29,8 +28,8 @@ def read_document(path: str, kind: Kind | Container, file: BinaryIO) -> str:
         raise ToolFailed(ABSENT.format(path=path))
     if os.fstat(file.fileno()).st_size > MAX_BYTES:
         raise ToolFailed(f"{path} is larger than {MAX_BYTES >> 20} MB.")
-    os.lseek(file.fileno(), 0, os.SEEK_SET)  # `file` may only have moved in its own buffer
-    # a program that is found as this one was, with nothing else of its surroundings
+    os.lseek(file.fileno(), 0, os.SEEK_SET)  # `file` may only have moved in its buffer
+    # a program looked up like this one, in an otherwise empty environment
     env = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     program = [sys.executable, "-m", "agent_core.documents.child", kind, read_ending(path)]
     try:

@@ -1,5 +1,5 @@
-"""Why a document is not read. A module of its own: the program that reads runs as `__main__`, and
-a class defined there would be another one for its readers."""
+"""The error for documents that are not read. A module of its own: the reading program runs as
+`__main__`, and a class defined there would be another one for its readers."""
 
 LOCKED = "it is locked with a password. Ask for a copy without one."
 

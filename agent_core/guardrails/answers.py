@@ -1,5 +1,5 @@
-"""Hides words in what a model says, while it says it, in its answer, and in what it asks for; lets
-an answer pass by scanned sentences."""
+"""Redacts a model's words while they are streamed, its answer, and its calls; releases an answer by
+scanned sentences."""
 
 import json
 
@@ -20,7 +20,7 @@ from agent_core.questions import Offer, Proposal
 
 
 class ReplyRedactor:
-    """One answer on its way to people. `guard`: scans what it says, None: nothing does."""
+    """One answer on its way to people. `guard` scans it, None: it is not scanned."""
 
     def __init__(self, words: Redactions, on_delta: OnDelta, guard: Guard | None = None) -> None:
         self._words, self._on_delta, self._guard = words, on_delta, guard
@@ -30,7 +30,7 @@ class ReplyRedactor:
         self._thinking = StreamRedactor(words, lambda text: on_delta(ThinkingDelta(text=text)))
 
     def add(self, delta: Delta) -> None:
-        """A piece as the provider gives it."""
+        """Add a piece as the provider streams it."""
         match delta:
             case TextDelta():
                 self._thinking.end()
@@ -46,8 +46,8 @@ class ReplyRedactor:
                 self._on_delta(delta)
 
     async def finish(self, reply: ModelReply) -> ModelReply:
-        """The answer is complete. Its thinking stays as it is: the provider checks that. Of one
-        that is blocked nothing stays, also of what was shown."""
+        """Complete the answer. Its thinking stays as it is, since the provider checks that. A
+        blocked answer is removed whole, also what was shown."""
         self._thinking.end()
         self._end_text()
         reply = redact_reply(reply, self._words)
@@ -90,8 +90,8 @@ def redact_proposal(proposal: Proposal, words: Redactions) -> Proposal:
 
 
 def redact_arguments(arguments: str, words: Redactions) -> str:
-    """A call's arguments as anybody may see them; also what JSON writes otherwise than the value
-    is, such as backslashes."""
+    """Redact a call's arguments, also where JSON escapes a secret's characters, such as
+    backslashes."""
     try:
         given = json.loads(arguments, object_pairs_hook=_make_object)
     except (ValueError, RecursionError):
@@ -118,7 +118,8 @@ def _redact_value(value: object, words: Redactions) -> object:
 
 
 def _holds_secret(offer: Offer, words: Redactions) -> bool:
-    """Its pattern does, or what it says: both are stored and shown."""
+    """Return True if its pattern or its description contains a secret: both are stored and
+    shown."""
     covers = offer.covers
     said = () if covers is None else (covers.words, str(covers.phrase or ""), *covers.files)
     return any(words.hide(text) != text for text in (offer.pattern, *said))

@@ -136,7 +136,7 @@ def is_iban(text: str) -> bool:
 
 
 def is_tax_id(digits: str) -> bool:
-    """The German tax number: ISO 7064 mod 11,10, and how often digits come up in it."""
+    """Check a German tax number: ISO 7064 mod 11,10, and the repetitions of its digits."""
     if digits[0] == "0" or len(set(digits[:10])) not in (8, 9):
         return False
     most = max(map(digits[:10].count, digits[:10]))
@@ -206,7 +206,7 @@ def is_nhs(digits: str) -> bool:
 
 
 def is_ssn(digits: str) -> bool:
-    """An American number that may have been given out; it has no check digit."""
+    """Check that an American number may have been issued; it has no check digit."""
     return (
         digits[:3] not in ("000", "666")
         and digits[0] != "9"

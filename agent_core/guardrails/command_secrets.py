@@ -1,8 +1,8 @@
-"""Passwords that stand in commands, in `.netrc` and in PuTTY's keys: what they are is told by the
-words before them, further up in the line, and not by their own look.
+"""Finds passwords in commands, in `.netrc` and in PuTTY's keys, by the words before them in the
+line rather than by their own look.
 
-Hidden is what a program takes for a secret, and nothing of which a shell would make more than a
-word: a card must show the rest of a command.
+Only what a program takes for a secret is redacted, and never more than a word of the shell: a card
+must show the rest of a command.
 """
 
 import re
@@ -18,7 +18,7 @@ SIGNS = (
     *("secret_access_key ", "-password", "http -a", "https -a", "PASSWORD FOR"),
     *("--token-stdin", "configure set"),
 )  # fmt: skip
-"""One of them stands in each text that has such a secret."""
+"""One of these occurs in each text with such a secret."""
 _BARE = r"[^\s'\"`$;|&<>()\\]"
 _PLAIN = rf"{_BARE}{{4,{_LONGEST}}}"
 _VALUE = (
@@ -90,9 +90,9 @@ _WORDS = (
     *("-secret", "secret_access_key", "-user ", "-passwd", "http ", "https ", "PASSWORD"),
     "configure",
 )  # fmt: skip
-"""From one of them on, the rest of a line may have a secret."""
+"""After one of these the rest of a line may contain a secret."""
 OPENINGS = (*_WORDS, "machine", "default", "Private-Lines:")
-"""One of them stands in each text whose end more text could make such a secret."""
+"""One of these occurs in each text whose end may become such a secret."""
 _NETRC = re.compile(
     r"(?:\bmachine(?:\s{1,8}\S{1,120})?|\bdefault)"
     r"(?:\s{1,8}(?:login|account)(?:\s{1,8}\S{0,120})?){0,2}"
@@ -118,7 +118,7 @@ def hide_command_secrets(text: str, mark: str) -> str:
 
 
 def find_open_command(text: str) -> int:
-    """Where the end of `text` begins that more text could make a command with a secret."""
+    """Return where the end of `text` begins that more text could make a command with a secret."""
     line = max(text.rfind("\n") + 1, len(text) - _REACH - 2 * _LONGEST)
     tail = text[line:]
     starts = [line + at for word in _WORDS if (at := tail.find(word)) >= 0]
@@ -126,7 +126,7 @@ def find_open_command(text: str) -> int:
     for word, partial in (("machine", _NETRC), ("default", _NETRC), ("Private-Lines:", _PUTTY)):
         begins = text.rfind(word, max(0, len(text) - 12_000), at)
         if begins >= 0 and (partial.match(text, begins) or partial.match(text, begins, at)):
-            at = begins  # what begins at a word such as `login` may go on with it
+            at = begins  # the value may continue a word such as `login`
     return at
 
 
@@ -158,11 +158,11 @@ def _find_options(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _takes(option: str, before: str, *, separate: bool) -> bool:
-    """Whether a command in `before` takes a secret so."""
+    """Return True if a command in `before` takes a secret by this option."""
     joined = not separate and option == "-p" and _JOINED.search(before) is not None
     return joined or _COMMANDS[option].search(before) is not None
 
 
 def _is_chosen(text: str, start: int, end: int) -> bool:
-    """Whether a word behind an option is its value and not prose about it."""
+    """Return True if a word after an option is its value, not prose about it."""
     return _LOOKS_CHOSEN.search(text, start, end) is not None or bool(_ENDS.match(text, end))

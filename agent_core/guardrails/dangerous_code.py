@@ -1,5 +1,8 @@
-"""Recognises commands and code that nobody wants to run: they wipe a disk, breed processes without
-end, or run what they have just downloaded. A hint for people; the sandbox is the border."""
+"""Recognises commands and code that nobody wants to run: they wipe a disk, fork without end, or run
+a download.
+
+A hint for people; the sandbox is the border.
+"""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +29,7 @@ _ROOT = (
 )
 _ENDS = r"(?:ba|da|z|k|fi)?sh\b|python[\d.]*\b|perl\b|ruby\b|node\b|php\b|iex\b|source\b"
 _CODE = (
-    # wipes
+    # wipe a disk
     rf"\brm\s+(?:-{{1,2}}[\w-]+\s+){{1,6}}(?:[^\s;|&]{{1,200}}\s+){{0,4}}?(?:--\s+)?{_ROOT}"
     r"|--no-preserve-root"
     r"|\bmkfs(?:\.\w+)?\s+[^\n;|&]{0,80}/dev/|\bwipefs\b[^\n;|&]{0,60}/dev/|\bshred\b[^\n;|"
@@ -40,11 +43,11 @@ _CODE = (
     r"|\bchmod\s+(?:-\w+\s+){0,3}(?:-R|--recursive)\s+(?:[0-7]{3,4}|[\w+=,-]+)\s+/(?=\s|[;&|]|$)"
     r"|\bformat\s+[A-Za-z]:|\b(?:del|rd|rmdir)\s+/[sq]\s+(?:/[sq]\s+)?[A-Za-z]:\\"
     r"|\bRemove-Item\b[^\n;|]{0,80}-Recurse[^\n;|]{0,80}[A-Za-z]:\\"
-    # breeds
+    # fork without end
     r"|(?<!\w)([\w:.]{1,40})\s{0,4}\(\)\s{0,4}\{\s{0,4}\1\s{0,4}\|\s{0,4}\1\s{0,4}&"
     r"|\bwhile\s+(?:True|1|true)\s{0,4}[:;][^\n]{0,40}\n?[^\n]{0,40}\bos\.fork\(\)"
     r"|\bfork\s+while\s+(?:fork|1|true)\b"
-    # runs what it has just fetched
+    # run a download
     rf"|\b(?:curl|wget|fetch)\b[^\n;]{{0,400}}?\|"
     rf"\s{{0,4}}(?:sudo\s+)?(?:env\s+)?(?:/[\w/]{{1,30}}/)?(?:{_ENDS})"
     rf"|\b(?:{_ENDS}|eval|\.)\s+(?:-c\s+)?[\"']?(?:<\(|\$\(|`)\s{{0,4}}(?:curl|wget)\b"
@@ -70,13 +73,13 @@ def find_dangerous_code(text: str) -> bool:
 
 @cache
 def _compile_code() -> re.Pattern[str]:
-    """With the first use: a start waits for nothing."""
+    """Compile at the first use, so that the start is not delayed."""
     return re.compile(_CODE, re.MULTILINE)
 
 
 def find_closed_url(arguments: BaseModel, places: frozenset[str] = frozenset()) -> bool:
-    """One of the arguments is a URL of a file, or of this machine or network; but not one of
-    `places` (`host:port`), which the operator opened."""
+    """Return True if an argument is the URL of a file, or of this machine or network, unless it is
+    one of `places` (`host:port`), which the operator opened."""
     return any(_is_closed(text, places) for text in _list_texts(arguments.model_dump()))
 
 

@@ -1,8 +1,8 @@
-"""The guardrails of a turn: what is scanned, when, and what becomes of a finding.
+"""The guardrails of a turn: what is scanned, when, and the action on a finding.
 
-They are hints beside the policy, which decides whatever a text says. Rules run in linear time, a
-long text's in a thread, as models do. Later than the time limit a message is marked, a call asks a
-person, and of an answer the rules alone have judged.
+They are hints beside the policy, which decides whatever a text says. Rules run in linear time,
+those for long texts in a thread, as models do. After the time limit a message is marked, a call is
+asked about, and an answer is judged by the rules alone.
 """
 
 import asyncio
@@ -51,15 +51,15 @@ BLOCKED = "[A message stood here that the guardrails did not let through.]"
 
 
 class GuardFinding(Struct, frozen=True, kw_only=True):
-    """What a scanner found, and what becomes of it."""
+    """A scanner's finding, and the action on it."""
 
     scanner: ScannerName
     action: Action
 
 
 class Guard:
-    """Scans what goes into a turn, out of it, and into its tools. `places`: `host:port` inside
-    that the operator opened."""
+    """Scans a turn's input, its output, and its tools. `places`: internal `host:port` that the
+    operator opened."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Guard:
         return not self.settings.input or (len(text) <= LONG and self._models.is_injection is None)
 
     async def check_message(self, text: str) -> GuardFinding | None:
-        """What a person's message sets off, None if nothing; the log says what."""
+        """Return the finding in a person's message, None if there is none; it is logged."""
         if not self.settings.input:
             return None
         try:
@@ -87,7 +87,7 @@ class Guard:
         except TimeoutError:
             _write("late", "warn", "message")
             return GuardFinding(scanner="injection", action="warn")
-        except Exception:  # the border: a package's models fail in ways of their own
+        except Exception:  # boundary: third-party models may fail in any way
             log.exception("guardrail_failed")
             return None
         if scanner is None:
@@ -97,7 +97,7 @@ class Guard:
         return GuardFinding(scanner=scanner, action=action)
 
     async def check_call(self, item: Prepared, verdict: Verdict) -> Verdict:
-        """The policy's `verdict` on a call, made stricter by what its arguments set off."""
+        """Return the policy's `verdict` on a call, made stricter by findings in its arguments."""
         if not self.settings.tool or verdict.ruling == "deny":
             return verdict
         try:
@@ -119,7 +119,7 @@ class Guard:
         )
 
     async def mark_output(self, tool: str, text: str) -> str:
-        """What a tool gave; with a line ahead of it where part of it reads as orders."""
+        """Return a tool's output, with a warning line in front if part of it reads like orders."""
         if not self.settings.input or text.startswith(OUTPUT_MARK):
             return text
         try:
@@ -139,13 +139,13 @@ class Guard:
             if await self._apply_rules(find_dangerous_code, words):
                 return "code"
         elif tool.access == "network" and find_closed_url(item.arguments, self._places):
-            inside = tool.looks is not None and tool.looks(item.arguments)  # the sandbox's own
+            inside = tool.looks is not None and tool.looks(item.arguments)  # of the sandbox itself
             return None if inside else "url"
         return None
 
     async def _apply_rules(self, scan: Callable[[str], T], text: str) -> T:
-        """What `scan` says of `text`. Raises TimeoutError after `limit` seconds of the thread's own
-        CPU time: that the machine is busy with others makes no scan late."""
+        """Return the result of `scan`. Raises TimeoutError after `limit` seconds of the thread's
+        own CPU time, so that a busy machine makes no scan late."""
         if len(text) <= LONG:
             return scan(text)
         clocks: list[tuple[int, float]] = []
@@ -166,16 +166,16 @@ class Guard:
         raise TimeoutError
 
     async def _ask_model(self, scan: Callable[[str], T], text: str) -> T:
-        """What a model says of `text`. Raises TimeoutError; a late thread goes on alone."""
+        """Return the result of a model. Raises TimeoutError; the late thread is abandoned."""
         async with ambient.limit(self.settings.limit):
             return await asyncio.to_thread(scan, text)
 
     def make_gate(self, show: Callable[[str], None]) -> "AnswerGate":
-        """What lets an answer pass by sentences."""
+        """Make the gate that releases an answer by sentences."""
         return AnswerGate(self.settings, show)
 
     async def check_reply(self, reply: ModelReply) -> ModelReply:
-        """`reply` as people may read it. One that is blocked has neither words nor calls."""
+        """Return `reply` as people may read it. A blocked one has neither words nor calls."""
         return await self._ask_models(self._scan_reply(reply))
 
     def _scan_reply(self, reply: ModelReply) -> ModelReply:
@@ -220,7 +220,7 @@ class Guard:
                 return await self._redact_spans(reply, models.find_spans)
         except TimeoutError:
             _write("late", "log", "answer")
-        except Exception:  # the border: a package's models fail in ways of their own
+        except Exception:  # boundary: third-party models may fail in any way
             log.exception("guardrail_failed")
         return reply
 
@@ -245,7 +245,7 @@ class Guard:
 
 
 class AnswerGate(SentenceGate):
-    """An answer on its way to people. `findings`: what its sentences set off."""
+    """An answer on its way to people. `findings`: those in its sentences."""
 
     def __init__(self, settings: GuardrailSettings, show: Callable[[str], None]) -> None:
         super().__init__(self._scan_sentence, self._holds_sentence, show)

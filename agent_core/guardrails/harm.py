@@ -1,8 +1,8 @@
-"""Recognises answers that do harm: directions for weapons, drugs, malware and attacks, calls to
-hurt oneself, and hate and threats at a person.
+"""Recognises harmful answers: directions for weapons, drugs, malware and attacks, calls to hurt
+oneself, and hate and threats against a person.
 
-A sentence counts by itself. One that refuses, warns or reports is let through: what is meant are
-directions, not the subject.
+Each sentence counts by itself. One that refuses, warns or reports passes: directions are meant, not
+the subject.
 """
 
 import re
@@ -117,16 +117,16 @@ _SIGNS = (
     *("crever", "violer", "mourir", "mierda", "basura", "escoria", "puta", "malparid", "matar"),
     *("violar", "romper", "muérete", "alimañas", "parásit", "ratas", "morir"),
 )
-"""One of them stands in every sentence that is meant."""
+"""One of these occurs in every harmful sentence."""
 
 
 def has_harm_sign(small: str) -> bool:
-    """One of the words, in small letters, that every sentence has that is meant."""
+    """Return True if a lower-case sentence contains a word that every harmful one has."""
     return any(map(small.__contains__, _SIGNS))
 
 
 def find_harm(sentence: str) -> OutputScanner | None:
-    """The scanner that `sentence` sets off, None if none."""
+    """Return the scanner that matches `sentence`, None if none does."""
     small = sentence.lower()
     if not has_harm_sign(small):
         return None

@@ -1,8 +1,8 @@
 """Recognises text that tries to give an agent new orders, in eight languages.
 
-It is a hint and no border: what a model may do is decided elsewhere, whatever it was told. Texts
-without one of the words that such a text needs are passed over at once; the expressions begin at
-such a word and look a bounded number of characters ahead.
+A hint and no border: what a model may do is decided elsewhere, whatever it was told. Texts without
+one of the words that every such text needs are skipped; the expressions begin at such a word and
+look a bounded number of characters ahead.
 """
 
 import re
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 InputScanner = Literal["injection", "jailbreak"]
 MOST = 200_000
-"""Characters that are looked at: more is scanned by nobody's model either."""
+"""Maximum characters scanned: models for this scan no more either."""
 _GAP = r"[^.!?\n]{0,40}?"
 _HIDDEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-"
@@ -459,11 +459,11 @@ _FAMILIES = (
 
 
 def find_injection(text: str) -> InputScanner | None:
-    """The scanner that `text` sets off, None if none. Hidden characters and look-alikes are read
-    as what they stand for."""
+    """Return the scanner that matches `text`, None if none does. Hidden characters and look-alikes
+    are normalised."""
     small = text[:MOST].lower()
     if not small.isascii():
-        if _TAGS.search(small) is not None:  # words in invisible characters: nobody types those
+        if _TAGS.search(small) is not None:  # words in invisible characters, which nobody types
             return "injection"
         small = _simplify(small)
     for n, family in enumerate(_FAMILIES):
@@ -473,8 +473,8 @@ def find_injection(text: str) -> InputScanner | None:
 
 
 def _simplify(text: str) -> str:
-    """`text` as a reader sees it: without what is invisible, full-width letters as plain ones,
-    letters of other scripts that stand among Latin ones as those."""
+    """Normalise `text` to what a reader sees: without invisible characters, full-width letters as
+    plain ones, look-alikes among Latin letters as Latin."""
     text = unicodedata.normalize("NFKC", _HIDDEN.sub("", text)).lower()
     words = text.split(" ")
     if any(_is_mixed(word) for word in words):

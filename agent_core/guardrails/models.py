@@ -1,7 +1,7 @@
-"""Scanners that come with packages of their own: llm-guard's models and presidio's recognisers.
+"""Scanners from optional packages: llm-guard's models and presidio's recognisers.
 
-They are used where they are installed, in a thread, and imported with the first text; one that
-fails finds nothing, and the log says so.
+Used if installed, in a thread, and imported with the first text; a failing one finds nothing and is
+logged.
 """
 
 import importlib
@@ -31,7 +31,7 @@ _ENTITIES = (
 
 
 class GuardModels(Struct, frozen=True, kw_only=True):
-    """What is installed: each takes a text, in a thread, and None stands for what is not."""
+    """The installed scanners: each takes a text, in a thread; None if it is not installed."""
 
     is_injection: Callable[[str], bool] | None = None
     is_toxic: Callable[[str], bool] | None = None
@@ -53,8 +53,8 @@ class _Analyzer(Protocol):
 
 
 def load_models(settings: GuardrailSettings) -> GuardModels:
-    """The scanners that are wanted and installed; imports none of them. SettingsError where one is
-    asked for by name and is missing."""
+    """Return the wanted and installed scanners without importing them. SettingsError if one named
+    in a setting is missing."""
     guard = _is_wanted(settings.llm_guard, "llm_guard", "llm-guard", LLM_GUARD)
     spans = _is_wanted(settings.presidio, "presidio_analyzer", "presidio-analyzer", PRESIDIO)
     return GuardModels(
@@ -67,7 +67,7 @@ def load_models(settings: GuardrailSettings) -> GuardModels:
 
 
 def find_packages() -> dict[str, bool]:
-    """The packages that guardrails use where they are there, and whether they are."""
+    """Return the optional packages, and whether each is installed."""
     names = {"llm_guard": "llm-guard", "presidio_analyzer": "presidio-analyzer"}
     return {shown: _is_installed(name) for name, shown in names.items()}
 
@@ -111,7 +111,7 @@ def _make_scanner(module: str, name: str) -> _Scanner:
 
 @cache
 def _make_analyzer() -> _Analyzer:
-    """Presidio's recognisers without a language model of spaCy's, which is not installed with
+    """Build presidio's recognisers without spaCy's language models, which are not installed with
     it."""
     spacy = importlib.import_module("spacy")
     engines = importlib.import_module("presidio_analyzer.nlp_engine")

@@ -1,5 +1,5 @@
-"""Finds personal data in text: what has a check digit by that, the rest by its shape and the words
-around it. Every expression runs in linear time."""
+"""Finds personal data in text: by check digits where there are any, otherwise by its shape and the
+words around it. Every expression runs in linear time."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -15,13 +15,14 @@ CHECKED: tuple[PersonalKind, ...] = ("card", "iban")
 """Kinds whose numbers all have check digits."""
 _MIN_DIGITS, _MAX_DIGITS = 7, 15
 _AROUND = 64
-"""Characters before a number in which a word says what it is."""
+"""Characters before a number in which a word tells its kind."""
 _LEFT, _RIGHT, _MAX_ZONE = 12, 24, 4_000
-"""Characters around digits that may belong to them, letters of an account number for example."""
+"""Characters around digits that may belong to them, such as letters of an account number, and the
+maximum length."""
 
 
 class PersonalSpan(Struct, frozen=True, kw_only=True):
-    """Where personal data stands in a text."""
+    """The position of personal data in a text."""
 
     kind: PersonalKind
     start: int
@@ -29,8 +30,8 @@ class PersonalSpan(Struct, frozen=True, kw_only=True):
 
 
 class _Shape(Struct, frozen=True, kw_only=True):
-    """A number of people: how it is written, its check, and the words of which one has to stand
-    before it, "" where its shape says enough."""
+    """A kind of number: its pattern, its check, and the words of which one must precede it, "" if
+    its pattern is enough."""
 
     pattern: str
     check: Callable[[str], bool]
@@ -126,7 +127,7 @@ _IDS = (
 
 @cache
 def _compile(text: str) -> re.Pattern[str]:
-    """With the first use: a start waits for nothing."""
+    """Compile at the first use, so that the start is not delayed."""
     return re.compile(text)
 
 
@@ -148,7 +149,7 @@ def has_personal_sign(text: str) -> bool:
 
 
 def _list_zones(text: str) -> list[tuple[int, int]]:
-    """Where personal data could stand; the rest of most texts has nothing like it."""
+    """Return zones where personal data is possible; most of most texts has none."""
     zones: list[tuple[int, int]] = []
     for found in _MAYBE.finditer(text):
         start, end = max(0, found.start() - _LEFT), min(len(text), found.end() + _RIGHT)
@@ -160,7 +161,7 @@ def _list_zones(text: str) -> list[tuple[int, int]]:
 
 
 def _look(text: str, start: int, end: int) -> Iterator[PersonalSpan]:
-    """Whatever may be meant in a zone, the surest first."""
+    """Yield the candidates in a zone, the most certain first."""
     yield from _find_emails(text, start, end)
     yield from _find_ibans(text, start, end)
     for found in _CARD.finditer(text, start, end):
@@ -197,7 +198,7 @@ def _find_emails(text: str, first: int, last: int) -> Iterator[PersonalSpan]:
 
 
 def _find_ibans(text: str, first: int, last: int) -> Iterator[PersonalSpan]:
-    """The text goes on after a number as it likes, so its country says where it ends."""
+    """Yield account numbers, whose end is told by their country, as text may follow directly."""
     for found in _IBAN_BEGINS.finditer(text, first, last):
         size = checksums.IBAN_LENGTHS.get(found[1].upper(), 0)
         end = _count_on(text, found.start(), size)
@@ -206,7 +207,8 @@ def _find_ibans(text: str, first: int, last: int) -> Iterator[PersonalSpan]:
 
 
 def _count_on(text: str, start: int, size: int) -> int:
-    """Where `size` letters and digits end, each perhaps behind a blank; 0 where they do not."""
+    """Return the end of `size` letters and digits, with single blanks between them; 0 if there are
+    fewer."""
     end, count, apart = start, 0, False
     while count < size:
         if end == len(text):

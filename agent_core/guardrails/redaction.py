@@ -1,8 +1,8 @@
-"""Hides words in text, also in text that comes in pieces: what may be the beginning of such a word
-waits for the next piece. A long word is known also where lines end within it, as `base64`, `xxd -p`
-and `fold` cut what they print.
+"""Redacts words in text and in streams: what may be the beginning of a word waits for the next
+piece.
 
-What a stream shows is, all pieces together, what `hide` makes of the whole.
+A long word is also found across line ends, where `base64`, `xxd -p` and `fold` cut their output.
+All pieces of a redacted stream together equal `hide` of the whole.
 """
 
 import re
@@ -14,17 +14,18 @@ from typing import TypeAlias
 from agent_core.guardrails.secret_shapes import find_open_end, hide_shapes
 
 MIN_CUT = 16
-"""Characters of a word that is known where lines end within it."""
+"""Minimum characters of a word that is found across line ends."""
 _LINE_ENDS = str.maketrans("", "", "\r\n")
 _LINE_END = re.compile(r"[\r\n]")
 
 
 class Redactions:
-    """Words to hide, each with the name that stands for it. Of two at one place the longer one
-    counts. `empty`: there are none, and no shapes of secrets either.
+    """Words to redact, each with its replacement. Of two at one place the longer one counts.
+    `empty`: no words, and no shapes of secrets.
 
-    Each word is searched for by itself: one regular expression of all of them, with a line's end
-    allowed in each place, takes seconds to compile for a few long keys."""
+    Each word is searched for by itself: one regular expression of all of them, allowing line ends
+    everywhere, takes seconds to compile for a few long keys.
+    """
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._shapes = False
@@ -39,7 +40,7 @@ class Redactions:
         self._first = re.compile(f"[{first}]") if given else None
 
     def with_shapes(self) -> "Redactions":
-        """These, and whatever looks like a secret."""
+        """Return these redactions together with the shapes of secrets."""
         other = copy(self)
         other._shapes, other.empty = True, False
         return other
@@ -55,12 +56,12 @@ class Redactions:
         return hide_shapes(hidden) if self._shapes else hidden
 
     def part(self, text: str) -> tuple[str, str]:
-        """What of `text` can be shown, hidden as by `hide`; and its end, which more text could make
-        a word or a secret's shape."""
+        """Split `text` into its redacted beginning, and its end, which more text could make a word
+        or a secret's shape."""
         if not self._shapes:
             return self._part_words(text)
         end = find_open_end(text)
-        while True:  # each round ends earlier, at the beginning of a run
+        while True:  # each round ends earlier, at the start of a run
             shown, held = self._part_words(text[:end])
             safe = end - len(held)
             if not held or (earlier := find_open_end(text[:safe])) == safe:
@@ -74,7 +75,7 @@ class Redactions:
         at, end = 0, self._find_partial(text, 0)
         for start, stop, name in self._find(text):
             if start >= end:
-                break  # a longer word may begin before it
+                break  # a longer word may start before it
             shown += (text[at:start], name)
             at = stop
             if at > end:
@@ -83,11 +84,11 @@ class Redactions:
         return "".join(shown), text[end:]
 
     def _find(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """(start, end, name) of the words in `text`, in order; of those that overlap the first
-        one, of those that begin together the longest."""
+        """Yield (start, end, name) of the words in `text`, in order; of overlapping ones the first,
+        of those with the same start the longest."""
         joined = _join(text)
         ends = [] if joined is text else [found.start() for found in _LINE_END.finditer(text)]
-        removed = [at - n for n, at in enumerate(ends)]  # where in `joined` each line end stood
+        removed = [at - n for n, at in enumerate(ends)]  # positions of the line ends in `joined`
         spans = [(at, at + len(word), name) for word, name, at in _find_each(self._whole, text)]
         for word, name, at in _find_each(self._cut, joined):
             last = at + len(word) - 1
@@ -100,7 +101,7 @@ class Redactions:
                 done = stop
 
     def _find_partial(self, text: str, start: int) -> int:
-        """Where the end of `text` begins that more text could make a word, at `start` at the
+        """Return where the end of `text` begins that more text could make a word, at `start` at the
         earliest."""
         assert self._first is not None
         for found in self._first.finditer(text, max(start, self._find_window(text))):
@@ -110,7 +111,8 @@ class Redactions:
         return len(text)
 
     def _find_window(self, text: str) -> int:
-        """Where the last signs begin that could be all of a word but one, line ends not counted."""
+        """Return the start of the last characters that could be all of a word but one, line ends
+        not counted."""
         begin, counted = len(text) - self._longest + 1, len(text)
         while (ends := len(_LINE_END.findall(text, max(begin, 0), counted))) and begin > 0:
             begin, counted = begin - ends, begin
@@ -126,7 +128,7 @@ def _may_be_cut(joined: str) -> bool:
 
 
 def _find_each(words: Mapping[str, str], text: str) -> Iterator[tuple[str, str, int]]:
-    """(word, name, place) of all words, the shortest first, wherever they stand in `text`."""
+    """Yield (word, name, position) of all words in `text`, the shortest word first."""
     for word, name in words.items():
         if len(word) > len(text):
             return
@@ -137,38 +139,38 @@ def _find_each(words: Mapping[str, str], text: str) -> Iterator[tuple[str, str, 
 
 
 def _is_begun(words: list[str], text: str) -> bool:
-    """One of the sorted words begins with `text` and is longer."""
-    near = bisect_left(words, text)  # words that begin with it stand from here on
+    """Return True if one of the sorted words begins with `text` and is longer."""
+    near = bisect_left(words, text)  # words that begin with it start here
     if near < len(words) and words[near] == text:
         near += 1
     return near < len(words) and words[near].startswith(text)
 
 
 NOTHING = Redactions({})
-"""No words are hidden."""
+"""No words are redacted."""
 Hides: TypeAlias = Callable[[], Redactions]
-"""What has to be hidden now; a stream keeps to what it began with. May look into a file."""
+"""Returns the current redactions; a stream keeps those it began with. May read a file."""
 
 
 class StreamRedactor:
-    """One stream; `show` gets what may be seen of it."""
+    """One redacted stream; `show` receives the visible text."""
 
     def __init__(self, words: Redactions, show: Callable[[str], None]) -> None:
         self._words, self._show = words, show
         self._held = ""
 
     def add(self, text: str) -> None:
-        """More of it."""
+        """Add text."""
         shown, self._held = self._words.part(self._held + text if self._held else text)
         if shown:
             self._show(shown)
 
     def end(self) -> None:
-        """Nothing more comes: what was held back can be seen."""
+        """End the stream: show what was held back."""
         held, self._held = self._held, ""
         if held:
             self._show(self._words.hide(held))
 
     def drop(self) -> None:
-        """What was held back is void."""
+        """Discard what was held back."""
         self._held = ""

@@ -1,9 +1,8 @@
-"""How secrets look: the forms in which a known one may be written, and the shapes of those that
-providers give out.
+"""Shapes of secrets: the encodings of a known one, and the tokens that providers issue.
 
-Each shape but a private key is one run of a token's characters, perhaps behind a word such as
-`Bearer`. So text that comes in pieces waits for the end of a run; and, where a command that takes
-a password stands in it, for the end of the line (command_secrets.py).
+Each shape except private keys is one run of token characters, perhaps after a word such as
+`Bearer`. A stream therefore waits for the end of a run; and, if it contains a command that takes a
+password, for the end of the line (command_secrets.py).
 """
 
 import base64
@@ -25,7 +24,7 @@ from agent_core.guardrails.command_secrets import (
 from agent_core.guardrails.token_prefixes import PREFIXED
 
 SHORTEST = 6
-"""Characters of a form: a shorter one stands in texts by chance."""
+"""Minimum characters of an encoding: shorter ones occur in texts by chance."""
 MARK = "[secret]"
 MAX_RUN = 4_096
 """Characters of a run that may still grow into a token."""
@@ -39,7 +38,7 @@ _QUOTE_BEGUN = r"\\{0,2}[\"']?"
 _TYPED = r"(?:[ \t]?:[ \t]?(?:str|string|String)[ \t]?)"
 _SPOKEN = r"(?:is|was|ist|lautet|es|est)"
 _KEY_AFTER = r"(?:\"(?:,(?: ?(?:\"(?:key(?:\"(?::(?: ?\"?)?)?)?)?)?)?)?)?"
-"""What may have come of `", "key": "`, the second entry of a kaggle.json."""
+"""Matches an incomplete `", "key": "`, the second entry of a kaggle.json."""
 _CONTEXT = (
     r"(?:(?:authorization[\"']?(?:[ \t]{0,2}[:=][ \t]{0,2}[\"']?(?:[A-Za-z-]{1,20}[ \t])?)?"
     r"|identified(?: by)?|api|(?:app|encryption|signing)[_-]?key"
@@ -56,14 +55,14 @@ _CONTEXT = (
 _GAP = r"(?:\s|\\[nr]){0,4}"
 _HEADER = rf"{_GAP}(?:Proc-Type|DEK-Info|Version|Comment): [\w., :-]{{1,80}}(?:\s|\\[nr])"
 _KEY = (
-    # nothing but a key is hidden between the lines: a card must show the rest of a command
+    # hide only the key between the lines: a card must show the rest of a command
     r"-----BEGIN (?:[A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----"
     rf"(?:{_HEADER}){{0,4}}+(?:{_GAP}[A-Za-z0-9+/=]{{20,12000}}){{0,400}}+"
     rf"(?:{_GAP}=?[A-Za-z0-9+/=]{{1,76}}(?={_GAP}(?:-----END|=)))?"
     rf"(?:{_GAP}=[A-Za-z0-9+/]{{4}})?(?:{_GAP}-----END [\w ]{{0,40}}-----)?"
 )
 _PREFIX = r"[a-z][a-z0-9]{1,11}(?:[_-][a-z]{2,8}){0,2}[_-]"
-"""How tokens begin at most providers."""
+"""Prefixes of most providers' tokens."""
 _KEY_BEGINS = re.compile(r"-----BEGIN [\w ]{0,40}-{0,5}")
 _KEY_ENDS = re.compile(r"-----END [\w ]{0,40}-----\Z")
 _KEY_GOES_ON = re.compile(r"[A-Za-z0-9+/=\s\\:,. -]{0,120}")
@@ -283,7 +282,8 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"(?<=Bearer )(?=\S{0,80}\d)[\w.~+/=-]{8,}|(?<=Basic )(?=\S{0,80}[\d=])[\w+/=-]{12,}",
     ),
 )
-"""Each with what stands in every text that has one: most texts have none, and are not searched."""
+"""The shapes, each with what occurs in every text that has one: most texts have none, and are not
+searched."""
 _SIGNS = tuple((n, sign) for n, (signs, _) in enumerate(_SHAPES) for sign in signs)
 _NAMES = (
     *("client_secret", "client-secret", "clientsecret", "aws_secret_access_key", "secret_key"),
@@ -310,22 +310,22 @@ _SAID = (
     r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[a-z])(?=[\w+/=-]{0,80}[A-Z])"
 )
 _CHOSEN = r"(?=[^\s\"'\\]{0,80}\d)(?=[^\s\"'\\]{0,80}[A-Za-z])[\w+/=.!@#%^*~?:,-]{8,200}"
-"""What people choose: also signs, where quotes say how far it goes."""
+"""A password chosen by a person, with special characters if quotes tell its extent."""
 _SIGNS_TOO = r"(?:[!@#^*~$]{1,8}[\w+/=-]{1,200}){0,20}"
-"""What goes on behind a sign is of the secret, too."""
+"""Characters after a special one that still belong to the secret."""
 _BROAD_NAMES = ("token", "secret")
-"""What else is called so is a word with a digit, as often as not: three digits are one's."""
+"""Names that also occur with other words: their values need three digits."""
 _NO_BROAD = r"(?<![Pp]age)(?<![Pp]age_)(?<![Nn]ext)(?<![Nn]ext_)(?<![Ss]ync)(?<![Ss]ync_)"
 _SHORT_NAMES = (
     *("identified by", "passwd", "password", "passphrase", "psk", "_pass"),
     *("auth_key", "nonce_key", "logged_in_key", "auth_salt", "nonce_salt", "logged_in_salt"),
 )
-"""What is given to them counts from ten characters on, else from sixteen."""
+"""Names whose values count from ten characters on, instead of sixteen."""
 
 
 def find_patterns(text: str) -> tuple[re.Pattern[str], ...]:
-    """Expressions of all shapes that may stand in `text`. Compiled with the first use: a start
-    waits for nothing."""
+    """Return the expressions of all shapes that may occur in `text`. Compiled at the first use, so
+    that the start is not delayed."""
     found = []
     if there := {n for n, sign in _SIGNS if sign in text}:
         found.append(_compile(tuple(sorted(there))))
@@ -368,7 +368,7 @@ def _compile_context() -> re.Pattern[str]:
 
 
 def hide_shapes(text: str, mark: str = MARK) -> str:
-    """`text` with a mark in place of what looks like a secret."""
+    """Replace what looks like a secret by a mark."""
     if _has_any(SIGNS, text):
         text = hide_command_secrets(text, mark)
     for pattern in find_patterns(text):
@@ -377,7 +377,7 @@ def hide_shapes(text: str, mark: str = MARK) -> str:
 
 
 def has_shape(text: str) -> bool:
-    """Something in `text` looks like a secret."""
+    """Return True if something in `text` looks like a secret."""
     if any(pattern.search(text) is not None for pattern in find_patterns(text)):
         return True
     return _has_any(SIGNS, text) and bool(find_command_secrets(text))
@@ -388,7 +388,7 @@ def _has_any(signs: tuple[str, ...], text: str) -> bool:
 
 
 def find_open_end(text: str) -> int:
-    """Where the end of `text` begins that more text could make a secret."""
+    """Return where the end of `text` begins that more text could make a secret."""
     at = find_open_command(text) if _has_any(OPENINGS, text) else len(text)
     at = _find_run(text, at)
     before = _compile_context().search(text, max(0, at - _LOOKS_BACK), at)
@@ -405,8 +405,8 @@ def find_open_end(text: str) -> int:
 
 
 def _find_run(text: str, end: int) -> int:
-    """Where the run of a token's characters begins that ends there. The word before a secret may be
-    the end of another one."""
+    """Return the start of the run of token characters that ends there. The word before a secret may
+    be the end of another one."""
     least = max(0, end - MAX_RUN)
     while end > least and text[end - 1] in _RUN:
         end -= 1
@@ -436,8 +436,8 @@ _ESCAPES = (_quote_url, _quote_json, _quote_html)
 
 
 def spell_secret(value: str) -> Iterator[str]:
-    """The forms in which `value` may be written: as it is, backwards, in base64 whatever stands
-    before and behind it, in hex, as URLs, JSON and HTML quote it."""
+    """Yield the encodings of `value`: plain, reversed, base64 at any alignment, hex, and as URLs,
+    JSON and HTML quote it."""
     raw = value.encode(errors="replace")
     forms = [value, value[::-1], raw.hex(), raw.hex().upper(), raw.hex(":"), raw.hex(" ")]
     for before in range(3):
@@ -447,7 +447,7 @@ def spell_secret(value: str) -> Iterator[str]:
     everywhere = "".join(f"%{byte:02X}" for byte in raw)
     forms += (everywhere, everywhere.lower())
     once = list(dict.fromkeys(one for escape in _ESCAPES for one in escape(value)))
-    forms += once  # one quotes what another has quoted: JSON a page, a URL that text
+    forms += once  # quotations may be nested: JSON in a page in a URL
     forms += (one for known in once for escape in _ESCAPES for one in escape(known))
     forms += ("".join(f"\\u{ord(char):04x}" for char in value if ord(char) < 65_536),)
     forms += ("".join(f"&#{ord(char)};" for char in value),)

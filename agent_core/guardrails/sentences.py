@@ -1,5 +1,5 @@
-"""Lets a stream of text pass by sentences: each is scanned before anybody sees a word of it that
-could matter."""
+"""Releases a stream of text by sentences: each is scanned before any word of it that matters is
+shown."""
 
 import re
 from collections.abc import Callable
@@ -16,31 +16,31 @@ _SHORT = re.compile(
 )
 
 ScanSentence: TypeAlias = Callable[[str], str | None]
-"""A sentence as people may see it, None if neither it nor what follows may be seen."""
+"""Returns a sentence as people may see it, None if neither it nor what follows may be seen."""
 HoldsSentence: TypeAlias = Callable[[str], bool]
 """True of words that a scanner could take offence at: the sentence waits for its end with them."""
 _LUMP = 12
 """Characters that are looked at and shown at once."""
 _OVERLAP = 16
-"""Characters before new ones with which those may make a word of several."""
+"""Characters before new ones with which they may form a word."""
 
 
 class SentenceGate:
-    """One text on its way to people; `show` gets what may be seen of it, word by word until `holds`
-    says of one that its sentence has to be whole. `blocked`: the rest was kept back."""
+    """One text on its way to people; `show` receives it word by word, until `holds` says of a word
+    that its sentence must be complete first. `blocked`: the rest was withheld."""
 
     def __init__(
         self, scan: ScanSentence, holds: HoldsSentence, show: Callable[[str], None]
     ) -> None:
         self._scan, self._holds, self._show = scan, holds, show
         self._held = ""
-        self._seen = 0  # of what is held: no sentence ends in it
-        self._shown = 0  # of what is held: people see it
+        self._seen = 0  # the sentence is not complete
+        self._shown = 0  # it is already visible
         self._waits = False
         self.blocked = False
 
     def add(self, text: str) -> None:
-        """More of it. What comes in pieces passes as what comes at once does."""
+        """Add text. The result is the same for any division into pieces."""
         if self.blocked:
             return
         self._held += text
@@ -50,12 +50,12 @@ class SentenceGate:
             self._pass_words()
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """End the text."""
         if self._held and not self.blocked:
             self._pass(len(self._held))
 
     def drop(self) -> None:
-        """What came so far is void."""
+        """Discard the text so far."""
         self._forget("")
         self.blocked = False
 
@@ -72,7 +72,7 @@ class SentenceGate:
             self._show(text[shown:])
 
     def _pass_words(self) -> None:
-        """The whole words of a sentence that goes on, unless they have to wait for its end."""
+        """Release the whole words of an unfinished sentence, unless they must wait for its end."""
         held, shown = self._held, self._shown
         end = held.rfind(" ")
         if end - shown < _LUMP:
@@ -84,7 +84,7 @@ class SentenceGate:
         self._show(held[shown:end])
 
     def _find_end(self) -> int:
-        """Where the first sentence of what is held ends, 0 if it does not yet."""
+        """Return the end of the first held sentence, 0 if it is unfinished."""
         held = self._held
         for found in _END.finditer(held, self._seen, MOST):
             begins = max(0, found.end() - 12)
@@ -95,7 +95,7 @@ class SentenceGate:
 
 
 def _find_gap(text: str) -> int:
-    """A blank in a sentence that is too long, best one that stands not between digits."""
+    """Return a blank in a sentence that is too long, preferably not between digits."""
     for at in range(MOST, MOST // 2, -1):
         if text[at].isspace() and not (
             text[at - 1].isdecimal() or text[at + 1 : at + 2].isdecimal()

@@ -1,4 +1,4 @@
-"""Settings of the guardrails: what is scanned, and what becomes of what a scanner finds."""
+"""Settings of the guardrails: the scanners, and their actions on findings."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -106,7 +106,7 @@ TABLES: SettingTables = {
 
 
 class GuardrailSettings(Struct, frozen=True, kw_only=True):
-    """What is set about guardrails. `limit`: seconds of one scan."""
+    """Settings of the guardrails. `limit`: seconds of one scan."""
 
     input: bool = True
     output: bool = True

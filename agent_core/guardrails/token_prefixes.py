@@ -1,8 +1,8 @@
-"""Shapes of tokens that tell by their first letters, or by a mark inside, whose they are.
+"""Shapes of tokens that their prefix, or a mark inside, assigns to a provider.
 
-Sources: the providers' documentation of their keys, and what their tools print. Each row is what
-stands in every text that has one, and an expression of linear time; what is public by design (a
-publishable key, a client's id) is not among them.
+Sources: the providers' documentation of their keys, and the output of their tools. Each row has
+what occurs in every text with such a token, and an expression of linear time; values that are
+public by design (a publishable key, a client's id) are left out.
 """
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -11,7 +11,7 @@ _DRAWN = r"(?=[\w-]{0,30}\d)(?=[\w-]{0,30}[A-Z])(?=[\w-]{0,30}[a-z])"
 _CASES = r"(?=[\w-]{0,19}[A-Z])(?=[\w-]{0,19}[a-z])"
 
 PREFIXED: tuple[tuple[tuple[str, ...], str], ...] = (
-    # Kaggle: a token, and the key of kaggle.json beside the name of its user
+    # Kaggle: a token, and the key in kaggle.json next to the user's name
     (
         ("KGAT_", '"key'),
         r"\bKGAT_[A-Za-z0-9]{24,}"
@@ -20,7 +20,7 @@ PREFIXED: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     # Convex: deployment|key, as base64 of JSON or as hex
     (("eyJ2MiI6", "|01"), r"\beyJ2MiI6[\w+/-]{16,}={0,2}|(?<=\|)01[0-9a-f]{72,94}\b"),
-    # Composio: of a project, an organization, a person
+    # Composio: of a project, an organization or a person
     (("ak_",), rf"\bo?ak_{_CASES}[\w-]{{20}}(?![\w-])|\buak_{_CASES}[\w-]{{43}}(?![\w-])"),
     (
         ("sk-", "sk_", "rk_", "ek_"),
@@ -69,14 +69,14 @@ PREFIXED: tuple[tuple[tuple[str, ...], str], ...] = (
         r"|\beyJhIjoi[\w+/-]{60,}={0,2}|\bup:yeah:\w{40,}|\bgAAAAA[\w-]{80,}={0,2}"
         r"|\b4/0A[\w-]{50,}|\bAQ\.Ab8[\w-]{30,}",
     ),
-    # Keys of Azure, which bear a mark and a checksum behind what was drawn
+    # Azure keys, which have a marker and a checksum after the random part
     (
         ("AzCa", "AzSe", "AZDO", "JQQJ99", "APIM", "ACDb", "AIoT", "+ASb", "+ARm", "+AMC", "AzFu"),
         r"\b[\w+/]{22,74}Az(?:Ca|Se|Fu)[\w+/]{5,}={0,2}|\b[\w+/]{43,84}(?:AZDO|APIM)\w{4}\b"
         r"|\b[\w+/]{42,76}(?:ACDb|AIoT|\+ASb|\+ARm|\+AMC)[\w+/]{5,}={0,2}"
         r"|\b\w{52}JQQJ99[A-Z]\w{20,}",
     ),
-    # Two runs of what was drawn, with a sign between them: found by the sign, which is quick
+    # Two random parts with a separator: found by the separator, which is fast
     (
         (".", ":"),
         rf"\.(?<=\b[A-Za-z0-9]{{8}}\.){_DRAWN}[A-Za-z0-9]{{32}}\b"

@@ -1,4 +1,4 @@
-"""How often a turn may hand work over, over all its branches."""
+"""Limits how often a turn may delegate work, over all its branches."""
 
 from agent_core.errors import ToolFailed
 from agent_core.scope import Scope
@@ -9,7 +9,7 @@ NAME = "handoff"
 
 
 async def count_handoff(scope: Scope) -> None:
-    """Count one more; raises ToolFailed where the turn has had its share."""
+    """Count one more; raises ToolFailed if the turn has used up its share."""
     if await scope.nth(NAME) > MAX_HANDOFFS:
         raise ToolFailed(
             f"{MAX_HANDOFFS} hand-overs a turn are the most. Go on with what there is."

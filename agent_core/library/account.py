@@ -1,7 +1,6 @@
-"""A turn told as gather, plan, act and verify: a fold over its events, with times.
+"""A turn reported as gather, plan, act and verify: a fold over its events, with times.
 
-A plan's steps are the results of a planned turn, tool calls those of any other; what was asked for
-comes last in both, as the answer.
+The results are a planned turn's steps, and any other turn's tool calls; the answer is the last one.
 """
 
 from collections.abc import Iterable
@@ -22,13 +21,13 @@ from agent_core.events import (
 from agent_core.orchestration.plan import Step
 
 STEP, ANSWER = "step", "answer"
-"""What stands for a tool's name where a step of a plan, or the answer, was made."""
+"""Stand for a tool's name, of a plan's step and of the answer."""
 LIMIT = "The turn's rounds are used up: the answer is a summary of what was done."
 FAILED = "No answer came."
 
 
 class Planned(TypedDict):
-    """What was set out to be done. `action`: a step's id, or a call's."""
+    """A planned action. `action`: a step's id, or a call's."""
 
     tool: str
     action: str
@@ -36,7 +35,7 @@ class Planned(TypedDict):
 
 
 class Done(TypedDict):
-    """How it went. `execution_time` in seconds, of what failed too."""
+    """The result of an action. `execution_time` in seconds, also of a failed one."""
 
     tool: str
     action: str
@@ -47,7 +46,7 @@ class Done(TypedDict):
 
 
 class Issue(TypedDict):
-    """What failed."""
+    """A failure."""
 
     tool: str
     action: str
@@ -55,9 +54,9 @@ class Issue(TypedDict):
 
 
 class Verification(TypedDict):
-    """The turn as numbers. `overall_success`: the answer came, and the plan, if there was one, was
-    not given up; a call that failed and was made good does not count against it.
-    `total_execution_time` is the sum of the results'."""
+    """A turn in numbers. `overall_success`: there is an answer, and the plan, if there was one, was
+    not given up; a failed call that was made good does not count. `total_execution_time`: the sum
+    of the results'."""
 
     overall_success: bool
     successful_steps: int
@@ -68,7 +67,7 @@ class Verification(TypedDict):
 
 
 class Account:
-    """Takes in the events of one turn as they come."""
+    """Collects the events of one turn."""
 
     def __init__(self, request: str) -> None:
         self._request = request
@@ -81,7 +80,7 @@ class Account:
         self._end: Done | None = None
 
     def take(self, event: AgentEvent) -> None:
-        """Something happened, now."""
+        """Note an event that happens now."""
         match event:
             case PlanMade():
                 self._steps = event.steps
@@ -115,7 +114,7 @@ class Account:
 
     @property
     def results(self) -> list[Done]:
-        """How each of them went that was begun."""
+        """The results of all that was begun."""
         kind = "step" if self._steps else "call"
         rows = [row for of, row in self._results if of == kind]
         return rows if self._end is None else [*rows, self._end]
@@ -145,7 +144,7 @@ class Account:
 
 
 def summarize_results(results: Iterable[Done], overall: bool) -> Verification:
-    """What `results` come to."""
+    """Summarise `results`."""
     rows = list(results)
     failed = [row for row in rows if not row["success"]]
     good = len(rows) - len(failed)

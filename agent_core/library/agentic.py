@@ -25,7 +25,7 @@ from agent_core.policy import Mode
 log = logging.getLogger("turnkeeper.agentic")
 
 GATHERED = 5
-"""Messages that the report of what was gathered shows; the model gets all of them."""
+"""Messages shown in the report's context; the model gets all of them."""
 INACTIVE = "The loop is not active: call activate() first."
 
 Said = Message | Mapping[str, str]
@@ -33,7 +33,7 @@ Said = Message | Mapping[str, str]
 
 
 class AgenticContext(TypedDict):
-    """What was there before the turn. `timestamp` in seconds since 1970."""
+    """The context before the turn. `timestamp` in seconds since 1970."""
 
     user_input: str
     conversation_history: list[dict[str, str]]
@@ -43,7 +43,7 @@ class AgenticContext(TypedDict):
 
 
 class Report(TypedDict):
-    """A turn. `error`: why there was none; `context`: with `debug` alone."""
+    """The report of a turn. `error`: why there was no turn; `context`: with `debug` alone."""
 
     success: bool
     plan: list[Planned]
@@ -54,7 +54,7 @@ class Report(TypedDict):
 
 
 class Stats(TypedDict):
-    """All turns of the history together; times in seconds, `success_rate` from 0 to 1."""
+    """Totals over the history; times in seconds, `success_rate` from 0 to 1."""
 
     total_executions: int
     successful_executions: int
@@ -66,9 +66,8 @@ class Stats(TypedDict):
 
 
 class AgenticLoop:
-    """`agent` does the work. `debug`: the report shows what was gathered, the log each phase. Where
-    the agent keeps a journal, the history of what was done is there too, and is read at the
-    start."""
+    """A loop of requests to `agent`. `debug`: reports have the context, and the log each phase. If
+    the agent keeps a journal, the history is stored there too, and is read at the start."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
@@ -78,17 +77,18 @@ class AgenticLoop:
         self._history = Entries(agent.journal)
 
     def activate(self) -> bool:
-        """Take requests from now on; True if that is new."""
+        """Accept requests from now on. Return True if that is new."""
         was, self.active = self.active, True
         return not was
 
     def deactivate(self) -> bool:
-        """Take no requests any more; True if that is new."""
+        """Accept no more requests. Return True if that is new."""
         was, self.active = self.active, False
         return was
 
     def set_mode(self, mode: str) -> None:
-        """`ask`: what changes anything is asked for; `auto`: what is risky. Raises Misuse."""
+        """Set the mode: `ask` about every change, or `auto`, only about risky ones. Raises
+        Misuse."""
         modes: dict[str, Mode] = {"ask": "ask", "auto": "auto"}
         if mode not in modes:
             raise Misuse(f"no mode {mode!r}; there are ask and auto")
@@ -102,8 +102,8 @@ class AgenticLoop:
         parameters: Mapping[str, object],
         access: Access = "network",
     ) -> None:
-        """Have the turns from now on use `func`; see `registering`. `access`: what it reaches;
-        with the default a person is asked before each call. Raises Misuse."""
+        """Add `func` as a tool for later turns; see `registering`. `access`: its reach; with the
+        default a person is asked before each call. Raises Misuse."""
         self.agent.add_tools(make_tool(name, func, description, parameters, access))
 
     @property
@@ -114,8 +114,8 @@ class AgenticLoop:
     def process_request(
         self, user_input: str, conversation_history: Iterable[Said] | None = None
     ) -> Report:
-        """One turn. Without a history it goes on from what was said before. Inside a running loop
-        it raises Misuse: there it is `aprocess_request`."""
+        """Run one turn, by default after the previous ones. Raises Misuse inside a running loop:
+        use `aprocess_request` there."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -131,7 +131,7 @@ class AgenticLoop:
     async def aprocess_request(
         self, user_input: str, conversation_history: Iterable[Said] | None = None
     ) -> Report:
-        """As `process_request`, inside a running loop."""
+        """Run one turn like `process_request`, inside a running loop."""
         if not self.active:
             nothing = summarize_results((), False)
             return Report(success=False, plan=[], results=[], verification=nothing, error=INACTIVE)

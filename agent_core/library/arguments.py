@@ -1,4 +1,4 @@
-"""Arguments of an agent that can only be a slip: told where they are written."""
+"""Detects misspelt arguments of an agent where they are written."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ def check_names(odd: Sequence[object], given: Iterable[str], known: Sequence[str
 
 
 def check_arguments(mode: str, api_mode: str | None, profile: str, zone: str) -> None:
-    """Raise Misuse for a word that none of them knows."""
+    """Raise Misuse for an unknown value."""
     _check("mode", mode, get_args(Mode))
     if api_mode is not None:
         _check("api_mode", api_mode, API_MODES)

@@ -1,5 +1,5 @@
-"""What a turn of the library begins with, as the gateway makes it: instructions, tools, what is
-remembered, and what holds around the message."""
+"""The brief of a library turn, as in the gateway: instructions, tools, memory, and the message's
+context."""
 
 from msgspec import Struct
 
@@ -19,8 +19,7 @@ from agent_core.tools.toolbox import Toolbox
 
 
 class Wishes(Struct, frozen=True, kw_only=True):
-    """What the caller set: see Agent. `limits`: rounds and model calls, None as the settings
-    say."""
+    """The caller's options: see Agent. `limits`: rounds and model calls, None for the settings'."""
 
     model: str
     system: str
@@ -39,8 +38,8 @@ async def make_brief(
     tools: tuple[Toolbox, Servers | None],
     told: tuple[tuple[Message, ...], Memory | None],
 ) -> Brief:
-    """The brief of a turn with `text`. `tools`: ours, and servers'; `told`: what was said before,
-    and what is remembered. Raises ValueError for a zone that there is not."""
+    """Make the brief of a turn with `text`. `tools`: ours, and servers'; `told`: the history, and
+    the memory. Raises ValueError for an unknown zone."""
     (toolbox, servers), (history, memory) = tools, told
     own = calls.settings.agent
     more = servers.list_offered(()) if servers is not None else ()

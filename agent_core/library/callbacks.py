@@ -47,7 +47,7 @@ ENDS = {"stop": "finished", "limit": "limit", "error": "error", "cancelled": "er
 
 
 class ModelAsked(Struct, frozen=True):
-    """A model is being asked: told to callbacks alone."""
+    """A model is being asked: only for callbacks."""
 
 
 class CallbackTeller:
@@ -62,7 +62,7 @@ class CallbackTeller:
         self._status = ""
 
     async def hear(self, event: AgentEvent | ModelAsked) -> None:
-        """Tell those of `event` that want it."""
+        """Call the callbacks for `event`."""
         await self._note_thinking(event)
         match event:
             case ModelAsked():

@@ -12,7 +12,7 @@ from agent_core.library.account import Done, Planned, Verification
 
 MAX_HISTORY = 100
 NAME = ".executions.jsonl"
-"""In the journal's folder, a turn a line. No task's journal begins with a dot."""
+"""The file in the journal's folder, with a turn a line. No task's journal begins with a dot."""
 
 
 class Entry(TypedDict):
@@ -62,7 +62,7 @@ class Entries:
         self._lines = len(self._last)
 
     def _read(self) -> list[Entry]:
-        """What is there; a line that a crash cut off is dropped."""
+        """Read the entries; a line cut off by a crash is dropped."""
         if self._path is None or not self._path.exists():
             return []
         found: list[Entry] = []
@@ -75,6 +75,7 @@ class Entries:
 
 
 def _append_entries(file: int, entries: list[Entry]) -> None:
-    """Each line begins with a line break: one that a crash cut off spoils no other."""
+    """Append entries, each with a line break in front: a line cut off by a crash spoils no
+    other."""
     os.write(file, b"".join(b"\n" + msgspec.json.encode(entry) for entry in entries))
     os.fsync(file)

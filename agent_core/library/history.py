@@ -1,4 +1,4 @@
-"""The history that a caller gives: our messages, what `to_dict` made of them, or OpenAI's dicts."""
+"""Reads a caller's history: our messages, their `to_dict`, or OpenAI's dicts."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias, cast
@@ -19,7 +19,7 @@ MISFITS = (TypeError, ValueError, KeyError, AttributeError, msgspec.ValidationEr
 
 
 def read_history(given: History | None) -> tuple[Message, ...]:
-    """`given` as messages. Raises Misuse, which names the first that is none."""
+    """Convert `given` to messages. Raises Misuse, which names the first wrong one."""
     messages: list[Message] = []
     names: dict[str, str] = {}
     for n, one in enumerate(given or ()):
@@ -34,7 +34,7 @@ def read_history(given: History | None) -> tuple[Message, ...]:
 
 
 def _read(given: Mapping[str, object], names: dict[str, str]) -> Message:
-    """One message; `names`: of the calls before it, by their ids."""
+    """Convert one message; `names`: of the calls before it, by their ids."""
     if "parts" in given:
         return msgspec.convert(dict(given), Message)
     words = _read_words(given.get("content"))
@@ -58,7 +58,7 @@ def _read(given: Mapping[str, object], names: dict[str, str]) -> Message:
 
 
 def _read_words(content: object) -> str:
-    """The text of a content, which may come in parts."""
+    """Return the text of a content, which may come in parts."""
     if isinstance(content, str) or content is None:
         return content or ""
     parts = cast("list[Mapping[str, object]]", content)

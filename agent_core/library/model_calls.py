@@ -1,4 +1,4 @@
-"""The model calls of an agent used as a library: which model answers, and what it costs."""
+"""The model calls of an agent used as a library: its model, and its prices."""
 
 import asyncio
 
@@ -42,7 +42,7 @@ class ModelCalls:
         self._pick(self._name)
 
     async def learn_window(self) -> None:
-        """Ask the model's server how much it holds, where nobody knows."""
+        """Ask the model's server for its window, if it is unknown."""
         if self._own is None and not self._window and not self._models.demo:
             await self._models.learn_windows()
 
@@ -56,7 +56,7 @@ class ModelCalls:
 
     @property
     def small(self) -> bool:
-        """It holds so little that requests are kept short."""
+        """True if the window is so small that requests are kept short."""
         return self.window <= SMALL_WINDOW
 
     @property
@@ -66,7 +66,7 @@ class ModelCalls:
 
     @property
     def room(self) -> ContextLimits:
-        """What a request may hold."""
+        """The limits of a request."""
         own = COMPRESSION in self.settings.auxiliary
         tier = "flash" if self._name in TIERS else self._name
         by = f"{AUXILIARY_PREFIX}{COMPRESSION}" if own and self._own is None else tier

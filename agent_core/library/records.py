@@ -1,4 +1,4 @@
-"""What a library's task leaves in its journal: how it began, how it ended, what it took."""
+"""Records of a library task in its journal: its start, its end, its usage."""
 
 from collections.abc import Iterable
 
@@ -14,14 +14,14 @@ from agent_core.scope import restore_failure
 
 
 class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task begins with, or ends with."""
+    """The start of a task, or its end."""
 
     brief: Brief | None
     history: tuple[Message, ...]
 
 
 def read_ending(records: Iterable[Record]) -> TurnResult | None:
-    """How a finished task ended."""
+    """Return the result of a finished task."""
     finished = messages = None
     for record in records:
         if isinstance(record, Finished):
@@ -34,7 +34,7 @@ def read_ending(records: Iterable[Record]) -> TurnResult | None:
 
 
 def usage_of(records: Iterable[Record]) -> Usage:
-    """What all answers took; the cost is None where one's is not known."""
+    """Sum up the usage of all answers; the cost is None if one is unknown."""
     known = [
         record.reply.usage
         for record in records
@@ -51,7 +51,7 @@ def usage_of(records: Iterable[Record]) -> Usage:
 
 
 def find_failure(records: Iterable[Record]) -> AgentError:
-    """Why a turn ended without an answer: the failure of which its journal tells last."""
+    """Return why a turn ended without an answer: the last failure in its journal."""
     failed, told = list[Failed](), list[ErrorMet]()
     for record in records:
         match record:

@@ -42,7 +42,7 @@ def make_tool(
     parameters: Mapping[str, object],
     access: Access,
 ) -> Tool:
-    """The tool; raises Misuse where `function` does not take what `parameters` say."""
+    """Make the tool; raises Misuse if `function` does not take the declared `parameters`."""
     if not name.isidentifier():
         raise Misuse(f"{name!r} is no name for a tool: use letters, digits and _")
     schema = _schema(name, parameters)
@@ -79,7 +79,7 @@ def _schema(name: str, parameters: Mapping[str, object]) -> Schema:
 
 
 def _fits(name: str, function: Function, schema: Schema) -> None:
-    """Each parameter is taken, and what `function` needs is always given."""
+    """Check that `function` takes each parameter, and requires no other."""
     told, required = _names(schema.get("properties")), _names(schema.get("required"))
     try:
         taken = inspect.signature(function).parameters.values()
@@ -115,7 +115,7 @@ def _make_arguments(schema: Schema) -> type[BaseModel]:
 
 
 def _adapt_function(function: Function) -> ToolCallable:
-    """`function` as a tool is called: beside the loop unless it is async."""
+    """Wrap `function` as a tool; it runs in a thread unless it is async."""
 
     async def call(arguments: BaseModel, context: ToolContext) -> str:
         given: dict[str, object] = arguments.model_dump()
@@ -134,7 +134,7 @@ def _adapt_function(function: Function) -> ToolCallable:
 
 
 def _render_value(value: object) -> str:
-    """What the model reads of a function's value. `{"success": False, "error": …}` is a failure,
+    """Render a function's value for the model. `{"success": False, "error": …}` is a failure,
     `{"success": True, "data": …}` is its data."""
     if isinstance(value, str):
         return value

@@ -1,4 +1,4 @@
-"""What a turn of the library gives back."""
+"""The result of a library turn."""
 
 from dataclasses import asdict, dataclass
 from typing import Literal
@@ -13,8 +13,8 @@ from agent_core.models.port import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentResult:
-    """How a conversation's turn ended. `cost` is in US dollars, None where it is not known.
-    `error`: why no answer came, where none did."""
+    """The result of a conversation's turn. `cost` in US dollars, None if unknown. `error`: why
+    there is no answer."""
 
     final_response: str
     messages: tuple[Message, ...]
@@ -35,7 +35,7 @@ class AgentResult:
 
     @property
     def state(self) -> AgentState:
-        """What the agent is at after it."""
+        """The agent's state after it."""
         match self.finish_reason:
             case "stop":
                 return AgentState.FINISHED

@@ -1,4 +1,4 @@
-"""What an agent hands to each of its tasks."""
+"""The parts that an agent gives to each of its tasks."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,12 +11,9 @@ from agent_core.questions import Answer, Question
 
 
 class Setup(Struct, frozen=True, kw_only=True):
-    """What a task begins with, works with, and whom it asks.
-
-    `journal`: the folder of the tasks' journals; None: nothing outlives the process. `begin` is
-    told the dollars that the task took in an earlier life. `call`: all that the task does, without
-    a model.
-    """
+    """The parts of a task. `journal`: the folder of the tasks' journals; None: nothing outlives the
+    process. `begin` receives the dollars that the task spent before a restart. `call`: the task is
+    this one call, without a model."""
 
     brief: Brief
     hands: Hands

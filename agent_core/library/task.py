@@ -1,4 +1,4 @@
-"""One turn of an agent used as a library, over its journal; and how it ended."""
+"""One turn of an agent used as a library, over its journal, and its result."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ class Task:
         self._file = FileJournal(setup.journal) if setup.journal is not None else None
 
     async def work(self) -> AgentResult:
-        """Run the turn to its end; what happens goes to `events`, None after the last."""
+        """Run the turn to its end; its events go to `events`, None after the last."""
         try:
             records = self._file.load(self.id) if self._file is not None else ()
             journal = Journal(records, self._write)
@@ -60,7 +60,7 @@ class Task:
             self.events.put_nowait(None)
 
     def _brief(self, journal: Journal) -> Brief:
-        """What the task began with, which the journal knows if this is not its first run."""
+        """Return the task's brief, from the journal if this is not its first run."""
         for record in journal.records:
             if isinstance(record, Began):
                 begun = msgspec.json.decode(record.value, type=TaskRecord)
@@ -108,7 +108,7 @@ class Task:
         await journal.barrier(Began(key="ended", value=body))
 
     async def _ask(self, journal: Journal) -> None:
-        """Everything waits: have the questions answered, then go on from the journal."""
+        """Have the waiting questions answered, then go on from the journal."""
         for record in list(journal.records):
             if not isinstance(record, QuestionAsked):
                 continue
@@ -121,11 +121,11 @@ class Task:
             )
 
     def live(self, event: AgentEvent) -> None:
-        """An event that is not recorded."""
+        """Forward an event that is not recorded."""
         self.events.put_nowait(event)
 
     def take_steers(self) -> tuple[tuple[int, str], ...]:
-        """Nobody steers a library call."""
+        """Return nothing: nobody steers a library call."""
         return ()
 
     async def _write(self, records: tuple[Record, ...]) -> None:
@@ -137,7 +137,7 @@ class Task:
 
 
 async def _make_call(scope: Scope, brief: Brief, hands: Hands, call: ToolCall) -> Ending:
-    """One call as a model's: judged, asked about, journaled."""
+    """Run one call like a model's: judged, asked about, journaled."""
     (result,) = await act(scope.child("call"), brief, hands, (call,))
     made = Message(role="assistant", parts=(call,))
     answered = Message(role="tool", parts=(result,))

@@ -1,7 +1,7 @@
-"""Calls of servers' tools under way: what a server says before it answers.
+"""Running calls of servers' tools, and what a server sends before its answer.
 
-The answer comes to a task of the call's own, so that it outlives the run of a turn that parks
-meanwhile. What it says is taken in by the turn's own task, the only one that may use its scope.
+The answer arrives in a task of the call's own, so that it survives a turn that parks meanwhile.
+What the server sends is handled by the turn's own task, the only one that may use its scope.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class _Progressed(Struct, frozen=True):
 
 
 class _Asked(Struct, frozen=True):
-    """The server asks the person; `answer` is what it waits for."""
+    """A question of the server to the person; `answer` is what it waits for."""
 
     n: int
     wanted: Elicitation
@@ -50,7 +50,7 @@ class _Asked(Struct, frozen=True):
 
 
 class _Ended(Struct, frozen=True):
-    """The call is over, with one of these."""
+    """The end of a call: one of these."""
 
     result: "CallToolResult | None" = None
     error: Exception | None = None
@@ -60,8 +60,8 @@ _Said: TypeAlias = _Progressed | _Asked | _Ended
 
 
 class RunningCall:
-    """A call under way. `limit`: seconds that the server may take; those that a person takes are
-    not counted. `notes`: what the model is told beside the result."""
+    """A running call. `limit`: seconds for the server; those that a person takes are not counted.
+    `notes`: told to the model with the result."""
 
     def __init__(self, server: str, send: Send, limit: float, spawn: Spawn) -> None:
         self.notes: list[str] = []
@@ -73,17 +73,17 @@ class RunningCall:
         self._task = spawn(self._run(send))
 
     def cancel(self) -> None:
-        """End it; the server is told."""
+        """Cancel it and tell the server."""
         self._task.cancel()
 
     def when_done(self, told: Callable[["RunningCall"], None]) -> None:
-        """Have `told` called once it is over."""
+        """Call `told` once it is over."""
         self._task.add_done_callback(lambda task: told(self))
 
     async def note_progress(
         self, progress: float, total: float | None, message: str | None
     ) -> None:
-        """What the server says of how far it is; too much of it is left out."""
+        """Take the server's progress; too much of it is dropped."""
         now = ambient.monotonic()
         if now - self._signed_at >= PACE and self._signs < MAX_SIGNS:
             self._signs += 1
@@ -93,11 +93,11 @@ class RunningCall:
 
     @property
     def asks(self) -> bool:
-        """It waits for a person."""
+        """True if it waits for a person."""
         return self._pending is not None
 
     async def elicit(self, wanted: Elicitation) -> Reaction:
-        """The person's word on what the server asks; waits for it."""
+        """Ask the person what the server asks, and wait for the answer."""
         if self._task.done() or self._asked >= MAX_ASKED:
             return Reaction(action="cancel")
         self._asked += 1
@@ -106,9 +106,9 @@ class RunningCall:
         return await answer
 
     async def follow(self, context: ToolContext, redact: Callable[[str], str]) -> "CallToolResult":
-        """Wait for its end; show what it says until then, and put what it asks. Raises ToolFailed
-        where it takes too long, Parked where a person is waited for, else what the sending raised.
-        """
+        """Wait for its end; show its progress until then, and ask its questions. Raises ToolFailed
+        after the time limit, Parked while a person is waited for, otherwise what the sending
+        raised."""
         while True:
             match self._pending or await self._next():
                 case _Asked() as asked:
@@ -121,7 +121,7 @@ class RunningCall:
                     raise error or ToolFailed(LATE.format(limit=self._limit))
 
     async def _put(self, asked: _Asked, context: ToolContext) -> None:
-        self._pending = asked  # stays, if the turn parks
+        self._pending = asked  # kept if the turn parks
 
         async def ask(name: str, question: Question) -> Answer:
             return await context.ask(f"asks-{asked.n}-{name}", question)
@@ -147,7 +147,7 @@ class RunningCall:
         current_call.set(self)
         try:
             self._said.put_nowait(_Ended(result=await send(self)))
-        except Exception as error:  # noqa: BLE001  # raised again by who follows the call
+        except Exception as error:  # noqa: BLE001  # raised again by the caller that awaits it
             self._said.put_nowait(_Ended(error=error))
 
 
@@ -162,7 +162,7 @@ class RunningCalls:
         self._held: dict[str, RunningCall] = {}
 
     def holds(self, token: str) -> bool:
-        """As `CallHolder` says."""
+        """Return True if the call is held; see `CallHolder`."""
         return token in self._held
 
     def holds_turn(self, turn: str) -> bool:
@@ -170,23 +170,23 @@ class RunningCalls:
         return any(token.startswith(f"{turn}/") for token in self._held)
 
     def drop(self, token: str) -> None:
-        """As `CallHolder` says."""
+        """Drop the call; see `CallHolder`."""
         call = self._held.pop(token, None)
         if call is not None:
             call.cancel()
 
     def hold(self, token: str, call: RunningCall) -> None:
-        """Keep it until its turn goes on."""
+        """Hold it until its turn goes on."""
         self._held[token] = call
         for oldest in list(self._held)[:-MAX_HELD]:
             self.drop(oldest)
 
     def take(self, token: str) -> RunningCall | None:
-        """The call that waited under this token; it is held no more."""
+        """Return and release the call held under this token."""
         return self._held.pop(token, None)
 
     def end_turn(self, turn: str) -> None:
-        """The turn is over, and so is what waited for it."""
+        """End the calls held for the finished turn."""
         for token in [one for one in self._held if one.startswith(f"{turn}/")]:
             self.drop(token)
 

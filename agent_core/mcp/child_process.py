@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 MAX_KEPT_TEXT = 2_000
 """Bytes of a server's newest complaints."""
 SECONDS_TO_FLUSH, SECONDS_TO_END = 0.5, 4.0
-"""For what is still to be written to it; and after the end of its input, with the two that the
-shell around it gives it."""
+"""Seconds to flush its input; and to end after its input is closed, with the two of the shell
+around it."""
 _WATCHED = '{ cat; exec >&-; sleep 2; kill -KILL 0; } 2>/dev/null | { "$0" "$@"; kill -KILL 0; }'
 """The command behind a `cat` that sees the end of our side. The gateway holds the other end of
 standard input: however it dies, the command reads an end, and its group is dead 2 s later. If the
-command ends, so does the `cat`, and with the last holder of its pipes we see that it is over."""
+command ends, so does the `cat`, and with the last holder of its pipes its end is noticed."""
 
 
 class Complaints(asyncio.Protocol):
-    """A child's standard error: its end is kept; `closed` is called when nobody holds it."""
+    """A child's standard error, of which the end is kept; `closed` is called when nobody holds
+    it."""
 
     def __init__(self, closed: Callable[[], None]) -> None:
         self._closed = closed
@@ -67,8 +68,8 @@ async def child(server: McpServer, complaints: Complaints) -> "AsyncIterator[Tra
                 yield tells, asks
             finally:
                 with anyio.CancelScope(shield=True):
-                    tells.close()  # what the server still says is read, and nobody hears it
-                    asks.close()  # what it was told is still written
+                    tells.close()  # remaining output of the server is read and discarded
+                    asks.close()  # pending input is still written
                     try:
                         await _end(process, written)
                     finally:
@@ -83,7 +84,7 @@ async def _start(
 
     loop = asyncio.get_running_loop()
     reads, writes = os.pipe()
-    with os.fdopen(writes, "wb") as errors:  # from here on the child alone holds that end
+    with os.fdopen(writes, "wb") as errors:  # from here on only the child holds that end
         pipe = os.fdopen(reads, "rb")
         hearing, _ = await loop.connect_read_pipe(lambda: complaints, pipe)
         stack.callback(hearing.close)
@@ -105,8 +106,8 @@ async def _read(
     told: "MemoryObjectSendStream[SessionMessage | Exception]",
     complaints: Complaints,
 ) -> None:
-    """Hand on what it says, a message a line. What is no message is passed over: the calls that
-    are under way have their own time."""
+    """Forward its messages, one a line. Other lines are skipped: running calls have time limits of
+    their own."""
     import anyio
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
@@ -117,12 +118,12 @@ async def _read(
         async with told:
             while line := await _read_line(output, complaints):
                 try:
-                    words = line.decode("utf-8", "replace")  # one wrong byte is one wrong letter
+                    words = line.decode("utf-8", "replace")  # a bad byte costs only one character
                     message = jsonrpc_message_adapter.validate_json(words, by_name=False)
                 except ValueError:
                     continue
                 await told.send(SessionMessage(message))
-    while await output.read(1 << 16):  # who cannot write does not read either, nor end
+    while await output.read(1 << 16):  # a server that cannot write does not read or exit either
         pass
 
 
@@ -143,7 +144,7 @@ async def _write(
     told: "MemoryObjectSendStream[SessionMessage | Exception]",
     written: asyncio.Event,
 ) -> None:
-    """Write what it is told, until nothing more comes; then its input ends."""
+    """Write messages to it until the stream ends; then close its input."""
     entry = process.stdin
     assert entry is not None
     try:
@@ -153,7 +154,7 @@ async def _write(
                 entry.write(words.encode("utf-8", "replace") + b"\n")
                 await entry.drain()
     except OSError:
-        told.close()  # it may live on, but nothing reaches it: the session ends
+        told.close()  # it may survive, but it is unreachable: the session ends
     finally:
         entry.close()
         written.set()

@@ -1,4 +1,4 @@
-"""One server: started when it is first wanted, listened to, and brought back when it is lost."""
+"""The connection to one server: started on demand, listened to, and reopened when it is lost."""
 
 import asyncio
 import importlib
@@ -33,11 +33,11 @@ log = logging.getLogger("turnkeeper.mcp")
 START = 20.0
 """Seconds that a server may take to start and to name its tools."""
 MAX_PAUSE = 60.0
-"""Seconds between two tries to reach a server that is lost; they grow up to this."""
+"""Maximum seconds between two attempts to reopen a lost connection; the pauses grow up to this."""
 FIRST = 0.5
 """Seconds, doubled with each try."""
 STEADY = 5.0
-"""Seconds after which a connection that ends is brought back at once."""
+"""Seconds after which a connection that ends is reopened at once."""
 FRESH, LOOK = 30.0, 5.0
 """Seconds for which a list of tools is good for a call, and that asking for it may take."""
 PAGES = 50
@@ -51,7 +51,7 @@ UNSURE = (
 )
 
 NO_WAY_BACK = "back-channel"
-"""In the SDK's words on a question that a server cannot put by the newer protocol."""
+"""The SDK's words for a question that a server cannot ask by the newer protocol."""
 OLDER = (
     "The server wanted to ask a person in the middle of the call, and had no way to by the newer "
     "protocol. It is reached by the older one from now on: call it again. What it did before it "
@@ -74,9 +74,9 @@ class Unavailable(Exception):
 
 
 class Connection:
-    """`listed` is called with the server's tools whenever they were asked for, and with whether it
-    has resources; `spawn` starts the task of a call. `account`: the sign-in of whose connection it
-    is; without one it is everybody's."""
+    """`listed` is called with the server's tools whenever they were requested, and with whether it
+    has resources; `spawn` starts the task of a call. `account`: the sign-in that the connection
+    uses; without one everybody shares it."""
 
     def __init__(
         self,
@@ -96,11 +96,11 @@ class Connection:
         self._settled = asyncio.Event()
         self._over = False
         self._why = ""
-        # by the newer protocol a tool that asks a person in the middle of its call fails
+        # in the newer protocol a tool that asks a person during its call fails
         self._older = bool(server.command) or server.transport == "sse"
         self._has_resources = self._reopens = False
         self.left_out: dict[str, str] = {}
-        """Why, by kind and name, of what it lists and the protocol does not know."""
+        """Reasons, by kind and name, why listed items are invalid by the protocol."""
         self._listed_at = 0.0
         known = (server.url, *server.secrets) if server.url else server.secrets
         self._redactions = make_redactions(known)
@@ -116,12 +116,12 @@ class Connection:
             began = ambient.monotonic()
             try:
                 await self._session()
-            except Exception as error:  # noqa: BLE001  # the border: whatever a server does
+            except Exception as error:  # noqa: BLE001  # boundary: servers may do anything
                 if not self._reopens and not self.signed_out:
                     self._report_loss(error)
             self._client = None
             if (own := asyncio.current_task()) is not None and own.cancelling():
-                # anyio takes one that comes while it ends a connection for its own
+                # while anyio ends a connection, it takes such an exception for its own
                 raise asyncio.CancelledError
             if self.signed_out:
                 self._settled.set()
@@ -142,7 +142,7 @@ class Connection:
 
     @property
     def there(self) -> bool:
-        """It is connected."""
+        """True if it is connected."""
         return self._client is not None
 
     @property
@@ -152,7 +152,7 @@ class Connection:
 
     @property
     def signed_out(self) -> bool:
-        """Its person has to sign in before it can be connected."""
+        """True if its person has to sign in before it can be connected."""
         return self._account is not None and self._account.is_over
 
     def want(self) -> None:
@@ -160,11 +160,11 @@ class Connection:
         self._wanted.set()
 
     def refresh(self) -> None:
-        """Ask it for its tools again, if it is there."""
+        """Request its tools again, if it is connected."""
         self._changed.set()
 
     async def wait_ready(self, seconds: float) -> bool:
-        """Whether it is there; waits so long for one that is starting."""
+        """Return True if it is connected; waits so long for one that is starting."""
         self.want()
         if self.state in ("quiet", "starting"):
             with suppress(TimeoutError):
@@ -178,13 +178,13 @@ class Connection:
             await self.look()
 
     async def look(self) -> None:
-        """Ask for its tools, if it is there."""
+        """Request its tools, if it is connected."""
         if self._client is None:
             return
         try:
             async with ambient.limit(LOOK):
                 await self._list(self._client)
-        except Exception as error:  # noqa: BLE001  # the border: the call itself will tell
+        except Exception as error:  # noqa: BLE001  # boundary: the call itself will report it
             log.info("mcp_not_listed", extra={"server": self.server.name, "why": _words(error)})
 
     async def begin(self, tool: str, arguments: dict[str, object]) -> RunningCall:
@@ -197,7 +197,7 @@ class Connection:
         return await self.ask(call_tool)
 
     async def ask(self, request: Request) -> RunningCall:
-        """Begin what is asked. Raises Unavailable where nothing can be sent."""
+        """Start a request. Raises Unavailable if nothing can be sent."""
         if not await self.wait_ready(START) or self._client is None:
             starting = self.state == "starting"
             raise Unavailable(
@@ -225,7 +225,7 @@ class Connection:
                 return await send(call)
         except ToolFailed:
             raise
-        except ValidationError as error:  # of this one answer: the connection is good
+        except ValidationError as error:  # only this answer is bad: the connection works
             raise ToolFailed(UNREADABLE.format(name=self.server.name)) from error
         except Exception as error:
             if self.signed_out:
@@ -233,7 +233,7 @@ class Connection:
                 raise ToolFailed(SIGNED_OUT) from error
             if isinstance(error, MCPError):
                 raise ToolFailed(self._describe_refusal(error)) from error
-            # the border: the SDK's transports raise what they like
+            # boundary: the SDK's transports raise all kinds of exceptions
             self._end()
             raise ToolFailed(UNSURE.format(why=f"{self.server.name}: an error.")) from error
 
@@ -252,22 +252,22 @@ class Connection:
         return f"The server refused the call.\n{said}"
 
     async def list_prompts(self) -> tuple[PromptFacts, ...]:
-        """Its prompts; () where it has none, or is not there."""
+        """Return its prompts; () if it has none, or is not connected."""
         if self._client is None:
             return ()
         try:
             async with ambient.limit(LOOK):
                 return await list_prompts(self._client)
-        except Exception as error:  # noqa: BLE001  # the border: a list is no reason to fail
+        except Exception as error:  # noqa: BLE001  # boundary: a missing list is no reason to fail
             log.info("mcp_not_listed", extra={"server": self.server.name, "why": _words(error)})
             return ()
 
     def redact(self, text: str) -> str:
-        """`text` without the secrets that the server was given, and without its address."""
+        """Redact the secrets that the server was given, and its address, in `text`."""
         return self._redactions.hide(text)
 
     async def _session(self) -> None:
-        """One connection, from its start to its end."""
+        """Run one connection, from its start to its end."""
         mcp = await asyncio.to_thread(importlib.import_module, "mcp")  # half a second, once
         self._over = False
         complaints = Complaints(self._end)
@@ -301,7 +301,7 @@ class Connection:
             raise Unavailable(complaints.last or "the connection ended")
 
     async def _find_resources(self, client: "Client") -> bool:
-        """Whether it has any; a server that cannot say has its tools all the same."""
+        """Return True if it has resources; a server that fails to say counts as having none."""
         from mcp.shared.exceptions import MCPError
         from mcp_types import CONNECTION_CLOSED
         from pydantic import ValidationError
@@ -320,7 +320,7 @@ class Connection:
         return partial(account.connect, self.server) if account is not None else None
 
     async def _follow(self, client: "Client") -> None:
-        """Ask for the tools whenever they may have changed, until the connection is over."""
+        """Request the tools whenever they may have changed, until the connection is over."""
         while True:
             await self._changed.wait()
             self._changed.clear()
@@ -329,7 +329,7 @@ class Connection:
             try:
                 async with ambient.limit(START):
                     await self._list(client)
-            except Exception as error:  # noqa: BLE001  # the border: lost, whatever it was
+            except Exception as error:  # noqa: BLE001  # boundary: lost, whatever it was
                 log.info("mcp_not_listed", extra={"server": self.server.name, "why": _words(error)})
                 return
 
@@ -346,8 +346,8 @@ class Connection:
         self._listed(tuple(tools), self._has_resources)
 
     async def _listen(self, client: "Client") -> None:
-        """Hear of changes, where the newer protocol needs to be asked for them. A stream that is
-        dropped says that the server is gone."""
+        """Listen for changes, which the newer protocol requires to request. A dropped stream tells
+        that the server is gone."""
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
         from mcp.shared.exceptions import MCPError
 
@@ -364,8 +364,8 @@ class Connection:
     async def _elicit(
         self, context: "ClientRequestContext", params: "ElicitRequestParams"
     ) -> "ElicitResult":
-        """A server's question goes to the person whose call it is. By the older protocol none says
-        which: then it is the only one that could ask."""
+        """Pass a server's question to the person whose call it is. The older protocol does not name
+        the call: then it is the only one that could ask."""
         from mcp_types import ElicitResult
 
         call = current_call.get()
@@ -399,7 +399,7 @@ class Connection:
         self._settled.set()
 
     def _report_loss(self, error: Exception) -> None:
-        """Say it once, not at each try to come back."""
+        """Log the loss once, not at each attempt to reconnect."""
         why = self.redact(_words(error))
         if not self._why:
             log.warning("mcp_lost", extra={"server": self.server.name, "why": why})

@@ -1,7 +1,7 @@
-"""What a server asks of a person while a call of it runs, as questions in the conversation.
+"""Asks a person the questions of a server during its call, in the conversation.
 
 A form's fields are asked one after the other, a link is shown whole. The server's words are bounded
-and stand in a block of their own; a form that asks for a secret is declined, and nobody sees it.
+and shown in a block of their own; a form that asks for a secret is declined without being shown.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ MAX_VALUE = 100
 """Characters of a proposal that are shown."""
 MAX_BUTTONS = 8
 MAX_TRIES = 3
-"""Times that a person is asked for one field."""
+"""Attempts to get a valid answer for one field."""
 ACCEPT, DECLINE, YES, NO, SKIP = "/accept", "/decline", "/yes", "/no", "/skip"
 """Options of ours; no server's begins like them."""
 NONE = "-"
-"""What a person writes who leaves a field out."""
+"""The word with which a person skips a field."""
 Ask: TypeAlias = Callable[[str, Question], Awaitable[Answer]]
 """Puts a question, under a name that no other of the elicitation has. Raises Parked."""
 Value: TypeAlias = str | int | float | bool | list[str]
@@ -53,7 +53,7 @@ Elicitation: TypeAlias = ServerForm | ServerLink
 
 
 class Reaction(Struct, frozen=True, kw_only=True):
-    """What the server is told. `note`: what the model is told besides."""
+    """The reply to the server. `note`: told to the model besides."""
 
     action: Literal["accept", "decline", "cancel"]
     content: dict[str, Value] | None = None
@@ -69,8 +69,8 @@ class _Over(Exception):
 
 
 async def put_elicitation(server: str, wanted: Elicitation, ask: Ask) -> Reaction:
-    """The person's word on what `server` asks. Questions are named by what they say, so that none
-    of them is answered by the answer to another one."""
+    """Ask the person what `server` asks. Questions are keyed by their content, so that none of them
+    takes the answer to another one."""
     lead = (phrase("elicit_asks", server=server),)
     try:
         if isinstance(wanted, ServerLink):
@@ -163,7 +163,7 @@ async def _put_choice(
         values[SKIP] = field.default
         labels[SKIP] = phrase("elicit_skip")
     proposed: str | Phrase = _show_value(field.default)
-    if isinstance(field.default, bool):  # as its button says it
+    if isinstance(field.default, bool):  # like the label of its button
         proposed = phrase("elicit_yes" if field.default else "elicit_no")
     hints = (phrase("elicit_proposed", value=proposed),)
     question = Decision(
@@ -202,7 +202,7 @@ def _describe_field(field: FormField) -> str:
 
 
 def _quote(words: str) -> str:
-    """A stranger's words in a block that none of them ends."""
+    """Quote a stranger's words in a block that none of them can end."""
     lines = [re.sub(r"\s+", " ", line) for line in clean(words).splitlines() if line.strip()]
     text = "\n".join(lines).replace("`", "ˋ").replace("](", "] (")
     text = text if len(text) <= MAX_WORDS else f"{text[:MAX_WORDS]}…"
@@ -210,7 +210,7 @@ def _quote(words: str) -> str:
 
 
 def _write_value(value: Value | None) -> str:
-    if isinstance(value, bool):  # as a form has it, in any language
+    if isinstance(value, bool):  # as in a form, in any language
         return "☑" if value else "☐"
     return ", ".join(value) if isinstance(value, list) else str(value)
 

@@ -25,7 +25,7 @@ _SECRET = re.compile(
 _NAMED = re.compile(
     r"\bsecrets?\b|credential|\btoken\b|\bpin\b|\bcvv\b|\bcvc\b|\bssn\b|\botp\b", re.IGNORECASE
 )
-"""In a field's name; its description may say that none of these is wanted."""
+"""Words in a secret field's name; its description may say that no secret is wanted."""
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\s-]+")
@@ -39,7 +39,7 @@ class Unasked(Exception):
 
 class FormField(Struct, frozen=True, kw_only=True):
     """One field. `options`: value and title; `least`, `most`: of a number, a text's length, or a
-    list's; `expected`: what is to be written, for people."""
+    list's; `expected`: the expected answer, for people."""
 
     name: str
     label: str
@@ -55,7 +55,8 @@ class FormField(Struct, frozen=True, kw_only=True):
 
 
 def read_form(schema: dict[str, object]) -> tuple[FormField, ...]:
-    """The fields in their order. Raises Unasked for what is no flat form, or asks for a secret."""
+    """Return the fields in order. Raises Unasked for a form that is not flat, or asks for a
+    secret."""
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, dict) or not isinstance(required, list):
         raise Unasked("it is no form")
@@ -181,7 +182,7 @@ def _say_expected(field: FormField) -> Phrase:
 
 
 def read_value(field: FormField, said: str) -> _Value | None:
-    """The value that a person's words give; None where they do not fit."""
+    """Parse a person's answer; None if it does not fit."""
     match field.kind:
         case "integer" | "number":
             return _read_number(field, said)
@@ -239,6 +240,6 @@ def _number(given: object) -> float | None:
 
 
 def _line(words: object, most: int = MAX_ABOUT) -> str:
-    """A stranger's words in one line, none of them a mark."""
+    """Write a stranger's words in one line without marks."""
     line = re.sub(r"[\s`]+", " ", clean(str(words or ""))).strip()
     return line if len(line) <= most else f"{line[: most - 1]}…"

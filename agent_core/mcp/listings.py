@@ -1,6 +1,6 @@
-"""A server's lists, entry by entry: one that the protocol does not know loses itself alone.
+"""Cleans a server's lists, entry by entry, so that one invalid entry does not lose the others.
 
-The SDK refuses a whole list for one entry. What it would refuse is taken out before it reads it.
+The SDK refuses a whole list for one entry. Invalid entries are removed before it parses the list.
 """
 
 import logging
@@ -24,27 +24,27 @@ METHODS = {
     "resources": "resources/list",
     "resourceTemplates": "resources/templates/list",
 }
-"""What asks for the entries under each key of a result."""
+"""The methods that return entries, by the result's key."""
 MAX_NAME, MAX_WHY = 100, 200
-"""Characters of what is said of an entry that is left out."""
+"""Maximum characters of the note about an entry left out."""
 MAX_ENTRIES = 1_000
-"""Of a list with a fault: each one is looked at."""
+"""Maximum entries of a faulty list, each of which is checked."""
 MAX_TOLD = 20
-"""Entries of one connection that are told."""
+"""Maximum notes of one connection."""
 Said: TypeAlias = "SessionMessage | Exception"
 
 
 class Listings:
-    """What one connection's lists lack. `version`: gives the protocol's version in use."""
+    """The faults in one connection's lists. `version` returns the protocol's version in use."""
 
     def __init__(self, server: str, version: Callable[[], str]) -> None:
         self._server, self._version = server, version
         self.left_out: dict[str, str] = {}
-        """Why, by kind and name of the entry."""
+        """The reason, by kind and name of the entry."""
 
     @asynccontextmanager
     async def wrap(self, transport: "Transport") -> "AsyncIterator[TransportStreams]":
-        """`transport`, whose lists are clean."""
+        """Wrap `transport` so that its lists are clean."""
         async with transport as (reads, writes):
             yield _CleanStream(reads, self._clean), writes
 
@@ -63,7 +63,7 @@ class Listings:
         return said
 
     def _choose(self, key: str, entries: list[object], result: dict[str, object]) -> list[object]:
-        """Those that can be read."""
+        """Return the valid entries."""
         good = []
         for entry in entries:
             if why := self._find_fault(METHODS[key], {**result, key: [entry]}):
@@ -82,7 +82,7 @@ class Listings:
             first = error.errors(include_url=False, include_context=False)[0]
             at = ".".join(map(str, first["loc"][2:]))
             return f"{at or 'it'}: {first['msg']}"[:MAX_WHY]
-        except (KeyError, ValueError):  # a version that the SDK itself judges
+        except (KeyError, ValueError):  # a version for the SDK to judge
             return ""
         return ""
 
@@ -98,14 +98,14 @@ class Listings:
 
 
 class _CleanStream:
-    """`inner`, each message of which goes through `clean`."""
+    """`inner`, each message of which passes through `clean`."""
 
     def __init__(self, inner: "ReadStream[Said]", clean: "Callable[[Said], Said]") -> None:
         self._inner, self._clean = inner, clean
 
     @property
     def last_context(self) -> object:
-        """Whatever the sender's context was, as the SDK looks for it."""
+        """The sender's context, as the SDK looks for it."""
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> "Said":

@@ -1,4 +1,4 @@
-"""Marks around what a server says, which it cannot forge."""
+"""Marks around a server's words, which it cannot forge."""
 
 import hashlib
 import re
@@ -16,8 +16,8 @@ _LOOKS_LIKE_MARK = re.compile(
 
 
 def mark_untrusted(server: str, lines: Sequence[str]) -> str:
-    """`lines` between marks. The seal of both follows from the text, so that no text can hold its
-    own; what looks like a mark in it is none any more."""
+    """Put `lines` between marks, with a seal derived from the text, so that no text can contain its
+    own; imitated marks in it are defused."""
     text = _LOOKS_LIKE_MARK.sub("(…) ", "\n".join(lines))
     seal = hashlib.sha256(f"{server}\0{text}".encode("utf-8", "replace")).hexdigest()[:12]
     return "\n".join((BEGINS.format(server=server, seal=seal), text, ENDS.format(seal=seal)))

@@ -1,4 +1,4 @@
-"""Resources that a person names in a message, as `@server:uri`, and a prompt that they run, as
+"""Resources that a person names in a message, as `@server:uri`, and prompts that they run, as
 `/prompt server name …`: read as the turn begins."""
 
 import re
@@ -25,7 +25,7 @@ _MENTION = re.compile(r"(?<![\w@./:])@([a-z0-9][a-z0-9_-]{0,40}):([^\s<>\"']{1,2
 
 
 PROMPT = "/prompt "
-"""What a text begins with that runs a prompt."""
+"""The start of a text that runs a prompt."""
 RUN = (
     "[The person runs the prompt {name} of the server {server}. What follows is its text: take it "
     "as their request.]\n\n{text}"
@@ -33,14 +33,14 @@ RUN = (
 
 
 class ResourceReader(Protocol):
-    """Reads what is named of servers."""
+    """Reads named resources and prompts of servers."""
 
     async def read(self, mention: Mention, workspace: Path, key: str) -> str:
         """The text, marked as its server's; files are written into `workspace`. ToolFailed."""
 
 
 class _Read(Struct, frozen=True, kw_only=True):
-    """What was named. `text`: what the model reads; `why`: why it cannot be read."""
+    """One read. `text`: for the model; `why`: why it failed."""
 
     mention: str
     text: str = ""
@@ -48,7 +48,7 @@ class _Read(Struct, frozen=True, kw_only=True):
 
 
 def find_mentions(texts: Iterable[str], servers: Iterable[str]) -> tuple[Mention, ...]:
-    """What is named of `servers`, each once."""
+    """Return each resource or prompt of `servers` named in the texts, once."""
     known, found = frozenset(servers), []
     for text in texts:
         if text.startswith(PROMPT):
@@ -63,8 +63,8 @@ def find_mentions(texts: Iterable[str], servers: Iterable[str]) -> tuple[Mention
 
 
 async def add_mentions(scope: Scope, brief: Brief, servers: ResourceReader) -> Brief:
-    """The brief with what its message names, each as data; what cannot be read is told in a line
-    beside the answer, and to the model."""
+    """Add the named content to the brief, each as data; a failed read is told in a line beside the
+    answer, and to the model."""
     own = scope.child("mentions")
 
     async def read() -> list[_Read]:

@@ -18,21 +18,21 @@ class PersonalServers:
         self._servers, self._desk = servers, desk
 
     async def seek(self, names: Iterable[str]) -> tuple[Definition, ...]:
-        """As `Servers.seek`."""
+        """See `Servers.seek`."""
         return await self._servers.seek(names, self._desk)
 
     async def list_known(self, reach: Reach) -> tuple[Definition, ...]:
-        """As `Servers.list_known`."""
+        """See `Servers.list_known`."""
         return await self._servers.list_known(reach, self._desk)
 
     def make(self, definition: Definition) -> Tool:
-        """As `Servers.make`."""
+        """See `Servers.make`."""
         return self._servers.make(definition, self._desk)
 
     def refresh(self) -> None:
-        """As `Servers.refresh`."""
+        """See `Servers.refresh`."""
         self._servers.refresh()
 
     async def read(self, mention: Mention, workspace: Path, key: str) -> str:
-        """As `Servers.read`."""
+        """See `Servers.read`."""
         return await self._servers.read(mention, workspace, key, self._desk)

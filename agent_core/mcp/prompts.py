@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock, Prompt
 
 MAX_PROMPTS = 50
-"""Of one server."""
+"""Maximum prompts of one server."""
 MAX_ABOUT = 120
-"""Characters of what a prompt says of itself in a list."""
+"""Maximum characters of a prompt's description in a list."""
 ANSWERED = "(You answered then:)"
 
 
@@ -44,8 +44,8 @@ async def get_prompt(client: "Client", name: str, words: str) -> "CallToolResult
 
 
 def read_arguments(prompt: PromptFacts, words: str) -> dict[str, str]:
-    """`name=value` for each argument, in quotes where it has spaces; words without any name are the
-    first argument. Raises ToolFailed, which says what it takes."""
+    """Parse `name=value` for each argument, in quotes if it has spaces; words without a name are
+    the first argument. Raises ToolFailed, which tells the arguments."""
     names = (*prompt.required, *prompt.optional)
     try:
         parts = shlex.split(words)

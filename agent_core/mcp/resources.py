@@ -15,7 +15,7 @@ MAX_LISTED = 100
 MAX_LINE = 300
 """Characters of one resource in a list."""
 Request: TypeAlias = Callable[["Client", RunningCall], Awaitable["CallToolResult"]]
-"""What is asked of a server, and its answer in the shape of a tool's."""
+"""A request to a server, and its answer in the shape of a tool's."""
 _PARAMETERS: dict[str, dict[str, object]] = {
     READ: {
         "type": "object",
@@ -32,7 +32,7 @@ _DESCRIPTIONS = {
 
 
 def define_resource_tools(server: str) -> tuple[Definition, ...]:
-    """The two tools, as what is known of a server's own."""
+    """Define the two tools like a server's own."""
     return tuple(
         Definition(
             name=f"{server}{NAME_SEPARATOR}{name}",
@@ -47,7 +47,7 @@ def define_resource_tools(server: str) -> tuple[Definition, ...]:
 
 
 async def has_resources(client: "Client") -> bool:
-    """It has any, or a pattern of some."""
+    """Return True if it has resources, or templates of them."""
     capabilities = client.server_capabilities
     if capabilities is None or capabilities.resources is None:
         return False
@@ -57,7 +57,7 @@ async def has_resources(client: "Client") -> bool:
 
 
 def make_request(tool: str, arguments: dict[str, object]) -> Request:
-    """What a call of one of the two asks."""
+    """Make the request for a call of one of the two tools."""
     uri = str(arguments.get("uri", ""))
     return (lambda client, call: read(client, uri)) if tool == READ else _list
 

@@ -1,4 +1,5 @@
-"""What a server's tool gave: words and pictures for the model, marked as a stranger's; files."""
+"""Converts the result of a server's tool: words and pictures for the model, marked as a stranger's;
+files."""
 
 import base64
 import binascii
@@ -22,7 +23,7 @@ MAX_FILES = 10
 MAX_BYTES = 20_000_000
 Keep = Callable[[Path, str], GivenFile]
 Redact = Callable[[str], str]
-"""Takes out what no one may see."""
+"""Redacts secrets."""
 
 
 def output(  # noqa: PLR0913 - one a word of the result
@@ -33,7 +34,8 @@ def output(  # noqa: PLR0913 - one a word of the result
     keep: Keep | None,
     redact: Redact = str,
 ) -> ToolOutput:
-    """The result; files are written into `workspace`, and given to people where `keep` is set."""
+    """Convert the result; files are written into `workspace`, and sent to people if `keep` is
+    set."""
     files = _Files(workspace, key, keep)
     lines = [line for block in result.content if (line := _line(block, files))]
     if result.structured_content is not None and not _has_text(lines):
@@ -43,7 +45,7 @@ def output(  # noqa: PLR0913 - one a word of the result
         text=mark_untrusted(server, said),
         files=tuple(files.given),
         pictures=tuple(files.pictures),
-        shown="\n".join(said),  # the marks are for the model alone
+        shown="\n".join(said),  # the marks are only for the model
     )
 
 
@@ -55,7 +57,7 @@ def _write_structure(content: object) -> str:
 
 
 def words(result: "CallToolResult") -> str:
-    """Its text alone, for a failure."""
+    """Return its text alone, for a failure."""
     texts = (str(getattr(block, "text", "")) for block in result.content)
     return "\n".join(filter(None, texts)) or "it failed, and says no more"
 
@@ -92,7 +94,7 @@ class _Files:
         self._stem = "".join(c if c.isalnum() else "-" for c in key)[-60:].strip("-")
 
     def add(self, data: str, mime: str) -> str:
-        """Write it down; a line that tells the model of it."""
+        """Write the file; return a line about it for the model."""
         if len(data) > MAX_BYTES * 4 // 3 or self._count >= MAX_FILES:
             return f"(file left out: {mime}, too large or one too many)"
         try:
@@ -111,7 +113,7 @@ class _Files:
             given = self._keep(self._workspace, where)
             self.given.append(given)
             shown = ", shown to the person"
-            seen = pictures.kind(content[:12])  # what it is called is not believed
+            seen = pictures.kind(content[:12])  # its declared name is not trusted
             if seen and given.size <= pictures.MAX_BYTES:
                 picture = Picture(ref=given.ref, path=where, mime=seen, size=given.size)
                 self.pictures.append(picture)

@@ -1,4 +1,4 @@
-"""What was given to a server and must not come back from it: keys, tokens, passwords."""
+"""Secrets given to a server, which must not come back from it: keys, tokens, passwords."""
 
 import base64
 import binascii
@@ -11,28 +11,29 @@ from agent_core.guardrails.secret_shapes import spell_secret
 
 HIDDEN = "***"
 MIN_SECRET = 6
-"""Characters; what is shorter stands in any text by chance."""
+"""Minimum characters of a secret; shorter values occur in any text by chance."""
 MIN_RANDOM = 12
-"""Characters of a value that is taken for a secret by its looks alone."""
+"""Minimum characters of a value that counts as secret by its looks alone."""
 _NAMED = re.compile(r"key|token|secret|pass|pwd|auth|cred|cookie|session|signature", re.IGNORECASE)
 _KINDS = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
 
 
 def find_secrets(values: Iterator[tuple[str, str]], url: str) -> tuple[str, ...]:
-    """The secrets among named `values` (an environment, headers) and in `url`, in all forms that
-    servers repeat them in, the longest first."""
+    """Return the secrets among named `values` (an environment, headers) and in `url`, in all
+    encodings in which servers repeat them, longest first."""
     found = {form for name, value in values for form in _find_in_value(name, value)}
     found |= {form for one in _find_in_url(url) for form in spell_secret(one)}
     return tuple(sorted((one for one in found if len(one) >= MIN_SECRET), key=len, reverse=True))
 
 
 def make_redactions(secrets: tuple[str, ...]) -> Redactions:
-    """What puts `***` in the place of each."""
+    """Make redactions that replace each by `***`."""
     return Redactions(dict.fromkeys(secrets, HIDDEN))
 
 
 def _find_in_value(name: str, value: str) -> Iterator[str]:
-    """The value, and what follows a scheme in it, as in `Bearer abc`; nothing of plain settings."""
+    """Yield the value, and what follows a scheme in it, as in `Bearer abc`; nothing for plain
+    settings."""
     parts = (value, *value.split()[1:])
     if _NAMED.search(name) or any(map(_looks_random, parts)):
         for part in parts:

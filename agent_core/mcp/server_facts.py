@@ -1,4 +1,4 @@
-"""What a list of servers says of each."""
+"""Descriptions of servers in a list."""
 
 from msgspec import Struct
 

@@ -1,7 +1,7 @@
-"""All servers of one agent, and the tools that are known of them.
+"""All servers of one agent, and their known tools.
 
-What a server once said of its tools is kept in a file: after a restart they are known before it
-has been started, and a prompt that shows them is the same as before.
+The tools that a server listed are stored in a file: after a restart they are known before it has
+been started, and a prompt that shows them is the same as before.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ log = logging.getLogger("turnkeeper.mcp")
 MEET = 5.0
 """Seconds that a search waits for servers that were never met."""
 MAX_TOOLS = 500
-"""Of one server."""
+"""Maximum tools of one server."""
 MAX_OFFERED = 3_000
 """Bytes of servers' schemas that are always shown."""
 MAX_PROMPT = 20_000
@@ -84,9 +84,9 @@ class _Account(msgspec.Struct, frozen=True):
 
 
 class Servers:
-    """A shelf of servers' tools; `async with` ends their processes. `folder` holds what is known
-    of them, `keep` makes a copy of a file for people. `allowed`: places that sign-ins may lead to
-    wherever they are. What takes a `desk` reaches servers that people sign in at as its person."""
+    """A registry of servers' tools; `async with` ends their processes. `folder` holds descriptions
+    of known tools, `keep` makes a copy of a file for people. `allowed`: places to which sign-ins
+    may lead wherever they are. Methods with a `desk` reach servers with sign-in as its person."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Servers:
         self._known |= {one.name: one for one in map(define_sign_in_tool, self._personal)}
         self._names = tuple(server.name for server in servers)
         self.shown_names = tuple(server.name for server in servers if server.tools)
-        """Those whose tools the agent may have, whether they are there now or not."""
+        """Servers whose tools the agent may have, whether connected or not."""
         self.ask_sign_ins = bool(self._personal)
         """People sign in at some of them."""
         self._stack = AsyncExitStack()
@@ -157,14 +157,14 @@ class Servers:
         return self._calls.holds_turn(turn)
 
     def end_turn(self, turn: str) -> None:
-        """The turn is over: no call waits for it any more."""
+        """End the calls held for the finished turn."""
         self._calls.end_turn(turn)
 
     async def read(
         self, mention: Mention, workspace: Path, key: str, desk: SignInDesk | None = None
     ) -> str:
-        """The text of a resource, marked as its server's, or of a prompt, whose words are not;
-        files are written into `workspace`. Raises ToolFailed."""
+        """Return the text of a resource, marked as its server's, or of a prompt, whose words are
+        not marked; files are written into `workspace`. Raises ToolFailed."""
         connection = self._connect(mention.server, desk)
         if connection is None and mention.server in self._personal:
             raise ToolFailed(f"nobody is signed in there; /mcp signin {mention.server}")
@@ -185,8 +185,8 @@ class Servers:
         return "\n".join(said)[:MAX_PROMPT]
 
     async def ask_tool(self, name: str, tool: str, arguments: dict[str, object]) -> str:
-        """The words of a tool of a server that nobody signs in at, for our own use: nobody is
-        asked. Raises ToolFailed."""
+        """Call a tool of a server without sign-in for our own use, without asking anybody; return
+        its words. Raises ToolFailed."""
         connection = self._connections.get(name)
         if connection is None:
             raise ToolFailed(f"there is no server {name}")
@@ -211,7 +211,7 @@ class Servers:
             call.cancel()
 
     async def describe(self, desk: SignInDesk | None = None) -> tuple[ServerFacts, ...]:
-        """The servers for a list; waits a little for those that are not there yet."""
+        """Describe the servers for a list, after a short wait for those not yet connected."""
         found = {name: self._connect(name, desk) for name in self._names}
         async with asyncio.TaskGroup() as group:
             for connection in filter(None, found.values()):
@@ -232,14 +232,14 @@ class Servers:
         )
 
     def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
-        """Those of `names` that are known, without waiting."""
+        """Return those of `names` that are known, without waiting."""
         return tuple(self._known[name] for name in dict.fromkeys(names) if name in self._known)
 
     async def seek(
         self, names: Iterable[str], desk: SignInDesk | None = None
     ) -> tuple[Definition, ...]:
-        """Those of `names` that there are. A server is asked for one it never told of, and started
-        for it: what it says of a new tool may come later than the call."""
+        """Return those of `names` that exist. A server is started and asked for an unknown one, as
+        its list of tools may be out of date."""
         names = tuple(names)
         servers = {name.partition(NAME_SEPARATOR)[0] for name in names if name not in self._known}
         async with asyncio.TaskGroup() as group:
@@ -250,7 +250,7 @@ class Servers:
         return (*self.find(names), *filter(None, first))
 
     def _ask_first(self, name: str, desk: SignInDesk | None) -> Definition | None:
-        """What stands for a tool of which nothing is known until its person signs in."""
+        """Return the stand-in for a tool that is unknown until its person signs in."""
         server = name.partition(NAME_SEPARATOR)[0]
         if desk is None or server not in self._personal:
             return None
@@ -262,7 +262,8 @@ class Servers:
     async def list_known(
         self, reach: Reach, desk: SignInDesk | None = None
     ) -> tuple[Definition, ...]:
-        """All within `reach` that their servers still have; waits for servers never met."""
+        """Return all tools within `reach` that their servers still have; waits for servers never
+        met."""
         found = {name: self._connect(name, desk) for name in self._names}
         for connection in filter(None, found.values()):
             connection.want()
@@ -282,7 +283,7 @@ class Servers:
         return own or one.tool in self._there.get(one.server, ())
 
     def make(self, definition: Definition, desk: SignInDesk | None = None) -> Tool:
-        """The tool; what the operator vouches for only reads."""
+        """Make the tool; one that the operator vouches for counts as read-only."""
         server = self._find_server(definition.server)
         if server is None:
             return NoRegistry().make(definition)
@@ -312,13 +313,13 @@ class Servers:
         return self._known.get(definition.name, definition).version
 
     def refresh(self) -> None:
-        """Ask those that are there for their tools again."""
+        """Request the tools of connected servers again."""
         for connection in (*self._connections.values(), *self._accounts_there()):
             connection.refresh()
 
     def list_offered(self, reach: Reach) -> tuple[ToolSpec, ...]:
-        """What is always shown: what the operator chose, as far as there is room. One that its
-        server lost stays: the prompt begins as it did before."""
+        """Return the tools that are always shown: the operator's choice, as far as there is room.
+        One that its server lost stays, so that the prompt begins as before."""
         shown: list[ToolSpec] = []
         left = MAX_OFFERED
         for one in self._known.values():
@@ -362,7 +363,7 @@ class Servers:
             listed = partial(self._update_tools, server)
             connection = Connection(server, listed, self._spawn, account)
             found = _Account(connection, account, self._spawn(connection.live()))
-        self._accounts[key] = found  # the newest stands last
+        self._accounts[key] = found  # the newest comes last
         for oldest in list(self._accounts)[:-MAX_ACCOUNTS]:
             self._accounts.pop(oldest).task.cancel()
         return found.connection
@@ -371,9 +372,9 @@ class Servers:
         return tuple(one.connection for one in self._accounts.values())
 
     async def _enter(self, server: McpServer, desk: SignInDesk | None) -> Decision | None:
-        """What the person is asked before a call: to sign in, if they are not."""
+        """Return the question to sign in before a call, None if the person is signed in."""
         if desk is None:
-            return None  # the call itself says that nobody can
+            return None  # the call itself reports it
         connection = self._connect(server.name, desk)
         if connection is not None:
             await connection.wait_ready(START)
@@ -391,20 +392,20 @@ class Servers:
         desk.keep(name, None)
 
     def drop(self, person: str, name: str) -> None:
-        """End the person's connection: their sign-in is another one, or none."""
+        """Close the person's connection: their sign-in changed or ended."""
         found = self._accounts.pop((person, name), None)
         if found is not None:
             found.task.cancel()
 
     async def begin_sign_in(self, person: str, name: str, redirect: str) -> PendingSignIn:
-        """As `flow.begin`."""
+        """Begin a sign-in; see `flow.begin`."""
         scope = self._scopes.get((person, name), "")
         return await begin(self._need(name), redirect, self._guard, scope)
 
     async def finish_sign_in(
         self, name: str, pending: PendingSignIn, code: str, issuer: str
     ) -> ServerGrant:
-        """As `flow.finish`."""
+        """Finish a sign-in; see `flow.finish`."""
         return await finish(self._need(name), pending, code, issuer, self._guard)
 
     def _need(self, name: str) -> McpServer:
@@ -476,7 +477,7 @@ class Servers:
     def _update_tools(
         self, server: McpServer, tools: "tuple[Listed, ...]", resources: bool
     ) -> None:
-        """Take over what the server says that it has: new tools behind those known."""
+        """Take over the server's list of tools: new ones after the known ones."""
         own = tuple(_definition(server.name, tool) for tool in tools if not _needs_task(tool))
         names = {one.tool for one in own}
         more = define_resource_tools(server.name) if resources else ()
@@ -518,7 +519,7 @@ class Servers:
 
 
 async def _ask(connection: Connection) -> None:
-    """Ask the server for its tools; one that is not there tells them as it starts."""
+    """Request the server's tools; one that is not connected lists them as it starts."""
     if connection.there:
         await connection.look()
     else:
@@ -536,7 +537,7 @@ def _definition(server: str, tool: "Listed") -> Definition:
 
 
 def _needs_task(tool: "Listed") -> bool:
-    """It can be called only as a task that goes on by itself, which we do not follow."""
+    """Return True if the tool can only be called as a background task, which is not supported."""
     return tool.execution is not None and tool.execution.task_support == "required"
 
 

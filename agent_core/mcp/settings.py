@@ -1,4 +1,4 @@
-"""Which MCP servers there are: the setting MCP_SERVERS, and what a library's user hands over."""
+"""The MCP servers: the setting MCP_SERVERS, and those given to the library."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,17 +16,17 @@ from agent_core.tools.tool_settings import MCP_SERVERS
 _NAME = re.compile(r"[a-z0-9](?:_?[a-z0-9-]){0,23}")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 MAX_MESSAGE = 16 << 20
-"""Bytes of one message of a server, however it comes; who sends more is given up."""
+"""Maximum bytes of one message of a server; after a larger one it is given up."""
 
 
 class McpServer(BaseModel):
-    """One server: a `command` that is started, or a `url`.
+    """One server: a `command` to start, or a `url`.
 
-    `tools`: patterns of those that are taken over. `offer`: those whose schemas are always shown
-    to the model; others are found. `allow`: those that the operator knows to only read: nobody is
-    asked for them, and they may be run again. `timeout`: seconds that a call may take. `auth`:
-    each person signs in there (OAuth 2.1); `scope`, `client_id` and `client_secret`: where the
-    server does not say what to ask for, or registers nobody by itself.
+    `tools`: patterns of tools to use. `offer`: those whose schemas are always shown to the model;
+    others are found by a search. `allow`: those that only read, as the operator says: nobody is
+    asked about them, and they may be run again. `timeout`: seconds for a call. `auth`: each person
+    signs in there (OAuth 2.1); `scope`, `client_id` and `client_secret`: where the server does not
+    tell the scope, or registers nobody by itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -75,7 +75,7 @@ class McpServer(BaseModel):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What neither a log nor a result may show."""
+        """Secrets that neither a log nor a result may show."""
         given = (("client_secret", self.client_secret),) if self.client_secret else ()
         return find_secrets(chain(self.env.items(), self.headers.items(), given), self.url)
 

@@ -1,4 +1,4 @@
-"""How a server with an address is reached."""
+"""The transport to a server with an address."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
@@ -48,8 +48,8 @@ async def _http(server: McpServer, connect: "Connect") -> "AsyncIterator[Transpo
 
 
 def limit_answers(http: "httpx2.AsyncClient") -> "httpx2.AsyncClient":
-    """`http`, which gives up an answer or event of more than MAX_MESSAGE bytes, or one that is
-    packed: some kilobytes could become as much."""
+    """Return `http`, which gives up an answer or event of more than MAX_MESSAGE bytes, or a
+    compressed one, which could unpack to as much."""
     import httpx2
 
     class BoundedStream(httpx2.AsyncByteStream):

@@ -1,7 +1,7 @@
-"""What is remembered, as values: two documents of one-line entries, and what changes them.
+"""The memory as values: two documents of one-line entries, and their changes.
 
 MEMORY.md is about the work, USER.md about the person. An entry is one line, so that none can look
-like the end of its document. Pure: where the documents lie is the business of whoever holds them.
+like the end of its document. Pure: the holder decides where the documents are.
 """
 
 from typing import Literal
@@ -23,7 +23,7 @@ FULL = (
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """A wish to change the document `target`. `old`: words of the entry that is meant."""
+    """A requested change of the document `target`. `old`: words of the entry that is meant."""
 
     action: Action
     target: Target
@@ -32,15 +32,15 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class MemoryDocuments(Struct, frozen=True, kw_only=True):
-    """All that is remembered in one place."""
+    """The two documents of one place."""
 
     memory: tuple[str, ...] = ()
     user: tuple[str, ...] = ()
 
 
 class ChangeOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a change: `text` for the model; `shown`: the entry that people are told of,
-    "" where nothing changed."""
+    """The result of a change: `text` for the model; `shown`: the entry told to people, "" if
+    nothing changed."""
 
     text: str
     shown: str = ""
@@ -61,8 +61,8 @@ class EntryEdit(Struct, frozen=True, kw_only=True):
 
 
 def edit(entries: tuple[str, ...], change: Change, limit: int) -> EntryEdit | None:
-    """What `change` means for a document of `entries` that may have `limit` characters, None if
-    it holds that already. ToolFailed says to the model why it cannot be."""
+    """Translate `change` for a document of `entries` with at most `limit` characters; None if it
+    holds that already. ToolFailed tells the model why it is impossible."""
     text = one_line(change.text) if change.action != "remove" else ""
     if change.action != "remove":
         if not text:
@@ -81,8 +81,8 @@ def edit(entries: tuple[str, ...], change: Change, limit: int) -> EntryEdit | No
 
 
 def find_entry(entries: tuple[str, ...], change: Change) -> int:
-    """The number of the entry that `change.old` names: the one that is these words, else the only
-    one that holds them. Raises ToolFailed."""
+    """Return the number of the entry that `change.old` names: the equal one, otherwise the only one
+    that contains it. Raises ToolFailed."""
     old, file = one_line(change.old), FILES[change.target]
     if not old:
         raise ToolFailed(f"Give in `old_text` words of the entry to {change.action}.")

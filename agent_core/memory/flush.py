@@ -1,7 +1,7 @@
-"""Before older messages are summarised: what of them is worth keeping is stored.
+"""Extracts memories from older messages before they are summarised.
 
-The model is shown what people and the agent said, never what tools returned: nothing that a page
-or a file says gets into the memory this way.
+The model is shown the words of people and of the agent, never the results of tools: no words of a
+page or a file get into the memory this way.
 """
 
 import re
@@ -69,7 +69,7 @@ def flusher(memory: Memory, complete: Complete, name: Callable[[], str]) -> Flus
 def make_request(
     now: MemoryDocuments, older: tuple[Message, ...], name: str, personal: bool
 ) -> ModelRequest:
-    """The request for what is worth keeping of `older`."""
+    """Make the request for memories from `older`."""
     told = "\n\n".join(filter(None, map(_extract_words, older)))[-MAX_TOLD:]
     ask = ASK.format(memory=write_document(now.memory), user=write_document(now.user), told=told)
     system = SYSTEM.format(most=MAX_ENTRIES, lines=LINES[personal])
@@ -88,7 +88,7 @@ def _change(target: str, text: str) -> Change:
 
 
 def _extract_words(message: Message) -> str:
-    """Its words; what a tool gave is none."""
+    """Return its words; none for a tool's result."""
     text = strip_recalled(text_of(message)).strip()
     return f"{message.role}: {text[:MAX_EACH]}" if text else ""
 

@@ -1,4 +1,4 @@
-"""What is remembered in a folder: MEMORY.md and USER.md, an entry a line. For the library."""
+"""A memory in a folder: MEMORY.md and USER.md, an entry a line. For the library."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from agent_core.memory.documents import (
 from agent_core.memory.settings import MemorySettings
 
 KEYS = ".stored"
-"""The file that names what was stored already, a key a line."""
+"""The file of keys of stored changes, one a line."""
 MAX_KEYS = 200
 
 
@@ -34,7 +34,7 @@ class FolderMemory:
         self._changing = asyncio.Lock()
 
     async def read(self) -> MemoryDocuments:
-        """All of it."""
+        """Return both documents."""
         return await asyncio.to_thread(self._read)
 
     async def change(self, change: Change, key: str) -> ChangeOutcome:

@@ -15,9 +15,9 @@ from agent_core.scope import Scope
 async def keep(
     scope: Scope, memory: Memory, changes: tuple[Change, ...]
 ) -> tuple[ChangeOutcome, ...]:
-    """What became of `changes`. The key that they are stored under, and the entries that they
-    name, stand in the journal before the first of them is stored: after a crash the same key finds
-    what is stored already, and people are still told which entry it was."""
+    """Store `changes` and return their results. Their key, and the entries that they name, are
+    journaled before the first one is stored: after a crash the same key finds what is stored
+    already, and people are still told which entry it was."""
     key = await scope.once("memory-key", ambient.new_id, kind=str)
     meant = [
         await scope.once(f"meant-{n}", partial(_resolve_change, memory, change), kind=Change)

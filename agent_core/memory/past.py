@@ -1,4 +1,4 @@
-"""What is found of earlier conversations."""
+"""Results of a search in earlier conversations."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
@@ -7,8 +7,8 @@ from msgspec import Struct
 
 
 class PastTalk(Struct, frozen=True, kw_only=True):
-    """Part of an earlier conversation: its title, when it ended (seconds since 1970), and what
-    was said around the words."""
+    """A part of an earlier conversation: its title, its end (seconds since 1970), and the text
+    around the words."""
 
     title: str
     at: float

@@ -1,4 +1,4 @@
-"""What a turn asks of its memory."""
+"""The memory as a turn uses it."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from agent_core.memory.documents import Change, ChangeOutcome, MemoryDocuments
 
 
 class Memory(Protocol):
-    """What is remembered where a turn runs. What may not be seen there is not in it."""
+    """The memory of a turn's place, without anything that may not be seen there."""
 
     @property
     def off(self) -> bool:
@@ -14,10 +14,10 @@ class Memory(Protocol):
 
     @property
     def personal(self) -> bool:
-        """There is a USER.md: one person is here alone."""
+        """True if there is a USER.md: one person is here alone."""
 
     async def read(self) -> MemoryDocuments:
-        """All of it; nothing while it is off."""
+        """Return both documents; nothing while it is off."""
 
     async def change(self, change: Change, key: str) -> ChangeOutcome:
         """Store `change`. A second time with the same `key` it changes nothing more. Raises

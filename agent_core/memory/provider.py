@@ -1,8 +1,8 @@
-"""A further memory beside ours, by somebody else: what it knows is looked up as a turn begins, and
-what ours stores is told to it.
+"""An additional memory of another provider: searched as a turn begins, and told of what ours
+stores.
 
-Ours stays what people see, correct and switch off. A provider that fails or is slow costs a turn
-nothing but a few seconds: the turn goes on without it, and the log says so.
+Ours remains the one that people see, correct and switch off. A failing or slow provider costs a
+turn only a few seconds: the turn goes on without it, and the log says so.
 """
 
 import logging
@@ -26,47 +26,47 @@ from agent_core.scope import Scope
 log = logging.getLogger("turnkeeper.memory")
 
 SECONDS = 5.0
-"""That a turn waits for what is remembered elsewhere, and for it to be stored there."""
+"""Seconds that a turn waits for the provider to recall, and to store."""
 MAX_WORDS = 2_000
 """Characters of a request that are looked up."""
 MAX_RECALLED = 4_000
-"""Characters of what is remembered elsewhere that a turn is shown."""
+"""Maximum characters recalled by the provider for a turn."""
 HEAD = "[From the memory {name}, looked up for this request.]\n{text}"
 CallTool: TypeAlias = Callable[[str, str, dict[str, object]], Awaitable[str]]
 """Calls a tool of a server (its name, the tool's, arguments); its text. Raises ToolFailed."""
 
 
 class MemoryProvider(Protocol):
-    """Another memory. `space` names whose it is: nothing of one space is seen in another. What its
-    methods raise is told to the log alone."""
+    """Another memory. `space` identifies the owner: nothing of one space is seen in another.
+    Exceptions of its methods are only logged."""
 
     @property
     def name(self) -> str:
-        """What the model is told that it is."""
+        """The provider's name for the model."""
 
     @property
     def forgets(self) -> bool:
-        """It can remove an entry."""
+        """True if it can remove an entry."""
 
     @property
     def clears(self) -> bool:
-        """It can remove all that it knows of a space at once."""
+        """True if it can remove a whole space at once."""
 
     async def recall(self, space: str, words: str) -> str:
-        """What is remembered that bears on `words`, as its own words; "" if nothing does."""
+        """Return its memories that are relevant to `words`, "" if there are none."""
 
     async def add(self, space: str, text: str) -> None:
-        """Take over an entry. It may come a second time after a crash."""
+        """Store an entry. May be repeated after a crash."""
 
     async def forget(self, space: str, text: str) -> None:
-        """Remove an entry. It may come a second time."""
+        """Remove an entry. May be repeated."""
 
     async def clear(self, space: str) -> None:
-        """Remove all of a space. It may come a second time."""
+        """Remove a whole space. May be repeated."""
 
 
 class ToolMemory:
-    """A memory that is reached by three tools of a server (MCP)."""
+    """A memory reached by tools of a server (MCP)."""
 
     def __init__(self, settings: ToolMemorySettings, call: CallTool) -> None:
         self._settings, self._call = settings, call
@@ -77,7 +77,7 @@ class ToolMemory:
         return self._settings.server
 
     async def recall(self, space: str, words: str) -> str:
-        """As `MemoryProvider` says. Raises ToolFailed."""
+        """See `MemoryProvider`. Raises ToolFailed."""
         text = await self._use(self._settings.recall, space=space, words=words[:MAX_WORDS])
         return text.strip()[:MAX_RECALLED]
 
@@ -92,15 +92,15 @@ class ToolMemory:
         return self._settings.clear is not None
 
     async def add(self, space: str, text: str) -> None:
-        """As `MemoryProvider` says. Raises ToolFailed."""
+        """See `MemoryProvider`. Raises ToolFailed."""
         await self._use(self._settings.add, space=space, text=text)
 
     async def forget(self, space: str, text: str) -> None:
-        """As `MemoryProvider` says. Raises ToolFailed."""
+        """See `MemoryProvider`. Raises ToolFailed."""
         await self._use(self._settings.remove, space=space, text=text)
 
     async def clear(self, space: str) -> None:
-        """As `MemoryProvider` says. Raises ToolFailed."""
+        """See `MemoryProvider`. Raises ToolFailed."""
         await self._use(self._settings.clear, space=space)
 
     async def _use(self, template: ToolCallTemplate | None, **fields: str) -> str:
@@ -113,8 +113,8 @@ class ToolMemory:
 def find_provider(
     settings: MemorySettings, servers: Mapping[str, bool], call: CallTool
 ) -> MemoryProvider | None:
-    """The provider that is set; None: there is none. `servers`: those of tools, and whether people
-    sign in there. Raises SettingsError."""
+    """Return the provider that is set, None if there is none. `servers`: those of tools, and
+    whether people sign in there. Raises SettingsError."""
     wanted = settings.provider
     if wanted is None or not settings.enabled:
         return None
@@ -126,8 +126,8 @@ def find_provider(
 
 
 class ProvidedMemory:
-    """`own`, an `agent_core.memory.port.Memory`, whose changes a provider hears of too. What
-    leaves it is noted by `own` itself; `settle` has the provider remove it."""
+    """`own`, an `agent_core.memory.port.Memory`, whose changes are passed to a provider too. `own`
+    notes removals itself; `settle` has the provider make them."""
 
     def __init__(
         self,
@@ -146,11 +146,11 @@ class ProvidedMemory:
 
     @property
     def personal(self) -> bool:
-        """As ours says."""
+        """True if ours has a USER.md."""
         return self._own.personal
 
     async def read(self) -> MemoryDocuments:
-        """What ours holds."""
+        """Return our documents."""
         return await self._own.read()
 
     async def change(self, change: Change, key: str) -> ChangeOutcome:
@@ -163,8 +163,8 @@ class ProvidedMemory:
         return outcome
 
     async def recall(self, words: str) -> str:
-        """What the provider knows that bears on `words`, as data; "" if it knows nothing, or
-        cannot say."""
+        """Return the provider's memories that are relevant to `words`, as data; "" if there are
+        none, or it fails."""
         if self.off or not words.strip():
             return ""
         text = await self._try(self._provider.recall(self._space, words))
@@ -175,14 +175,14 @@ class ProvidedMemory:
         try:
             async with ambient.limit(SECONDS):
                 return await work or ""
-        except Exception as error:  # noqa: BLE001  # the border: it is somebody else's
+        except Exception as error:  # noqa: BLE001  # boundary: third-party code
             why = {"provider": self._provider.name, "kind": type(error).__name__}
             log.warning("memory_provider_failed", extra=why)
             return ""
 
 
 async def add_recalled(scope: Scope, brief: Brief, memory: ProvidedMemory) -> Brief:
-    """The brief with what the provider knows that bears on it."""
+    """Add the provider's relevant memories to the brief."""
     words = brief.said or brief.request_text()
     text = await scope.once("recalled", partial(memory.recall, words), kind=str)
     return brief.append(text, words) if text else brief

@@ -1,10 +1,10 @@
-"""What is remembered, as the model reads it: a marked block at the end of a turn's input.
+"""The memory as the model reads it: a marked block at the end of a turn's input.
 
-Not in the system prompt: that is the beginning of every request, so a change of it would undo the
-provider's cache of the whole conversation. A block is appended where what is remembered is not
-what was last shown in the messages that the model sees. So each request begins with the whole of
-the one before it, a conversation in which nothing changes carries the block once, and one that was
-begun anew, taken back, compressed or resumed is shown it again, without anybody keeping count.
+Not in the system prompt: that is the beginning of every request, so a change of it would invalidate
+the provider's cache of the whole conversation. A block is appended where the memory differs from
+the one last shown in the messages that the model sees. So each request begins with the whole
+previous one, an unchanged memory is shown once, and a history that was cleared, undone, compressed
+or resumed gets it again, without any bookkeeping.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ CHANGED = (
 
 
 def block(now: MemoryDocuments, seen: Iterable[Message]) -> str:
-    """What to append to the next input, where the model sees `seen`; "" if that is nothing."""
+    """Return the block to append to the next input, where the model sees `seen`; "" for none."""
     last = find_last_block(seen)
     if not (now.memory or now.user or last):
         return ""
@@ -43,7 +43,7 @@ def render(now: MemoryDocuments) -> str:
 
 
 def find_last_block(seen: Iterable[Message]) -> str:
-    """The last block in the messages of people, "" if there is none."""
+    """Return the last block in people's messages, "" if there is none."""
     for message in reversed(tuple(seen)):
         if message.role != "user":
             continue

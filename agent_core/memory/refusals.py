@@ -1,9 +1,9 @@
-"""What is never remembered: secrets, and words that would steer the agent instead of telling it
-something. What is remembered comes back in every later conversation, so a page or a file that gets
-a line in there would speak to the agent for good.
+"""Entries that are never remembered: secrets, and words that would steer the agent instead of
+telling it something.
 
-The patterns find what is plain; that the block is marked as data, that the person is told of each
-entry, and that the policy asks no memory are what holds where they do not.
+A memory comes back in every later conversation, so a page or a file that gets a line into it would
+speak to the agent for good. The patterns find the plain cases; against others the block is marked
+as data, the person is told of each entry, and the policy never consults the memory.
 """
 
 import re
@@ -54,11 +54,11 @@ _JOINERS = frozenset("\u200c\u200d\u00ad")
 
 
 def refusal(text: str) -> str:
-    """Why `text` is not remembered, "" if it may be."""
+    """Return the reason why `text` is not remembered, "" if it may be."""
     if _has_hidden_characters(text):
         return HIDDEN
     plain = unicodedata.normalize("NFKC", text)
-    # compiled (and kept by `re`) with the first use: at import it would cost the start 4 ms
+    # compiled (and cached by `re`) on first use: at import it would add 4 ms to startup
     known = has_shape(plain) or re.search(_SECRETS, plain, re.IGNORECASE)
     if known or re.search(_RANDOM, plain):
         return SECRET
@@ -67,7 +67,7 @@ def refusal(text: str) -> str:
 
 
 def _has_hidden_characters(text: str) -> bool:
-    """There are control characters, invisible ones, or more than one variation in a row."""
+    """Return True if there are control or invisible characters, or variation selectors in a row."""
     before = ""
     for char in text:
         if unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs") and char not in _JOINERS:

@@ -30,8 +30,8 @@ class ToolCallTemplate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class ToolMemorySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A server of tools that remembers: what looks up, what adds and removes an entry, and what
-    removes all of a space."""
+    """A tool server used as memory: the tools to search, to add and to remove an entry, and to
+    remove a whole space."""
 
     server: str
     recall: ToolCallTemplate
@@ -53,8 +53,8 @@ TABLES: SettingTables = {"memory": (ENABLED, MEMORY_LIMIT, USER_LIMIT, PROVIDER)
 
 
 class MemorySettings(Struct, frozen=True, kw_only=True):
-    """`enabled`: there is a memory; `memory` and `user`: characters that MEMORY.md and USER.md
-    may have; `provider`: what remembers beside."""
+    """`enabled`: there is a memory; `memory` and `user`: maximum characters of MEMORY.md and
+    USER.md; `provider`: the additional memory."""
 
     enabled: bool = ENABLED.default
     memory: int = MEMORY_LIMIT.default
@@ -63,7 +63,7 @@ class MemorySettings(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, env: Env) -> "MemorySettings":
-        """From `env`; raises SettingsError."""
+        """Read the settings from `env`; raises SettingsError."""
         return cls(
             enabled=ENABLED.read(env),
             memory=MEMORY_LIMIT.read(env),

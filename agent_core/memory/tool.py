@@ -1,7 +1,7 @@
-"""The tool memory: the agent keeps what will matter later, and forgets it when it is asked to.
+"""The tool memory: the agent remembers what will matter later, and forgets it on request.
 
-A turn tool (`TurnTool.run_in_turn`): what it stores is told to people as an event, which only a
-scope can record, and the key that makes a repetition harmless is a record of the turn.
+A turn tool (`TurnTool.run_in_turn`): its changes are told to people as events, which only a scope
+can record, and the key that makes them idempotent is a record of the turn.
 """
 
 from pydantic import BaseModel, Field
@@ -62,7 +62,7 @@ async def _change_memory(wanted: Remember, scope: Scope, brief: Brief, hands: Ha
 
 
 def _why_closed(hands: Hands, target: Target) -> str:
-    """Why nothing may be stored, "" if it may."""
+    """Return the reason why nothing may be stored, "" if it may."""
     if hands.memory is None or hands.memory.off:
         return OFF
     return GROUP if target == "user" and not hands.memory.personal else ""

@@ -33,8 +33,8 @@ from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
 
 MAX_TOKENS, OLD_MAX_TOKENS = 64_000, 8192
-"""Tokens of an answer: what all models since Claude 4.5 take, and what older ones and those of
-other makers do."""
+"""Maximum tokens of an answer: of all models since Claude 4.5, and of older ones and other
+makers'."""
 CACHE = {"type": "ephemeral"}
 CHOICES = {"none": "none", "required": "any"}
 _NO_TEXT = "(no text)"
@@ -93,8 +93,8 @@ class AnthropicMessages:
         return take_raw(response)
 
     def _learn(self, request: ModelRequest, error: anthropic.APIStatusError) -> bool:
-        """True if the model turns out to be one that cannot be made to call a tool, whose answers
-        are shorter, or that does not know this effort."""
+        """Learn from an error that the model cannot be forced to call a tool, has shorter answers,
+        or does not know this effort. Return True if the request can be retried."""
         effort = (request.model, request.effort)
         if error.status_code == 400 and "effort" in error.message and effort not in self._refused:
             self._refused.add(effort)
@@ -155,8 +155,8 @@ async def _refuse_long_pause(response: httpx2.Response) -> None:
 def _is_about_thinking(
     error: anthropic.APIStatusError, request: ModelRequest, provider: str
 ) -> bool:
-    """True if thinking that went along is refused: it is bound to the account, and to what stood
-    before it (the tools, the system text), which an upgrade or a new key may have changed."""
+    """Return True if thinking sent along is refused: it is bound to the account, and to what
+    preceded it (the tools, the system text), which an upgrade or a new key may have changed."""
     about = error.message.lower()
     return (
         error.status_code == 400
@@ -206,7 +206,7 @@ def _messages(request: ModelRequest, provider: str) -> list[dict[str, object]]:
 
 
 def _keep_count(message: Message, waiting: dict[str, None]) -> None:
-    """Add the calls of `message` to `waiting`, take away those that it answers."""
+    """Add the calls of `message` to `waiting`, and remove those that it answers."""
     for part in message.parts:
         if isinstance(part, ToolCall):
             waiting[part.id] = None
@@ -215,7 +215,7 @@ def _keep_count(message: Message, waiting: dict[str, None]) -> None:
 
 
 class _Page(NamedTuple):
-    """A message that is being written."""
+    """A message being written."""
 
     role: str
     content: list[dict[str, object]]
@@ -226,7 +226,7 @@ def _text(text: str) -> dict[str, object]:
 
 
 def _answer_waiting(waiting: dict[str, None]) -> list[dict[str, object]]:
-    """Results for the calls that got none; empties `waiting`."""
+    """Make results for unanswered calls; empties `waiting`."""
     blocks: list[dict[str, object]] = [
         {"type": "tool_result", "tool_use_id": call_id, "content": UNANSWERED, "is_error": True}
         for call_id in waiting
@@ -267,7 +267,7 @@ def _picture(picture: Picture, data: str | None) -> dict[str, object]:
 
 
 def _write_result(result: ToolResult, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
-    """A result as it is told: plain words, or words and pictures."""
+    """Write a result: plain text, or text and pictures."""
     content, seen = split_result(result, shown)
     if not seen:
         return content
@@ -285,7 +285,7 @@ def _render_thinking(part: Thinking) -> dict[str, object] | None:
 
 
 def _input(arguments: str) -> object:
-    """The arguments as an object, byte for byte; what is no object goes in one."""
+    """Return the arguments as an object, byte for byte; anything else is wrapped in one."""
     try:
         _decode(arguments)
     except (msgspec.DecodeError, UnicodeEncodeError):

@@ -1,7 +1,7 @@
-"""What models cost and how much they hold: figures of the providers' own pages (November 2026).
+"""Prices and windows of models, from the providers' own pages (November 2026).
 
-US dollars per million tokens. A price that is not known is None, never a guess; MODEL_PRICES and
-MODEL_WINDOWS say what is missing here or has changed.
+US dollars per million tokens. An unknown price is None, never a guess; MODEL_PRICES and
+MODEL_WINDOWS supply missing or changed figures.
 """
 
 import json
@@ -19,7 +19,7 @@ T = TypeVar("T")
 WINDOW = 128_000
 """Tokens that a model holds of which nothing is known."""
 MIN_WINDOW = 2_048
-"""A window that is learnt is at least this: an error may be misread."""
+"""Minimum of a learnt window, as an error may be misread."""
 MILLION = 1_000_000
 ANSWER = 8_000
 """Tokens of an answer that are reserved where the request sets no limit."""
@@ -47,7 +47,7 @@ class Price(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 FindPrice: TypeAlias = Callable[[str, str], Price | None]
-"""What a provider's model costs, None where that is not known."""
+"""Returns the price of a provider's model, None if it is unknown."""
 
 
 class CatalogEntry(Struct, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ _HAIKU = Price(
 )
 _GEMINI_PRO = Price(
     input=2.00, output=12.00, beyond=200_000, input_times=2.0, output_times=1.5
-)  # no figure for its cached input was found
+)  # there is no price for cached input
 
 MODELS: dict[str, CatalogEntry] = {
     "openai/gpt-5.6-sol": _openai(4.00, 0.40, 20.00),
@@ -121,8 +121,8 @@ MODELS: dict[str, CatalogEntry] = {
 
 
 class Catalog:
-    """The figures of this module, with those of the settings before them. `tables`: prices that
-    count before these figures, if somebody got them anew, and such that count behind."""
+    """The figures of this module, overridden by the settings'. `tables`: refreshed prices that come
+    before these figures, and others that come after."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Catalog:
         self._trained: dict[str, int] = {}
 
     def price(self, provider: str, model: str) -> Price | None:
-        """What the model costs; None where nobody said."""
+        """Return the price of the model, None if it is unknown."""
         name = f"{provider}/{model}"
         if name in self._prices:
             return self._prices[name]
@@ -156,29 +156,29 @@ class Catalog:
         return min(window, self._learnt.get(name, window))
 
     def knows_window(self, provider: str, model: str) -> bool:
-        """Its window is set, or in the catalogue: nobody needs to be asked."""
+        """Return True if its window is set, or in the catalogue: no server needs to be asked."""
         name = f"{provider}/{model}"
         return name in self._windows or name in MODELS
 
     def has_window(self, provider: str, model: str) -> bool:
-        """Its window is known at all, be it that its server said it."""
+        """Return True if its window is known, also from its server."""
         return self.knows_window(provider, model) or f"{provider}/{model}" in self._said
 
     def note_window(self, provider: str, model: str, tokens: int, trained: int = 0) -> None:
-        """The model's server says that it holds so many tokens. `trained`: what it could hold,
-        where the server may give it less and cuts without a word."""
+        """Note the window that the model's server tells. `trained`: the model's maximum, where the
+        server may give it less and cuts longer requests silently."""
         self._said[f"{provider}/{model}"] = tokens
         if trained:
             self._trained[f"{provider}/{model}"] = trained
 
     def find_trained(self, provider: str, model: str) -> int:
-        """Tokens that the model could hold where its server may give it less and cuts what is
-        longer without a word; 0: elsewhere."""
+        """Return the model's maximum where its server may give it less and cuts longer requests
+        silently; otherwise 0."""
         return self._trained.get(f"{provider}/{model}", 0)
 
     def learn(self, provider: str, model: str, tokens: int) -> None:
-        """The model holds no more than so many tokens, as it said or showed. Kept as long as the
-        process lives."""
+        """Note that the model holds at most so many tokens, as it said or showed. Kept for the life
+        of the process."""
         held = min(self.window(provider, model), tokens)
         self._learnt[f"{provider}/{model}"] = max(MIN_WINDOW, held)
 

@@ -22,7 +22,7 @@ class TierModels(BaseModel):
 
 class CompatibleProvider(BaseModel):
     """A provider at `base_url`. `api_key`: one, or several with commas or as a list. `api_mode`:
-    what it speaks; "": see `mode`."""
+    its API, "" for that of `mode`."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -35,12 +35,12 @@ class CompatibleProvider(BaseModel):
 
     @property
     def mode(self) -> ApiMode:
-        """What was set, else what its address speaks."""
+        """The API mode that was set, otherwise the one its address implies."""
         return cast(ApiMode, self.api_mode) if self.api_mode else detect_api_mode(self.base_url)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Its keys in the order in which they are tried; a server without keys takes any."""
+        """Its keys in the order in which they are tried; a server without keys accepts any."""
         return split_commas(self.api_key) or ("none",)
 
     @field_validator("api_mode")

@@ -1,5 +1,5 @@
-"""Whether a provider says that an account has nothing left to pay with. Trying again does not help,
-unlike where a rate is limited, which some say by the same status (November 2026)."""
+"""Recognises errors of an account without credit. A retry does not help then, unlike after a rate
+limit, for which some providers use the same status (November 2026)."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""A scripted model that needs no key: it shows what the product does and says that it is a demo."""
+"""A scripted model that needs no key: it shows the product's features and says that it is a
+demo."""
 
 from collections.abc import Sequence, Set
 from typing import TypeAlias
@@ -52,7 +53,7 @@ STEPS: dict[str, tuple[str, dict[str, object]]] = {
     "note": ("write_file", {"path": "plan.txt", "content": "Written by a step of a plan.\n"}),
     "check": ("read_file", {"path": "plan.txt"}),
 }
-"""Of the plan, what each step calls."""
+"""The call of each step of the plan."""
 QUESTION: dict[str, object] = {
     "question": "Which way shall I go on?",
     "options": ["Short answer", "Long answer", "Stop here"],
@@ -62,7 +63,7 @@ SETTINGS: dict[str, object] = {
     "path": ".vscode/settings.json",
     "content": '{\n  "editor.formatOnSave": true\n}\n',
 }
-"""A file that an editor obeys: a change of it is asked about in every mode and sandbox."""
+"""A file that an editor obeys: its change is asked about in every mode and sandbox."""
 Row: TypeAlias = tuple[str, str, str, dict[str, object]]
 SCRIPT: tuple[Row, ...] = (
     ("plan plano план 计划 計画", "task_planning", "I make a plan.", PLAN),
@@ -104,13 +105,13 @@ SCRIPT: tuple[Row, ...] = (
         QUESTION,
     ),
 )
-"""Words that start it in our languages, the tool, what is said, the arguments. The first row that
-fits counts."""
+"""Words that trigger a row in our languages, its tool, its answer, its arguments. The first match
+counts."""
 FIRST_KANA = "\u3040"
-"""Words of what is written from here on are not parted by blanks."""
+"""From this character on, words are not separated by blanks."""
 MAX_QUOTED = 1000
 STEP = "Now do this step and nothing else:\n"
-"""How a step of a plan is given out."""
+"""Matches the task of a plan's step."""
 
 
 class DemoModel:
@@ -142,7 +143,7 @@ class DemoModel:
         )
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 def _answer(request: ModelRequest) -> tuple[Part, ...]:
@@ -155,7 +156,7 @@ def _answer(request: ModelRequest) -> tuple[Part, ...]:
     if (step := said.partition(STEP)[2].partition(":")[0]) in STEPS:
         return (_call(request, *STEPS[step]),)
     offered = {tool.name for tool in request.tools}
-    last_words = said.rpartition("\n\n")[2]  # a job's prompt stands there
+    last_words = said.rpartition("\n\n")[2]  # the prompt of a job is there
     for _, tool, text, arguments in _find_rows(last_words) or _find_rows(said):
         if tool not in offered or request.tool_choice == "none":
             return _say(f"This would call the tool `{tool}`, which is not offered here.")
@@ -207,8 +208,8 @@ def _say(text: str) -> tuple[Text]:
 
 
 def _label(parts: tuple[Part, ...], messages: Sequence[Message]) -> tuple[Part, ...]:
-    """The first answer that people see says who gave it; reports of steps, and words beside a
-    call, do not."""
+    """Label the first answer that people see as the demo's; reports of steps, and words beside a
+    call, have no label."""
     known = any(LABEL in text_of(one) for one in messages if one.role == "assistant")
     known = known or STEP in _find_said(messages)
     match parts:

@@ -15,7 +15,7 @@ MAX_BYTES = 1_000_000
 
 
 class Port(NamedTuple):
-    """Where a server of this name usually listens."""
+    """The usual port of a server."""
 
     name: str
     number: int
@@ -40,7 +40,7 @@ class _Models(msgspec.Struct):
 async def discover(
     session: aiohttp.ClientSession | None = None, ports: tuple[Port, ...] = USUAL
 ) -> CompatibleProvider | None:
-    """The first usual port whose `/v1/models` answers with a list that holds a chat model."""
+    """Return the first usual port whose `/v1/models` lists a chat model, None if there is none."""
     found: dict[Port, CompatibleProvider] = {}
 
     async def probe(used: aiohttp.ClientSession, port: Port) -> None:

@@ -1,4 +1,4 @@
-"""Where a provider is called, and with what."""
+"""The address, key and API of a provider."""
 
 from dataclasses import dataclass, field
 
@@ -7,13 +7,13 @@ from agent_core.models.providers import NUM_CTX, TIMEOUT, ApiMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a provider is and how it is spoken to. `timeout` is in seconds without a byte."""
+    """A provider's address and API. `timeout` in seconds without a byte."""
 
     provider: str
     base_url: str
     api_key: str = field(repr=False)
     key_setting: str = "the API key"
-    """What a person has to look at when the key is refused."""
+    """The setting to check if the key is refused."""
     timeout: float = TIMEOUT
     retries: int = 2
     """Tries after the first one, of all kinds together."""
@@ -23,6 +23,6 @@ class Endpoint:
     """Ask for visible reasoning; None: say nothing about it."""
     api_mode: ApiMode = "chat_completions"
     own_server: bool = False
-    """At an address of the operator's own, and nobody said what it speaks: it may be Ollama."""
+    """An address of the operator's own without a set API: it may be Ollama."""
     num_ctx: int = NUM_CTX
-    """Tokens that Ollama's models are asked to hold; 0: what the server gives them."""
+    """The window requested from Ollama's models, in tokens; 0: the server's default."""

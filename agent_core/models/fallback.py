@@ -1,8 +1,8 @@
-"""Goes on elsewhere when a provider fails: with its next key, then with the next of the list.
+"""Falls back when a provider fails: to its next key, then to the next provider of the list.
 
-A refused key is read anew from the settings once, then rests. What the provider did not accept
-(400, a content policy) is the same everywhere and never goes on. The places before the last one
-try once, so that waiting does not add up. People see the answer begin anew; the log says why.
+A refused key is read from the settings again once, then rests. A request refused for its content
+(400, a content policy) would be refused everywhere and never falls back. All routes but the last
+try once, so that waits do not add up. People see the answer start again; the log says why.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from agent_core.phrases import phrase
 log = logging.getLogger("turnkeeper.models")
 
 REST = 600.0
-"""Seconds that a refused key rests. One that is over its rate rests as long as was asked for."""
+"""Seconds that a refused key rests. One over its rate limit rests as long as the provider asks."""
 LEAST = 0.9
 """Tokens that a server counts for each word, at least, if it read them all."""
 BYTES = 4
@@ -53,7 +53,7 @@ class Keys:
         self._making = threading.Lock()
 
     def client(self, endpoint: Endpoint) -> Model:
-        """The client with this key; made and kept when first asked for."""
+        """Return the client with this key, created at first use."""
         known = self._clients.get(endpoint.api_key)
         if known is not None:
             return known
@@ -63,7 +63,7 @@ class Keys:
             return self._clients[endpoint.api_key]
 
     def has_client(self, endpoint: Endpoint) -> bool:
-        """True if the client with this key is there."""
+        """Return True if the client with this key exists."""
         return endpoint.api_key in self._clients
 
     def rest(self, endpoint: Endpoint, seconds: float) -> None:
@@ -75,8 +75,7 @@ class Keys:
         return bool(self._rests) and self._rests.get(endpoint.api_key, 0.0) > ambient.monotonic()
 
     def reread(self) -> tuple[Endpoint, ...]:
-        """Take the keys from the settings as they are now; those that were not there before.
-        Reads files."""
+        """Read the keys from the settings again; return the new ones. Reads files."""
         before = {endpoint.api_key for endpoint in self.endpoints}
         try:
             found = self._reread()
@@ -108,8 +107,8 @@ class _Place(NamedTuple):
 
 
 class Chain:
-    """A Model over several routes: the first one that can answers. `effort`: how much any of
-    them is to reason; `catalog` is told of a window that turned out to be smaller."""
+    """A Model over several routes: the first one that can answers. `effort`: the reasoning effort
+    for all; `catalog` is told of a window that turned out to be smaller."""
 
     def __init__(
         self,
@@ -149,7 +148,7 @@ class Chain:
                 left = await self._choose_next(place, failed, left, reread)
                 if not left:
                     if shown and failed.fault == "truncated":
-                        on_delta(Restarted())  # an answer to less than was asked
+                        on_delta(Restarted())  # it answered only a part of the request
                     raise _join_failures(failures) from None
                 _tell(_name(place, request), _name(left[0], request), failed)
                 if shown:
@@ -166,8 +165,8 @@ class Chain:
             await route.keys.close()
 
     def _check_whole(self, place: _Place, request: ModelRequest, reply: ModelReply) -> None:
-        """Raise ModelFailed where a server that cuts without a word counted fewer tokens than the
-        request has words."""
+        """Raise ModelFailed if a server that cuts silently counted fewer tokens than the request
+        has words."""
         provider, model = place.route.keys.provider, place.route.model or request.model
         read = reply.usage.input_tokens
         if not read or self._catalog is None or not self._catalog.find_trained(provider, model):
@@ -177,7 +176,7 @@ class Chain:
             raise ModelFailed(said, "truncated", window=read)
 
     def _places(self) -> list[_Place]:
-        """Where to ask, in order; keys that rest only where there is nothing else."""
+        """Return the places to ask, in order; resting keys only if there is nothing else."""
         every = [_Place(route, end) for route in self._routes for end in route.keys.endpoints]
         if len(every) == 1:
             return every
@@ -200,7 +199,7 @@ class Chain:
     async def _choose_next(
         self, place: _Place, failed: ModelFailed, left: list[_Place], reread: set[str]
     ) -> list[_Place]:
-        """Where to go on after a failure."""
+        """Return the places to try after a failure."""
         keys = place.route.keys
         match failed.fault:
             case "rejected" | "overflow" | "truncated":
@@ -232,7 +231,7 @@ def _weigh(request: ModelRequest) -> int:
 
 
 def _count_words(request: ModelRequest) -> int:
-    """Words of the instructions and of what was said: each has a token at least, in any
+    """Count the words of the instructions and messages: each has at least one token, in any
     language."""
     texts = [request.system]
     for message in request.messages:
@@ -254,7 +253,7 @@ def _tell(model: str, after: str, failed: ModelFailed) -> None:
 
 
 def _join_failures(failures: list[ModelFailed]) -> ModelFailed:
-    """One failure that says what each place said; it counts as the last one."""
+    """Join the failures of all places into one; it counts as the last one."""
     last = failures[-1]
     different = list({str(failed): failed for failed in failures}.values())
     if len(different) == 1:

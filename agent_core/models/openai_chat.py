@@ -1,8 +1,8 @@
-"""OpenAI's chat completions, at OpenAI or at any address that speaks them.
+"""OpenAI's chat completions, at OpenAI or at any compatible address.
 
-Goes past the SDK's calls with a body made here: the typed `create` walks the whole
-history (80 ms a call at 200 messages). The body is append-only: what may change stands behind the
-messages, and a message is always written the same way.
+Bypasses the SDK's typed `create` with a body built here, as that walks the whole history (80 ms a
+call at 200 messages). The body is append-only: what may change comes after the messages, and a
+message is always written the same way.
 """
 
 import ssl
@@ -46,15 +46,15 @@ from agent_core.settings import Endpoint
 
 GOOGLE = "generativelanguage.googleapis.com"
 SEEN = "[What the results above show: {paths}]"
-"""Stands before pictures of results, which are told as a user's: a result takes words alone."""
+"""Precedes pictures of results, which are sent as a user's: a result takes words alone."""
 
 
 _AGENT = "Turnkeeper"
 
 
 class CallRefused(Exception):
-    """The server answered 400. `param`: the field of the body that it does not take, "" where it
-    names none."""
+    """The server answered 400. `param`: the field of the body that it refuses, "" if it names
+    none."""
 
     def __init__(self, response: httpx2.Response) -> None:
         super().__init__(response.text)
@@ -69,10 +69,12 @@ class CallRefused(Exception):
 
 
 class ChatClient:
-    """OpenAI's client without its layer of calls: the SDK's `post` copies options and looks at
-    types for longer than all that a short message costs the gateway otherwise. It tries again
-    after what the SDK would. The SDK's headers (organisation, project) are for OpenAI alone: no
-    other server is worth half a second of a start."""
+    """OpenAI's client without its layer of calls: the SDK's `post` copies options and checks types
+    for longer than everything else that a short message costs the gateway.
+
+    It retries in the same cases as the SDK. The SDK's headers (organisation, project) are for
+    OpenAI alone: no other server is worth half a second of a start.
+    """
 
     def __init__(self, endpoint: Endpoint, line: Line, path: str) -> None:
         self.own = f".{httpx2.URL(endpoint.base_url).host}".endswith(".api.openai.com")
@@ -83,7 +85,7 @@ class ChatClient:
 
     @cached_property
     def _headers(self) -> dict[str, str]:
-        """Of each call; raises ValueError for a key that cannot be sent."""
+        """The headers of each call; raises ValueError for a key that cannot be sent."""
         headers = {
             "Accept": "application/json",
             "Authorization": f"Bearer {self._endpoint.api_key}",
@@ -123,10 +125,10 @@ class ChatClient:
 
 
 def _load_sdk_headers(endpoint: Endpoint) -> dict[str, str]:
-    """What OpenAI's SDK sends along with each call."""
+    """Return the headers that OpenAI's SDK sends with each call."""
     import openai
 
-    nobody = httpx2.AsyncClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))  # is never called
+    nobody = httpx2.AsyncClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))  # never called
     sdk = openai.AsyncOpenAI(
         api_key=endpoint.api_key, base_url=endpoint.base_url, http_client=nobody
     )
@@ -135,7 +137,7 @@ def _load_sdk_headers(endpoint: Endpoint) -> dict[str, str]:
 
 
 def _pick_pause(tried: int) -> float:
-    """Seconds before another try where the server wishes for none, never the same twice."""
+    """Return the seconds before a retry if the server names none, with jitter."""
     return min(8.0, 0.5 * 2.0**tried) * (1 - ambient.pick(250) / 1000)
 
 
@@ -149,7 +151,7 @@ def _is_passing(response: httpx2.Response) -> bool:
 
 
 class OpenAIChat:
-    """One provider that speaks chat completions."""
+    """One provider of chat completions."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.provider = endpoint.provider
@@ -170,11 +172,11 @@ class OpenAIChat:
         await self._calls.close()
 
     async def _ask_why(self, request: ModelRequest) -> None:
-        """Servers that look at a request only once its stream has begun (llama-cpp-python) break
-        it off without a word. Without a stream they say why. Raises ModelFailed."""
+        """Ask for the reason of a stream that broke off at once, by a call without a stream: some
+        servers (llama-cpp-python) check a request only then. Raises ModelFailed."""
         body = self._body(replace(request, max_tokens=1), stream=False)
         try:
-            response = await self._calls.post(body, 1)  # the first may meet the broken connection
+            response = await self._calls.post(body, 1)  # the first may use a broken connection
         except CallRefused as error:
             raise self._line.read_refusal(error.response) from None
         except ModelFailed:
@@ -190,8 +192,8 @@ class OpenAIChat:
             raise self._line.read_refusal(error.response) from None
 
     def _learn(self, request: ModelRequest, error: CallRefused) -> bool:
-        """True if the model takes tools here only without reasoning (gpt-5.6 and later), or does
-        not know the effort that is set."""
+        """Learn from an error that the model takes tools here only without reasoning (gpt-5.6 and
+        later), or does not know the effort. Return True if the request can be retried."""
         known = request.model in self._without_effort
         if known or error.param != "reasoning_effort":
             return False
@@ -236,7 +238,8 @@ class OpenAIChat:
 
 
 def alternate_roles(messages: list[dict[str, object]]) -> list[dict[str, object]]:
-    """As the templates of many servers want it: user and assistant take turns, users begin."""
+    """Alternate user and assistant, beginning with a user, as the templates of many servers
+    require."""
     out: list[dict[str, object]] = []
     for message in messages:
         last = out[-1] if out else {"role": "system"}
@@ -263,7 +266,7 @@ def _join_contents(first: object, second: object) -> object:
 
 
 def _sign(messages: list[dict[str, object]]) -> None:
-    """Give the first call of each message a signature, where it has none."""
+    """Give the first call of each message a signature if it has none."""
     for message in messages:
         calls = message.get("tool_calls")
         if isinstance(calls, list):
@@ -298,7 +301,7 @@ def render_messages(request: ModelRequest, provider: str) -> list[dict[str, obje
             continue
         if waiting or seen:
             out.extend(_show_behind(waiting, seen))
-        if len(message.parts) == 1 and type(message.parts[0]) is Text:  # nearly all of a history
+        if len(message.parts) == 1 and type(message.parts[0]) is Text:  # almost the whole history
             out.append({"role": message.role, "content": message.parts[0].text})
         elif message.role == "user":
             out.append(
@@ -316,8 +319,8 @@ def render_messages(request: ModelRequest, provider: str) -> list[dict[str, obje
 def _show_behind(
     waiting: dict[str, None], seen: list[tuple[Picture, str]]
 ) -> list[dict[str, object]]:
-    """What stands behind the results of an answer: results for the calls that got none, and the
-    pictures of the others; empties both."""
+    """Return the messages after an answer's results: results for unanswered calls, and the pictures
+    of the others; empties both."""
     out = [_result(call_id, UNANSWERED) for call_id in waiting]
     if seen:
         words = _words(SEEN.format(paths=", ".join(one.path for one, _ in seen)))

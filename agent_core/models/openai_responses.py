@@ -1,7 +1,7 @@
-"""OpenAI's Responses API, at OpenAI or at any address that speaks it (`codex_responses`).
+"""OpenAI's Responses API, at OpenAI or at any compatible address (`codex_responses`).
 
 Nothing is stored there (`store: false`): each request holds the whole conversation, and reasoning
-goes back as the encrypted items that came with it. The low-level call is that of chat completions.
+is sent back as the encrypted items received. The low-level call is that of chat completions.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ ENCRYPTED = ["reasoning.encrypted_content"]
 
 
 class OpenAIResponses:
-    """One provider that speaks responses."""
+    """One provider of the Responses API."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.provider = endpoint.provider
@@ -60,8 +60,8 @@ class OpenAIResponses:
             raise self._line.read_refusal(error.response) from None
 
     def _learn(self, request: ModelRequest, error: CallRefused) -> bool:
-        """True if the model turns out to be one that does not know this effort, or that does not
-        reason at all: it refuses `include`."""
+        """Learn from an error that the model does not know this effort, or does not reason at all:
+        it refuses `include`. Return True if the request can be retried."""
         effort = (request.model, request.effort)
         if error.param == "reasoning.effort" and request.effort and effort not in self._refused:
             self._refused.add(effort)
@@ -153,7 +153,7 @@ def _picture(url: str) -> dict[str, object]:
 
 
 def _write_result(result: ToolResult, shown: Mapping[str, str]) -> str | list[dict[str, object]]:
-    """A result as it is told: plain words, or words and pictures."""
+    """Write a result: plain text, or text and pictures."""
     content, seen = split_result(result, shown)
     if not seen:
         return content
@@ -166,7 +166,7 @@ def _output(call_id: str, content: object) -> dict[str, object]:
 
 
 def _item(part: Part, behind: tuple[Part, ...], provider: str) -> dict[str, object] | None:
-    """What a part of an answer is sent as. Reasoning must have what it led to behind it."""
+    """Write a part of an answer. Reasoning is sent only with what it led to after it."""
     match part:
         case Text(text=text) if text:
             return {"role": "assistant", "content": text}
@@ -185,7 +185,7 @@ def _item(part: Part, behind: tuple[Part, ...], provider: str) -> dict[str, obje
 
 
 def _render_reasoning(part: Thinking) -> dict[str, object] | None:
-    """A reasoning item as it came; one without its encrypted content is known to nobody."""
+    """Return a reasoning item as received; one without its encrypted content is useless."""
     mark, _, rest = (part.signature or "").partition(":")
     name, _, encrypted = rest.partition(":")
     if f"{mark}:" != MARK or not encrypted:

@@ -1,8 +1,8 @@
-"""Whether a provider says that a request is longer than its model holds, and how much that is.
+"""Recognises errors about a request that is too long for its model, and the model's window in them.
 
-Each server says it in its own way: with a code, with a status, in words, in a stream that began
-well. The forms are those of OpenAI, Anthropic, Google, OpenRouter, Ollama, llama.cpp, vLLM, LM
-Studio, Mistral, xAI, Alibaba, Zhipu, Cohere and TGI (November 2026); test_overflow.py has them.
+Each server reports it in its own way: by a code, a status, words, or in a stream that began well.
+The forms are those of OpenAI, Anthropic, Google, OpenRouter, Ollama, llama.cpp, vLLM, LM Studio,
+Mistral, xAI, Alibaba, Zhipu, Cohere and TGI (November 2026); test_overflow.py has them.
 """
 
 import re
@@ -17,9 +17,9 @@ CODES = frozenset(
     ]
 )
 PASSING = (401, 402, 403, 408, 429)
-"""Statuses that are about something else, whatever words stand beside them."""
+"""Statuses that are about something else, whatever their words."""
 TOO_LARGE = 413
-"""What a proxy in front of a model says of a request, whatever stands beside it."""
+"""A proxy's status for a request that is too large, whatever its words."""
 _MAX_READ = 4_000
 _DEEPEST = 4
 _WORDS = re.compile(
@@ -71,7 +71,7 @@ def read_overflow(error: object, status: int = 0) -> int | None:
 
 
 def find_fields(error: object, depth: int = 0) -> list[tuple[str, object]]:
-    """The fields of an error, however deep it lies; an inner one comes after its outer one."""
+    """Return the fields of a nested error; an inner one comes after its outer one."""
     if not isinstance(error, dict) or depth == _DEEPEST:
         return []
     found: list[tuple[str, object]] = [

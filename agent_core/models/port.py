@@ -1,4 +1,4 @@
-"""What the agent asks of a model, and what a model answers."""
+"""The port to models: requests and answers."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal, Protocol, TypeAlias
@@ -21,7 +21,7 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 
 
 class ModelRequest(Struct, frozen=True, kw_only=True):
-    """One model call. Each request of a conversation begins with the whole of the one before it."""
+    """One model call. Each request of a conversation begins with the whole previous one."""
 
     model: str
     system: str
@@ -34,14 +34,14 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     retries: int | None = None
     """Tries after the first one; None: as the provider is set up."""
     effort: Effort | None = None
-    """How much the model is to reason; None: as it does by itself."""
+    """The reasoning effort; None: the model's default."""
     pictures: Mapping[str, str] = {}
-    """What the model can be shown of the pictures in `messages`: by `ref`, in base64."""
+    """The pictures in `messages` that the model can be shown, by `ref`, in base64."""
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """Tokens of one call. `input_tokens` counts cached ones too, and those `written_tokens` that
-    the provider put into its cache, where it says so."""
+    """Tokens of one call. `input_tokens` includes cached ones, and the `written_tokens` that the
+    provider put into its cache, if it tells."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -61,11 +61,11 @@ class ModelReply(Struct, frozen=True, kw_only=True):
     finish: Finish = "stop"
     usage: Usage = Usage()
     nth: int = 0
-    """Which of its turn's model calls gave it, once it is on record."""
+    """The number of its model call within the turn, once recorded."""
     instead_of: str = ""
     """The provider/model that was asked first, where another one answered."""
     prefix: str = ""
-    """Names what the request began with: see `prefix_hash`."""
+    """Identifies the start of the request: see `prefix_hash`."""
     cut_call: str = ""
     """The tool of a call that was cut off in its arguments, which is left out of `parts`."""
     flagged: str = ""
@@ -73,19 +73,19 @@ class ModelReply(Struct, frozen=True, kw_only=True):
 
 
 class TextDelta(Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
-    """More words of the answer."""
+    """A piece of the answer's text."""
 
     text: str
 
 
 class ThinkingDelta(Struct, frozen=True, kw_only=True, tag_field="kind", tag="thinking"):
-    """More words of the reasoning."""
+    """A piece of the reasoning."""
 
     text: str
 
 
 class Restarted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="restarted"):
-    """What was streamed so far is void: the answer begins anew."""
+    """The streamed text so far is void: the answer starts again."""
 
 
 Delta: TypeAlias = TextDelta | ThinkingDelta | Restarted
@@ -93,11 +93,8 @@ OnDelta: TypeAlias = Callable[[Delta], None]
 
 
 class Model(Protocol):
-    """One provider.
-
-    `complete` returns the whole answer and calls `on_delta` while it comes in. It raises
-    ModelFailed and nothing else; retries of a call that gave nothing yet are its own business.
-    """
+    """One provider. `complete` returns the whole answer and calls `on_delta` while it comes in. It
+    raises ModelFailed and nothing else; it retries calls that gave nothing yet itself."""
 
     provider: str
 

@@ -16,7 +16,7 @@ from agent_core.models.providers import BASE_URLS, EFFORTS, NUM_CTX, OWN_MODES, 
 
 Auxiliary = Literal["vision", "compression", "web_extract", "session_search"]
 AUXILIARY: tuple[Auxiliary, ...] = get_args(Auxiliary)
-"""Work beside the conversation that may have a chain of models of its own."""
+"""Auxiliary work that may have a chain of models of its own."""
 
 
 def parse_models(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Who can be called: the providers known by name, and how each is spoken to."""
+"""Providers known by name, and their APIs."""
 
 from typing import Literal, get_args
 from urllib.parse import urlsplit
@@ -18,12 +18,12 @@ OWN_MODES: dict[str, tuple[ApiMode, ...]] = {
     "openai": ("chat_completions", "codex_responses"),
     "gemini": ("chat_completions", "generate_content"),
 }
-"""What providers known by name may speak; the first is what they do unless their address says
-something else."""
+"""APIs of providers known by name; the first is the default unless their address implies
+another."""
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
-"""How much a model reasons, from nothing to all that it can."""
+"""Reasoning efforts, from none to the maximum."""
 
 BASE_URLS = {
     "openai": "https://api.openai.com/v1",
@@ -45,7 +45,7 @@ DEFAULT_MODELS: dict[str, dict[Tier, str]] = {
         "flash": "gemini-3.5-flash-lite",
     },
 }
-"""What a tier means when only a key is set: ids that openai 3.54 and anthropic 2.12 list, and
+"""The tiers' models when only a key is set: ids that openai 3.54 and anthropic 2.12 list, and
 Google's own pages (November 2026)."""
 
 TIMEOUT = 300.0
@@ -55,9 +55,9 @@ and 2 GB of memory for a model of 8B."""
 
 
 def detect_api_mode(base_url: str) -> ApiMode:
-    """What an address speaks: Anthropic's messages at Anthropic or where a path ends in
-    /anthropic, as other providers offer it; responses at OpenAI itself, whose models reason
-    beside tools nowhere else, or where a path ends in /responses or /codex."""
+    """Return the API that an address implies: Anthropic's messages at Anthropic or for a path
+    ending in /anthropic, as other providers offer it; responses at OpenAI itself, whose models
+    reason beside tools only there, or for a path ending in /responses or /codex."""
     parts = urlsplit(base_url)
     path = parts.path.rstrip("/").removesuffix("/v1")
     if parts.hostname == "api.anthropic.com" or path.endswith("/anthropic"):
@@ -68,7 +68,7 @@ def detect_api_mode(base_url: str) -> ApiMode:
 
 
 def is_own_server(base_url: str) -> bool:
-    """Whether `base_url` is a server of the operator's own, by its looks: no provider is reached
+    """Return True if `base_url` looks like a server of the operator's own: no provider is reached
     without TLS."""
     return urlsplit(base_url).scheme == "http"
 

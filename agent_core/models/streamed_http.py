@@ -1,8 +1,8 @@
-"""HTTP calls to a model's server whose answer is read while it comes, by aiohttp itself.
+"""Streamed HTTP calls to a model's server, by aiohttp itself.
 
-A client above it (httpx2, as the SDKs have it) makes objects of requests, headers and answers that
-cost as much as the call. Failures are httpx2's all the same, so that whoever reads an answer knows
-one kind."""
+A client above it (httpx2, as the SDKs use it) makes objects of requests, headers and answers that
+cost as much as the call. Failures are still httpx2's, so that readers of an answer know one kind.
+"""
 
 import urllib.request
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -36,8 +36,8 @@ def _map_failures() -> Iterator[None]:
 
 
 class StreamedResponse:
-    """An answer whose body has not been read yet. `tries`: how many calls failed before it;
-    `received`: bytes of the body that have been read."""
+    """A response whose body has not been read yet. `tries`: failed calls before it; `received`:
+    bytes of the body read so far."""
 
     def __init__(self, response: aiohttp.ClientResponse, tries: int) -> None:
         self._response = response
@@ -51,11 +51,11 @@ class StreamedResponse:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """By name, however that is spelled."""
+        """Headers by case-insensitive name."""
         return self._response.headers
 
     async def aiter_bytes(self) -> AsyncIterator[bytes]:
-        """The body in pieces as they come. Raises httpx2.HTTPError."""
+        """Yield the body in pieces as they come. Raises httpx2.HTTPError."""
         content = self._response.content
         with _map_failures():
             while piece := await content.readany():
@@ -68,7 +68,7 @@ class StreamedResponse:
             return await self._response.read()
 
     async def aclose(self) -> None:
-        """Give the connection back, or end it where there is more to come."""
+        """Release the connection, or close it if there is more to come."""
         self._response.release()
 
     async def keep(self) -> httpx2.Response:
@@ -92,8 +92,8 @@ class StreamingClient:
         self._proxy: str | None = None
 
     async def post(self, headers: dict[str, str], body: bytes, tries: int = 0) -> StreamedResponse:
-        """The answer once its head is there. Raises httpx2.RequestError, and ValueError for
-        headers that cannot be sent."""
+        """Return the response once its head has arrived. Raises httpx2.RequestError, and ValueError
+        for headers that cannot be sent."""
         session = self._session or self._open()
         with _map_failures():
             response = await session.post(

@@ -1,5 +1,5 @@
-"""Which model serves a tier or a piece of work; the providers' clients, made once and only when
-needed.
+"""Finds the model of a tier or an auxiliary work; the providers' clients, each created at first
+use.
 
 Importing an SDK takes one to two seconds: `warm` does it in a thread before the first call.
 """
@@ -31,11 +31,9 @@ AUXILIARY_PREFIX = "auxiliary."
 
 
 class Models:
-    """The models that the settings name. Safe to warm in a thread while the loop runs.
-
-    `reread` gives the settings as they are set now, for a key that is refused; None: they never
-    change. It may raise SettingsError.
-    """
+    """The models that the settings name. Safe to warm in a thread while the loop runs. `reread`
+    returns the current settings, for a key that is refused, and may raise SettingsError; None: they
+    never change."""
 
     def __init__(
         self, settings: ModelSettings, reread: Callable[[], ModelSettings] | None = None
@@ -53,9 +51,9 @@ class Models:
         return self._settings.empty
 
     def pick(self, name: str) -> tuple[Model, str]:
-        """The client and the model's id for a tier, 'provider/model' or 'auxiliary.work'; the
-        client goes on with the next of the list where one fails: of those that stand behind a
-        comma in `name`, else of the settings. Raises SettingsError."""
+        """Return the client and the model's id for a tier, 'provider/model' or 'auxiliary.work'.
+        The client falls back to the names after a comma in `name`, otherwise to those of the
+        settings. Raises SettingsError."""
         provider, model, rest = self._resolve(name)
         effort = self._settings.effort(name.partition(",")[0], provider, model)
         return self._chain(provider, rest, effort), model
@@ -66,7 +64,7 @@ class Models:
         return "demo model (scripted, no key set)" if provider == DEMO else f"{provider}/{model}"
 
     def find_provider(self, name: str) -> str:
-        """Who serves `name` first; raises SettingsError."""
+        """Return the provider that serves `name` first; raises SettingsError."""
         return self._resolve(name)[0]
 
     def check(self) -> None:
@@ -87,8 +85,8 @@ class Models:
             self.pick(tier)
 
     async def learn_windows(self, names: Iterable[str] = TIERS) -> bool:
-        """Ask servers how much the models behind `names` hold where nobody knows; True if one will
-        know better once it has answered."""
+        """Ask servers for unknown windows of the models behind `names`. Return True if one will
+        tell more once it has answered a request."""
         from agent_core.models.windows import ask_windows
 
         named = {self._resolve(tier)[:2] for tier in names}
@@ -135,7 +133,8 @@ class Models:
         return provider, model, tuple(one for one in rest if one != f"{provider}/{model}")
 
     def _chain(self, provider: str, rest: tuple[str, ...], effort: Effort | None) -> Model:
-        """The client of `provider` that goes on with `rest`; its first own client is made here."""
+        """Return the client of `provider` that falls back to `rest`; its first own client is
+        created here."""
         with self._making:
             place = (effort, provider, *rest)
             if place not in self._chains:

@@ -29,8 +29,7 @@ class Transcriber:
         )
 
     async def words(self, audio: BinaryIO, name: str) -> str:
-        """What is said in the file `audio`, by whose `name` its format is known; raises
-        ModelFailed."""
+        """Transcribe the file `audio`, whose `name` tells its format; raises ModelFailed."""
         data = await asyncio.to_thread(audio.read, LIMIT + 1)
         if len(data) > LIMIT:
             raise ModelFailed(f"It is larger than {LIMIT // 1_000_000} MB.", "rejected")

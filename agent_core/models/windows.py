@@ -1,8 +1,8 @@
-"""How much a model holds, asked of the server that has it.
+"""Asks servers for the windows of their models.
 
-Each kind of server says it elsewhere (November 2026): vLLM, OpenRouter and others in the list of
-their models, llama.cpp in `/props`, LM Studio in `/api/v0/models`, Anthropic of each model. Ollama
-gives a model what its memory allows when it loads it: `/api/ps` says so from then on.
+Each kind of server tells it elsewhere (November 2026): vLLM, OpenRouter and others in the list of
+their models, llama.cpp in `/props`, LM Studio in `/api/v0/models`, Anthropic for each model. Ollama
+gives a model what its memory allows when it loads it: `/api/ps` tells it from then on.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ _LISTED = ("max_model_len", "context_length", "context_window", "max_input_token
 _SILENT = re.compile(
     r"embed|whisper|tts|dall-e|image|audio|moderation|realtime|transcribe|rerank|sora|veo|imagen"
 )
-"""In the names of models that do something else than talk."""
+"""Matches names of models that are not for conversations."""
 Json: TypeAlias = dict[str, object]
 
 
 class AskedWindow(NamedTuple):
-    """Tokens that a model holds. `sure`: so it is loaded; else only when it is, and perhaps
-    less. `trained`: what it could hold, where its server may give it less and then leaves out the
-    beginning of what is longer without a word; 0 elsewhere."""
+    """A model's window in tokens. `sure`: it is loaded with it; otherwise it may get less.
+    `trained`: its maximum, where its server may give it less and then silently drops the beginning
+    of longer requests; 0 elsewhere."""
 
     tokens: int
     sure: bool = True
@@ -39,7 +39,7 @@ class AskedWindow(NamedTuple):
 
 
 async def ask_windows(wanted: Iterable[tuple[Endpoint, str]]) -> dict[tuple[str, str], AskedWindow]:
-    """What servers say of models, all asked side by side; by provider and model."""
+    """Ask servers for windows, in parallel; return them by provider and model."""
     found: dict[tuple[str, str], AskedWindow] = {}
 
     async def ask(session: aiohttp.ClientSession, endpoint: Endpoint, model: str) -> None:
@@ -53,7 +53,7 @@ async def ask_windows(wanted: Iterable[tuple[Endpoint, str]]) -> dict[tuple[str,
 
 
 async def ask_models(endpoint: Endpoint) -> tuple[str, ...]:
-    """The names of all models that the server of `endpoint` lists; () where it lists none."""
+    """Return the names of all models that the server of `endpoint` lists; () if it lists none."""
     if endpoint.api_mode == "generate_content":
         return ()
     async with aiohttp.ClientSession(trust_env=True) as session:
@@ -67,7 +67,7 @@ async def ask_models(endpoint: Endpoint) -> tuple[str, ...]:
 
 
 def choose_talking(listed: Iterable[str]) -> tuple[str, ...]:
-    """Those of a server's models that a conversation can use, by their names."""
+    """Return those of a server's models that a conversation can use, by their names."""
     return tuple(name for name in listed if not _SILENT.search(name))
 
 
@@ -85,17 +85,17 @@ async def list_talking(endpoints: Mapping[str, Endpoint]) -> tuple[str, ...]:
 
 
 def has_model(listed: Iterable[str], model: str) -> bool:
-    """Whether `model` is among those that a server lists; what stands behind a colon is a variant
-    of it."""
+    """Return True if `model` is among the listed ones; a suffix after a colon is a variant."""
     known = set(listed)
     plain = model.partition(":")[0]
     return model in known or plain in known or f"{model}:latest" in known
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str:
-    """Which of the models `known`, by tier or provider/model, `name` may mean; "" for none."""
+    """Return the one of `known` (tiers or provider/model) that resembles `name` most; "" for
+    none."""
     plain = {one.partition("/")[2] or one: one for one in known}
-    # a provider is most of a short name, and says nothing of which model is meant
+    # a provider's name is most of a short name, and does not identify the model
     for said in filter(None, (name.partition("/")[2], name)):
         if close := difflib.get_close_matches(said, plain, 1, 0.5):
             return plain[close[0]]
@@ -105,7 +105,7 @@ def find_nearest(name: str, known: Iterable[str]) -> str:
 async def ask_window(
     session: aiohttp.ClientSession, endpoint: Endpoint, model: str
 ) -> AskedWindow | None:
-    """What the server of `endpoint` says of `model`; None: nothing. Fails for nothing."""
+    """Return what the server of `endpoint` tells of `model`, None for nothing. Raises nothing."""
     server = _Server(session, endpoint)
     if endpoint.api_mode == "anthropic_messages":
         about = await server.get(f"{server.root}/v1/models/{quote(model, safe='')}")
@@ -127,7 +127,7 @@ async def ask_window(
 
 
 async def speaks_ollama(endpoint: Endpoint) -> bool:
-    """Whether Ollama answers at `endpoint`, whose own protocol says more than others."""
+    """Return True if Ollama answers at `endpoint`, whose own protocol tells more than others."""
     async with aiohttp.ClientSession(trust_env=True) as session:
         return await _tells_version(_Server(session, endpoint))
 
@@ -138,7 +138,7 @@ def find_root(endpoint: Endpoint) -> str:
 
 
 class _Server:
-    """What is at an address. `base` ends where OpenAI's paths begin, `root` where a host's do."""
+    """The server at an address. `base` ends where OpenAI's paths begin, `root` is the host's."""
 
     def __init__(self, session: aiohttp.ClientSession, endpoint: Endpoint) -> None:
         self.base = endpoint.base_url.rstrip("/")
@@ -150,11 +150,11 @@ class _Server:
             self._headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
 
     async def get(self, url: str) -> Json:
-        """The JSON object at `url`; {} where there is none."""
+        """Return the JSON object at `url`; {} if there is none."""
         return await self._ask("GET", url, None)
 
     async def post(self, url: str, body: Json) -> Json:
-        """The JSON object that answers `body`; {} where there is none."""
+        """Return the JSON object that answers `body`; {} if there is none."""
         return await self._ask("POST", url, body)
 
     async def _ask(self, method: str, url: str, body: Json | None) -> Json:
@@ -177,7 +177,7 @@ class _Server:
 
 
 def may_be_ollama(endpoint: Endpoint) -> bool:
-    """Whether the server of `endpoint` is spoken to as Ollama, if it is that."""
+    """Return True if the server of `endpoint` is spoken to as Ollama, if it is that."""
     return endpoint.own_server or endpoint.api_mode == "ollama_chat"
 
 
@@ -187,8 +187,8 @@ async def _tells_version(server: _Server) -> bool:
 
 
 def _choose_context(held: AskedWindow | None, wanted: int) -> AskedWindow:
-    """What a model of Ollama is to hold: `wanted`, or what it is loaded with if that is more, so
-    that it is not loaded anew; no more than it was trained for."""
+    """Choose the window of an Ollama model: `wanted`, or the loaded one if that is larger, to avoid
+    a reload; at most what it was trained for."""
     if held is None:
         return AskedWindow(wanted)
     most = held.trained or held.tokens

@@ -1,7 +1,7 @@
-"""What all HTTP providers share: tries, server-sent events, and failures in plain words.
+"""Shared by all HTTP providers: retries, server-sent events, and failures in plain words.
 
-The SDKs retry what failed before the first byte (429, 5xx, connection); `Line` retries an answer
-that broke later. Both draw on the same allowance of tries.
+The SDKs retry failures before the first byte (429, 5xx, connection); `Line` retries an answer that
+broke later. Both draw on the same allowance of attempts.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ from agent_core.settings import Endpoint
 log = logging.getLogger("turnkeeper.models")
 
 Response: TypeAlias = httpx2.Response | StreamedResponse
-"""An answer whose body may be still to come."""
+"""A response whose body may be still to come."""
 
 Send: TypeAlias = Callable[[ModelRequest, int], Awaitable[Response]]
 """Starts the call; the number is how many tries the SDK may add."""
@@ -57,39 +57,39 @@ AskWhy: TypeAlias = Callable[[ModelRequest], Awaitable[None]]
 """Raises ModelFailed with the reason why a request is not answered, if there is one."""
 
 Attempt: TypeAlias = Callable[[int, OnDelta], Awaitable[ModelReply]]
-"""One try; the number is how many may follow it."""
+"""One attempt; the number is how many may follow it."""
 
 T = TypeVar("T")
 
 Make: TypeAlias = "Callable[[ModelRequest, str, OnDelta], StreamFold]"
-"""What takes in the answer to a request of a provider."""
+"""Makes the reader of an answer for a request to a provider."""
 
 UNANSWERED = "No result: this call was not run."
 """Stands for a result that the transcript lacks: every provider wants one for each call."""
 
 MAX_UNSEEN = 1_000
 HEAVY = 2_000_000
-"""Characters of pictures that may be what a request is too large for."""
+"""Characters of pictures above which a request may be too large because of them."""
 CONTINUED, GO_ON = "(the conversation goes on)", "(go on)"
 """Stand for the user message that has to be first, or last."""
 UNSIGNED = "skip_thought_signature_validator"
-"""Stands for the signature of calls that another provider's model made: Gemini 3 and later refuse
-a call of the running turn that has none."""
+"""Stands for the signature of calls that another provider's model made: Gemini 3 and later refuse a
+call of the running turn that has none."""
 
 INLINE = "inline"
 """Signs reasoning that stood in the answer: it does not go back, as templates drop it."""
 DETAIL = 200
 TRIED = "x-stainless-retry-count"
-"""The header by which the SDKs tell of the tries before."""
+"""The header by which the SDKs tell the number of earlier attempts."""
 DRAIN = 0.1
 HOPELESS: tuple[ModelFault, ...] = ("auth", "unpaid", "missing", "rejected", "overflow")
-"""What fails again at once."""
+"""Failures that a retry cannot help."""
 MAX_PAUSE = 120.0
 """Seconds that a provider may ask to wait; for more it is not asked again."""
 MAX_READ = 4_000
 """Characters of an error in which its pause is looked for."""
 EPOCH = 1e9
-"""Seconds: a wait that is longer is a moment."""
+"""Seconds above which a wait is a point in time."""
 _LASTING = (
     r"\d{1,9}(?:\.\d{1,9})? ?(?:ms|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?)(?![a-z])"
 )
@@ -102,20 +102,20 @@ _AGAIN = re.compile(
 _LASTS = re.compile(r"(\d{1,13}(?:\.\d{1,9})?) ?(ms|[smh]?)", re.IGNORECASE)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "": 1.0}
 REASONING = 4_096
-"""Tokens that a model may reason in beside an answer whose length is limited: providers count them
-as part of it, and one that is to say a word would say none."""
+"""Tokens of reasoning added to an answer of limited length: providers count them as part of it, and
+one that is to say a word would say none."""
 STALE = 1.0
-"""Seconds within which a connection that the provider had closed is noticed: the only failure
-that is tried again where no other try is allowed."""
+"""Seconds within which a connection closed by the provider is noticed: the only failure that is
+retried where no other retry is allowed."""
 _SECRET = re.compile(
     r"\b(?:(?:sk|pk|key|xai|gsk)[-_]|AIza)[-_A-Za-z0-9]{8,}|Bearer\s+\S+", re.IGNORECASE
 )
 
 
 class Broken(Exception):
-    """The answer ended early or says nothing: worth another try. `said` is a phrase that lacks the
-    provider's name, or what the provider did. `window`: see ModelFailed. `told`: how it is told of
-    where there is no other try; `tries`: how many were made that the allowance does not know of."""
+    """The answer broke off or says nothing: worth a retry. `said` is a phrase without the
+    provider's name, or the provider's own text. `window`: see ModelFailed. `told`: the phrase if
+    there is no retry; `tries`: attempts that the allowance does not count."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class Line:
     async def try_again(
         self, request: ModelRequest, attempt: Attempt, on_delta: OnDelta
     ) -> ModelReply:
-        """What an `attempt` gave that did not break; raises ModelFailed."""
+        """Return the answer of the first `attempt` that did not break; raises ModelFailed."""
         left = self._endpoint.retries if request.retries is None else request.retries
         senseless = False
         while True:
@@ -199,7 +199,7 @@ class Line:
     async def begin_with_pictures(
         self, request: ModelRequest, begin: Callable[[ModelRequest], Awaitable[T]]
     ) -> T:
-        """What `begin` gives. A request that is refused with its pictures is begun once more
+        """Return the answer of `begin`. A request refused with its pictures is sent once more
         without them."""
         if not request.pictures:
             return await begin(request)
@@ -246,7 +246,7 @@ class Line:
             await response.aclose()
 
     def read_refusal(self, response: httpx2.Response) -> ModelFailed:
-        """What an answer with an error status means."""
+        """Translate an answer with an error status."""
         name, status = self._endpoint.provider, response.status_code
         body = read_body(response)
         if (window := read_overflow(body, status)) is not None:
@@ -279,7 +279,7 @@ class Line:
                 return ModelFailed(told, "missing" if status == 404 else "rejected")
 
     def unreachable(self, cause: BaseException | None) -> ModelFailed:
-        """What a failed connection means: the cause of an SDK's error."""
+        """Translate a failed connection: the cause of an SDK's error."""
         name = self._endpoint.provider
         late = isinstance(cause, httpx2.TimeoutException | TimeoutError)
         if late and not isinstance(cause, httpx2.ConnectTimeout):
@@ -289,7 +289,7 @@ class Line:
         return ModelFailed(phrase("fault_unreachable", name=name, host=host), "unreachable")
 
     def uncallable(self, error: Exception) -> ModelFailed:
-        """What an error means that was met before anything was sent."""
+        """Translate an error from before anything was sent."""
         why = self.clean(str(error))
         said = phrase("fault_uncallable", name=self._endpoint.provider, detail=why)
         return ModelFailed(said, "rejected")
@@ -312,7 +312,7 @@ class Line:
 
 
 class StreamFold(Protocol):
-    """What takes in the events of an answer; `ended` when no more are to come."""
+    """Folds the events of an answer; `ended` when no more are to come."""
 
     ended: bool
 
@@ -352,7 +352,7 @@ async def events(response: Response) -> AsyncGenerator[bytes, None]:
     data: list[bytes] = []
     rest, cut = b"", False
     async for chunk in response.aiter_bytes():
-        if cut and chunk.startswith(b"\n"):  # the second half of a line's end
+        if cut and chunk.startswith(b"\n"):  # the second half of a line end
             chunk = chunk[1:]
         cut = chunk.endswith(b"\r")
         if b"\r" in chunk:
@@ -371,7 +371,7 @@ async def events(response: Response) -> AsyncGenerator[bytes, None]:
 
 
 async def lines(response: Response) -> AsyncGenerator[bytes, None]:
-    """Each line that says something."""
+    """Yield each line that is not empty."""
     rest = b""
     async for chunk in response.aiter_bytes():
         *whole, rest = (rest + chunk).split(b"\n")
@@ -391,19 +391,19 @@ async def drain(stream: AsyncIterator[bytes]) -> None:
 
 
 def take_raw(response: object) -> httpx2.Response:
-    """What the SDKs return when `cast_to` is a response, whatever their annotations say."""
+    """Return what the SDKs return when `cast_to` is a response, whatever their annotations say."""
     assert isinstance(response, httpx2.Response)
     return response
 
 
 def read_error_message(error: object) -> str:
-    """The message of a provider's error object, whatever its form."""
+    """Return the message of a provider's error object in any form."""
     return str(error.get("message", error)) if isinstance(error, dict) else str(error)
 
 
 class SpokenAnswer:
-    """What an answer that comes in pieces says and thinks, shown as it comes; `model` and `usage`
-    as far as they are known."""
+    """The words and reasoning of a streamed answer, shown as they come; `model` and `usage` as far
+    as known."""
 
     def __init__(self, request: ModelRequest, provider: str, show: OnDelta) -> None:
         self.model, self.usage = request.model, Usage()
@@ -414,7 +414,7 @@ class SpokenAnswer:
         self._inline = False
 
     def say(self, text: str | None) -> None:
-        """Words of the answer, and reasoning that stands among them."""
+        """Add words of the answer, and reasoning among them."""
         if text:
             self._take(self._splitter.add(text, self._text))
 
@@ -462,7 +462,7 @@ class SpokenAnswer:
 
 
 def says_something(parts: Iterable[Part]) -> bool:
-    """There is a word, or a call, in the `parts` of an answer."""
+    """Return True if the `parts` of an answer contain a word or a call."""
     return any(
         isinstance(part, ToolCall) or (isinstance(part, Text) and bool(part.text.strip()))
         for part in parts
@@ -470,8 +470,8 @@ def says_something(parts: Iterable[Part]) -> bool:
 
 
 def name_calls(given: Iterable[str], request: ModelRequest) -> Iterator[str]:
-    """Ids for the calls of an answer: the `given` ones, and for a call that came without one, or
-    with another's, one that is the same whenever the call is made again."""
+    """Yield ids for an answer's calls: the `given` ones, and for a missing or repeated one an id
+    that is the same whenever the call is made again."""
     seen: set[str] = set()
     for index, one in enumerate(given):
         name = one if one and one not in seen else f"call_{len(request.messages)}_{index}"
@@ -480,7 +480,7 @@ def name_calls(given: Iterable[str], request: ModelRequest) -> Iterator[str]:
 
 
 def make_broken(error: object, fault: ModelFault) -> Broken:
-    """What an error means that came in place of an answer's rest."""
+    """Translate an error that came in place of an answer's rest."""
     if says_unpaid(error):
         return Broken(phrase("fault_credit"), "unpaid")
     if (window := read_overflow(error)) is not None:
@@ -489,7 +489,7 @@ def make_broken(error: object, fault: ModelFault) -> Broken:
 
 
 def read_body(response: httpx2.Response) -> object:
-    """Its JSON, or its text."""
+    """Return the body as JSON, otherwise as text."""
     try:
         return response.json()
     except ValueError:
@@ -497,15 +497,15 @@ def read_body(response: httpx2.Response) -> object:
 
 
 def _detail(response: httpx2.Response) -> str:
-    """The message in an error body, whatever its form."""
+    """Return the message in an error body of any form."""
     body = read_body(response)
     error = body.get("error", body) if isinstance(body, dict) else body
     return read_error_message(error)
 
 
 def read_pause(response: httpx2.Response) -> float | None:
-    """Seconds that an answer asks to wait before the next try: by a header made for it, in its
-    words, or by when a limit that is used up begins anew."""
+    """Return the seconds that an answer asks to wait: by a header for that, in its words, or by the
+    reset of a used-up limit."""
     for header, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         said = response.headers.get(header, "")
         try:
@@ -520,13 +520,13 @@ def read_pause(response: httpx2.Response) -> float | None:
 
 
 def _read_reset(headers: httpx2.Headers) -> float | None:
-    """Seconds until each limit that is used up begins anew."""
+    """Return the seconds until every used-up limit is reset."""
     waits = []
     for of in ("-requests", "-tokens", ""):
         said, left = (headers.get(f"x-ratelimit-{one}{of}", "") for one in ("reset", "remaining"))
         if left != "0" or not (seconds := _read_seconds(said)):
             continue
-        seconds = seconds / 1000 if seconds > EPOCH * 100 else seconds  # OpenRouter's milliseconds
+        seconds = seconds / 1000 if seconds > EPOCH * 100 else seconds  # OpenRouter: milliseconds
         waits.append(max(0.0, seconds - ambient.now()) if seconds > EPOCH else seconds)
     return max(waits, default=None)
 

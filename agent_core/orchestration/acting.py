@@ -42,10 +42,10 @@ ASKED_NOW = (
     "if it is still wanted; then the person is asked."
 )
 MAX_CARDS = 3
-"""Cards that one call gets, where what it may run changes after each approval."""
+"""Maximum cards of one call whose files change after each approval."""
 NOT_ENTERED = "Not run: the person did not do what the tool needs first. Go on without it."
 MAX_ENTRIES = 3
-"""Times that a person is asked for what one call needs first."""
+"""Maximum attempts of a person to do what one call requires first."""
 CALLER_GONE = "Not run: the script that asked for it has ended."
 
 
@@ -56,9 +56,9 @@ async def act(
     calls: tuple[ToolCall, ...],
     caller: Caller | None = None,
 ) -> tuple[ToolResult, ...]:
-    """Run the calls of one answer: at once where the policy allows, together where it can be,
-    after a person's word where it must be. Results in call order. `caller`: what wants them, if
-    that is no model."""
+    """Run the calls of one answer: at once where the policy allows, in parallel where possible,
+    after an approval where required. Results in call order. `caller`: the requester, if it is no
+    model."""
     foreign = await look_up(scope, hands.toolbox.shelf, brief.reach, calls)
     ready = tuple(_prepare_call(brief, hands, call, foreign) for call in calls)
     fit = [item for item in ready if isinstance(item, Prepared)]
@@ -99,8 +99,8 @@ def _prepare_call(
 
 
 async def _judge_calls(brief: Brief, hands: Hands, items: list[Prepared]) -> list[Verdict]:
-    """The hooks' word on each call, the policy's where they have none, and what a person who is
-    asked has to see besides."""
+    """Judge each call by the hooks, otherwise by the policy, and add the details for a person who
+    is asked."""
     workspace, verdicts = Path(brief.workspace), []
     if hands.refresh is not None:
         await hands.refresh()
@@ -142,7 +142,7 @@ def _name_file(item: Prepared) -> str:
 
 
 def _may_change(item: Prepared) -> bool:
-    """It could change files of the workspace."""
+    """Return True if it might change files of the workspace."""
     tool = item.tool
     reads = tool.looks is not None and tool.looks(item.arguments)
     return tool.access in ("write", "shell") and not reads
@@ -195,14 +195,14 @@ class _Worker:
         return {item.call.id: result}
 
     async def after_approval(self, items: list[Prepared], scope: Scope) -> dict[str, ToolResult]:
-        """The calls of a batch that need a person, on one card. Those that meanwhile are not what
-        was approved get a new card, a few times."""
+        """Run the calls of a batch that need approval, on one card. Calls that changed meanwhile
+        get a new card, a few times."""
         done: dict[str, ToolResult] = {}
         for n in range(MAX_CARDS):
             level = scope.child(f"again-{n}") if n else scope
             asked = [item for item in items if self._verdicts[item.call.id].ruling == "ask"]
             for item in items:
-                if item not in asked:  # judged again, and not to be asked about any more
+                if item not in asked:  # judged again, and no longer to be asked about
                     done |= await self.handle_call(item, level.child(f"call-{item.call.id}"))
             answer = await self._ask_person(level, asked) if asked else None
             if answer is None:
@@ -227,15 +227,15 @@ class _Worker:
             self._caller.pause()
         answer = await scope.ask(Approval(proposals=tuple(map(self._proposal, items))))
         if self._caller is not None:
-            self._caller.resume()  # not where the turn parks: nobody has answered then
+            self._caller.resume()  # not if the turn parks: there is no answer then
         return answer
 
     async def _run_all(
         self, scope: Scope, items: list[Prepared], *, last: bool
     ) -> dict[str, ToolResult]:
-        """The results of the calls that still are what was approved; with the `last` card, of
-        all: what changed is refused by then."""
-        if self.apart:  # one of them may change what another one holds for
+        """Run the calls that still are what was approved; with the `last` card all of them, of
+        which changed ones are refused."""
+        if self.apart:  # one call may change what another's approval covers
             done = {}
             for item in items:
                 if last or not await self._is_changed(scope, item):
@@ -257,7 +257,7 @@ class _Worker:
         return self._verdicts[item.call.id].digest
 
     async def _is_changed(self, scope: Scope, item: Prepared) -> bool:
-        """The call is not what was approved any more. Of one that has begun nobody asks."""
+        """Return True if the call is no longer what was approved; False for one that has begun."""
         begun = scope.child(f"call-{item.call.id}").has_begun(item.call)
 
         async def look() -> bool:
@@ -311,7 +311,7 @@ class _Worker:
                 most=self._brief.most_observed,
             )
             changes = rewrite if hooks.post or hides is not None or guard is not None else None
-            begun = holder is not None and holder.holds(token)  # what was approved, and runs
+            begun = holder is not None and holder.holds(token)  # it was approved, and runs
             try:
                 bound = "" if begun else approved
                 if not begun and not approved:
@@ -329,8 +329,8 @@ class _Worker:
         return await scope.tool(item.call, item.tool.repetition, work, most, holder)
 
     async def _judge_again(self, item: Prepared) -> None:
-        """In the instant before it runs: what was granted, or may run unasked, still may. Raises
-        ToolFailed."""
+        """Judge again right before the run: grants, and permissions to run unasked, must still
+        hold. Raises ToolFailed."""
         if item.tool.access in ("read", "person"):
             return
         if self._hands.refresh is not None:
@@ -362,14 +362,14 @@ class _Worker:
     async def _run_turn_tool(
         self, run_in_turn: TurnCallable, item: Prepared, scope: Scope
     ) -> ToolResult:
-        """A turn tool's call; what it did stands in the records that it made."""
+        """Run a turn tool's call; its effects are in the records that it makes."""
         try:
             said = await run_in_turn(item.arguments, scope, self._brief, self._hands)
         except AgentError as error:
             result = scope.settle(item.call, str(error))
         else:
             result = scope.settle(item.call, said, "ok")
-        await scope.show()  # a link, and the end of its line, before the model thinks on
+        await scope.show()  # a link with its line end, before the model continues
         return result
 
     def _proposal(self, item: Prepared) -> Proposal:
@@ -398,7 +398,7 @@ class _Worker:
 async def _enter(
     item: Prepared, entrance: Callable[[], Awaitable[Decision | None]], scope: Scope
 ) -> bool:
-    """The person has done what the call needs before it begins."""
+    """Return True if the person has done what the call requires first."""
     own = scope.child(f"{item.call.id}-entrance")
     for n in range(MAX_ENTRIES):
         kind = cast(type[Decision | None], Decision | None)
@@ -412,8 +412,8 @@ async def _enter(
 
 
 def _reads_strangers(item: Prepared) -> bool:
-    """The call gives words that nobody vouches for: of a file, or of a program. What comes from the
-    network is marked by the tools that bring it."""
+    """Return True if the call returns untrusted words: of a file, or of a program. Content of the
+    network is marked by the tools that fetch it."""
     tool = item.tool
     looks = tool.looks is not None and tool.looks(item.arguments)
     return tool.access in ("read", "shell") or (tool.access == "write" and looks)
@@ -427,7 +427,7 @@ def _seal(gave: str | ToolOutput) -> ToolOutput:
 
 
 def _hide_page(gave: str | ToolOutput, words: Redactions) -> str | ToolOutput:
-    """`gave` without secrets in the address of a page; its text has none by now."""
+    """Redact secrets in the address of a page; its text is redacted already."""
     if not isinstance(gave, ToolOutput) or gave.browsed is None:
         return gave
     return replace(gave, browsed=replace(gave.browsed, url=words.hide(gave.browsed.url)))

@@ -1,4 +1,4 @@
-"""What a turn begins with, what it works with, and how it ends. Values."""
+"""A turn's input, its equipment, and its result. Values."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias
@@ -28,12 +28,9 @@ Live: TypeAlias = Callable[[OutputAdded], None]
 
 
 class Brief(Struct, frozen=True, kw_only=True, rename={"appended": "recalled"}):
-    """Everything that a turn reads and that is not an argument, recorded at its start.
-
-    `text` is what the model reads; `said` what the person wrote, for surfaces that show it.
-    `model`: a tier or `provider/model`. `tools`: names that are offered. `limit`: seconds a
-    model call may take.
-    """
+    """Everything that a turn reads and that is not an argument, recorded at its start. `text` is
+    what the model reads; `said` what the person wrote, for surfaces that show it. `model`: a tier
+    or `provider/model`. `tools`: names that are offered. `limit`: seconds for a model call."""
 
     text: str
     system: str
@@ -55,60 +52,60 @@ class Brief(Struct, frozen=True, kw_only=True, rename={"appended": "recalled"}):
     step_rounds: int = 20
     room: ContextLimits = ContextLimits()
     reach: Reach | None = None
-    """What may be found and called besides `tools`; None: nothing."""
+    """Tools that may be found and called besides `tools`; None: none."""
     more: tuple[ToolSpec, ...] = ()
-    """What is shown of some of the `tools`: of servers' tools, as they were when the turn began;
-    of our own, where the model holds little."""
+    """Descriptions shown for some of the `tools`: of servers' tools, as of the turn's start; of our
+    own, for a model with a small window."""
     most_observed: int = MAX_OBSERVE
     """Characters of a tool's result that the model sees."""
     most_messages: int = 0
-    """Of the history; older ones are left out. 0: none are."""
+    """Maximum messages of the history; older ones are left out. 0: no limit."""
     debug: bool = False
-    """It is told what is gathered, planned and found."""
+    """True if people are told what is gathered, planned and found."""
     plans: bool = True
-    """`task_planning` may turn what is done here into a plan."""
+    """True if `task_planning` may turn this into a plan."""
     appended: str = ""
-    """What `text` ends with that nobody said: what is remembered, what holds around it."""
+    """The end of `text` that nobody said: memory and surroundings."""
     pictures: tuple[Picture, ...] = ()
-    """What the person showed with it."""
+    """Pictures that the person sent."""
     mentions: tuple[Mention, ...] = ()
-    """What of servers the person named."""
+    """Server resources and prompts that the person named."""
     direct: ToolCall | None = None
     """The call that the turn begins with, before any model is asked."""
     title: str = ""
-    """What a plan for it is called, where that is known before; "": its first words."""
+    """The title of a plan, where it is known before; "" for its first words."""
     first_title: str = ""
     tries: int = 0
-    """Of a plan that is tried again: what it was called at first, and the how manieth try it is."""
+    """Of a plan that is retried: its first title, and the number of the attempt."""
     command: str = ""
-    """What is run for the person instead of asking a model; its output is the answer."""
+    """A command run for the person instead of asking a model; its output is the answer."""
 
     def request_text(self) -> str:
-        """`text` without what nobody said."""
+        """Return `text` without the parts that nobody said."""
         if not self.appended or self.appended not in self.text:
             return self.text
         before, _, after = self.text.rpartition(self.appended)
         return f"{before.rstrip()}{after}"
 
     def choose_title(self) -> str:
-        """What a plan for it is called."""
+        """Return the title of a plan for it."""
         return self.title or title(self.said or self.request_text())
 
     def append(self, text: str, said: str) -> "Brief":
-        """The brief with `text`, which nobody said, at the end of its own. `said`: what the person
-        wrote."""
+        """Return the brief with `text`, which nobody said, appended. `said`: the person's own
+        words."""
         appended = "\n\n".join(filter(None, (self.appended, text)))
         return replace(
             self, text=f"{self.text}\n\n{text}", appended=appended, said=self.said or said
         )
 
     def make_request(self) -> Message:
-        """What the model is asked first."""
+        """Return the first message to the model."""
         return user(self.text, self.pictures)
 
 
 class Hands(Struct, frozen=True, kw_only=True):
-    """What a turn works with, live: the models, the tools, the policy."""
+    """A turn's live equipment: the models, the tools, the policy."""
 
     complete: Complete
     toolbox: Toolbox
@@ -116,36 +113,36 @@ class Hands(Struct, frozen=True, kw_only=True):
     live: Live
     hooks: ToolHooks = ToolHooks()
     flush: Flush | None = None
-    """Is called before older messages are summarised."""
+    """Called before older messages are summarised."""
     research: ResearchDeps | None = None
-    """None: nothing can be looked up on the web."""
+    """None: there is no web research."""
     memory: Memory | None = None
     past: PastSearch | None = None
-    """Finds what was said in the person's other conversations; None: there is nothing to find."""
+    """Searches the person's other conversations; None: there is no search."""
     guard: Guard | None = None
     """Scans messages, answers and calls; None: nothing does."""
     hides: Hides | None = None
-    """Takes secrets out of what tools gave and the model says."""
+    """Redacts secrets in tools' results and the model's words."""
     bond: Callable[[Prepared], Bond] | None = None
-    """What an approval of a call is bound to, as of now."""
+    """Returns what an approval of a call is bound to, as of now."""
     refresh: Callable[[], Awaitable[None]] | None = None
-    """Reads anew what the policy goes by and is not at hand: the person's role."""
+    """Updates facts of the policy that are not in memory, such as the person's role."""
     snapshot: Callable[[], Awaitable[None]] | None = None
     """Keeps the workspace as it is, before something of the turn changes it."""
     news: Callable[[], str] = str
-    """What the next call's result has to say besides, once; "" for nothing."""
+    """Returns news to add to the next call's result, once; "" for none."""
     hosts: Callable[[], frozenset[str]] = frozenset
     """Hosts that are open to every command, as of now."""
 
     @property
     def answer_guard(self) -> Guard | None:
-        """What scans answers; None: nothing does."""
+        """The scanner of answers, None if there is none."""
         return self.guard if self.guard is not None and self.guard.scans_answers else None
 
 
 class TurnResult(Struct, frozen=True, kw_only=True):
-    """What a turn ends with: the answer, and what it adds to the transcript. `seen`: what the
-    model saw in all, where its history was compressed."""
+    """The result of a turn: the answer, and its messages for the transcript. `seen`: the history as
+    the model saw it, if it was compressed."""
 
     text: str
     messages: tuple[Message, ...]
@@ -154,9 +151,9 @@ class TurnResult(Struct, frozen=True, kw_only=True):
 
 
 class LoopResult(Struct, frozen=True, kw_only=True):
-    """How a loop went: its words, its messages, and why it ended. `cut`: a person skipped it;
+    """The result of a loop: its words, its messages, and why it ended. `cut`: a person skipped it;
     `stuck`: it goes in circles; `spent`: the turn's model calls are used up; `planned`: it made
-    `plan`, which is to be worked off."""
+    `plan`, which is to be carried out."""
 
     text: str
     messages: tuple[Message, ...]
@@ -165,7 +162,7 @@ class LoopResult(Struct, frozen=True, kw_only=True):
     plan: Plan | None = None
 
     def to_turn(self) -> TurnResult:
-        """What a turn ends with whose loop went so."""
+        """Return the turn's result."""
         finish: Literal["stop", "limit", "error"] = "stop"
         if self.finish in ("limit", "spent", "error"):
             finish = "error" if self.finish == "error" else "limit"

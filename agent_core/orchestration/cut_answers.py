@@ -35,17 +35,17 @@ class GrowingAnswer:
 
     @property
     def text(self) -> str:
-        """What there is of it."""
+        """The answer so far."""
         return "".join(self._pieces)
 
     def clear(self) -> None:
-        """Calls came: what was said before is no answer."""
+        """Forget the words before a call: they are no answer."""
         self._pieces.clear()
         self._cut_calls = 0
 
     def add(self, scope: Scope, reply: ModelReply, new: list[Message]) -> LoopResult | None:
-        """How the loop ends with `reply`, the last of `new`; None where the model is asked to go
-        on, by one more message."""
+        """Return the loop's result after `reply`, the last of `new`; None if the model is asked to
+        continue, by one more message."""
         if reply.cut_call:
             self._cut_calls += 1
             if self._cut_calls > MAX_CONTINUED:
@@ -65,8 +65,8 @@ class GrowingAnswer:
         return LoopResult(text=self.text, messages=tuple(new), finish=finish)
 
     def _refuse(self, scope: Scope, reply: ModelReply, new: list[Message]) -> LoopResult:
-        """The provider refused to answer, or to go on, or the guardrails kept the answer back: told
-        beside what there is of it."""
+        """End with a refusal: of the provider, to answer or to continue, or of the guardrails. It
+        is told beside the answer so far."""
         refused = phrase("fault_declined", name=reply.provider)
         if reply.flagged:
             refused = phrase("fault_guard_answer", what=name_scanner(reply.flagged))
@@ -83,12 +83,12 @@ def _give_up(scope: Scope, why: Phrase, new: list[Message]) -> LoopResult:
 
 
 def drop_cut_call(reply: ModelReply) -> ModelReply:
-    """`reply` without a last call whose arguments end in the middle: it is neither mended nor run.
-    Servers say of such an answer that it was cut, or that it is a call like any other."""
+    """Drop a last call whose arguments are cut off: it is neither repaired nor run. Some servers
+    report such an answer as cut, others as a normal call."""
     last = reply.parts[-1] if reply.parts else None
     if not isinstance(last, ToolCall) or not _ends_early(last.arguments):
         return reply
-    parts = reply.parts[:-1] or (Text(text=NO_WORDS),)  # a provider takes no empty answer back
+    parts = reply.parts[:-1] or (Text(text=NO_WORDS),)  # providers refuse empty messages
     more = any(isinstance(part, ToolCall) for part in parts)
     finish = "tool_calls" if more else "length"
     return replace(reply, parts=parts, finish=finish, cut_call=last.name)
@@ -100,7 +100,7 @@ def _ends_early(arguments: str) -> bool:
     except json.JSONDecodeError as error:
         opened = error.pos < len(arguments) and error.msg.startswith("Unterminated string")
         return opened or error.pos >= len(arguments.rstrip())
-    except RecursionError:  # no tool's arguments are so deep: the call is refused for it
+    except RecursionError:  # no tool takes such deep arguments: the call is refused
         return False
     return False
 

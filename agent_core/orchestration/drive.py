@@ -1,4 +1,4 @@
-"""Runs a turn's code over its journal, and goes on from the records where the two part."""
+"""Runs a turn's code over its journal; where the two diverge, continues from the records."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ from agent_core.orchestration.brief import TurnResult
 from agent_core.scope import UNKNOWN, Scope, Turn
 
 Code: TypeAlias = Callable[[Scope, tuple[Message, ...]], Awaitable[TurnResult]]
-"""Turn code: gets its scope and, where it goes on from records, what it did already."""
+"""Turn code: receives its scope and, when it continues from records, the messages so far."""
 
 MAX_BREAKS = 3
 

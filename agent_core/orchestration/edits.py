@@ -1,4 +1,4 @@
-"""What a person may change of a plan, also while it is worked off. Values and a pure function."""
+"""A person's edits of a plan, also while it runs. Values and a pure function."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from agent_core.plan_edit import PlanEdit
 
 TICKED = "ticked in the list"
 Why = Literal["no_step", "begun", "not_over", "circle", "too_many"]
-"""Why an edit cannot be made: there is no such step; it has begun; it has not ended; steps would
+"""The reason why an edit is impossible: no such step; it has begun; it has not ended; steps would
 wait for each other; the plan is long enough."""
 _OVER = ("done", "failed", "skipped")
 
@@ -37,7 +37,7 @@ def apply_edit(plan: Plan, edit: PlanEdit) -> Plan | Why:
 
 
 def apply(plan: Plan, edits: tuple[PlanEdit, ...]) -> Plan:
-    """`plan` after those of `edits` that can still be made."""
+    """Apply those of `edits` that are still possible."""
     for edit in edits:
         after = apply_edit(plan, edit)
         plan = after if isinstance(after, Plan) else plan
@@ -74,7 +74,7 @@ def _add_step(plan: Plan, edit: PlanEdit) -> Plan | Why:
 
 
 def _drop_step(plan: Plan, gone: Step) -> Plan:
-    """Who needed it needs what it needed."""
+    """Drop a step; steps that need it need what it needed."""
     steps = tuple(
         replace(step, needs=_inherit_needs(step.needs, gone))
         for step in plan.steps
@@ -89,7 +89,7 @@ def _inherit_needs(needs: tuple[str, ...], gone: Step) -> tuple[str, ...]:
 
 
 def _move_step(plan: Plan, step: Step, before: str) -> Plan | Why:
-    """The order is kept: what comes later waits for what was put before it."""
+    """Move a step. The order is kept: later steps wait for those moved before them."""
     if step.state != "pending" or step.id == before:
         return "begun"
     rest = [one for one in plan.steps if one.id != step.id]
@@ -111,7 +111,7 @@ def _join_needs(needs: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...
 
 
 def _end_begun_steps(plan: Plan) -> Plan:
-    """`plan` as if all that has begun were over, to look at what is left."""
+    """Return `plan` with everything begun as ended, to see what is left."""
     begun = ("running", "skipped", "failed")
     steps = tuple(
         replace(step, state="done") if step.state in begun else step for step in plan.steps

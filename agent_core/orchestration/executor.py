@@ -44,9 +44,9 @@ from agent_core.tools.finding.tools import unwrap_calls
 from agent_core.tools.turn.terminate import final_words
 
 REFRESH = 5
-"""Rounds after which servers are asked for their tools again."""
+"""Rounds after which servers' tools are requested again."""
 FAILURES = (Cut, CallsExceeded, ModelFailed, TimedOut, BudgetExceeded)
-"""What leaves a loop without a reply of its model."""
+"""Failures that end a loop without a reply of its model."""
 
 
 async def react(
@@ -57,8 +57,8 @@ async def react(
     past: tuple[Message, ...] = (),
     window: Window | None = None,
 ) -> LoopResult:
-    """Answer `brief.text` after `history`. `past`: what this turn did already, where it goes on
-    from its records instead of from its code. `window`: what the model sees of it all."""
+    """Answer `brief.text` after `history`. `past`: the turn's messages so far, when it continues
+    from its records instead of from its code. `window`: the model's view of all of it."""
     new, watch, budget = [brief.make_request(), *past], Watch(), Budget(brief.max_turns)
     window = window or make_window(brief, hands)
     growing = GrowingAnswer()
@@ -107,7 +107,7 @@ async def _ask(
     window: Window,
     direct: ToolCall | None,
 ) -> ModelReply:
-    """The model's reply to `thread`. `direct`: the call that stands for it. Raises FAILURES."""
+    """Return the model's reply to `thread`. `direct`: a call that replaces it. Raises FAILURES."""
 
     async def ask(part: Scope, seen: tuple[Message, ...]) -> ModelReply:
         if direct is not None:
@@ -118,7 +118,7 @@ async def _ask(
 
 
 def _give_up(scope: Scope, error: AgentError, new: list[Message]) -> LoopResult:
-    """How a loop ends that got no reply."""
+    """Return the result of a loop without a reply."""
     finish: Literal["cut", "spent", "error"] = "error"
     if isinstance(error, Cut | CallsExceeded):
         finish = "cut" if isinstance(error, Cut) else "spent"
@@ -135,7 +135,7 @@ async def sum_up(
     new: list[Message],
     window: Window,
 ) -> LoopResult:
-    """No rounds are left: one more answer, in which no tool may be called."""
+    """Sum up when no rounds are left: one more answer, without tools."""
     try:
         ended = await write_answer(scope, brief, hands, history, new, window)
     except FAILURES as error:
@@ -151,8 +151,8 @@ async def write_answer(
     new: list[Message],
     window: Window,
 ) -> LoopResult:
-    """One answer without calls to `history` and what is `new`, to which it is added, continued
-    where it is cut. Raises as `think` does."""
+    """Write one answer without calls to `history` and `new`, to which it is added, continued where
+    it is cut. Raises like `think`."""
     growing = GrowingAnswer()
 
     async def ask(part: Scope, seen: tuple[Message, ...]) -> ModelReply:
@@ -163,7 +163,7 @@ async def write_answer(
         reply = await ask_within(part, brief, hands, window, (*history, *new), ask)
         said = any(isinstance(one, Text) and one.text != NO_WORDS for one in reply.parts)
         if not said and reply.finish != "refused":
-            break  # calls alone, which may not be made
+            break  # only calls, which are not allowed
         new.append(strip_calls(reply))
         if ended := growing.add(part, replace(reply, cut_call=""), new):
             return ended
@@ -177,8 +177,8 @@ async def think(
     messages: tuple[Message, ...],
     choice: ToolChoice = "auto",
 ) -> ModelReply:
-    """One call of the turn's model. With `choice` none it is the last one of its kind: it is made
-    although the turn's calls are used up."""
+    """Call the turn's model once. With `choice` none it is a last call, made although the turn's
+    calls are used up."""
     request = ModelRequest(
         model=brief.model,
         system=brief.system,
@@ -205,7 +205,7 @@ async def think(
         takes_text = hands.toolbox.takes_text
         read = reply if last else read_written_calls(reply, is_known, messages, takes_text)
         if read is not reply:
-            on_delta(Restarted())  # what was shown as words is a call
+            on_delta(Restarted())  # the shown text is a call
         if any(isinstance(part, ToolCall) for part in read.parts):
             read = tidy_calls(unwrap_calls(tidy_calls(read, is_known)), is_known)
         return replace(read, prefix=prefix)

@@ -1,5 +1,5 @@
-"""Calls of a model with a thread that may be longer than it holds: the thread is shortened as far
-as it takes, and the call made again."""
+"""Model calls with a thread that may exceed the window: the thread is shortened as needed, and the
+call repeated."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVar
@@ -15,18 +15,18 @@ from agent_core.scope import Scope
 
 T = TypeVar("T")
 Ask: TypeAlias = Callable[[Scope, tuple[Message, ...]], Awaitable[T]]
-"""Asks a model about what it sees of the thread. Raises ModelFailed."""
+"""Asks a model about its view of the thread. Raises ModelFailed."""
 
 
 def make_window(brief: Brief, hands: Hands) -> Window:
-    """What a model sees in the turn of `brief`: everything, at first."""
+    """Make the model's view in the turn of `brief`: everything, at first."""
     tools = hands.toolbox.weight(brief.tools) if brief.room.limit else 0
     fixed = len(brief.system.encode("utf-8", "surrogatepass")) + tools
     return Window(brief.room, fixed, brief.text, brief.request_text())
 
 
 def make_summary_request(brief: Brief, hands: Hands) -> SummaryRequest:
-    """How a summary of older messages is asked for in the turn of `brief`."""
+    """Make the request for summaries of older messages in the turn of `brief`."""
     return SummaryRequest(complete=hands.complete, limit=brief.limit, flush=hands.flush)
 
 
@@ -38,9 +38,9 @@ async def ask_within(
     thread: tuple[Message, ...],
     ask: Ask[T],
 ) -> T:
-    """What `ask` gives for what the model sees of `thread`, which is compressed where it is too
-    long, also where the model says so. Raises what `ask` raises, an overflow only where nothing
-    more can be left out."""
+    """Return the result of `ask` for the view of `thread`, which is compressed if it is too long,
+    also if the model says so. Raises what `ask` raises, an overflow only if nothing more can be
+    left out."""
     part, tries, asking = scope, 0, make_summary_request(brief, hands)
     while True:
         seen = await window.fit(part, thread, asking)
@@ -57,7 +57,7 @@ async def ask_within(
 
 
 def keep_view(result: TurnResult, history: tuple[Message, ...], window: Window) -> TurnResult:
-    """`result` with what the model saw, where that is not all of it any more."""
+    """Return `result` with the model's view, if that is no longer everything."""
     if not window.compressed:
         return result
     return replace(result, seen=window.see((*history, *result.messages)))

@@ -10,7 +10,7 @@ from agent_core.scope import Scope
 NAME = "run_command"
 CALL = "given-command"
 MAX_SHOWN = 3_000
-"""Characters of the output that the answer shows; the tool's line has more of it."""
+"""Characters of the output in the answer; the tool's line has more."""
 TOLD = "{said}\n\n[It stands for a command, which was run: {command}]"
 NOTHING = "(no output)"
 
@@ -22,7 +22,7 @@ async def run_given_command(
     history: tuple[Message, ...],
     past: tuple[Message, ...] = (),
 ) -> TurnResult:
-    """Run it as any call is run: judged, asked about, in the sandbox. What it wrote is the
+    """Run the command like any call: judged, asked about, in the sandbox. Its output is the
     answer."""
     arguments = json.encode({"command": brief.command}).decode()
     call = ToolCall(id=CALL, name=NAME, arguments=arguments)
@@ -40,7 +40,7 @@ def _quote(result: ToolResult) -> str:
     """The output in a block that nothing in it ends."""
     text = result.content.strip("\n") or NOTHING
     if result.error and result.command is None:
-        return text  # why it was not run, in our own words
+        return text  # our explanation of why it was not run
     shown = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
     fence = "```"
     while fence in shown:

@@ -7,7 +7,7 @@ from agent_core.messages import ToolCall
 from agent_core.scope import Scope
 
 CALLS = "skill-"
-"""How the ids of such calls begin."""
+"""Prefix of such calls' ids."""
 COUNTED = "skill-call"
 
 

@@ -1,6 +1,5 @@
-"""The turn's code: a request that takes several steps gets a plan, any other goes straight to the
-loop, where it may turn out that it takes one.
-"""
+"""The turn's code: a request of several steps gets a plan, any other goes to the loop, which may
+still make a plan."""
 
 from msgspec.structs import replace
 
@@ -34,8 +33,8 @@ async def work(
     history: tuple[Message, ...],
     past: tuple[Message, ...] = (),
 ) -> TurnResult:
-    """Answer `brief.text` after `history`, the way that `brief.route` says. `past`: what the
-    turn did already, where it goes on from its records: then without a plan."""
+    """Answer `brief.text` after `history`, by `brief.route`. `past`: the turn's messages so far,
+    when it continues from its records, then without a plan."""
     if past and past[-1].role == "assistant":
         past = (*past, user(GO_ON))
     checked = brief if past else await check_request(scope, brief, hands)
@@ -49,7 +48,7 @@ async def work(
         scope.emit(StatusShown(text=told, phase="gather"), "gather")
         scope.emit(StatusShown(text=brief.route, phase="plan"), "route")
     if brief.route == "research" and hands.research is not None and not past:
-        from agent_core.research.tool import research  # costs as much as all the rest
+        from agent_core.research.tool import research  # costs as much as everything else together
 
         return await research(scope, brief, hands, history, hands.research)
     if brief.route != "planned" or past:
@@ -74,7 +73,7 @@ async def _direct(
     """The loop alone; it may turn out that it takes a plan, or get stuck and need one."""
     window = make_window(brief, hands)
     spell = await react(scope, brief, hands, history, past, window)
-    brief = replace(brief, direct=None)  # a plan that comes of it begins with its own steps
+    brief = replace(brief, direct=None)  # a resulting plan starts with its own steps
     if spell.finish == "planned" and spell.plan is not None:
         scope.emit(Routed(route="planned", why="The model made a plan."))
         told = (history, spell.messages)

@@ -1,6 +1,6 @@
-"""A plan: steps with stable ids, what each needs and shall lead to, and how far it is.
+"""A plan: steps with stable ids, their dependencies, outcomes and states.
 
-Values and pure transitions; who makes a plan and who works it off is in `orchestration`.
+Values and pure transitions; plans are made and carried out in `orchestration`.
 """
 
 import re
@@ -26,12 +26,12 @@ _BOXES: dict[StepState, str] = {
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One step. `outcome` is what it shall lead to, `needs` are the ids of steps before it.
+    """One step.
 
-    What can be checked without a model: `files` of the workspace that are there afterwards and
-    not empty; `command`: the last command it runs ends with exit code 0.
-    `note` is a word on how it went; `tries` counts the times it was begun anew.
-    `own`: a person added it.
+    `outcome`: the intended result; `needs`: ids of earlier steps. Checked without a model: `files`
+    of the workspace exist afterwards and are not empty; `command`: the last command exits with 0.
+    `note`: how it went, in a few words; `tries`: how often it was started again. `own`: a person
+    added it.
     """
 
     id: str
@@ -60,7 +60,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def ready(self) -> tuple[Step, ...]:
-        """Steps that may begin now: what they need is over."""
+        """Steps that may begin now: their dependencies are done."""
         over = {step.id for step in self.steps if step.state in ("done", "skipped")}
         return tuple(s for s in self.steps if s.state == "pending" and over.issuperset(s.needs))
 
@@ -70,8 +70,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 def find_parallel(plan: Plan) -> dict[str, frozenset[str]]:
-    """The steps that can be worked on at once from now on, in the plan's order: those that are
-    ready, and those that wait for some of these but not for all; by id, with all that each waits
+    """Return the steps that can run concurrently from now on, in the plan's order: the ready ones,
+    and those that wait for some of these but not for all; by id, with everything that each waits
     for."""
     over = {step.id for step in plan.select("done", "skipped")}
     ready = {step.id for step in plan.ready}
@@ -97,11 +97,11 @@ def set_step_state(plan: Plan, step_id: str, state: StepState, note: str = "") -
 
 
 def revise_plan(plan: Plan, steps: Iterable[Step]) -> Plan:
-    """`plan` with what had not begun replaced by `steps`.
+    """Replace the steps of `plan` that had not begun by `steps`.
 
-    What was done or failed stays. Of what had not begun, a step named again is replaced, the others
-    are skipped, but for those that a person added: they come last. An id that belongs to an ended
-    step is not given out a second time. A plan of which nothing has begun is replaced as a whole.
+    Done and failed ones stay. Of those not begun, a step named again is replaced, and the others
+    are skipped, except those that a person added: they come last. An ended step's id is not used
+    again. A plan of which nothing has begun is replaced as a whole.
     """
     wanted = tuple(steps)
     taken = {step.id for step in plan.steps if step.state != "pending"}
@@ -124,8 +124,8 @@ def revise_plan(plan: Plan, steps: Iterable[Step]) -> Plan:
 
 
 def still_open(plan: Plan, steps: Iterable[Step]) -> tuple[Step, ...]:
-    """`steps` without those that are done word for word: models that are asked for what is left
-    write down the whole plan, and nothing is done a second time for that."""
+    """Return `steps` without those that are done verbatim: models asked for what is left write down
+    the whole plan, and nothing is done twice for that."""
     done = {(step.id, _words(step)) for step in plan.select("done")}
     return tuple(step for step in steps if (step.id, _words(step)) not in done)
 
@@ -135,7 +135,7 @@ def _words(step: Step) -> str:
 
 
 def _rebase_step(step: Step, plan: Plan, own: tuple[Step, ...], new: tuple[Step, ...]) -> Step:
-    """A person's step after a re-plan: it comes after the new steps where what it waited for will
+    """Return a person's step after a re-plan: it comes after the new steps if its dependencies will
     not be done any more, unless they wait for it."""
     there = {one.id for one in (*plan.select("done"), *own, *new)}
     needs = tuple(need for need in step.needs if need in there)
@@ -154,7 +154,8 @@ def _free(wanted: str, taken: set[str], n: int) -> str:
 
 
 def problem(plan: Plan) -> str:
-    """Why `plan` cannot be worked off, "" if it can; in words that help to mend it."""
+    """Return the reason why `plan` cannot be carried out, "" if it can; the words help to correct
+    it."""
     ids = [step.id for step in plan.steps]
     if twice := next((one for one in ids if ids.count(one) > 1), ""):
         return f"The id {twice!r} is given to two steps."

@@ -1,7 +1,7 @@
-"""A plan under way: its steps worked off, checked, planned again where one fails, and answered for.
+"""A running plan: its steps carried out, checked, re-planned after a failure, and summed up.
 
-Messages are only ever appended: each call begins with the whole of one before it, also where
-steps run at once (each sees what was there when the first of them began, and what it builds on).
+Messages are only appended: each call begins with the whole of an earlier one, also when steps run
+in parallel (each sees the thread from when the first of them began, and what it builds on).
 """
 
 import asyncio
@@ -67,7 +67,7 @@ gave; say plainly what failed or was left out. Call no tool, do not describe the
 
 
 class _Done(Struct, frozen=True, kw_only=True):
-    """A step that is over. `finding` None: a person skipped it."""
+    """An ended step. `finding` None: a person skipped it."""
 
     spell: LoopResult
     finding: StepVerdict | None
@@ -84,8 +84,8 @@ class _Done(Struct, frozen=True, kw_only=True):
 
 
 class _Wave(Struct, frozen=True, kw_only=True):
-    """Steps that are worked on at once: the plan as they began, by id what each waits for, and
-    those that are over. `among`: they are shown to run at once."""
+    """Concurrent steps: the plan as they began, their dependencies by id, and the ended ones.
+    `among`: they are shown as parallel."""
 
     plan: Plan
     behind: dict[str, frozenset[str]]
@@ -94,8 +94,8 @@ class _Wave(Struct, frozen=True, kw_only=True):
 
 
 class PlannedTurn:
-    """A planned turn under way. `told`: what was said before it, and the thread, which is what
-    it adds to the transcript."""
+    """A running planned turn. `told`: the earlier history, and the thread, which it adds to the
+    transcript."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class PlannedTurn:
             if any(one.spell.finish == "spent" for one in done.values()):
                 return await self._finish(self._give_up_rest(plan))
             if any(one.spell.finish == "error" for one in done.values()):
-                # no other plan helps against a model that failed; what was done is told
+                # another plan does not help if a model failed; report the finished work
                 return await self._finish(self._give_up_rest(plan))
             plan = await self._apply_amendments(plan)
             if {s.id for s in plan.select("failed")} & done.keys():
@@ -145,11 +145,11 @@ class PlannedTurn:
 
     @property
     def _seen(self) -> tuple[Message, ...]:
-        """What the model sees of all that was said."""
+        """The model's view of history and thread."""
         return self._window.see((*self._history, *self._thread))
 
     async def _fit(self, name: str) -> None:
-        """Summarise the older part of it where it is too long."""
+        """Summarise its older part if it is too long."""
         said = (*self._history, *self._thread)
         await self._window.fit(
             self._scope.child(name), said, make_summary_request(self._brief, self._hands)
@@ -174,7 +174,7 @@ class PlannedTurn:
         return None
 
     async def _apply_amendments(self, plan: Plan) -> Plan:
-        """`plan` with what people changed of it since the last look."""
+        """Apply people's edits since the last look."""
         self._looks += 1
         edits = await self._scope.amendments(f"edits-{self._looks}")
         fresh, self._taken = edits[self._taken :], len(edits)
@@ -189,8 +189,8 @@ class PlannedTurn:
         return after
 
     async def _wave(self, plan: Plan, name: str) -> dict[str, _Done]:
-        """Work on all steps that are ready at once, and on those that need only some of them, each
-        as soon as it can begin. Those that were begun, in the plan's order."""
+        """Run all steps that are ready, and those that need only some of them, each as soon as it
+        can begin. Return those that were begun, in the plan's order."""
         behind, done = find_parallel(plan), dict[str, _Done]()
         steps = {step.id: step for step in plan.steps if step.id in behind}
         ready = tuple(step.id for step in plan.ready)
@@ -214,11 +214,11 @@ class PlannedTurn:
         return set_step_state(plan, step.id, "running")
 
     async def _take_step_in_turn(self, wave: "_Wave", step: Step, scope: Scope) -> None:
-        """Do a step of a wave, where it still is to be done when all it needs is over. What it
-        sees depends on these steps alone."""
+        """Run a step of a wave, if it is still to be done when its dependencies are done. Its view
+        depends on these steps alone."""
         plan, seen = wave.plan, self._seen
         if behind := wave.behind[step.id]:
-            asked = f"begins-{self._looks}"  # in each wave anew: it may have to wait more than once
+            asked = f"begins-{self._looks}"  # anew in each wave: it may have to wait more than once
             if not await scope.once(asked, partial(self._goes_on, wave, behind), kind=bool):
                 return
             known = [(n, wave.done[n]) for n in wave.behind if n in behind]
@@ -234,7 +234,7 @@ class PlannedTurn:
             await scope.show()
 
     def _goes_on(self, wave: "_Wave", behind: frozenset[str]) -> bool:
-        """Nothing has happened that the plan has to be looked at for: no failure, no wish."""
+        """Return True if nothing requires a look at the plan: no failure, no wish."""
         well = all(one.state != "failed" for one in wave.done.values())
         return well and behind <= wave.done.keys() and not self._scope.was_amended(self._taken)
 
@@ -247,7 +247,7 @@ class PlannedTurn:
         rounds = self._brief.step_rounds
         brief = replace(self._brief, text=text, pictures=(), plans=False, max_rounds=rounds)
         spell = await react(scope, brief, self._quiet, seen)
-        await scope.show()  # what it found stands before it is judged
+        await scope.show()  # findings are saved before the step is judged
         done = _Done(spell=spell, finding=await self._judge_step(step, spell, brief, scope))
         scope.emit(StepEnded(id=step.id, state=done.state, note=done.note))
         if self._brief.debug:
@@ -273,7 +273,7 @@ class PlannedTurn:
                     return None
 
     async def _plan_again(self, plan: Plan) -> Plan | None:
-        """A new plan for what is left, None if there is none or no more may be made."""
+        """Return a new plan for what is left, None if there is none or no more may be made."""
         self._replans += 1
         n = self._replans
         if n > self._brief.max_replans:
@@ -291,7 +291,7 @@ class PlannedTurn:
         return await redraft(self._scope.child(name), means, said, ask, plan)
 
     def _give_up_rest(self, plan: Plan) -> Plan:
-        """`plan` without what has not begun."""
+        """Skip the steps that have not begun."""
         for step in plan.select("pending"):
             self._scope.emit(StepEnded(id=step.id, state="skipped"), f"dropped:{step.id}")
             plan = set_step_state(plan, step.id, "skipped")

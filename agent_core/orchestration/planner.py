@@ -1,5 +1,5 @@
-"""Makes a plan, and makes what is left of one anew after a failure. Remembers nothing: a re-plan
-is told what happened."""
+"""Makes a plan, and re-plans what is left after a failure. Stateless: a re-plan is told what
+happened."""
 
 import re
 from typing import TypeAlias
@@ -61,12 +61,12 @@ _ALIASES: dict[str, tuple[str, ...]] = {
 
 
 Means: TypeAlias = tuple[Brief, Hands, Window]
-"""What a plan is made with; the window is what the model sees of the thread."""
+"""The means of planning; the window is the model's view of the thread."""
 
 
 class Drafted(Struct, frozen=True, kw_only=True):
-    """What came of asking for a plan; None where it could not be used or has no steps.
-    `messages`: what the asking added to the thread."""
+    """The result of asking for a plan; None if it was unusable or has no steps. `messages`: added
+    to the thread by asking."""
 
     plan: Plan | None
     messages: tuple[Message, ...] = ()
@@ -80,8 +80,8 @@ async def draft(
     window: Window,
     errors: str = "",
 ) -> Drafted:
-    """A plan for the request in `brief`. `errors`: it was tried without one, `history` has how,
-    and failed so. `window`: what the model sees of the history."""
+    """Make a plan for the request in `brief`. `errors`: how the attempt without a plan, which is in
+    `history`, failed. `window`: the model's view of the history."""
     empty = Plan(title=brief.choose_title(), steps=())
     told = f"That did not work: {errors} Another way is needed." if errors else brief.text
     ask = user(f"{told}\n\n{PLAN}", () if errors else brief.pictures)
@@ -95,8 +95,8 @@ async def redraft(
     ask: Message,
     plan: Plan,
 ) -> Drafted:
-    """`plan` with new steps in place of those that have not begun. `ask` follows the `thread`:
-    `after_failure` or `after_wish`."""
+    """Replace the steps of `plan` that have not begun. `ask` follows the `thread`: `after_failure`
+    or `after_wish`."""
     return await _ask(scope, means, thread, ask, plan)
 
 
@@ -139,7 +139,8 @@ async def _ask(
 
 
 def _request(brief: Brief, hands: Hands, messages: tuple[Message, ...]) -> ModelRequest:
-    """As any other call of the turn, so that it begins with the same words; no call is allowed."""
+    """Make a request like any other of the turn, so that it begins with the same words, but without
+    calls."""
     return ModelRequest(
         model=tier(brief.model, "pro"),
         system=brief.system,
@@ -162,7 +163,7 @@ def read_steps(text: str) -> tuple[Step, ...]:
 
 
 def read_title(text: str) -> str:
-    """What the model calls the plan, "" if it gave no name to it. Raises Unusable."""
+    """Return the plan's title, "" if the model gave none. Raises Unusable."""
     found = find_json(text)
     named = found.get("title") if isinstance(found, dict) else None
     return title(named) if isinstance(named, str) else ""
@@ -201,6 +202,6 @@ def _list_values(value: object) -> tuple[object, ...]:
 
 
 def _id(value: object, n: int) -> str:
-    """An id that may stand in a key; models write numbers too."""
+    """Return an id that may be part of a key; models write numbers too."""
     text = re.sub(r"[^\w-]+", "-", str(value if value is not None else "")).strip("-")[:20]
     return text or f"s{n}"

@@ -1,4 +1,4 @@
-"""Settings of how the agent works: how a request is routed, and what a turn may take."""
+"""Settings of the agent's work: routing, and limits of a turn."""
 
 from typing import Literal, get_args
 
@@ -68,7 +68,7 @@ TABLES: SettingTables = {"agent": WORK, "budgets": BUDGETS}
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """US dollars that may be spent: in one turn, by one person in a day, by one job in a day, by
+    """Spending limits in US dollars: of one turn, of one person in a day, of one job in a day, of
     all in a day. 0: no limit."""
 
     turn: float = 0.0
@@ -78,12 +78,12 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     @property
     def any(self) -> bool:
-        """Something is limited: then each call's price must be known."""
+        """True if there is any limit: then each call's price must be known."""
         return max(self.turn, self.person, self.job, self.day) > 0
 
 
 class AgentSettings(Struct, frozen=True, kw_only=True):
-    """`max_turns`: model calls of one turn with all it brings about. `short_words`: a sentence of
+    """`max_turns`: model calls of one turn with everything it causes. `short_words`: a sentence of
     so many words is simple. `max_rounds`: of a turn without a plan; `step_rounds`: of a step.
     `debug`: people see what a turn gathered, its route and how each step was judged."""
 

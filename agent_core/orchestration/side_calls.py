@@ -1,7 +1,5 @@
-"""Calls of a model beside the conversation: it answers with JSON, nobody sees it grow.
-
-An answer that cannot be used is asked for once more, with the reason.
-"""
+"""Model calls beside the conversation, answered by JSON and not shown. An unusable answer is
+requested once more, with the reason."""
 
 from collections.abc import Callable
 from functools import partial
@@ -27,7 +25,7 @@ EMPTY = "(nothing)"
 
 
 class Unusable(ValueError):
-    """What the model wrote cannot be used; the text tells it why, `again` what to do."""
+    """The model's answer is unusable; the text tells it why, `again` what to do."""
 
     again = "Answer again, with the JSON alone."
 
@@ -39,7 +37,7 @@ class Unworded(Unusable):
 
 
 def words(text: str) -> str:
-    """What was said. Raises Unworded if that is nothing."""
+    """Return the words of an answer. Raises Unworded if there are none."""
     if text.strip() in ("", EMPTY):
         raise Unworded("It has no words.")
     return text.strip()
@@ -48,8 +46,8 @@ def words(text: str) -> str:
 async def ask_json(
     scope: Scope, hands: Hands, request: ModelRequest, read: Callable[[str], T], limit: float
 ) -> tuple[T | None, tuple[Message, ...]]:
-    """What `read` makes of the answer, None if it raised Unusable each time; and the messages
-    that came after the request's. Raises what `scope.model` raises."""
+    """Return `read` of the answer, None if it raised Unusable each time, and the messages after the
+    request's. Raises what `scope.model` raises."""
     said: tuple[Message, ...] = ()
     for n in range(1, TRIES + 1):
         asked = replace(request, messages=(*request.messages, *said))
@@ -66,8 +64,8 @@ async def ask_json(
 
 
 async def ask_aside(hands: Hands, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
-    """The answer to a question aside: not shown while it comes, and without what has to be hidden,
-    for it may be what people read in the end."""
+    """Ask a side question: the answer is not streamed to people, and is redacted, as they may read
+    it in the end."""
     reply = await hands.complete(request.model, request, lambda delta: None)
     if hands.hides is not None:
         reply = redact_reply(reply, hands.hides().with_shapes())
@@ -76,7 +74,7 @@ async def ask_aside(hands: Hands, request: ModelRequest, on_delta: OnDelta) -> M
 
 
 def hush(hands: Hands) -> Hands:
-    """`hands` whose model's words are not shown while they come."""
+    """Return `hands` whose model's words are not streamed."""
 
     async def complete(name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         return await hands.complete(name, request, lambda delta: None)
@@ -85,7 +83,7 @@ def hush(hands: Hands) -> Hands:
 
 
 def strip_calls(reply: ModelReply) -> Message:
-    """What was said and thought, without calls: none may be made here."""
+    """Return the reply's words and reasoning without calls, which are not allowed here."""
     parts = tuple(part for part in reply.parts if isinstance(part, Text | Thinking))
     return Message(role="assistant", parts=parts or (Text(text=EMPTY),))
 
@@ -97,7 +95,7 @@ def tier(model: str, wanted: str) -> str:
 
 
 def find_json(text: str) -> object:
-    """The JSON value in `text`, whatever stands around it. Raises Unusable."""
+    """Return the JSON value in `text`, whatever surrounds it. Raises Unusable."""
     for start, end in (("", ""), ("{", "}"), ("[", "]")):
         first, last = (text.find(start), text.rfind(end)) if start else (0, len(text) - 1)
         if 0 <= first < last:

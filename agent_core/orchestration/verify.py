@@ -1,4 +1,4 @@
-"""Did a step reach its outcome? What can be checked is checked first; then a model judges the
+"""Verifies whether a step reached its outcome: first by checks, then by a model that judges the
 evidence, never the report alone."""
 
 import asyncio
@@ -28,7 +28,7 @@ MAX_SHOWN, MAX_RESULTS, MAX_ARGUMENTS = 4_000, 24_000, 400
 """Characters of one call's result, of all together, and of one call's arguments."""
 WHY = 200
 END = 200
-"""Characters at the end of a result in which it stands how a command ended."""
+"""Characters at the end of a result that tell how a command ended."""
 NOT_CHECKED = "not checked"
 _WORD = cast(type[str | None], str | None)
 
@@ -43,7 +43,7 @@ Answer with JSON alone: {"ok": true or false, "why": "one short sentence in the 
 
 
 class StepVerdict(Struct, frozen=True, kw_only=True):
-    """How a step went; `why` says what is wrong, or that nobody could look."""
+    """The verdict on a step; `why` tells what is wrong, or that nothing could be checked."""
 
     ok: bool
     why: str = ""
@@ -97,16 +97,16 @@ def _results(ended: TurnResult) -> tuple[ToolResult, ...]:
 
 
 def _runners(hands: Hands) -> frozenset[str]:
-    """Tools that run commands: what ends a file or a page is no end of a command."""
+    """Return the tools that run commands: the end of a file or a page is no end of a command."""
     shells = (tool.name for tool in hands.toolbox.tools if tool.access == "shell")
     return frozenset((*shells, "check_command", INSTALL))
 
 
 def _last_command(results: tuple[ToolResult, ...], runners: frozenset[str]) -> str:
-    """What is wrong with the last command that ended, "" if it went well."""
+    """Return what is wrong with the last command that ended, "" if it went well."""
     run = [result.command for result in results if result.name in runners and result.command]
     ended = [command for command in run if not command.handle]
-    ends = [command for command in ended if command.stopped != 0.0]  # else by the step itself
+    ends = [command for command in ended if command.stopped != 0.0]  # otherwise by the step itself
     if not ended:
         return "No command was run."
     if not ends:
@@ -115,7 +115,7 @@ def _last_command(results: tuple[ToolResult, ...], runners: frozenset[str]) -> s
 
 
 def _find_missing(workspace: Path, files: tuple[str, ...]) -> str:
-    """Which of `files` is not there, "" if all are."""
+    """Return those of `files` that are missing, "" if there are none."""
     for path in files:
         try:
             info = paths.status(workspace, paths.resolve(workspace, path))
@@ -127,8 +127,8 @@ def _find_missing(workspace: Path, files: tuple[str, ...]) -> str:
 
 
 def _evidence(step: Step, ended: TurnResult, remark: str, held: int) -> str:
-    """What the judge sees. Of calls the newest; of long results beginning and end. `held`: tokens
-    that its model takes, 0 for many."""
+    """Build the judge's evidence: the newest calls, and the ends of long results. `held`: the
+    tokens that its model holds, 0 for many."""
     most = min(MAX_RESULTS, held * 2) if held else MAX_RESULTS
     lines = [f"Step: {step.description}", f"Expected outcome: {step.outcome}", "", "Its calls:"]
     results, arguments = _results(ended), _arguments(ended)
@@ -147,7 +147,7 @@ def _evidence(step: Step, ended: TurnResult, remark: str, held: int) -> str:
 
 
 def _arguments(ended: TurnResult) -> dict[str, str]:
-    """Of each call, by its id."""
+    """Return the arguments of each call, by its id."""
     return {call.id: call.arguments for message in ended.messages for call in calls_of(message)}
 
 

@@ -1,7 +1,8 @@
-"""Calls that a model wrote as text: small models do, and some servers do not read what their models
-write. An answer that is nothing but calls of tools that it may call is taken for these calls, and
-so is one that ends with them behind a mark that is for calls alone; they are judged and asked about
-as all others."""
+"""Reads calls that a model wrote as text: small models do, and some servers do not parse them.
+
+An answer that consists of calls of callable tools counts as these calls, and so does one that ends
+with them after a mark for calls; they are judged and asked about like all others.
+"""
 
 import re
 from collections.abc import Callable
@@ -15,12 +16,12 @@ from agent_core.messages import Message, Part, Text, Thinking, ToolCall, calls_o
 from agent_core.models.port import ModelReply
 
 TakesText: TypeAlias = Callable[[str, str], bool]
-"""Whether a tool, by its name, takes a text for an argument, by its name: a text that looks like
-JSON stays one."""
+"""Tells whether a tool takes a text for an argument, both by name: a text that looks like JSON
+stays one."""
 MAX_TEXT = 20_000
 MAX_CALLS = 8
 MAX_SAID = 400
-"""Characters of what may be said before calls in a fence, which examples stand in, too."""
+"""Maximum characters before calls in a fence, which may also be examples."""
 _FENCE = re.compile(r"```(?:json|tool_calls?|tool_code)?[ \t]*\n((?:(?!```).)*)```", re.DOTALL)
 _TAG = re.compile(r"<tool_call>((?:(?!<tool_call>).)*?)</tool_call>", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([\w.-]+)>((?:(?!<function=).)*?)</function>", re.DOTALL)
@@ -28,7 +29,7 @@ _PARAMETER = re.compile(
     r"<parameter=([\w.-]+)>\n?((?:(?!<parameter=).)*?)\n?</parameter>", re.DOTALL
 )
 _MARKS = ("[TOOL_CALLS]", "<|python_tag|>")
-"""Of Mistral's and Meta's models; what they call stands behind, to the end."""
+"""Marks of Mistral's and Meta's models; the calls follow, up to the end."""
 _ID = "written-"
 _BEGINNINGS = ("{", "[", "`", "<")
 
@@ -41,7 +42,7 @@ class _Named(Struct, forbid_unknown_fields=True):
     id: str | int | None = None
 
     def find_arguments(self) -> dict[str, object] | None:
-        """What it is called with; None where that is no object."""
+        """Return the arguments, None if they are no object."""
         if isinstance(self.arguments, str):
             try:
                 return msgspec.json.decode(self.arguments, type=dict[str, object])
@@ -51,7 +52,7 @@ class _Named(Struct, forbid_unknown_fields=True):
 
 
 class _Wrapped(Struct, forbid_unknown_fields=True):
-    """As chat completions have it."""
+    """The form of chat completions."""
 
     function: _Named
     type: str = "function"
@@ -59,7 +60,7 @@ class _Wrapped(Struct, forbid_unknown_fields=True):
 
 
 class _Written(Struct):
-    """`texts`: its arguments stand there as texts, whatever they are."""
+    """`texts`: all its arguments were written as texts."""
 
     name: str
     arguments: dict[str, object]
@@ -72,9 +73,9 @@ def read_written_calls(
     thread: tuple[Message, ...],
     takes_text: TakesText = lambda name, argument: False,
 ) -> ModelReply:
-    """`reply` to `thread` with the calls that its text is, or ends with, if they are of tools that
-    may be called by name. Behind words a fence counts only where the model never made a call in
-    another way: who can call shows examples in fences. `takes_text`: see TakesText."""
+    """Return `reply` to `thread` with the calls that its text consists of, or ends with, if they
+    are of callable tools. After words a fence counts only if the model never made a call in another
+    way: a model that can call shows examples in fences. `takes_text`: see TakesText."""
     if reply.finish != "stop" or any(isinstance(part, ToolCall) for part in reply.parts):
         return reply
     text = "".join(part.text for part in reply.parts if isinstance(part, Text)).strip()
@@ -104,7 +105,7 @@ def _has_called(thread: tuple[Message, ...]) -> bool:
 
 
 def _read(text: str) -> tuple[str, list[_Written]]:
-    """What is said, and the calls that the rest of the text is; none if it is something else."""
+    """Split a text into words and calls; no calls if the rest is anything else."""
     for mark in _MARKS:
         said, found, rest = text.partition(mark)
         if found:
@@ -138,7 +139,7 @@ def _decode(pieces: list[str]) -> list[_Written]:
 
 
 def _read_one(row: object) -> _Written:
-    """Raises msgspec.ValidationError for what is no call."""
+    """Read one call. Raises msgspec.ValidationError if it is none."""
     wrapped = isinstance(row, dict) and "function" in row
     named = msgspec.convert(row, _Wrapped).function if wrapped else msgspec.convert(row, _Named)
     if (arguments := named.find_arguments()) is None:
@@ -147,7 +148,8 @@ def _read_one(row: object) -> _Written:
 
 
 def _give_kinds(call: _Written, takes_text: TakesText) -> dict[str, object]:
-    """The arguments of `call`, where those in Qwen's form become what their tool takes."""
+    """Return the arguments of `call`; those in Qwen's form are converted to what their tool
+    takes."""
     if not call.texts:
         return call.arguments
     return {

@@ -8,15 +8,14 @@ COMMON = (
     *("task_planning", "web_search", "read_page", "memory"),
     *("rollback", "check_command", "find_tools", "call_tool", "schedule_job"),
 )
-"""What each request shows where no profile says something else: the tools that most requests
-need. The others are named in the prompt and described by find_tools; a whole request for "hello"
-stays below 10 KB."""
+"""The tools shown without a profile: those that most requests need. The others are named in the
+prompt and described by find_tools; a whole request for "hello" stays below 10 KB."""
 
 FEW = ("read_file", "write_file", "run_command", "web_search", "read_page", "call_tool")
-"""What a request shows a model that holds little, besides find_tools."""
+"""The tools shown to a model with a small window, besides find_tools."""
 
 PLAIN = Profile(name="", prompt="", shown=COMMON, few=FEW, max_messages=0)
-"""No profile was chosen."""
+"""The profile when none was chosen."""
 
 _ALWAYS = ("ask_user", "send_file", "task_planning", "find_tools", "call_tool", "terminate")
 _FILES = ("read_file", "write_file", "list_files", "str_replace_editor")

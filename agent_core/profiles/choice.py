@@ -1,4 +1,4 @@
-"""What a turn is given: the tools that are shown, those that may be found, words and limits."""
+"""Chooses a turn's equipment: the tools shown, those that may be found, instructions and limits."""
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -18,12 +18,12 @@ from agent_core.tools.finding.toolsets import Reach, Toolsets, could_be_within, 
 
 FIND_TOOLS = "find_tools"
 Specs: TypeAlias = Callable[[tuple[str, ...]], tuple[ToolSpec, ...]]
-"""What a model is shown of the tools with these names."""
+"""Returns the specifications of the tools with these names."""
 
 
 class Kit(Struct, frozen=True, kw_only=True):
-    """All that can be chosen from: our own tools with a line on each, servers, sets. `always`:
-    tools that each request shows besides those of its profile."""
+    """Everything to choose from: our own tools with a line on each, servers, sets. `always`: tools
+    that each request shows besides those of its profile."""
 
     lines: tuple[tuple[str, str], ...]
     servers: Servers
@@ -32,17 +32,17 @@ class Kit(Struct, frozen=True, kw_only=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of our own tools."""
+        """The names of our own tools."""
         return tuple(name for name, _ in self.lines)
 
 
 def profile_of(name: str) -> Profile:
-    """The profile, or none: also where it is not there any more."""
+    """Return the profile, or the plain one if it does not exist any more."""
     return PROFILES.get(name, PLAIN)
 
 
 def list_missing(kit: Kit, name: str) -> tuple[str, ...]:
-    """What the profile is made for that is not here, or not for everybody."""
+    """Return the tools that the profile needs and that are missing here, or not for everybody."""
     there = [*kit.names, *(f"{server}__" for server in kit.servers.names)]
     return profile_of(name).list_missing(there)
 
@@ -55,9 +55,8 @@ def apply_choice(
     specs: Specs | None = None,
     limit: str = "",
 ) -> Brief:
-    """`brief` with what the profile, the sets of `places` and the set `limit` allow. `specs`:
-    gives what is shown of tools, where the model holds so little that it is shown few of them in
-    short."""
+    """Return `brief` with what the profile, the sets of `places` and the set `limit` allow. `specs`
+    returns short specifications, for a model with so small a window that it is shown few tools."""
     profile = profile_of(name)
     own = kit.sets.flatten(profile.tools)
     where = (*places, *((f"profile:{profile.name}",) if profile.name else ()))
@@ -87,7 +86,7 @@ def _list_others(
     small: bool,
     servers: tuple[str, ...],
 ) -> str:
-    """The tools that may be called and are not shown, for the prompt."""
+    """List the callable tools that are not shown, for the prompt."""
     servers = tuple(one for one in servers if could_be_within(f"{one}__", reach))
     others = {name: line for name, line in lines if name not in shown and is_in_all(name, reach)}
     return render_tool_list(others, found=CALL in shown, short=small, servers=servers)

@@ -1,4 +1,4 @@
-"""A profile: what an agent is for, as data. Tools, further instructions, limits."""
+"""A profile: an agent's purpose as data. Tools, further instructions, limits."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -10,9 +10,9 @@ from agent_core.messages import Message
 
 class Profile(Struct, frozen=True, kw_only=True):
     """`tools`: entries of a tool set, all that it may use. `shown`: patterns of those that each
-    request shows; the others are found. `few`: those shown to a model that holds little. `needs`:
-    tools that it is made for. `max_steps`: rounds of a turn; `max_messages`: of the history, 0
-    for all."""
+    request shows; the others are found. `few`: those shown to a model with a small window. `needs`:
+    tools that it is made for. `max_steps`: rounds of a turn; `max_messages`: of the history, 0 for
+    all."""
 
     name: str
     prompt: str
@@ -24,14 +24,14 @@ class Profile(Struct, frozen=True, kw_only=True):
     max_messages: int = 100
 
     def list_missing(self, names: Iterable[str]) -> tuple[str, ...]:
-        """What it needs that is not among `names`."""
+        """Return the tools it needs that are not among `names`."""
         known = tuple(names)
         return tuple(
             need for need in self.needs if not any(fnmatchcase(name, need) for name in known)
         )
 
     def shows(self, name: str) -> bool:
-        """Each request shows the tool `name`."""
+        """Return True if each request shows the tool `name`."""
         return any(fnmatchcase(name, pattern) for pattern in self.shown)
 
 

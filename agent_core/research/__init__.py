@@ -1,2 +1,2 @@
-"""Research: searches the web, reads what it finds, and writes a report whose every citation is a
-quote that stands in a page that was really read."""
+"""Research: searches the web, reads the results, and writes a report in which every citation is a
+quote from a page that was actually read."""

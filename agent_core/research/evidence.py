@@ -1,5 +1,5 @@
-"""Findings: what a source says about the question, each with words that stand in the source. A
-finding whose quote is not there word for word does not count."""
+"""Findings: statements of a source about the question, each with a quote. A finding whose quote is
+not verbatim in the source does not count."""
 
 import re
 import unicodedata
@@ -20,13 +20,13 @@ from agent_core.tools.web.tools import BEGINS, ENDS
 MAX_FINDINGS = 8
 """Findings of one source."""
 MIN_QUOTE, MAX_QUOTE = 12, 400
-"""Characters: what is shorter stands anywhere."""
+"""Characters of a quote; shorter ones occur anywhere."""
 CLAIM = 500
 LIMIT = 120.0
 MAX_SHORTENED = 3
-"""Times that half of a source is left out because the model took no more."""
+"""How often half of a source is left out because it exceeds the model's window."""
 CHARACTERS = 2
-"""Of a source, for each token that a request may have at most."""
+"""Characters of a source for each token of a request's maximum."""
 
 ANALYZE = """\
 You read one source for a research. {focus}
@@ -59,7 +59,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """What a model said about a source; its quote is checked already."""
+    """A model's statement about a source; its quote is verified."""
 
     claim: str
     quote: str
@@ -68,8 +68,8 @@ class Claim(Struct, frozen=True, kw_only=True):
 async def analyze(
     scope: Scope, brief: Brief, hands: Hands, kind: Kind, sources: tuple[SourcePage, ...]
 ) -> tuple[Finding, ...]:
-    """The findings of all sources, numbered through. Raises what a model call raises if no
-    source at all could be looked at."""
+    """Return the findings of all sources, numbered consecutively. Raises what a model call raises
+    if no source could be analysed."""
 
     async def analyze_one(source: SourcePage, branch: Scope) -> tuple[Claim, ...] | Exception:
         try:
@@ -114,7 +114,7 @@ async def _look(
 async def _look_at(
     scope: Scope, brief: Brief, hands: Hands, kind: Kind, shown: tuple[SourcePage, str]
 ) -> tuple[Claim, ...]:
-    """The claims of a source by what is `shown` of its text."""
+    """Return the claims in a source by the part of its text that is `shown`."""
     source, text = shown
     asked = SOURCE.format(
         question=brief.request_text(),
@@ -135,7 +135,7 @@ async def _look_at(
 
 
 def read_claims(text: str, source: SourcePage) -> tuple[Claim, ...]:
-    """The claims that a model wrote down whose quotes stand in `source`. Raises Unusable."""
+    """Return a model's claims whose quotes occur in `source`. Raises Unusable."""
     found = find_json(text)
     rows = found.get("findings") if isinstance(found, dict) else found
     if not isinstance(rows, list):

@@ -1,4 +1,4 @@
-"""What research works with, and how much of it: the one table of depths."""
+"""The means of research, and their amounts: the one table of depths."""
 
 from typing import Literal, get_args
 
@@ -13,7 +13,7 @@ DepthName = Literal["quick", "standard", "deep"]
 
 
 class ResearchDeps(Struct, frozen=True, kw_only=True):
-    """The web, and where the copies of reports are kept that people are given."""
+    """The web, and the store for copies of reports sent to people."""
 
     web: Web
     kept: FileStore
@@ -45,4 +45,4 @@ FOCUS: dict[Kind, str] = {
     "news": "Prefer recent reports of first-hand sources and several outlets. Note dates, and what "
     "is confirmed and what is only claimed.",
 }
-"""What a kind of research looks for."""
+"""The focus of each kind of research."""

@@ -1,4 +1,5 @@
-"""What the model is told at each stage of a research. It writes in the language of the question."""
+"""The model's instructions at each stage of a research. It writes in the language of the
+question."""
 
 INIT = """\
 [Research]

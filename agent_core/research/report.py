@@ -1,4 +1,4 @@
-"""The report as a file: written into the workspace, and given to the people as a copy."""
+"""The report as a file: written into the workspace, and sent to people as a copy."""
 
 import asyncio
 import hashlib
@@ -22,8 +22,8 @@ LIMIT = 60.0
 async def give(
     scope: Scope, brief: Brief, kept: FileStore, title: str, report: str
 ) -> tuple[str, GivenFile | None]:
-    """Write the report and give it; its path in the workspace, and the copy. None where it could
-    not be written: the answer stands without it."""
+    """Write the report and send it; return its path in the workspace, and the copy. None if it
+    could not be written: the answer is complete without it."""
     path = f"{FOLDER}/{_slug(title)}-{hashlib.sha256(report.encode()).hexdigest()[:8]}.md"
     arguments = msgspec.json.encode({"path": path}).decode()
     call = ToolCall(id=f"give_report-{path[-11:-3]}", name="give_report", arguments=arguments)

@@ -1,9 +1,9 @@
-"""The research: init_config, search_loop, analyze, synthesize, write_report. Plain code over a
-scope: after a crash it goes on behind the last search, page or answer that was recorded.
+"""The research steps: init_config, search_loop, analyze, synthesize, write_report. Plain code over
+a scope: after a crash it continues after the last recorded search, page or answer.
 
-Its thread with the model only grows; sources are judged beside it, each by itself. So is what to
-search for next, which pages of strangers could dictate: no page decides together with what nobody
-may learn by a search.
+The thread with the model only grows; each source is judged in a separate call. Further searches are
+chosen in separate calls too: foreign pages could dictate them, so no page takes part in a decision
+together with anything that a search must not reveal.
 """
 
 from collections.abc import Callable
@@ -53,8 +53,8 @@ T = TypeVar("T")
 
 
 class Researched(Struct, frozen=True, kw_only=True):
-    """How a research ended: what goes into the chat, the whole report ("" if nothing was found),
-    its file, and what was said with the model."""
+    """The result of a research: the answer for the chat, the whole report ("" if nothing was
+    found), its file, and the thread with the model."""
 
     answer: str
     messages: tuple[Message, ...]
@@ -64,7 +64,7 @@ class Researched(Struct, frozen=True, kw_only=True):
 
 
 class Research:
-    """A research under way. `steers`: it takes in what people say meanwhile."""
+    """A running research. `steers`: it takes people's messages meanwhile."""
 
     def __init__(
         self, scope: Scope, brief: Brief, hands: Hands, means: ResearchDeps, steers: bool = False
@@ -75,7 +75,7 @@ class Research:
         self._means = means
         self._steers = steers
         self.window = make_window(brief, hands)
-        """What the model sees of the history and the thread."""
+        """The model's view of history and thread."""
         self._history: tuple[Message, ...] = ()
         self._thread: tuple[Message, ...] = ()
         self._said: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class Research:
     async def run(
         self, history: tuple[Message, ...] = (), wish: ResearchRequest | None = None
     ) -> Researched:
-        """Research what the brief asks. Raises what a call of the model raises."""
+        """Research the brief's question. Raises what a model call raises."""
         self._history = history
         frame = await self._init_config(wish or ResearchRequest())
         depth = DEPTHS[frame.depth]
@@ -125,7 +125,7 @@ class Research:
     async def _search(
         self, scope: Scope, queries: tuple[str, ...], seen: set[str], most: int
     ) -> None:
-        """Search once, then read what is new until there are `most` sources in all."""
+        """Search once, then read new pages until there are `most` sources in all."""
         hits, failed = await search(scope, self._means.web, queries)
         self._skipped = (*self._skipped, *failed)
         waiting = drop_seen(hits, seen)
@@ -147,8 +147,8 @@ class Research:
         scope.emit(SourceFound(url=url, why=got.why), f"source:{digest_of(url)}")
 
     async def _find_more(self, n: int, depth: Depth, asked: tuple[str, ...]) -> tuple[str, ...]:
-        """What to search for next, by the question and the pages alone: searches are not asked
-        about, so whoever reads pages for one knows no instructions, memory or conversation."""
+        """Choose further searches by the question and the pages alone: searches need no approval,
+        so the model that reads pages for them sees no instructions, memory or conversation."""
         known = "\n".join(
             f"- {one.title} ({one.url}): {' '.join(one.text[:BEGINNING].split())}"
             for one in self._shelf.sources
@@ -171,7 +171,7 @@ class Research:
         except ModelFailed as failed:
             if failed.fault not in ("overflow", "truncated"):
                 raise
-            found = None  # what was found so far is a research as well
+            found = None  # partial findings count as research too
         return (found or ())[: depth.queries]
 
     async def _analyze(self, frame: Frame) -> tuple[Finding, ...]:
@@ -230,7 +230,7 @@ class Research:
         )
 
     async def _report_nothing(self) -> Researched:
-        """Nothing can be reported; the model says so."""
+        """Report that nothing was found, in the model's words."""
         why = "\n".join(f"- {one.what}: {one.why}" for one in self._skipped)
         why = why or "- No source says anything about it."
         said = await self._consult("nothing", prompts.NOTHING.format(why=why), words)
@@ -240,7 +240,7 @@ class Research:
         return Researched(answer=said, messages=self._thread)
 
     async def _consult(self, name: str, ask: str, use: Callable[[str], T]) -> T | None:
-        """One more turn of the thread: what `use` makes of the answer, None if it is no use."""
+        """Ask in the thread; return `use` of the answer, None if it is unusable."""
         thread = (*self._thread, user(ask))
         limit = min(self._brief.limit, LIMIT)
 

@@ -39,14 +39,15 @@ class SourcePage(Struct, frozen=True, kw_only=True):
 
 
 class Skipped(Struct, frozen=True, kw_only=True):
-    """A page that is no source, or a search that failed (`what` is its query), and why."""
+    """A page that is no source, or a failed search (`what` is its query), with the reason."""
 
     what: str
     why: str
 
 
 async def search(scope: Scope, web: Web, queries: Iterable[str]) -> tuple[list[Hit], list[Skipped]]:
-    """What all queries find: the best of each first. Each is asked once in the turn's life."""
+    """Return the hits of all queries: the best of each first. Each query runs once in the turn's
+    life."""
 
     async def search_one(query: str, branch: Scope) -> tuple[list[Hit], list[Skipped]]:
         async def run(_: str) -> str:
@@ -94,7 +95,7 @@ def canonical(url: str) -> str:
 
 
 def drop_seen(hits: Iterable[Hit], seen: set[str]) -> list[Hit]:
-    """Those whose page is not in `seen`, which they are added to."""
+    """Return those whose page is not in `seen`, and add them to it."""
     new = []
     for hit in hits:
         try:
@@ -108,7 +109,7 @@ def drop_seen(hits: Iterable[Hit], seen: set[str]) -> list[Hit]:
 
 
 class Sources:
-    """The sources taken so far, none of them twice."""
+    """The sources taken so far, without duplicates."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[SourcePage, frozenset[str]]] = []
@@ -118,11 +119,12 @@ class Sources:
 
     @property
     def sources(self) -> tuple[SourcePage, ...]:
-        """In the order in which they were taken."""
+        """The sources in the order in which they were taken."""
         return tuple(source for source, _ in self._rows)
 
     def take(self, source: SourcePage) -> SourcePage | None:
-        """Take it in; not if it is there already, or another says nearly the same: that one."""
+        """Add a source. If it is known, or another says nearly the same, return that one
+        instead."""
         page, groups = canonical(source.url), _groups(source.text)
         for known, said in self._rows:
             least = min(len(said), len(groups))

@@ -10,7 +10,7 @@ QUERY, LABEL, TITLE = 200, 80, 100
 
 
 class Frame(Struct, frozen=True, kw_only=True):
-    """What a research sets out with."""
+    """The frame of a research."""
 
     title: str
     kind: Kind
@@ -20,14 +20,14 @@ class Frame(Struct, frozen=True, kw_only=True):
 
 
 class ResearchRequest(Struct, frozen=True, kw_only=True):
-    """What was asked for by name; None: the model chooses."""
+    """Explicit options; None: the model chooses."""
 
     kind: Kind | None = None
     depth: DepthName | None = None
 
 
 def plain_frame(question: str, wish: ResearchRequest) -> Frame:
-    """What is done where the model gave no usable frame: the question itself is searched for."""
+    """Return the frame to use if the model gave no valid one: a search for the question itself."""
     line = " ".join(question.split())
     return Frame(
         title=line[:TITLE],
@@ -56,7 +56,7 @@ def read_frame(text: str, question: str, wish: ResearchRequest) -> Frame:
 
 
 def read_queries(text: str) -> tuple[str, ...]:
-    """What to search for next. Raises Unusable."""
+    """Parse the next queries. Raises Unusable."""
     found = find_json(text)
     rows = found.get("queries") if isinstance(found, dict) else found
     if not isinstance(rows, list):

@@ -1,8 +1,8 @@
-"""The ways into a research: the turn's own (route `research`), and the tool delegate_to_research.
+"""The entries to a research: the turn's own (route `research`), and the tool delegate_to_research.
 
 The tool is a turn tool (`TurnTool.run_in_turn`): it gets the scope of its call. Each search, page
-and answer of the model is a record of its own in there, so a call that a crash cut off goes on
-where it was, instead of being one effect whose outcome nobody knows. What it returns rides on the
+and answer of the model is a record of its own in there, so a call interrupted by a crash continues
+where it was, instead of being one effect with an unknown outcome. Its result is written with the
 next commit.
 """
 
@@ -43,7 +43,7 @@ MAX_REPORT = 9_000
 
 
 class Handed(msgspec.Struct, frozen=True, kw_only=True):
-    """Files that go along, or why there are none: both are on record."""
+    """Files passed along, or why there are none: both are recorded."""
 
     files: tuple[Artifact, ...] = ()
     why: str = ""
@@ -132,7 +132,8 @@ def _collect_files(workspace: Path, patterns: list[str]) -> Handed:
 
 
 async def _refusal(scope: Scope, brief: Brief, hands: Hands) -> str:
-    """Why the research may not be, "" if it may: hooks and policy judge it as a call."""
+    """Return the reason why the research is denied, "" if it is allowed: hooks and policy judge it
+    as a call."""
 
     def judge(item: Prepared) -> Verdict:
         verdict = hands.judge(item)

@@ -1,5 +1,7 @@
-"""From what a model wrote with marks (`[f3]`) to a report with numbered citations. Only marks of
-known findings become citations; numbers and links that a model made up are taken out."""
+"""Turns a model's text with marks (`[f3]`) into a report with numbered citations.
+
+Only marks of known findings become citations; invented numbers and links are removed.
+"""
 
 import re
 from collections.abc import Callable, Iterable
@@ -34,7 +36,7 @@ class Labels(Struct, frozen=True, kw_only=True):
 
 
 class Written(Struct, frozen=True, kw_only=True):
-    """A report: as a whole, and what of it goes into the chat. `cited`: how many sources."""
+    """A report: the whole, and the part for the chat. `cited`: how many sources."""
 
     report: str
     summary: str
@@ -42,7 +44,7 @@ class Written(Struct, frozen=True, kw_only=True):
 
 
 class Gathered(Struct, frozen=True, kw_only=True):
-    """What a report is made of. `thin`: fewer sources than its depth asks for."""
+    """The material of a report. `thin`: fewer sources than its depth asks for."""
 
     title: str
     sources: tuple[SourcePage, ...]
@@ -53,7 +55,7 @@ class Gathered(Struct, frozen=True, kw_only=True):
 
 
 def check(text: str, findings: Iterable[Finding]) -> str:
-    """A draft of a report as it is, if it cites anything that is known. Raises Unworded."""
+    """Return a draft unchanged if it cites any known finding. Raises Unworded."""
     known = {finding.id for finding in findings}
     prose, _ = _take_out_code(text)
     cited = {mark for found in _MARK.findall(prose) for mark in _ids(found)}
@@ -98,16 +100,16 @@ def write_report(draft: str, gathered: Gathered) -> Written:
 
 
 def _lift_code(draft: str) -> tuple[str, Callable[[re.Match[str]], str]]:
-    """The draft with its blocks of code out of the way, in which `[0]` is no citation and `#` no
-    heading; and what puts each back. Links are taken out of code too."""
+    """Replace the draft's blocks of code, in which `[0]` is no citation and `#` no heading; also
+    return the function that restores each. Links are removed from code too."""
     lifted, blocks = _take_out_code(draft.replace("\0", ""))
     blocks = [_URL.sub("", block) for block in blocks]
     return lifted, lambda found: blocks[int(found[1])]
 
 
 def _take_out_code(text: str) -> tuple[str, list[str]]:
-    """`text` with a mark in place of each block of code, and the blocks. One that is never closed
-    stays where it is, with all that follows."""
+    """Return `text` with a mark in place of each block of code, and the blocks. An unclosed one
+    stays, with everything after it."""
     kept: list[str] = []
     blocks: list[str] = []
     mark, opened = "", 0
@@ -126,7 +128,7 @@ def _take_out_code(text: str) -> tuple[str, list[str]]:
 
 
 def _reference(n: int, source: SourcePage, findings: Iterable[Finding]) -> str:
-    """A numbered source with the words of it that bear what was said."""
+    """Render a numbered source with the quotes that support the report."""
     quotes = dict.fromkeys(finding.quote for finding in findings)
     return "\n".join((f"{n}. {_link(source)}", *(f"   - “{quote}”" for quote in quotes)))
 
@@ -148,8 +150,7 @@ def _strip_own_titles(draft: str) -> str:
 
 
 def _first_section(body: str) -> str:
-    """What stands under the first heading that has something below it: models begin with a
-    title."""
+    """Return the text of the first heading that has any: models begin with a title."""
     _, *sections = _HEADING.split(body)
     texts = (section.partition("\n")[2].strip() for section in sections)
     return next(filter(None, texts), body)

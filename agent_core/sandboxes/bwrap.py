@@ -1,12 +1,13 @@
 """The tier of bubblewrap: namespaces of this machine's kernel.
 
-A gateway that runs as root lets what runs inside be `nobody`: limits on the number of processes
-do not hold for root, and a bug in the kernel's namespaces would meet root. So the workspace is
-handed over to `nobody` before the first command. bubblewrap itself stays root until then: it
-must reach a workspace that lies below /root. A gateway that is not root gets a user namespace.
+A gateway that runs as root makes everything inside run as `nobody`: limits on the number of
+processes do not hold for root, and a bug in the kernel's namespaces would meet root. So the
+workspace is handed over to `nobody` before the first command. bubblewrap itself stays root until
+then: it must reach a workspace that is below /root. A gateway that is not root gets a user
+namespace.
 
-The supervisor is the first process of its namespace: nothing inside can stop or kill it, and
-when it ends, with the gateway's socket, the kernel ends all the others.
+The supervisor is the first process of its namespace: nothing inside can stop or kill it, and when
+it ends, with the gateway's socket, the kernel ends all the others.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ from agent_core.sandboxes.tier import (
 )
 from agent_core.tools.paths import OWN
 
-WORKSPACE, HOME, TMP = "/workspace", "/home/user", "/tmp"  # noqa: S108  # as they are called inside
+WORKSPACE, HOME, TMP = "/workspace", "/home/user", "/tmp"  # noqa: S108  # paths inside the sandbox
 _INSIDE_PYTHON, _INSIDE_SUPERVISOR = "/opt/turnkeeper/python", "/opt/turnkeeper/supervisor.py"
 _USR = Path("/usr")
 _SHARED_MEMORY = 512 << 20
@@ -65,7 +66,7 @@ class BwrapTier:
 
     @property
     def programs(self) -> Mapping[Language, str]:
-        """Those of this machine: /usr is the same inside."""
+        """This machine's programs: /usr is the same inside."""
         return find_languages(_PATH)
 
     @property
@@ -75,19 +76,19 @@ class BwrapTier:
 
     @property
     def python(self) -> str:
-        """The gateway's, wherever it is installed."""
+        """The gateway's interpreter, wherever it is installed."""
         return find_inside_python()
 
     def find_folder(self, workspace: Path) -> str:
-        """As the port says."""
+        """See the port."""
         return WORKSPACE
 
     def build_env(self, workspace: Path) -> Mapping[str, str]:
-        """As the port says."""
+        """See the port."""
         return _ENV
 
     def advise(self, output: str) -> str:
-        """As the port says."""
+        """See the port."""
         return ""
 
     async def open(
@@ -98,7 +99,7 @@ class BwrapTier:
         *,
         lasts: bool = True,
     ) -> LocalSandbox:
-        """As the port says."""
+        """See the port."""
         root = os.geteuid() == 0
         await asyncio.to_thread(prepare, workspace, root)
         spec = SupervisorSpec(limits=limits, folders=(WORKSPACE, HOME, TMP), proxy_port=PORT)
@@ -156,7 +157,7 @@ def _namespaces(root: bool) -> tuple[str, ...]:
 
 @contextmanager
 def _open_files(who: int) -> Iterator[list[tuple[int, str]]]:
-    """What is written for the sandbox: open files, and where each is inside."""
+    """Yield the open files written for the sandbox, with their paths inside."""
     contents = {_INSIDE_SUPERVISOR: SUPERVISOR.read_bytes()}
     group = NOBODY if who == NOBODY else os.getgid()
     for name, text in make_etc(who, group, HOME).items():
@@ -179,7 +180,7 @@ def _write(descriptor: int, place: str) -> tuple[str, ...]:
 
 
 def _system() -> tuple[str, ...]:
-    """The system's programs, to be read, and what each sandbox has of its own."""
+    """Options for the system's programs, read-only, and for each sandbox's own folders."""
     system: list[str] = ["--ro-bind", "/usr", "/usr"]
     for library in map(Path, ("/bin", "/sbin", "/lib", "/lib64")):
         if library.is_symlink():
@@ -187,7 +188,7 @@ def _system() -> tuple[str, ...]:
         else:
             system += ("--ro-bind-try", str(library), str(library))
     parents = ("/etc", "/etc/ssl", "/etc/pki", "/etc/pki/tls", "/home", "/opt", "/opt/turnkeeper")
-    for path in (*parents, _ALIASES):  # else root's alone
+    for path in (*parents, _ALIASES):  # otherwise only root's
         system += ("--perms", "0755", "--dir", path)
     for name in ETC:
         system += ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")

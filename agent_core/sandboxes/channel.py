@@ -17,19 +17,19 @@ class LinkChannel:
         self._reader, self._writer = streams
 
     async def read(self) -> bytes:
-        """As the port says."""
+        """See the port."""
         with suppress(ConnectionError):
             return await self._reader.read(PIECE)
         return b""
 
     async def write(self, data: bytes) -> None:
-        """As the port says."""
+        """See the port."""
         with suppress(ConnectionError):
             self._writer.write(data)
             await self._writer.drain()
 
     def close(self) -> None:
-        """Nobody is at the other end any more."""
+        """Close the channel: nobody is at the other end any more."""
         self._writer.transport.abort()
 
 
@@ -48,42 +48,42 @@ class TalkingCommand:
 
     @property
     def channel(self) -> LinkChannel:
-        """As the port says."""
+        """See the port."""
         return self._channel
 
     @property
     def done(self) -> ProcessResult | None:
-        """As the port says."""
+        """See the port."""
         return self._process.done
 
     def output(self) -> str:
-        """As the port says."""
+        """See the port."""
         return self._process.output()
 
     def errors(self) -> str:
-        """As the port says; what it did not reach of the network stands at the end."""
+        """See the port; refused network connections are listed at the end."""
         said = self._errors.text()
         done = self._process.done
         refused = self._loan.describe_refused(done) if done is not None else ""
         return f"{said.rstrip()}\n{refused}\n".lstrip() if refused else said
 
     def show(self, live: Callable[[str], None]) -> None:
-        """As the port says."""
+        """See the port."""
         self._output.show(live)
         self._errors.show(live)
 
     def pause(self) -> None:
-        """As the port says."""
+        """See the port."""
         self._process.pause()
 
     def resume(self) -> None:
-        """As the port says."""
+        """See the port."""
         self._process.resume()
 
     async def wait(self, seconds: float) -> ProcessResult | None:
-        """As the port says."""
+        """See the port."""
         return await self._process.wait(seconds)
 
     def kill(self) -> None:
-        """As the port says."""
+        """See the port."""
         self._process.kill()

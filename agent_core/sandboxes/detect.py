@@ -1,5 +1,5 @@
-"""Which tier works on this machine, found out by running a command in it; and the one where none
-works: nothing runs, and who tries is told what to install."""
+"""Detects the tier that works on this machine by running a command in it; and the tier for none,
+which runs nothing and says what to install."""
 
 import asyncio
 import importlib
@@ -54,24 +54,24 @@ class MissingTier:
 
     @property
     def missing(self) -> str:
-        """As the port says."""
+        """See the port."""
         return MEND
 
     @property
     def programs(self) -> Mapping[Language, str]:
-        """Those of this machine, so that the tools are there and say so."""
+        """This machine's programs, so that the tools exist and say so."""
         return find_languages("/usr/local/bin:/usr/bin:/bin")
 
     def find_folder(self, workspace: Path) -> str:
-        """Where it is."""
+        """Return the workspace itself."""
         return str(workspace)
 
     def build_env(self, workspace: Path) -> Mapping[str, str]:
-        """None."""
+        """Return {}."""
         return {}
 
     def advise(self, output: str) -> str:
-        """Nothing."""
+        """Return ""."""
         return ""
 
     async def open(
@@ -88,9 +88,11 @@ class MissingTier:
 
 
 async def detect(docker_host: str = "") -> Tier:
-    """The best tier that works here; where none does, one that runs nothing. Docker's only if its
-    image is there already, Landlock only where it is shown to contain: it consists of more parts
-    than others, which kernels have or not. Monty, which runs Python alone, comes last."""
+    """Return the best tier that works here, otherwise one that runs nothing.
+
+    Docker only if its image is there already, Landlock only if its self-test passes: it needs
+    several features that a kernel may lack. Monty, which runs Python alone, comes last.
+    """
     faults: dict[str, str] = {}
     for name in ("bwrap", "docker", "landlock", "monty"):
         try:
@@ -126,15 +128,15 @@ async def find_tier(name: str, docker_host: str = "", e2b: E2BAccess | None = No
 
 
 async def can_enclose(tier: Tier, name: str) -> bool:
-    """Whether a browser can have a sandbox to itself beside those of `tier`, which was found by
-    this name: by bubblewrap, where it works, but not where the operator wants none."""
+    """Return True if a browser can have a sandbox of its own beside those of `tier`, found by this
+    name: by bubblewrap, if it works, unless the operator wants no sandbox."""
     if name == "auto" or not tier.isolated:  # auto has tried bubblewrap first
         return isinstance(tier, BwrapTier)
     return isinstance(tier, BwrapTier) or not await find_fault(BwrapTier())
 
 
 async def _find_e2b(access: E2BAccess) -> Tier:
-    try:  # its SDK takes a second: beside the loop
+    try:  # importing its SDK takes a second: done off the loop
         found = await asyncio.to_thread(importlib.import_module, "agent_core.sandboxes.e2b.tier")
     except ImportError:
         raise TierUnusable("it needs the extra e2b: pip install 'turnkeeper[e2b]'") from None
@@ -143,7 +145,7 @@ async def _find_e2b(access: E2BAccess) -> Tier:
 
 
 async def find_fault(tier: Tier) -> str:
-    """Why the tier does not work here, "" if it does."""
+    """Return the reason why the tier does not work here, "" if it does."""
     if not tier.isolated:
         return ""
     needed = {"bwrap": "bubblewrap"} if isinstance(tier, BwrapTier) else {}

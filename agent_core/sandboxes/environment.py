@@ -1,4 +1,4 @@
-"""What programs expect to find around them, whatever the tier: variables, and files of /etc."""
+"""The environment that programs expect in any tier: variables, and files of /etc."""
 
 from collections.abc import Mapping
 
@@ -9,13 +9,15 @@ ETC = (
     *("python3", "python3.11", "python3.12", "python3.13", "services", "ssl/certs"),
     *("ssl/openssl.cnf", "timezone", "java-11-openjdk", "java-17-openjdk", "java-21-openjdk"),
 )
-"""What of the machine's /etc programs need and nobody hides: never a whole folder of settings."""
+"""Files of the machine's /etc that programs need and nobody hides: never a whole folder of
+settings."""
 NAME = "sandbox"
 """The host, and the person that commands are."""
 
 
 def make_env(home: str, path: str) -> dict[str, str]:
-    """The variables of a command whose HOME is `home`; `path` is where its programs are."""
+    """Return the variables of a command whose HOME is `home`; `path`: the folders of its
+    programs."""
     return {
         "PATH": f"{home}/.local/bin:{path}",
         "HOME": home,
@@ -23,14 +25,14 @@ def make_env(home: str, path: str) -> dict[str, str]:
         "LOGNAME": NAME,
         "LANG": "C.UTF-8",
         "TERM": "dumb",
-        # nobody is there to answer, and no page is turned
+        # there is nobody to answer, and no pager
         "DEBIAN_FRONTEND": "noninteractive",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_PAGER": "cat",
         "PAGER": "cat",
-        # what a command wrote before its time was up is to be seen
+        # partial output must be visible after a timeout
         "PYTHONUNBUFFERED": "1",
-        # what is installed goes to HOME: the system is only read
+        # packages are installed in HOME: the system is read-only
         "PIP_BREAK_SYSTEM_PACKAGES": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "NPM_CONFIG_PREFIX": f"{home}/.local",

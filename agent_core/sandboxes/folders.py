@@ -1,6 +1,6 @@
-"""The folders of a sandbox: the workspace, and HOME and the one for temporary files below it.
+"""The folders of a sandbox: the workspace, and below it HOME and the one for temporary files.
 
-Whatever ran there before may have planted anything, and the gateway may be root: all is done by
+Earlier commands may have planted anything, and the gateway may be root: everything is done by
 descriptors, and no link is followed.
 """
 
@@ -22,20 +22,20 @@ STATE, HOME, TMP, ALIASES, ETC = "sandbox", "home", "tmp", "bin", "etc"
 """Below the gateway's folder of the workspace; ALIASES: programs under other names; ETC: files that
 are written for the sandbox."""
 MASK = "masked"
-"""A file beside them that nobody may read, to stand in the place of those that are hidden."""
+"""An unreadable file beside them that is mounted over hidden files."""
 SNAPSHOTS = "snapshots"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def prepare(workspace: Path, root: bool) -> None:
-    """Make the gateway's folder with HOME and TMP, empty ones if the last use is long ago, and
-    give the rest to `nobody` where `root` says so. ToolFailed if one is not a folder any more."""
+    """Create the gateway's folder with HOME and TMP, emptied if the last use is long ago, and give
+    the rest to `nobody` if `root` is set. ToolFailed if one is no longer a folder."""
     with _open_folder(workspace, None) as top, _open_folder(OWN, top) as own:
         with _open_folder(SNAPSHOTS, own):
             pass
         with _open_folder(STATE, own) as state:
             old = os.fstat(state).st_mtime < ambient.now() - KEPT
-            if root:  # who is `nobody` passes through, whatever the gateway's mask is
+            if root:  # `nobody` needs access, whatever the gateway's umask
                 os.fchmod(own, 0o755)
                 os.fchmod(state, 0o755)
             for name in (HOME, TMP):
@@ -55,8 +55,8 @@ def prepare(workspace: Path, root: bool) -> None:
 
 
 def write_etc(workspace: Path, files: Mapping[str, str]) -> None:
-    """Write what stands in the sandbox's /etc, to be mounted there: for all to read, whatever is in
-    its place. After `prepare`; ToolFailed as there."""
+    """Write the files to be mounted into the sandbox's /etc, readable by all, replacing what is
+    there. After `prepare`; ToolFailed as there."""
     with (
         _open_folder(workspace, None) as top,
         _open_folder(OWN, top) as own,
@@ -84,7 +84,7 @@ def _open_folder(name: str | Path, parent: int | None) -> Iterator[int]:
         except (FileNotFoundError, NotADirectoryError):
             if name in (STATE, HOME, TMP, ALIASES, ETC):
                 with suppress(FileNotFoundError):
-                    os.unlink(name, dir_fd=parent)  # a link or a file that a command put there
+                    os.unlink(name, dir_fd=parent)  # a link or a file created by a command
             os.mkdir(name, dir_fd=parent)
             descriptor = os.open(name, _OPEN, dir_fd=parent)
     except OSError as error:
@@ -99,7 +99,8 @@ def _open_folder(name: str | Path, parent: int | None) -> Iterator[int]:
 
 
 def _give_all(top: int, besides: str = "") -> None:
-    """All of the folder to `nobody`, itself at last; not what is `besides` at its top."""
+    """Give the folder's content to `nobody`, the folder itself last; except `besides` at its
+    top."""
     for here, folders, files, descriptor in os.fwalk(".", dir_fd=top, follow_symlinks=False):
         if here == "." and besides in folders:
             folders.remove(besides)

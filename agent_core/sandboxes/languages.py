@@ -15,19 +15,19 @@ _OTHERS = ("tsx", "bun", "ts-node")
 
 
 PROGRAMS = ("bash", "python3", "node", *_OTHERS)
-"""What is looked for; bash as /bin/bash."""
+"""Programs to look for; bash as /bin/bash."""
 
 
 @lru_cache(maxsize=8)
 def find_languages(path: str) -> Mapping[Language, str]:
-    """The languages whose programs are on `path`, with the words before a file's path."""
+    """Return the languages whose programs are on `path`, with the words before a file's path."""
     wanted = {name: "/bin/bash" if name == "bash" else name for name in PROGRAMS}
     found = {name for name, called in wanted.items() if shutil.which(called, path=path)}
     return choose_languages(found, _ask_version(path) if "node" in found else "")
 
 
 def choose_languages(found: Collection[str], node_version: str) -> Mapping[Language, str]:
-    """The languages of those PROGRAMS that were found; `node_version` as node says it."""
+    """Return the languages of those PROGRAMS that were found; `node_version` as node prints it."""
     programs: dict[Language, str] = {}
     if "python3" in found:
         programs["python"] = "python3 -u"
@@ -51,7 +51,7 @@ def _choose_typescript(found: Collection[str], node_version: str) -> str:
 
 
 def _ask_version(path: str) -> str:
-    """Takes milliseconds: it ends before it is a runtime."""
+    """Ask for the version, which takes milliseconds, as no runtime is started."""
     command = (shutil.which("node", path=path) or "node", "--version")
     try:
         done = subprocess.run(

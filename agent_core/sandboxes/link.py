@@ -14,7 +14,7 @@ from agent_core.sandboxes.commands.output import DRAIN, FLOOD, HALF_BEHIND, Outp
 from agent_core.sandboxes.port import ProcessResult
 
 SECONDS_TO_OPEN = 10.0
-"""For a connection to a port inside."""
+"""Time limit for a connection to a port inside."""
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _CREDIT = supervisor.WINDOW // 2
 """Bytes taken after which the other side may send as many more."""
@@ -26,11 +26,11 @@ REASONS = {
     "lost": "[The sandbox was lost while this ran: whether it finished is unknown. Files of the "
     "workspace are as they were before it. Look what is there before you run it again.]",
 }
-"""Why the sandbox ended a command, by what the supervisor calls it."""
+"""Reasons why the sandbox ended a command, by the supervisor's code."""
 
 
 class SandboxLimits(Struct, frozen=True, kw_only=True):
-    """What one sandbox may take in all: bytes, bytes, a number, a number."""
+    """The limits of one sandbox: bytes, bytes, a number, a number."""
 
     memory: int = 4 << 30
     disk: int = 5 << 30
@@ -46,15 +46,15 @@ class SandboxLimits(Struct, frozen=True, kw_only=True):
 
 
 class SupervisorSpec(Struct, frozen=True, kw_only=True):
-    """What the supervisor is told at its start. `folders`: what counts as disk, as it calls them.
-    `proxy_port`: where it listens for who wants to go out, 0 for nowhere."""
+    """The supervisor's configuration. `folders`: those that count as disk, by their inner names.
+    `proxy_port`: where it listens for outgoing connections, 0 for nowhere."""
 
     limits: SandboxLimits
     folders: tuple[str, ...]
     proxy_port: int = 0
 
     def encode(self) -> str:
-        """As its one argument."""
+        """Encode it as the one argument."""
         limits = self.limits
         said = {"memory": limits.memory, "disk": limits.disk, "processes": limits.processes}
         given = {"limits": said, "proxy_port": self.proxy_port}
@@ -65,9 +65,9 @@ NO_LIMITS: Mapping[str, int] = {}
 
 
 class CommandSpec(Struct, frozen=True, kw_only=True):
-    """A command to start inside. `rlimits`: by name without `RLIMIT_`. `stdin`: it is written to,
-    else it reads nothing. `channel`: it has a socket to the gateway as its file 3. `errors`: what
-    it writes as errors comes apart from its output."""
+    """A command to start inside. `rlimits`: by name without `RLIMIT_`. `stdin`: it is written to;
+    otherwise it is empty. `channel`: it has a socket to the gateway as its file 3. `errors`:
+    standard error comes separately."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -79,24 +79,24 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
 
 
 OnExit: TypeAlias = Callable[[str], Awaitable[str]]
-"""What is to be done when a command has ended, by its words; what its output has to say of it."""
+"""Called with a command's words when it has ended; returns a note for its output."""
 
 
 class Sink(Protocol):
-    """Takes what a command writes."""
+    """Takes a command's output."""
 
     @property
     def total(self) -> int:
         """Bytes so far; beyond FLOOD the command is stopped."""
 
     def add(self, data: bytes) -> None:
-        """More of it."""
+        """Add output."""
 
     def text(self) -> str:
-        """What was kept of it."""
+        """Return the output kept."""
 
     def end(self) -> None:
-        """The command has ended; a little may still come."""
+        """The command has ended; a little output may still come."""
 
 
 class RemoteProcess:
@@ -121,11 +121,11 @@ class RemoteProcess:
 
     @property
     def done(self) -> ProcessResult | None:
-        """How it ended, None while it runs."""
+        """Its result, None while it runs."""
         return self.read_end() if self._exited.done() else None
 
     def read_end(self) -> ProcessResult:
-        """What there is to say of it now; one that cannot even be killed counts as dead."""
+        """Return its result as of now; one that cannot even be killed counts as dead."""
         reason = f"\n{self._link.limits.describe(self._reason)}" if self._reason else ""
         text = f"{self.output()}{reason}"
         return ProcessResult(
@@ -140,19 +140,19 @@ class RemoteProcess:
             self._on_end.append(act)
 
     def pause(self) -> None:
-        """Its time does not run out meanwhile."""
+        """Stop its time limit."""
         if self._left is None:
             self._left = max(0.0, self._timer.when() - asyncio.get_running_loop().time())
             self._timer.cancel()
 
     def resume(self) -> None:
-        """Its time goes on."""
+        """Resume its time limit."""
         left, self._left = self._left, None
         if left is not None and not self._exited.done():
             self._timer = asyncio.get_running_loop().call_later(left, self._expire)
 
     def output(self) -> str:
-        """What it wrote so far."""
+        """Return its output so far."""
         return self._output.text()
 
     def write(self, data: bytes) -> None:
@@ -162,11 +162,11 @@ class RemoteProcess:
         self._link.send(supervisor.DATA, self._stream, data)
 
     def close_input(self) -> None:
-        """There is no more input."""
+        """Close its input."""
         self._link.send(supervisor.END, self._stream)
 
     async def wait(self, seconds: float) -> ProcessResult | None:
-        """Wait at most `seconds` for its end, and for what it wrote last."""
+        """Wait at most `seconds` for its end and its last output."""
         try:
             async with ambient.limit(seconds):
                 await asyncio.shield(self._exited)
@@ -175,18 +175,18 @@ class RemoteProcess:
         return self.read_end()
 
     def kill(self) -> None:
-        """End it, with what it started."""
+        """Kill it, with its children."""
         if not self._exited.done():
             self._link.send(supervisor.KILL, self._stream)
 
     def leave(self) -> None:
-        """It is over for us: what it left behind stays, and is not listened to."""
+        """Abandon it: what it left behind stays, and is not listened to."""
         self._timer.cancel()
         self._link.send(supervisor.QUIET, self._stream)
         self._link.forget(self._stream, self)
 
     async def end(self) -> None:
-        """Leave it; kill it first if it has not ended, and see it gone."""
+        """Abandon it; kill it first if it has not ended, and wait until it is gone."""
         if not self._exited.done():
             self.kill()
             await self.wait(DRAIN)
@@ -213,7 +213,7 @@ class RemoteProcess:
                 self._ending = asyncio.ensure_future(closing)  # noqa: TID251  # it settles this
 
     async def _close(self, act: OnExit, code: int, reason: str) -> None:
-        """It has ended, but is not seen to have before `act` is through."""
+        """Close it: its end is seen only after `act` has run."""
         if note := await act(self.words):
             self._output.add(f"\n{note}".encode())
         self._settle(code, reason)
@@ -238,7 +238,7 @@ class RemoteProcess:
 
 
 class _Carrier(asyncio.Transport):
-    """One connection as a transport: what is written goes in frames, as far as there is credit."""
+    """One connection as a transport: data is written in frames, within the credit."""
 
     def __init__(self, link: "Link", stream: int) -> None:
         super().__init__()
@@ -268,7 +268,7 @@ class _Carrier(asyncio.Transport):
             self.lose()
 
     def lose(self) -> None:
-        """The connection is gone."""
+        """The connection is lost."""
         if not self._closing:
             self._closing = True
             self._link.forget(self.stream, self)
@@ -290,7 +290,7 @@ class _Carrier(asyncio.Transport):
         return self._closing or self._leaving
 
     def close(self) -> None:
-        """It ends when the other side has taken all that was written."""
+        """Close it when the other side has taken everything written."""
         self._leaving = True
         self._pour()
 
@@ -303,7 +303,7 @@ class _Carrier(asyncio.Transport):
         return default
 
     def pause_reading(self) -> None:
-        """Nobody reads what came: no credit for more."""
+        """Grant no credit for more, as nobody reads."""
         self._full = True
 
     def resume_reading(self) -> None:
@@ -334,13 +334,16 @@ class _Carrier(asyncio.Transport):
 
 
 class SandboxGone(Exception):
-    """The sandbox ended, or nothing could be reached in it; the text says what."""
+    """The sandbox ended, or nothing inside could be reached; the text says what."""
 
 
 class Link(asyncio.Protocol):
-    """The socket to a supervisor. `on_accept` gets each connection that something inside makes to
-    the proxy's port; without it none is made. `on_exit` is done before a command's end is seen, and
-    takes `grace` seconds at most; `fault`: why commands end with the link, of REASONS."""
+    """The socket to a supervisor.
+
+    `on_accept` gets each connection from inside to the proxy's port; without it none is made.
+    `on_exit` runs before a command's end is seen, for at most `grace` seconds; `fault`: why
+    commands end with the link, of REASONS.
+    """
 
     def __init__(self, limits: SandboxLimits) -> None:
         loop = asyncio.get_running_loop()
@@ -384,7 +387,7 @@ class Link(asyncio.Protocol):
         return process
 
     async def connect(self, port: int) -> Streams:
-        """A connection to a server that listens inside; SandboxGone if none does."""
+        """Connect to a server that listens inside; SandboxGone if none does."""
         self._check()
         stream = self._take_number()
         opened = self._opening[stream] = asyncio.get_running_loop().create_future()
@@ -412,12 +415,12 @@ class Link(asyncio.Protocol):
             self._transport.abort()
 
     def send(self, kind: int, stream: int, data: bytes = b"") -> None:
-        """Send a frame; nothing happens once the sandbox is gone."""
+        """Send a frame; does nothing once the sandbox is gone."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(supervisor.HEAD.pack(kind, stream, len(data)) + data)
 
     def forget(self, stream: int, one: "RemoteProcess | _Carrier") -> None:
-        """Frames of this stream are for nobody any more."""
+        """Drop further frames of this stream."""
         if self._streams.get(stream) is one:
             del self._streams[stream]
 
@@ -445,7 +448,7 @@ class Link(asyncio.Protocol):
             kind, stream, length = supervisor.HEAD.unpack_from(self._incoming, at)
             begin = at + supervisor.HEAD.size
             if length > supervisor.PIECE:
-                self.close()  # no supervisor of ours sends that
+                self.close()  # our supervisor never sends that
                 return
             if len(self._incoming) < begin + length:
                 break

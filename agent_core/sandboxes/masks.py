@@ -1,8 +1,8 @@
-"""Files for secrets (`.env`, keys, tokens) cannot be read inside a sandbox: which ones there are.
+"""Finds files with secrets (`.env`, keys, tokens), which cannot be read inside a sandbox.
 
-A command that names one is asked about, and what a person allows sees them all. Everything else,
-code, wildcards and other programs' children too, meets nothing to read. What a command writes
-itself is not hidden from the next one: it is no secret to what runs there.
+A command that names one is asked about, and an approved one sees them all. Everything else,
+including code, wildcards and child processes, finds them unreadable. A file written by a command is
+not hidden from the next one: it is no secret to the sandbox.
 """
 
 import os
@@ -24,10 +24,10 @@ _MAX_PLACES = 256
 
 
 class SecretFiles(Struct, frozen=True, kw_only=True):
-    """Files and folders for secrets in a workspace, each with the time of its last change in
-    seconds. `complete`: there are no more. `repositories`: the folders of git that are there.
-    `places`: what is another one as soon as a file for secrets comes, each with its inode and the
-    time of its change in nanoseconds; none where that cannot be told by it."""
+    """Files and folders with secrets in a workspace, each with the time of its last change in
+    seconds. `complete`: there are no more. `repositories`: git folders. `places`: folders that
+    change as soon as a file with secrets is added, each with its inode and the time of its change
+    in nanoseconds; empty where that cannot be relied on."""
 
     changed: dict[str, float] = {}
     folders: frozenset[str] = frozenset()
@@ -36,7 +36,7 @@ class SecretFiles(Struct, frozen=True, kw_only=True):
     places: dict[str, tuple[int, int]] = {}
 
     def find_new(self, known: "SecretFiles", since: float) -> tuple[str, ...]:
-        """Those that are not known, and came after `since`: no command made them."""
+        """Return unknown ones that came after `since`: no command made them."""
         return tuple(
             path
             for path, changed in self.changed.items()
@@ -53,8 +53,8 @@ NO_SECRETS = SecretFiles()
 
 
 def find_secret_files(workspace: Path) -> SecretFiles:
-    """Look for them; of what lies in a folder for secrets there is the folder. What programs
-    install (`node_modules`, `.venv`) holds nobody's secrets. Blocks."""
+    """Find them; a folder with secrets counts as one. Files that programs install (`node_modules`,
+    `.venv`) are skipped. Blocks."""
     root, until = Path(os.path.realpath(workspace)), ambient.monotonic() + paths.MAX_SECONDS
     changed, folders, repositories = dict[str, float](), set[str](), list[str]()
     looked, tick = 0, ambient.read_file_clock()
@@ -63,7 +63,7 @@ def find_secret_files(workspace: Path) -> SecretFiles:
         looked += 1
         parent, _, name = entry.path.rpartition("/")
         mode = entry.info.st_mode
-        if stat.S_ISDIR(mode) or name.casefold().endswith(".pem"):  # what is in it decides
+        if stat.S_ISDIR(mode) or name.casefold().endswith(".pem"):  # its content decides
             places[entry.path] = entry.info.st_ino, entry.info.st_ctime_ns
         if name == ".git" and stat.S_ISDIR(mode):
             repositories.append(entry.path)
@@ -90,14 +90,14 @@ def find_secret_files(workspace: Path) -> SecretFiles:
 
 
 def is_unchanged(workspace: Path, found: SecretFiles) -> bool:
-    """True if no file for secrets has come since these were found. Blocks a little."""
+    """Return True if no file with secrets has been added since. Blocks briefly."""
     now = paths.read_changes(workspace, found.places)
     return bool(found.places) and now == found.places
 
 
 def _choose_places(places: dict[str, tuple[int, int]], tick: int) -> dict[str, tuple[int, int]]:
-    """None if there are many, or one has changed so lately (at the `tick` of the clock of files, or
-    since) that a next change could bear the same time."""
+    """Return {} if there are many, or one has changed so lately (at the `tick` of the file clock,
+    or since) that its next change might have the same time."""
     late = any(changed >= tick for _, changed in places.values())
     return {} if late or len(places) > _MAX_PLACES else places
 
@@ -109,7 +109,7 @@ def has_committed(workspace: Path, found: SecretFiles) -> bool:
 
 
 def _follow(root: Path, path: str) -> str:
-    """The file of the workspace that the link leads to, "" if it leads to none."""
+    """Return the workspace file that the link leads to, "" for none."""
     real = Path(os.path.realpath(root / path))
     if not real.is_relative_to(root) or (root / paths.OWN) in real.parents:
         return ""
@@ -129,4 +129,4 @@ def _names_secret(workspace: Path, repository: str) -> bool:
     named = {part for path in data.split(b"\0") for part in path.split(b"/")[-3:]}
     sized = (name for name in named if 3 < len(name) < 80)
     plain = {os.fsdecode(one) for name in sized for one in (name, name[1:])}
-    return any(map(secret_files.is_secret, plain))  # a path's first byte is its length
+    return any(map(secret_files.is_secret, plain))  # the first byte of a path is its length

@@ -1,8 +1,8 @@
-"""The way out of a sandbox: single hosts, for single commands, by the guarded proxy.
+"""The network of a sandbox: granted hosts, for single commands, by the guarded proxy.
 
-What runs inside has no network but a port of its own loopback, behind which the supervisor hands
-each connection to the gateway. There the proxy asks which command it comes from: each gets a
-pass, by which it is known, in the address of the proxy that its environment names.
+A sandbox has no network but a port of its own loopback, behind which the supervisor hands each
+connection to the gateway. There the proxy identifies the command by its pass, which is part of the
+proxy's address in its environment.
 """
 
 import base64
@@ -20,13 +20,13 @@ from agent_core.tools.web.hosts import admits
 from agent_core.tools.web.proxy import GuardedProxy, Resolve
 
 PORT = 3128
-"""Where the way out begins, inside."""
+"""The proxy's port inside."""
 _NEVER = "localhost,127.0.0.1,::1"
 _OFFLINE = re.compile(
     r"resolve host|Name or service not known|Temporary failure in name resolution|ENOTFOUND"
     r"|EAI_AGAIN|Network is unreachable|no such host|getaddrinfo"
 )
-"""What programs say that go out by themselves."""
+"""Error messages of programs that bypass the proxy."""
 _BY_ITSELF = (
     "[The sandbox has no network and no names of its own. A program reaches the hosts that the "
     "call names in `hosts`, by the proxy that its environment names (HTTPS_PROXY).]"
@@ -39,7 +39,7 @@ _CLOSED = (
 
 
 class NetworkPass:
-    """What one command may reach, and what it tried besides."""
+    """The hosts that one command may reach, and those it was refused."""
 
     def __init__(self, hosts: frozenset[str]) -> None:
         self.hosts = hosts
@@ -48,17 +48,17 @@ class NetworkPass:
 
     @property
     def env(self) -> dict[str, str]:
-        """What its environment says of the way out."""
+        """The environment variables for the proxy."""
         url = f"http://sandbox:{self.word}@127.0.0.1:{PORT}"
         names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "CARGO_HTTP_PROXY", "NPM_CONFIG_PROXY")
         found = {name: url for name in (*names, "NPM_CONFIG_HTTPS_PROXY")}
         found |= {name.lower(): url for name in names[:3]}
-        if not self.hosts:  # nothing is reached however often it is tried
+        if not self.hosts:  # retries do not help
             found |= {"PIP_RETRIES": "0", "UV_HTTP_RETRIES": "0", "CARGO_NET_RETRY": "0"}
         return found | {"NO_PROXY": _NEVER, "no_proxy": _NEVER, "NODE_USE_ENV_PROXY": "1"}
 
     def describe_refused(self, done: ProcessResult) -> str:
-        """What it did not reach, and what to do; "" if it tried nothing else."""
+        """Describe refused hosts, and what to do; "" for none."""
         if not self.refused:
             lost = done.exit_code != 0 and _OFFLINE.search(done.output[-MAX_LOOKED:])
             return _BY_ITSELF if lost else ""
@@ -67,8 +67,8 @@ class NetworkPass:
 
 
 class SandboxNetwork:
-    """The proxy of all sandboxes. `allowed`: places (`host:port`) that may be anywhere, as the
-    operator said; others have to be public addresses."""
+    """The proxy of all sandboxes. `allowed`: places (`host:port`) that the operator opened and that
+    may be anywhere; others must be public addresses."""
 
     def __init__(self, allowed: frozenset[str] = frozenset(), resolve: Resolve | None = None):
         self._proxy = GuardedProxy(allowed, resolve, self._check)
@@ -90,7 +90,7 @@ class SandboxNetwork:
         return lent
 
     def revoke(self, lent: NetworkPass) -> None:
-        """It opens nothing any more; what it opened goes on to its end."""
+        """Revoke a pass; its open connections go on to their end."""
         self._passes.pop(lent.word, None)
 
     def accept(self, streams: Streams) -> None:

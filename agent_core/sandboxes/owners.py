@@ -1,7 +1,8 @@
-"""Who made a sandbox or a folder, so that it is known which ones a killed gateway left.
+"""Owners of sandboxes and folders, by which leftovers of killed gateways are recognised.
 
-A folder of a process's own has an flock while somebody uses it, and one that nobody holds is
-removed by who comes next."""
+A process's own folder is locked by flock while it is used; an unlocked one is removed by the next
+process.
+"""
 
 import fcntl
 import os
@@ -12,14 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 TRIAL = ".turnkeeper-trial-"
-"""What the names of folders for a trial begin with, beside other programs' temporary files."""
+"""Prefix of folders for a trial, among other programs' temporary files."""
 TRIES = 20
-"""To make a folder that nobody takes for a left one before it is held."""
+"""Attempts to create a folder and lock it before another process removes it as a leftover."""
 
 
 def describe_owner(pid: int | None = None) -> str:
-    """Who a process is, this one by default: start of the machine, namespace of processes,
-    number, start; "" if it is gone."""
+    """Describe a process, this one by default: boot id, process namespace, number, start time; ""
+    if it is gone."""
     pid = os.getpid() if pid is None else pid
     try:
         born = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
@@ -30,7 +31,8 @@ def describe_owner(pid: int | None = None) -> str:
 
 
 def is_owner_gone(owner: str) -> bool | None:
-    """The process that `describe_owner` describes has ended; None if nobody can say so here."""
+    """Return True if the process described by `describe_owner` has ended; None if that cannot be
+    told here."""
     here = describe_owner().rsplit("/", 2)[0]
     place, _, rest = owner.rpartition("/")
     pid = place.rpartition("/")[2]
@@ -41,8 +43,9 @@ def is_owner_gone(owner: str) -> bool | None:
 
 @contextmanager
 def hold_scratch(parent: Path, prefix: str, kept: Container[str] = ()) -> Iterator[Path]:
-    """A new folder in `parent`, which goes with the block unless another process holds it then.
-    What was left there with that prefix goes first, but for the names `kept`. OSError."""
+    """Create a locked folder in `parent`, removed at the end of the block unless another process
+    holds it then. Leftovers with that prefix are removed first, except those named `kept`. OSError.
+    """
     remove_left(parent, prefix, kept)
     place, descriptor = _make_held(parent, prefix)
     try:
@@ -62,7 +65,7 @@ def hold_trial() -> Iterator[Path]:
 
 
 def _make_held(parent: Path, prefix: str) -> tuple[Path, int]:
-    """A new folder, and what holds it: another process may remove it before that."""
+    """Create a folder and lock it; another process may remove it in between."""
     for left in reversed(range(TRIES)):
         place = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         try:
@@ -78,7 +81,7 @@ def _make_held(parent: Path, prefix: str) -> tuple[Path, int]:
 
 
 def hold_folder(place: Path) -> int:
-    """An open file that holds the folder until it is closed. OSError if there is none."""
+    """Lock the folder; return the open file that holds the lock. OSError if it does not exist."""
     descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -99,14 +102,14 @@ def _remove_unheld(place: Path) -> None:
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(place, flags)
-    except OSError:  # it is gone, or no folder
+    except OSError:  # missing, or not a folder
         return
     try:
         if os.fstat(descriptor).st_uid != os.geteuid():
             return
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(place, ignore_errors=True)
-    except BlockingIOError:  # somebody works in it
+    except BlockingIOError:  # it is in use
         return
     finally:
         os.close(descriptor)

@@ -1,7 +1,7 @@
-"""The sandboxes of a gateway, one a workspace: made when needed, and there until idle for long.
+"""The sandboxes of a gateway, one a workspace: created when needed, ended when idle for long.
 
-What a command leaves running stays for the next one: a server, a file in /tmp. A sandbox that is
-lost is made anew at the next command; none outlives this process.
+What a command leaves running stays for the next one: a server, a file in /tmp. A lost sandbox is
+created anew at the next command; none outlives this process.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ IDLE = 1_800.0
 MAX_OPEN = 64
 """Sandboxes at once; the one that was idle longest makes room."""
 SECONDS_TO_KEEP = 10.0
-"""For all that is kept when the gateway ends; what is left then is as it was kept before."""
+"""Seconds to save everything when the gateway ends; the rest stays as saved before."""
 REMEMBERED = 256
 """Workspaces of which it is known why their last sandbox ended."""
 _LOST = "broke down"
@@ -86,8 +86,8 @@ class _Key(NamedTuple):
 
 
 class _Place:
-    """A workspace's sandbox, while there is one or one is being made. `hidden`: what it hides.
-    `used`: the time of the last command's end, and the same by the calendar."""
+    """A workspace's sandbox, while there is one or one is being created. `hidden`: the files it
+    hides. `used`: the end of the last command, monotonic and by the calendar."""
 
     def __init__(self) -> None:
         self.making = asyncio.Lock()
@@ -98,24 +98,24 @@ class _Place:
         self.timer: asyncio.TimerHandle | None = None
         self.quiet: asyncio.TimerHandle | None = None
         self.unkept = False
-        """A command began since the keeper had it."""
+        """True if a command began since it was saved."""
         self.folder: tuple[int, int] | None = None
-        """What the workspace's folder was when the sandbox was made."""
+        """The identity of the workspace's folder when the sandbox was created."""
 
     @property
     def is_open(self) -> bool:
-        """There is a sandbox that takes commands."""
+        """True if there is a sandbox that takes commands."""
         return self.sandbox is not None and not self.sandbox.link.gone.done()
 
     def cancel_timers(self) -> None:
-        """Nothing is due any more."""
+        """Cancel all timers."""
         for timer in (self.timer, self.quiet):
             if timer is not None:
                 timer.cancel()
 
 
 class WorkspaceKeeper(Protocol):
-    """Keeps what is in sandboxes, for the case that one is lost. Both methods block."""
+    """Saves the content of sandboxes, in case one is lost. Both methods block."""
 
     quiet: float
     """Seconds after the last command until a sandbox is kept."""
@@ -124,11 +124,11 @@ class WorkspaceKeeper(Protocol):
         """Keep the workspace, HOME and /tmp as they are now."""
 
     def revive(self, workspace: Path) -> object:
-        """Bring back what is lost of them."""
+        """Restore lost content."""
 
 
 class _NothingClosed:
-    """Where nothing is closed, nothing has to be lent."""
+    """The loan where the network is not restricted."""
 
     env = NOTHING
 
@@ -140,7 +140,7 @@ _OPEN = _NothingClosed()
 
 
 class _AdvisedLoan:
-    """What is lent, with what the tier advises who failed for another reason."""
+    """A loan with the tier's advice for other failures."""
 
     def __init__(self, loan: NetworkLoan, tier: Tier) -> None:
         self.env = loan.env
@@ -149,19 +149,21 @@ class _AdvisedLoan:
     def describe_refused(self, done: ProcessResult) -> str:
         refused, end = self._loan.describe_refused(done), done.output[-MAX_LOOKED:]
         if done.reason:
-            return refused  # why it was ended is said already
+            return refused  # the reason is reported already
         special = self._tier.advise(end) if done.exit_code else ""
         usual = "" if special or refused else advise(end, done.exit_code)
         return "\n".join(filter(None, (refused, special, usual)))
 
 
 class SandboxPool:
-    """All sandboxes of one tier. `idle` in seconds. `lasts`: what is in a sandbox besides the
-    workspace is kept for the next one, where the tier keeps it. `keeper`: of what is in them, once
-    they are quiet. `encloses`: the tier by which the browser has a sandbox to itself,
-    which may be another than that of commands; "" where it has none."""
+    """All sandboxes of one tier.
 
-    def __init__(  # noqa: PLR0913 - one for each thing that differs by where it stands
+    `idle` in seconds. `lasts`: content besides the workspace is kept for the next sandbox, where
+    the tier supports it. `keeper`: saves the content of quiet sandboxes. `encloses`: the tier of
+    the browser's own sandbox, which may differ from that of commands; "" for none.
+    """
+
+    def __init__(  # noqa: PLR0913 - an argument for each difference between the tiers
         self,
         tier: Tier,
         limits: SandboxLimits | None = None,
@@ -180,7 +182,7 @@ class SandboxPool:
         self._ended: dict[Path, str] = {}
         self.contains = False
         self.leaks: tuple[Leak, ...] = ()
-        """What the self-test reached, but for what the tier says itself that it cannot hide."""
+        """Leaks found by the self-test, except for those that the tier itself admits."""
         self._ending: set[asyncio.Task[None]] = set()
 
     @property
@@ -214,8 +216,8 @@ class SandboxPool:
         return self._tier.cannot
 
     async def check(self) -> None:
-        """Find out whether the tier contains; one that does not claim it is not tried. Where
-        nothing runs, nothing gets out: a call is told so without asking anybody first."""
+        """Run the self-test of a tier that claims to contain. Where nothing runs, nothing escapes:
+        a call is told so without asking anybody first."""
         if self._tier.missing:
             self.contains = True
         elif self._tier.isolated:
@@ -247,7 +249,7 @@ class SandboxPool:
         output: Callable[[str], None],
         permits: Permits = NO_PERMITS,
     ) -> ProcessResult:
-        """As the port says."""
+        """See the port."""
         async with self._enter(cwd, permits.reveals) as (place, link):
             with self.lend_network(permits.hosts) as loan:
                 spec = self._spec(place.path, command, limit, {**loan.env, **permits.env})
@@ -269,12 +271,12 @@ class SandboxPool:
         limit: float,
         permits: Permits = NO_PERMITS,
     ) -> RemoteProcess:
-        """As the port says."""
+        """See the port."""
         return (await self._launch(command, cwd, limit, permits))[0]
 
     @property
     def channels(self) -> "SandboxPool":
-        """As the port says: each sandbox has a supervisor."""
+        """Itself: each sandbox has a supervisor."""
         return self
 
     async def start_talking(
@@ -284,7 +286,7 @@ class SandboxPool:
         limit: float,
         permits: Permits = NO_PERMITS,
     ) -> TalkingCommand:
-        """As the port says."""
+        """See the port."""
         buffers = OutputBuffer(HALF), OutputBuffer(HALF)
         process, loan = await self._launch(command, cwd, limit, permits, buffers)
         return TalkingCommand(process, buffers, loan)
@@ -297,8 +299,8 @@ class SandboxPool:
         permits: Permits,
         apart: tuple[OutputBuffer, ...] = (),
     ) -> tuple[RemoteProcess, NetworkLoan]:
-        """Start a command whose hosts are open to its end. `apart`: where its output and its
-        errors go; it has a channel then."""
+        """Start a command whose hosts are open until its end. `apart`: buffers for its output and
+        its errors; it has a channel then."""
         async with self._enter(cwd, permits.reveals) as (place, link):
             loan = self._network.issue(permits.hosts) if self._tier.isolated else None
             given = {**(loan.env if loan is not None else NOTHING), **permits.env}
@@ -317,7 +319,7 @@ class SandboxPool:
 
     @contextmanager
     def lend_network(self, hosts: frozenset[str]) -> Iterator[NetworkLoan]:
-        """As the port says; where nothing is closed, nothing is lent."""
+        """See the port; where the network is not restricted, nothing is lent."""
         if not self._tier.isolated:
             yield _OPEN
             return
@@ -325,7 +327,7 @@ class SandboxPool:
             yield _AdvisedLoan(loan, self._tier)
 
     async def open_shell(self, cwd: Path, limit: float) -> Shell:
-        """As the port says."""
+        """See the port."""
         async with self._enter(cwd) as (place, link):
             stream = session.ShellOutput()
             spec = self._spec(place.path, session.COMMAND_LINE, limit, NOTHING, stdin=True)
@@ -335,8 +337,8 @@ class SandboxPool:
             return CarriedShell(shell, carrier.send, carrier.fetch) if carrier else shell
 
     async def connect(self, workspace: Path, port: int) -> Streams:
-        """A connection to a server that a command started; ToolFailed if none answers there. Makes
-        no sandbox: what ran in one that is gone, runs no more (NothingRuns)."""
+        """Connect to a server that a command started; ToolFailed if none answers there. Creates no
+        sandbox: what ran in a lost one is gone (NothingRuns)."""
         if not self._tier.serves:
             raise ToolFailed(NO_SERVERS)
         place = self._places.get(_Key(Path(os.path.realpath(workspace))))
@@ -356,7 +358,7 @@ class SandboxPool:
                 place.sandbox.link.halt()
 
     async def close(self) -> None:
-        """Keep what is in sandboxes, end them all, and see them gone."""
+        """Save the content of sandboxes, end them all, and wait until they are gone."""
         await self._keep_all()
         for key in list(self._places):
             self._retire(key)
@@ -370,8 +372,8 @@ class SandboxPool:
     async def _enter(
         self, workspace: Path, reveals: bool = False, *, starts: bool = True
     ) -> AsyncIterator[tuple[_Key, Link]]:
-        """The workspace's sandbox, made if there is none; it is in use meanwhile. `starts`: a
-        command is to be started, from which new files for secrets are hidden first."""
+        """Hold the workspace's sandbox in use, created if needed. `starts`: a command is to be
+        started, from which new files with secrets are hidden first."""
         key = _Key(Path(os.path.realpath(workspace)), reveals and self._tier.masks)
         place = self._places.setdefault(key, _Place())
         place.users += 1
@@ -387,7 +389,7 @@ class SandboxPool:
                     found = await asyncio.to_thread(find_secret_files, key.path)
                 if gone:
                     await self._make(key, place, _LOST, found)
-                    if lost:  # what came back is told by who asked for it
+                    if lost:  # the caller reports what came back
                         self._ended[key.path] = "" if revived else _NO_FOLDER
                 elif place.users == 1 and (new := found.find_new(place.hidden, place.used_at)):
                     why = f"was ended because a file for secrets came: {_list_names(new)}"
@@ -412,7 +414,7 @@ class SandboxPool:
                     place.quiet = loop.call_later(self._keeper.quiet, self._keep, key)
 
     async def _carry(self, key: _Key, place: _Place, hidden: SecretFiles) -> None:
-        """Take files to a sandbox that is elsewhere; where it is gone by now, to another one."""
+        """Copy files to a remote sandbox; to a new one if it is gone by now."""
         assert place.sandbox is not None and place.sandbox.carrier is not None
         try:
             await place.sandbox.carrier.send()
@@ -420,7 +422,7 @@ class SandboxPool:
             await self._make(key, place, _LOST, hidden)
 
     async def _make(self, key: _Key, place: _Place, why: str, hidden: SecretFiles) -> None:
-        """Make the sandbox anew; `why`: what became of the one before."""
+        """Create the sandbox; `why`: the fate of the previous one."""
         if place.sandbox is not None:
             await place.sandbox.close()
             place.sandbox = None
@@ -454,13 +456,13 @@ class SandboxPool:
         self._spawn(_end(place))
 
     def _keep(self, key: _Key) -> None:
-        """Keep what is in the sandbox: nothing was asked of it for a while."""
+        """Save the content of a sandbox that has been quiet."""
         if (place := self._places.get(key)) is not None and place.sandbox is not None:
             place.unkept = False
             self._spawn(self._save(key.path, place.sandbox))
 
     async def _keep_all(self) -> None:
-        """Keep what commands were in since it was kept, the newest first."""
+        """Save what commands changed since the last time, the newest first."""
         if self._keeper is None:
             return
         newest = sorted(self._places.items(), key=lambda one: -one[1].used)
@@ -479,8 +481,8 @@ class SandboxPool:
         await asyncio.to_thread(self._keeper.take_idle, workspace)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        """Do it beside the rest."""
-        task = asyncio.ensure_future(work)  # noqa: TID251  # `close` waits for it
+        """Run it in the background."""
+        task = asyncio.ensure_future(work)  # noqa: TID251  # `close` awaits it
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
@@ -518,7 +520,7 @@ def _start(
 def _add_notes(
     done: ProcessResult, loan: NetworkLoan, ended: str, hidden: SecretFiles
 ) -> ProcessResult:
-    """The result with what a model has to know besides."""
+    """Add notes for the model to the result."""
     output = done.output
     met = [one for one in hidden.names if os.path.basename(one) in output[-MAX_LOOKED:]]
     if done.exit_code and met:
@@ -538,9 +540,9 @@ def _list_names(found: Sequence[str]) -> str:
 
 
 async def _find_end(workspace: Path, found: SecretFiles, before: float) -> float:
-    """The moment up to which what came into the workspace is of commands; what a person brings
-    from now on is new. It is as `before` where nothing came since `found`, else it costs a wait.
-    """
+    """Return the moment up to which new files in the workspace are commands'; files that a person
+    adds from now on are new. It stays `before` if nothing came since `found`, otherwise it costs a
+    wait."""
     return before if is_unchanged(workspace, found) else await ambient.part_file_times()
 
 

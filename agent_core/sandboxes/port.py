@@ -1,4 +1,4 @@
-"""What a sandbox is: a place where a command runs, honest about how far it is from the rest."""
+"""The port of a sandbox: runs commands, and tells how far they are isolated."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -12,11 +12,11 @@ Language = Literal["python", "javascript", "typescript", "bash"]
 
 
 class ProcessResult(Struct, frozen=True, kw_only=True):
-    """A command that has ended. `exit_code` is 128 + the signal's number where one killed it.
+    """The result of a command.
 
-    `output` is what it wrote, errors in between; where it wrote too much, its beginning and end,
-    and the last line says how much was left out. `reason`: why the sandbox ended it, "" if it did
-    not; the output says it, too.
+    `exit_code`: 128 + the signal's number if one killed it. `output`: with errors in between; of
+    too much, the beginning and end, and the last line says how much was omitted. `reason`: why the
+    sandbox ended it, "" if it did not; the output says it, too.
     """
 
     exit_code: int
@@ -30,10 +30,10 @@ class Running(Protocol):
 
     @property
     def done(self) -> ProcessResult | None:
-        """How it ended, None while it runs."""
+        """Its result, None while it runs."""
 
     def output(self) -> str:
-        """What it wrote so far, bounded like Done's."""
+        """Return its output so far, bounded like Done's."""
 
     async def wait(self, seconds: float) -> ProcessResult | None:
         """Wait at most `seconds` for its end."""
@@ -47,16 +47,16 @@ class NetworkLoan(Protocol):
 
     @property
     def env(self) -> Mapping[str, str]:
-        """What it finds in its environment for that."""
+        """The environment variables for it."""
 
     def describe_refused(self, done: ProcessResult) -> str:
-        """What it tried to reach besides, and what to do; "" if nothing."""
+        """Describe what else it tried to reach, and what to do; "" for nothing."""
 
 
 class Permits(Struct, frozen=True, kw_only=True):
-    """What a command may besides. `env`: what it finds in its environment. `hosts`: what it may
-    reach of the network (`agent_core.tools.web.hosts`), where the tier closes it. `reveals`: it may
-    read the workspace's files for secrets; it runs apart from the others then."""
+    """Additional grants of a command. `env`: added to its environment. `hosts`: reachable hosts
+    (`agent_core.tools.web.hosts`), where the tier restricts the network. `reveals`: it may read the
+    workspace's files with secrets; it then runs apart from the others."""
 
     env: Mapping[str, str] = NOTHING
     hosts: frozenset[str] = frozenset()
@@ -70,8 +70,8 @@ class GatewayChannel(Protocol):
     """The gateway's end of a socket that a command has as its open file 3."""
 
     async def read(self) -> bytes:
-        """What the command wrote to it next; b"" once it has closed it, or has ended. What one
-        wrote that did not wait for an answer may be lost."""
+        """Return the command's next data; b"" once it has closed the channel, or has ended. Data of
+        a command that did not wait for an answer may be lost."""
 
     async def write(self, data: bytes) -> None:
         """Send it an answer; one that has ended does not hear it."""
@@ -82,19 +82,19 @@ class ChannelCommand(Running, Protocol):
 
     @property
     def channel(self) -> GatewayChannel:
-        """By what it talks."""
+        """The channel to it."""
 
     def errors(self) -> str:
-        """What it wrote as errors so far, bounded likewise."""
+        """Return its bounded error output so far."""
 
     def show(self, live: Callable[[str], None]) -> None:
-        """From now on `live` gets what it writes, errors in between."""
+        """Show further output to `live`, with errors in between."""
 
     def pause(self) -> None:
-        """Its time does not run out until `resume`."""
+        """Stop its time limit until `resume`."""
 
     def resume(self) -> None:
-        """Its time goes on."""
+        """Resume its time limit."""
 
 
 class ChannelSandbox(Protocol):
@@ -107,12 +107,12 @@ class ChannelSandbox(Protocol):
         limit: float,
         permits: Permits = NO_PERMITS,
     ) -> ChannelCommand:
-        """As `Sandbox.start`; the command has a socket to the gateway as its open file 3."""
+        """Start a command like `Sandbox.start`, with a socket to the gateway as its open file 3."""
 
 
 class Ran(Struct, frozen=True, kw_only=True):
-    """How a command went in a shell that stays. `folder`: where the shell is now, as it calls it;
-    "" if it ended with the command."""
+    """The result of a command in a lasting shell. `folder`: the shell's current folder, by its
+    inner name; "" if the shell ended with the command."""
 
     done: ProcessResult
     folder: str
@@ -123,11 +123,11 @@ class Shell(Protocol):
 
     @property
     def alive(self) -> bool:
-        """It takes commands; not any more as soon as it is being ended."""
+        """True while it takes commands; False as soon as it is being ended."""
 
     @property
     def gone(self) -> bool:
-        """It is dead."""
+        """True if it is dead."""
 
     async def run(
         self,
@@ -147,8 +147,8 @@ class Shell(Protocol):
 
 
 class Sandbox(Protocol):
-    """Runs commands, each workspace's in one sandbox, where what a command leaves running, /tmp and
-    HOME stay for the next one. `isolated`: nothing outside of it can be reached or changed."""
+    """Runs commands, each workspace's in one sandbox, where processes left running, /tmp and HOME
+    stay for the next command. `isolated`: nothing outside of it can be reached or changed."""
 
     @property
     def name(self) -> str:
@@ -156,11 +156,11 @@ class Sandbox(Protocol):
 
     @property
     def isolated(self) -> bool:
-        """False: nothing isolates what runs here."""
+        """False: nothing isolates commands."""
 
     @property
     def about(self) -> str:
-        """What the tier does and does not, in one sentence for people and models."""
+        """Describe the tier's isolation in one sentence for people and models."""
 
     async def run(
         self,
@@ -171,8 +171,8 @@ class Sandbox(Protocol):
         permits: Permits = NO_PERMITS,
     ) -> ProcessResult:
         """Run `command` by a shell in the workspace `cwd` for at most `limit` seconds; `output`
-        gets what it writes while it runs. What it leaves running stays, unless its time was up or
-        the call was cancelled."""
+        gets its live output. Processes it leaves running stay, unless its time was up or the call
+        was cancelled."""
 
     async def start(
         self,
@@ -181,20 +181,20 @@ class Sandbox(Protocol):
         limit: float,
         permits: Permits = NO_PERMITS,
     ) -> Running:
-        """As `run`, but without waiting: it runs on for at most `limit` seconds, never longer
-        than the gateway's process lives."""
+        """Start `command` like `run`, without waiting for it: it runs for at most `limit` seconds,
+        never longer than the gateway's process."""
 
     @property
     def programs(self) -> Mapping[Language, str]:
         """The languages that code can be run in, each with the words before a file's path."""
 
     async def open_shell(self, cwd: Path, limit: float) -> Shell:
-        """A bash in the workspace that stays; ToolFailed without bash. What it runs may take
-        `limit` seconds of computing. It dies with the gateway's process."""
+        """Open a lasting bash in the workspace; ToolFailed without bash. Its processes may use
+        `limit` seconds of CPU time. It dies with the gateway's process."""
 
     @property
     def channels(self) -> ChannelSandbox | None:
         """Starts commands that talk with the gateway; None where the tier has no way for it."""
 
     def lend_network(self, hosts: frozenset[str]) -> AbstractContextManager[NetworkLoan]:
-        """What opens `hosts` for a command of a shell that stays, within the block."""
+        """Open `hosts` for a command of a lasting shell, within the block."""

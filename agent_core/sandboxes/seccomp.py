@@ -79,7 +79,7 @@ _MORE_ALIKE = {
 _MACHINES = {"x86_64": (0xC000003E, _X86), "aarch64": (0xC00000B7, _ARM)}
 _MORE = {"x86_64": _MORE_X86 | _MORE_ALIKE, "aarch64": _MORE_ARM | _MORE_ALIKE}
 _ALLOWED = ("socket", "clone", "ptrace")
-"""Of the tables, those that are not refused outright."""
+"""The calls that are not refused outright."""
 _FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK."""
 _NAMESPACES = 0x7E020080
@@ -88,15 +88,15 @@ _X32 = 0x40000000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER, _ARCHITECTURE, _FIRST = 0, 4, 16
-"""Where a call's number, its machine and its first argument are in what a filter reads."""
+"""Offsets of a call's number, its architecture and its first argument in a filter's input."""
 _AND, _ASK = 0x54, 0x7FC00000
 _STREAM, _SEQPACKET, _TCP = 1, 5, 6
 _TYPE = 0xF
 """The bits of a socket's type that are no flags."""
 _FAST_OPEN = 0x20000000
-"""MSG_FASTOPEN: what is sent with it connects without `connect`."""
+"""MSG_FASTOPEN: sending with it connects without `connect`."""
 _SET_OWNER, _SET_SIGNAL, _SET_OWNER_EX = 8, 10, 15
-"""What `fcntl` is asked to let the kernel send signals for a file."""
+"""Commands of `fcntl` that let the kernel send signals for a file."""
 _FILE_OWNER = (0x8901, 0x8902)
 """The same of `ioctl`: FIOSETOWN, SIOCSPGRP."""
 _UNSUPPORTED = (
@@ -109,16 +109,16 @@ _NEVER = (
     "move_pages", "fanotify_init", "inotify_add_watch", "process_vm_readv", "process_vm_writev",
     "kcmp", "pidfd_getfd", "process_madvise", "quotactl_fd",
 )  # fmt: skip
-"""What reaches other processes of the same user, or names of files, past Landlock's rules."""
+"""Calls that reach other processes of the same user, or names of files, past Landlock's rules."""
 ASKED = (
     "connect", "bind", "listen", "chmod", "fchmod", "fchmodat", "fchmodat2", "utime", "utimes",
     "futimesat", "utimensat",
 )  # fmt: skip
-"""What the supervisor does in the caller's place, if it may; `socket` too, for TCP."""
+"""Calls that the supervisor makes in the caller's place, if allowed; `socket` too, for TCP."""
 FORKS = ("clone", "fork", "vfork")
-"""What it lets pass while the sandbox may have more processes and threads."""
+"""Calls that pass while the sandbox may have more processes and threads."""
 SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
-"""What it lets pass or not, where the kernel keeps no signals in."""
+"""Calls that are judged where the kernel does not confine signals."""
 _OF_ONESELF = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setattr")
 """Refused with another number than 0 first: of another process."""
 _Instruction = tuple[int, int, int, int]
@@ -142,7 +142,7 @@ def build_filter(machine: str = "", families: tuple[int, ...] = _FAMILIES) -> by
         (_LOAD, 0, 0, _NUMBER),
         (_AT_LEAST, 0, 1, _X32),
         (_RETURN, 0, 0, _FAIL | errno.ENOSYS),
-        # up to here: _HEAD
+        # end of _HEAD
         (_EQUAL, 0, 1, numbers["clone3"]),
         (_RETURN, 0, 0, _FAIL | errno.ENOSYS),
     ]
@@ -201,7 +201,7 @@ def build_guarded_filter(keeper: int, *, scoped: bool, machine: str = "") -> byt
     limit("socketpair", [*_answer_unless(0, 1, refuse), *stream, *kinds])
     for name, at in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
         limit(name, [(_LOAD, 0, 0, _argument(at)), (_ANY_BIT, 0, 1, _FAST_OPEN), refuse, allow])
-    everybody = (0xFFFFFFFF, 0x100000000 - keeper)  # all there are, and the group of `keeper`
+    everybody = (0xFFFFFFFF, 0x100000000 - keeper)  # all of them, and those of `keeper`
     for name in (*SIGNALS, "pidfd_open"):
         barred = (keeper, *everybody) if name == "kill" else (keeper,)
         after = allow if scoped or name == "pidfd_open" else ask
@@ -213,7 +213,7 @@ def build_guarded_filter(keeper: int, *, scoped: bool, machine: str = "") -> byt
     limit("fcntl", [*_answer_if_any(1, (_SET_OWNER, _SET_SIGNAL, _SET_OWNER_EX), refuse), allow])
     limit("ioctl", [*_answer_if_any(1, _FILE_OWNER, refuse), allow])
     program.append((_LOAD, 0, 0, _NUMBER))
-    head = 8 * _HEAD  # the machine is checked first; what is refused everywhere comes last
+    head = 8 * _HEAD  # the architecture is checked first; rules that always refuse come last
     return first[:head] + _pack(program) + first[head:]
 
 
@@ -223,7 +223,7 @@ def _number_calls(machine: str) -> dict[str, int]:
 
 
 def _argument(at: int) -> int:
-    """Where the lower half of an argument is."""
+    """Return the offset of an argument's lower half."""
     return _FIRST + 8 * at
 
 
@@ -244,7 +244,7 @@ def _answer_if_any(at: int, values: tuple[int, ...], answer: _Instruction) -> _P
 
 
 def _judge_socket() -> _Program:
-    """TCP is asked for; other kinds of IP are refused, and other families unknown."""
+    """Judge a socket: TCP is asked for; other kinds of IP are refused, other families unknown."""
     refuse, ask = _answer(errno.EPERM), (_RETURN, 0, 0, _ASK)
     return [
         *((_LOAD, 0, 0, _argument(0)), (_EQUAL, 2, 0, 2), (_EQUAL, 1, 0, 10)),

@@ -1,4 +1,4 @@
-"""Secrets for commands: what a command that names one gets in its environment, and nobody sees."""
+"""Secrets for commands: added to the environment of a command that names one, visible to nobody."""
 
 import re
 from collections.abc import Iterable
@@ -7,12 +7,12 @@ from typing import Protocol
 
 
 def find_named(command: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Those of `names` that `command` holds: what it is asked about, and what it is given."""
+    """Return those of `names` that occur in `command`: it is asked about them, and gets them."""
     return tuple(name for name in names if re.search(rf"\b{re.escape(name)}\b", command))
 
 
 class Secrets(Protocol):
-    """Who keeps them. A secret is given to a command whose words hold its name, and to no other."""
+    """Keeps secrets. A command gets a secret only if its words contain the name."""
 
     def lend(self, workspace: Path, command: str) -> dict[str, str]:
         """Names and values for `command` in this workspace."""
@@ -22,7 +22,7 @@ class Secrets(Protocol):
 
 
 class NoSecrets:
-    """Nobody keeps any."""
+    """Keeps none."""
 
     def lend(self, workspace: Path, command: str) -> dict[str, str]:
         return {}

@@ -1,9 +1,9 @@
-"""Does a tier contain? Tried out: what runs inside attempts what it must not be able to do.
+"""Tests whether a tier contains, by attempting what must be impossible inside.
 
-It attempts to read a file and to write one outside, to change a file's mode and times there, to
-reach a port and Unix sockets of this machine, to go out, to see another process, its environment
-and its memory, to end it, to make a namespace of its own, and to take more than it may. The other
-process is there for this alone, and is the user that commands are: only the tier is in the way.
+It attempts to read and write a file outside, to change a file's mode and times there, to reach a
+port and Unix sockets of this machine, to go out, to see another process, its environment and its
+memory, to end it, to make a namespace, and to exceed the limits. The other process exists only for
+this, and is of the same user as commands: only the tier is in the way.
 """
 
 import json
@@ -104,7 +104,7 @@ class TriesItself(Protocol):
 
 
 async def find_leaks(pool: ProbedPool, tier: Tier) -> tuple[Leak, ...]:
-    """What was within reach inside of `pool`, in a fixed order; empty: its tier contains."""
+    """Return what was reached inside of `pool`, in a fixed order; empty: its tier contains."""
     with hold_trial() as workspace, _bait() as bait:
         try:
             found = {
@@ -121,7 +121,7 @@ async def find_leaks(pool: ProbedPool, tier: Tier) -> tuple[Leak, ...]:
 
 @contextmanager
 def _bait() -> Iterator[dict[str, object]]:
-    """What must not be reached: a file, a port, two sockets, a process."""
+    """Set the bait: a file, a port, two sockets, a process."""
     abstract = f"turnkeeper-{ambient.secret_id()}"
     with (
         hold_trial() as folder,
@@ -129,7 +129,7 @@ def _bait() -> Iterator[dict[str, object]]:
         socket.socket(socket.AF_UNIX) as unix,
         socket.socket(socket.AF_UNIX) as nameless,
     ):
-        os.chmod(folder, 0o777)  # noqa: S103  # so that only the tier is in the way
+        os.chmod(folder, 0o777)  # noqa: S103  # so that only the sandbox prevents access
         file = folder / "bait"
         file.touch(0o666)
         file.chmod(0o666)
@@ -148,8 +148,8 @@ def _bait() -> Iterator[dict[str, object]]:
 
 @contextmanager
 def _spawn_prey(word: str) -> Iterator[int]:
-    """A process with `word` in its environment; of the user that commands are, where that is
-    another than ours and can be."""
+    """Start a process with `word` in its environment; as the user of commands, where that is
+    another than ours and possible."""
     user = NOBODY if os.geteuid() == 0 else None
     try:
         process = _start_prey(word, user)
@@ -162,7 +162,7 @@ def _spawn_prey(word: str) -> Iterator[int]:
 
 
 def _start_prey(word: str, user: int | None) -> "subprocess.Popen[bytes]":
-    """It reads until its input ends."""
+    """Start a process that reads until its input ends."""
     groups: list[str | int] | None = [] if user is not None else None
     return subprocess.Popen(
         ("/bin/cat",),
@@ -178,19 +178,19 @@ def _start_prey(word: str, user: int | None) -> "subprocess.Popen[bytes]":
 async def _probe(
     pool: ProbedPool, tier: Tier, workspace: Path, bait: dict[str, object]
 ) -> list[Leak]:
-    lent = ("PWD", "SHLVL", "_", "OLDPWD", "LC_CTYPE")  # what shell and interpreter add
+    lent = ("PWD", "SHLVL", "_", "OLDPWD", "LC_CTYPE")  # added by shell and interpreter
     with pool.lend_network(frozenset()) as loan:
         names = (*tier.build_env(workspace), *loan.env, *lent)
     spec = json.dumps(bait | {"env": names})
     words = f"exec {tier.python} -I -S -c {shlex.quote(_PROBE)} {shlex.quote(spec)}"
     done = await pool.run(words, workspace, _SECONDS, lambda _: None)
-    found, _, _ = done.output.partition("\n")  # below it may stand that a limit was met
+    found, _, _ = done.output.partition("\n")  # a message about a limit may follow
     return msgspec.json.decode(found.encode(), type=list[Leak])
 
 
 async def _find_loose_limits(pool: ProbedPool, tier: Tier, workspace: Path) -> list[Leak]:
-    """Whether what takes too much is ended, and what says so."""
-    takes = " & ".join([_TAKES.format(python=tier.python)] * 2)  # none alone is too much
+    """Check that a command that exceeds a limit is ended, with a message."""
+    takes = " & ".join([_TAKES.format(python=tier.python)] * 2)  # no single one is too large
     for command, reason in ((_FORKS, "processes"), (f"{takes} & wait", "memory")):
         done = await pool.run(command, workspace, _SECONDS, lambda _: None)
         if PROBE_LIMITS.describe(reason) not in done.output:

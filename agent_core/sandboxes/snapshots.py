@@ -1,15 +1,15 @@
-"""What a workspace was before a turn changed it, and after: so that all of it can be taken back,
-whatever changed it.
+"""Snapshots of a workspace before and after a turn, so that any changes can be undone, whatever
+made them.
 
-A snapshot is a list of what stood there, in `.turnkeeper/snapshots/<name>`; contents lie once each
-beside the lists, under their digest, and are copied only where a file is not as the newest list
-has it. Blocks: call it in a thread. Two of one name are the first: a turn that begins again after
-a crash does not lose what it began with. One more is taken when the sandbox is idle: with HOME and
-/tmp, in the place of the one before.
+A snapshot is a list of the files and their states, in `.turnkeeper/snapshots/<name>`; contents are
+stored once each beside the lists, under their digest, and copied only where a file differs from the
+newest list. Blocks: call it in a thread. Taking one twice under a name keeps the first: a turn that
+begins again after a crash does not lose its start. One more is taken when the sandbox is idle: with
+HOME and /tmp, replacing the one before.
 
-Where there is a bucket, contents go there instead, and a copy of each list after them: what a list
-names is there. A workspace that has lost its lists has them back from there, and what it lacks of
-the newest.
+With a bucket, contents go there instead, and a copy of each list after them: everything that a list
+names is there. A workspace that has lost its lists gets them back from there, with the missing
+files of the newest.
 """
 
 import hashlib
@@ -55,12 +55,12 @@ MAX_MISSING = 20
 _LISTS = f"{paths.OWN}/snapshots"
 _CONTENTS = f"{_LISTS}/contents"
 _BEGUN, _REVIVED = "reviving", "revived"
-"""Files came back, or are coming back: what has to be told of it."""
+"""Notes of a restore that has begun, and of restored files that must be told."""
 _BESIDE = frozenset({"contents", "unfinished", _BEGUN, _REVIVED})
-"""What stands beside the lists."""
+"""Names beside the lists."""
 _IDLE = ".idle"
 _LOCKS = tuple(threading.RLock() for _ in range(64))
-"""Of each workspace one: snapshots of a turn and of an idle sandbox may meet."""
+"""One for each workspace: snapshots of a turn and of an idle sandbox may coincide."""
 
 
 MAX_EMPTY = 10_000
@@ -68,13 +68,13 @@ MAX_EMPTY = 10_000
 
 
 class Bucket(Protocol):
-    """Where contents and copies of lists lie outside of this machine. All of it: OSError."""
+    """Remote storage of contents and copies of lists. All methods: OSError."""
 
     def put(self, name: str, data: bytes) -> None:
         """Store `data` under this name."""
 
     def get(self, name: str) -> bytes | None:
-        """What is stored there, None if nothing is."""
+        """Return what is stored there, None if nothing is."""
 
     def list_names(self, folder: str) -> list[str]:
         """The whole names below a folder."""
@@ -85,8 +85,8 @@ class Bucket(Protocol):
 
 class Snapshots:
     """Takes snapshots of workspaces. `keep`: seconds; `most`: bytes of one; `bucket`: None for the
-    workspace's own folder; `is_erased`: what the bucket has of a workspace is to go, and does not
-    come back."""
+    workspace's own folder; `is_erased`: True for a workspace whose copies in the bucket are to go,
+    and must not come back."""
 
     quiet = 60.0
     """Seconds after the last command until a sandbox is idle, for which one is taken."""
@@ -113,7 +113,7 @@ class Snapshots:
         return self._bucket is not None and workspace.name not in self._empty
 
     def take(self, workspace: Path, name: str) -> Snapshot:
-        """The snapshot `name`, made if there is none. SnapshotRefused."""
+        """Return the snapshot `name`, taken if there is none. SnapshotRefused."""
         with _lock(workspace):
             if (known := self.find(workspace, name)) is not None:
                 return known
@@ -123,14 +123,14 @@ class Snapshots:
                 paths.make(workspace)
                 paths.sweep_unfinished(workspace)
                 made = self._make(workspace, name, choose_files(workspace, self._most))
-                self._prune(workspace)  # what was newest before is not needed any more
+                self._prune(workspace)  # the previous newest one is no longer needed
                 return made
             except (OSError, ToolFailed) as error:
                 raise SnapshotRefused(f"The workspace cannot be copied: {error}") from None
 
     def take_idle(self, workspace: Path) -> None:
-        """A snapshot with HOME and /tmp, in the place of the one before. One that cannot be made is
-        logged; of one of a workspace that is gone by then nothing stays."""
+        """Take a snapshot with HOME and /tmp, replacing the one before. A failure is logged; if the
+        workspace is gone by then, nothing is left."""
         with _lock(workspace):
             if not paths.is_made(workspace):
                 return
@@ -143,12 +143,12 @@ class Snapshots:
             except (OSError, ToolFailed, SnapshotRefused) as error:
                 log.warning("idle_not_kept", extra={"why": str(error)})
             if self._bucket is not None and not paths.is_made(workspace):
-                with suppress(OSError):  # if it was erased, all else was removed before this
+                with suppress(OSError):  # if it was erased, everything else was removed before
                     self._bucket.remove(stored)
 
     def revive(self, workspace: Path) -> RevivedFiles | None:
-        """Bring back what the workspace has lost, and HOME and /tmp; what came back and was not
-        told yet, None if nothing is. Where nothing is lost this costs a look at the disk."""
+        """Restore what the workspace has lost, with HOME and /tmp; return what was restored and not
+        told yet, None for nothing. If nothing is lost it costs a look at the disk."""
         with _lock(workspace):
             self._recall(workspace)
             if not paths.is_made(workspace):
@@ -169,20 +169,21 @@ class Snapshots:
             return None
 
     def take_news(self, workspace: Path) -> RevivedFiles | None:
-        """What came back and was not told in this life of its turn: it is told now."""
+        """Return restored files that this run of the turn has not told; it tells them now."""
         if (revived := self._news.pop(workspace.name, None)) is not None:
             self._told.add(workspace.name)
         return revived
 
     def forget_news(self, workspace: Path) -> None:
-        """The turn that was told has ended: no other life of it has to be told again."""
+        """Forget the news: the turn that told them has ended, so no later run has to tell them
+        again."""
         if workspace.name in self._told:
             self._told.discard(workspace.name)
             with suppress(OSError, ToolFailed):
                 paths.remove(workspace, Path(os.path.realpath(workspace)) / _LISTS / _REVIVED)
 
     def find(self, workspace: Path, name: str) -> Snapshot | None:
-        """The snapshot of this name, None if there is none."""
+        """Return the snapshot of this name, None if there is none."""
         if not paths.is_made(workspace):
             return None
         self._recall(workspace)
@@ -190,12 +191,12 @@ class Snapshots:
         return Snapshot.decode(data) if data is not None else None
 
     def find_changed(self, workspace: Path, before: Snapshot, after: Snapshot) -> TakenBack:
-        """What `take_back` would do."""
+        """Return what `take_back` would do."""
         return self._compare(workspace, before, after)[0]
 
     def list_changed(self, workspace: Path, before: str, after: str) -> tuple[str, ...]:
-        """What differs between two snapshots of these names, as people know it: files, and in
-        place of what is in them folders that are new, hidden, or made by programs."""
+        """Return the differences between two snapshots for people: files, and in place of files the
+        folders that are new, hidden, or made by programs."""
         old, new = self.find(workspace, before), self.find(workspace, after)
         if old is None or new is None:
             return ()
@@ -210,18 +211,18 @@ class Snapshots:
     def take_back(
         self, workspace: Path, before: Snapshot, after: Snapshot, *, changed_too: bool = False
     ) -> TakenBack:
-        """Make what differs between the two what it was before, unless it was changed since; with
-        `changed_too` also that. A second time there is nothing to do."""
+        """Restore what differs between the two to the state before, unless it was changed since;
+        with `changed_too` also that. Idempotent."""
         outcome, now = self._compare(workspace, before, after)
         wanted = {*outcome.restored, *(outcome.changed if changed_too else ())}
         done: list[str] = []
-        for path in sorted(wanted, reverse=True):  # what is in a folder goes before it
+        for path in sorted(wanted, reverse=True):  # the content of a folder is removed before it
             new = path in now and path not in before.files
             if new and _remove(workspace, path, now[path]):
                 done.append(path)
         done += (
             path
-            for path in sorted(wanted & before.files.keys())  # a folder before what is in it
+            for path in sorted(wanted & before.files.keys())  # a folder before its content
             if self._restore(workspace, path, before.files[path], now.get(path))
         )
         _close_folders(
@@ -229,7 +230,7 @@ class Snapshots:
         )
         shown = (path for path in done if not is_folder(path, before, now))
         stays = {path.rpartition("/")[0] for path in now.keys() - {*done}}
-        failed = (  # a new folder that others put something into stays without a word
+        failed = (  # a new folder with foreign content is kept silently
             path
             for path in wanted.difference(done)
             if path in before.files or not is_folder(path, before, now) or path not in stays
@@ -252,8 +253,8 @@ class Snapshots:
         chosen: tuple[dict[str, FileState], tuple[str, ...]],
         stored: list[str] | None = None,
     ) -> Snapshot:
-        """Keep what is chosen, and then its list. `stored` gets the names of what the bucket has
-        for it alone. OSError, ToolFailed."""
+        """Store the chosen contents, then their list. `stored` gets the names of contents that the
+        bucket has for it alone. OSError, ToolFailed."""
         found, left_out = chosen
         lists = sorted(self._lists(workspace), key=_read_time, reverse=True)
         idle = (one for one in lists if one.name.endswith(_IDLE))
@@ -331,13 +332,13 @@ class Snapshots:
         return TakenBack(**{name: tuple(some) for name, some in found.items()}), now
 
     def _restore(self, workspace: Path, path: str, old: FileState, now: FileState | None) -> bool:
-        """Put back what stood at `path`. False if that cannot be."""
+        """Restore the former state of `path`. Return False if that is impossible."""
         try:
             if now is not None and now.kind != old.kind and not _remove(workspace, path, now):
                 return False
             if old.kind == "folder":
                 with paths.folder(workspace, _place(workspace, path), create=True) as folder:
-                    os.fchmod(folder, old.mode | 0o700)  # until all is in it
+                    os.fchmod(folder, old.mode | 0o700)  # until it is complete
                     return True
             if old.kind == "link":
                 paths.put_link(
@@ -365,8 +366,8 @@ class Snapshots:
                     yield found
 
     def _recall(self, workspace: Path) -> None:
-        """Bring back lists that the workspace has lost, and files; without the bucket there are
-        none. Lists come last: one that was cut off begins again."""
+        """Restore lists that the workspace has lost, and files; without the bucket there are none.
+        Lists come last, so that an interrupted restore begins again."""
         if self._bucket is None or self._is_erased(workspace):
             return
         root, folder = Path(os.path.realpath(workspace)), f"{workspace.name}/lists"
@@ -391,9 +392,9 @@ class Snapshots:
     def _put_back(
         self, workspace: Path, newest: Snapshot, lists: Sequence[Snapshot], *, gone: bool = False
     ) -> None:
-        """Make what is missing of the newest one, and of HOME and /tmp as they were when they were
-        idle; what stands there stays. What came back is noted, to be told. `gone`: the workspace
-        was, even if nothing was in it then."""
+        """Restore what is missing of the newest one, and of HOME and /tmp from the idle one;
+        existing files stay. What was restored is noted, to be told. `gone`: the workspace was
+        missing, even if it had been empty."""
         idle = max((one for one in lists if one.name.endswith(_IDLE)), key=_read_time, default=None)
         state = idle.files.items() if idle is not None else ()
         wanted = {path: one for path, one in state if is_below(path, STATE)}
@@ -401,7 +402,7 @@ class Snapshots:
         root = Path(os.path.realpath(workspace))
         back: list[str] = []
         missing: list[str] = []
-        for path in sorted(wanted):  # a folder before what is in it
+        for path in sorted(wanted):  # a folder before its content
             with suppress(OSError, ToolFailed):
                 if paths.status(workspace, root / path) is not None:
                     continue
@@ -428,7 +429,7 @@ class Snapshots:
             paths.remove(workspace, Path(os.path.realpath(workspace)) / _LISTS / name)
 
     def _prune(self, workspace: Path) -> None:
-        """Forget old lists, and contents that stand in none."""
+        """Delete old lists, and contents that are in none."""
         root, now = Path(os.path.realpath(workspace)), ambient.now()
         known = {one.name: one for one in self._lists(workspace)}
         old: list[str] = []
@@ -449,8 +450,8 @@ class Snapshots:
                 paths.remove(workspace, root / _CONTENTS / digest)
 
     def _prune_bucket(self, place: str, old: list[str], used: set[str]) -> bool:
-        """The same there, before it is done here: what is only there counts as lost. First the
-        lists, so that none names what is gone. False where the bucket does not do it."""
+        """Prune the bucket first, as content that is only there would count as lost: lists before
+        contents, so that none names what is gone. Return False if the bucket fails."""
         if self._bucket is None:
             return True
         try:
@@ -464,12 +465,12 @@ class Snapshots:
 
 
 def name_before(turn: str) -> str:
-    """The snapshot of what a turn found."""
+    """Return the name of the snapshot from before the turn."""
     return f"{turn}.before"
 
 
 def name_after(turn: str) -> str:
-    """The snapshot of what a turn left."""
+    """Return the name of the snapshot from after the turn."""
     return f"{turn}.after"
 
 
@@ -502,7 +503,7 @@ def _store(workspace: Path, path: str, data: bytes, mode: int = 0o600) -> None:
 
 
 def _close_folders(workspace: Path, states: Mapping[str, FileState]) -> None:
-    """Give folders that are back the modes that they had, those within first."""
+    """Give restored folders their former modes, inner ones first."""
     for path in sorted(states, reverse=True):
         if states[path].kind == "folder":
             with (

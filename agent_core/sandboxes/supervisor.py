@@ -3,8 +3,8 @@
 Standard library only: it is started alone, by its file, with its configuration as the one argument
 (`SupervisorSpec` in link.py). It speaks frames over its link, a socket at standard input that both
 sides write, or else a pipe at standard input and one at standard output: one byte of kind, four of
-a stream's number, four of length, then that many bytes. The gateway gives odd numbers, the
-supervisor even ones. All that runs here ends with the link.
+a stream's number, four of length, then that many bytes. The gateway assigns odd numbers, the
+supervisor even ones. Everything that runs here ends with the link.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ HEAD = struct.Struct(">BII")
 PIECE = 1 << 16
 """Bytes of a frame at most."""
 WINDOW = 4 * PIECE
-"""Bytes that a side may send over a connection before the other gives credit for more."""
+"""Bytes that a side may send over a connection before the other grants credit for more."""
 MAX_UNSENT = 1 << 20
 """Bytes for a gateway that does not read; beyond them no output is read."""
 START, DATA, END, CREDIT, KILL, HALT, EXIT, OPEN, OPENED, REFUSED, READY, QUIET, ERRORS = range(
@@ -42,13 +42,13 @@ _MAX_PIPE = 1 << 20
 """Bytes that a pipe holds at most."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 NICE, CROWD_NICE, CROWD = 5, 19, 64
-"""Of commands: a third of what something else gets that wants all of it, and next to nothing for
-more processes than CROWD."""
+"""Nice values of commands: a third of a competing process's share; next to none above CROWD
+processes."""
 
 
 class _Command:
-    """A command under way; its process leads a session. `pipes`: what it writes to and has not
-    closed, each with the kind of its frames. `shown`: the gateway takes its output."""
+    """A running command; its process leads a session. `pipes`: open outputs, each with the kind of
+    its frames. `shown`: the gateway takes its output."""
 
     def __init__(self, pid: int, pipes: dict[int, int]) -> None:
         self.pid, self.pipes = pid, pipes
@@ -58,7 +58,7 @@ class _Command:
 
 
 class _Input:
-    """What is still to be written to a command, or to a connection."""
+    """Pending input of a command, or of a connection."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -81,11 +81,11 @@ class Ground:
     own = frozenset[int]()
     """Processes that are no command's, though they are below this one."""
     sources: tuple[tuple[int, Callable[[int], None]], ...] = ()
-    """Files to listen to besides, each with what to call when there is something to read."""
+    """Further files to listen to, each with its handler."""
 
     def spawn(self, spec: dict, files: tuple[int, int, int, int]) -> int:  # type: ignore[type-arg]
         """Start a command with these open files: its input, output, errors (-1: with its output)
-        and channel, -1 for none; its process. OSError."""
+        and channel, -1 for none; return its process. OSError."""
         pid = os.fork()
         if not pid:
             exec_command(spec, files)
@@ -99,7 +99,7 @@ class Ground:
         """A connection to a command's server; the kernel answers at once here. OSError."""
         try:
             return socket.create_connection(("127.0.0.1", port), timeout=1.0)
-        except ConnectionRefusedError:  # `localhost` is both, and some programs listen at one
+        except ConnectionRefusedError:  # `localhost` is both, and some programs listen on one only
             return socket.create_connection(("::1", port), timeout=1.0)
 
 
@@ -138,17 +138,17 @@ class Supervisor:
                 left = _SECONDS_WHILE_NONE_RUNS if self._occupied else None
                 pause = _SECONDS_BETWEEN_LOOKS if alive else left
                 for key, mask in self._selector.select(pause):
-                    if self._selector.get_map().get(key.fd) is key:  # as it was when it was asked
+                    if self._selector.get_map().get(key.fd) is key:  # unchanged since the request
                         key.data(mask)
                 if pause is not None:
                     self._watch(pause)
         except (BrokenPipeError, ConnectionResetError, EOFError):
-            pass  # the gateway is gone
+            pass  # the gateway has exited
         finally:
             self._kill_all(frozenset())
 
     def _heed(self, file: int, events: int, act: Callable[[int], object] | None = None) -> None:
-        """Call `act` at these events of an open file from now on; without any, not any more."""
+        """Call `act` at these events of an open file from now on; without it, stop listening."""
         known = file in self._selector.get_map()
         if events:
             (self._selector.modify if known else self._selector.register)(file, events, act)
@@ -199,7 +199,7 @@ class Supervisor:
         elif kind == KILL and command is not None:
             self._kill(command)
         elif kind == QUIET and command is not None:
-            command.shown = False  # what still holds its output open is read all the same
+            command.shown = False  # remaining output is read even if the process keeps it open
         elif kind == HALT:
             self._kill_all(self._ground.own)
         elif kind == OPEN:
@@ -248,7 +248,7 @@ class Supervisor:
         self._heed(fd, selectors.EVENT_READ if listen else 0, read)
 
     def _read_output(self, stream: int, command: _Command, fd: int, mask: int = 0) -> bool:
-        """Pass on a piece of what it wrote; False if there is none now."""
+        """Forward a piece of its output. Return False if there is none now."""
         try:
             data = os.read(fd, PIECE)
         except BlockingIOError:
@@ -277,11 +277,11 @@ class Supervisor:
             if not pid:
                 return
             if pid in self._ground.own:
-                raise EOFError  # nothing can be started any more
+                raise EOFError  # no more processes can be started
             if pid not in by_pid:
-                continue  # an orphan that came to us
+                continue  # an orphan reparented to us
             stream, command = by_pid[pid]
-            for fd in list(command.pipes):  # what it wrote before it ended comes first
+            for fd in list(command.pipes):  # its output before its end comes first
                 for _ in range(_MAX_PIPE // PIECE):
                     if not self._read_output(stream, command, fd):
                         break
@@ -297,18 +297,18 @@ class Supervisor:
                 del self._commands[stream]
 
     def _kill(self, command: _Command) -> None:
-        """End it with all that it started, but for what made itself a session of its own and
-        lost its parent: that stays, as a server does, until all is ended."""
+        """Kill it with its children, except those that made a session of their own and lost their
+        parent: such servers stay until everything is ended."""
         if command.ended:
             return
         tree = _list_tree(command.pid)
-        for pid in (-command.pid, *tree):  # its group first
+        for pid in (-command.pid, *tree):  # its process group first
             _kill_one(pid)
 
     def _kill_all(self, spared: frozenset[int]) -> None:
         if os.getpid() == 1:
             _kill_one(-1)
-        for _ in range(50 if os.getpid() != 1 else 0):  # what forks meanwhile
+        for _ in range(50 if os.getpid() != 1 else 0):  # forks may happen meanwhile
             tree = [pid for pid in list_alive(os.getpid())[1:] if pid not in spared]
             for pid in tree:
                 _kill_one(pid)
@@ -325,7 +325,7 @@ class Supervisor:
         self._pour(stream_input)
 
     def _pour(self, stream_input: _Input, mask: int = 0) -> None:
-        """Write what can be written now."""
+        """Write as much as possible now."""
         written = 0
         try:
             while stream_input.data:
@@ -339,7 +339,7 @@ class Supervisor:
             stream_input.closing = True
         every = self._connections.items()
         connection = next((pair for pair in every if pair[1].input is stream_input), None)
-        if connection is None:  # a command's: a pipe of its own
+        if connection is None:  # of a command: its own pipe
             events = selectors.EVENT_WRITE if stream_input.data else 0
             self._heed(stream_input.fd, events, partial(self._pour, stream_input))
             if stream_input.closing and not stream_input.data:
@@ -397,7 +397,7 @@ class Supervisor:
         self._follow(stream, connection)
 
     def _follow(self, stream: int, one: _Connection) -> None:
-        """Listen to what can go on: reading with credit, writing with data."""
+        """Listen for what can go on: reading with credit, writing with data."""
         if one.read_end and one.write_end:
             self._drop(stream, one)
             return
@@ -425,7 +425,7 @@ class Supervisor:
         self._follow(stream, one)
 
     def _end(self, stream: int, one: _Connection) -> None:
-        """Nobody reads what it says any more; what was said to it is still written."""
+        """Stop reading from it, as nobody takes its output; pending input is still written."""
         one.read_end, one.input.closing = True, True
         self._pour(one.input)
 
@@ -438,7 +438,7 @@ class Supervisor:
     # ---- limits ------------------------------------------------------------------------------
 
     def _watch(self, pause: float) -> None:
-        """End what takes more than the sandbox may, all its processes together."""
+        """End what exceeds the sandbox's limits, all its processes together."""
         now = time.monotonic()
         if now - self._looked < pause:
             return
@@ -485,13 +485,13 @@ class Supervisor:
         return due
 
     def _is_starved(self) -> bool:
-        """The kernel ended something for its memory, which was not told yet."""
+        """Return True if the kernel killed something for memory that was not reported yet."""
         before, self._starved = self._starved, _count_starved()
         return self._starved > before
 
     def _stop_largest(self, pids: list[int], taken: dict[int, int], reason: str) -> None:
-        """End the command whose processes take most, and what belongs to no command if that
-        takes more."""
+        """End the command whose processes use most, or what belongs to no command if that uses
+        more."""
         of_command: dict[int, set[int]] = {}
         for stream, command in self._commands.items():
             session = {pid for pid in pids if _read_stat(pid)[3:4] == [str(command.pid)]}
@@ -509,7 +509,7 @@ class Supervisor:
 
 
 def give_way() -> None:
-    """Let the gateway and the supervisors go first wherever the processors are busy."""
+    """Let the gateway and the supervisors go first when the processors are busy."""
     with suppress(OSError):
         os.nice(NICE)
     with suppress(OSError):
@@ -517,12 +517,11 @@ def give_way() -> None:
 
 
 def _put_behind(pid: int, nice: int) -> bool:
-    """Where the kernel shares processors out among sessions, a process's nice value says nothing to
-    others: the session has one of its own."""
+    """Set the nice value of the process's session: the kernel shares processors among sessions."""
     try:
         with open(f"/proc/{pid}/autogroup", "w") as file:
             file.write(str(nice))
-    except BlockingIOError:  # it takes no more than ten a second
+    except BlockingIOError:  # at most ten per second
         return False
     except OSError:
         pass
@@ -548,7 +547,7 @@ def exec_command(spec: dict, files: tuple[int, int, int, int]) -> None:  # type:
             resource.setrlimit(kind, (most, most))
         os.chdir(spec["cwd"])
         os.execve(spec["argv"][0], spec["argv"], spec["env"])
-    except Exception as error:  # noqa: BLE001  # the border: never a second supervisor
+    except Exception as error:  # noqa: BLE001  # boundary: never a second supervisor
         os.write(2, f"Not started: {error}\n".encode("utf-8", "replace"))
     finally:
         os._exit(126)
@@ -570,7 +569,7 @@ def _list_all() -> list[int]:
 
 
 def _read_stat(pid: int) -> list[str]:
-    """State, parent, group, session, … of a process; nothing if it is gone."""
+    """Return state, parent, group, session, … of a process; [] if it is gone."""
     with suppress(OSError), open(f"/proc/{pid}/stat") as file:
         return file.read().rpartition(")")[2].split()
     return []
@@ -590,17 +589,17 @@ def _list_tree(root: int) -> list[int]:
 
 
 def _leads(pid: int) -> bool:
-    """It is the first process of its session."""
+    """Return True for the first process of its session."""
     return _read_stat(pid)[3:4] == [str(pid)]
 
 
 def list_alive(root: int) -> list[int]:
-    """A process and all below it, but for those that are dead already."""
+    """Return a process and its descendants, without dead ones."""
     return [pid for pid in _list_tree(root) if (stat := _read_stat(pid)) and stat[0] != "Z"]
 
 
 def count_tasks(root: int) -> int:
-    """The processes and threads below a process, with those that are dead and not waited for."""
+    """Count the processes and threads below a process, including zombies."""
     threads = (_read_stat(pid)[17:18] for pid in _list_tree(root)[1:])
     return sum(int(one) or 1 for found in threads for one in found)
 
@@ -614,7 +613,7 @@ def _measure_memory(pid: int) -> int:
 
 
 def _measure_shared(pid: int) -> int:
-    """Bytes of its share of the memory that processes have together, and that is in no file."""
+    """Return the bytes of its share of shared memory that is in no file."""
     with suppress(OSError, ValueError), open(f"/proc/{pid}/smaps_rollup") as file:
         found = next((line for line in file if line.startswith("Pss_Shmem:")), "")
         return int(found.split()[1]) << 10 if found else 0
@@ -658,18 +657,19 @@ def _measure_folders(folders: list[str], enough: int) -> int:
 
 
 def set_up() -> None:
-    """Be out of reach of commands, and have what they leave behind come here."""
+    """Get out of the reach of commands, and adopt their orphans."""
     libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # what runs here cannot read or trace this process
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # processes here cannot read or trace this process
     if os.getpid() != 1:
-        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # so that orphans stay below
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # so that orphans are reparented to it
     for one in _IGNORED:
         signal.signal(one, signal.SIG_IGN)
 
 
 def take_link() -> tuple[int, int]:
-    """Where to read and to write; standard input and output are nothing from here on. What else
-    is open was left so by who started us: no command may have it, the link's other copies least."""
+    """Return the files to read and to write; standard input and output become /dev/null. Other
+    files are leftovers of the starter: no command may inherit them, copies of the link least of
+    all."""
     os.closerange(3, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 1 << 16))
     one_socket = stat.S_ISSOCK(os.fstat(0).st_mode)
     reads, writes = os.dup(0), os.dup(0 if one_socket else 1)

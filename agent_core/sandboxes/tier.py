@@ -1,4 +1,5 @@
-"""What a tier knows of making a sandbox; how one is started as a process of this machine."""
+"""The contract of a tier, which opens sandboxes; and how one is started as a process of this
+machine."""
 
 import asyncio
 import os
@@ -22,26 +23,26 @@ from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
 from agent_core.sandboxes.port import Language
 
 SECONDS_TO_START = 20.0
-"""Until a new sandbox takes commands."""
+"""Seconds for a new sandbox to take commands."""
 SECONDS_TO_DIE = 5.0
 Leak = Literal[
     "files", "network", "sockets", "processes", "environment", "memory", "signals", "namespaces",
     "copies", "limits", "start",
 ]  # fmt: skip
-"""What was within reach of what ran inside; `copies`: what the gateway keeps of the workspace, in
-it; `start`: nothing could be tried."""
+"""A leak found from inside; `copies`: of the gateway's copies of the workspace, in it; `start`:
+nothing could be tried."""
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 
 class FileCarrier(Protocol):
-    """Carries a workspace's files to a sandbox that is elsewhere, and back. SandboxGone where
-    there is no sandbox any more, ToolFailed where they cannot be carried."""
+    """Copies a workspace's files to a remote sandbox, and back. SandboxGone if there is no sandbox
+    any more, ToolFailed if copying fails."""
 
     async def send(self) -> None:
-        """Before a command: what the workspace's files became."""
+        """Send the workspace's changes, before a command."""
 
     async def fetch(self, command: str) -> str:
-        """After the command: what it made of them; what a model has to be told of that."""
+        """Fetch a command's changes; return a note for the model."""
 
 
 class OpenSandbox(Protocol):
@@ -53,61 +54,61 @@ class OpenSandbox(Protocol):
 
     @property
     def carrier(self) -> FileCarrier | None:
-        """What carries files; None where commands work in the workspace itself."""
+        """The carrier of files; None if commands work in the workspace itself."""
 
     @property
     def note(self) -> str:
-        """What the first command's result has to say of what became of the one before; "" if the
+        """A note about the fate of the previous sandbox, for the first command's result; "" if the
         pool knows best."""
 
     async def save(self) -> None:
-        """Keep what is in it besides the workspace, where the workspace's folder has it not."""
+        """Save its content besides the workspace, unless that is in the workspace's folder."""
 
     async def close(self) -> None:
-        """End it with all that runs inside, and see it gone."""
+        """End it with everything inside, and wait until it is gone."""
 
 
 class ToldSandbox(OpenSandbox, Protocol):
-    """A sandbox that keeps what its supervisor complained of."""
+    """A sandbox that keeps its supervisor's error output."""
 
     @property
     def said(self) -> bytes:
-        """What that was, known when it is closed."""
+        """The error output, known when it is closed."""
 
 
 S = TypeVar("S", bound=ToldSandbox)
 
 
 class TierUnusable(Exception):
-    """The tier that was asked for does not work here; the text says why."""
+    """The requested tier does not work here; the text says why."""
 
 
 class Tier(Protocol):
-    """A way of keeping what runs apart from the rest of the machine."""
+    """A way to isolate commands from the rest of the machine."""
 
     @property
     def name(self) -> str:
-        """As settings and /health call it."""
+        """Its name in settings and /health."""
 
     @property
     def isolated(self) -> bool:
-        """Nothing outside of the sandbox can be reached or changed."""
+        """True if nothing outside of the sandbox can be reached or changed."""
 
     @property
     def about(self) -> str:
-        """What it does and does not, in one sentence for people and models."""
+        """Describes its isolation in one sentence for people and models."""
 
     @property
     def missing(self) -> str:
-        """What to install so that anything runs at all; "" where it does."""
+        """The software to install before anything can run; "" if it can."""
 
     @property
     def max_processes(self) -> int:
-        """What RLIMIT_NPROC is set to: it counts all processes of a user, in a user namespace."""
+        """The value of RLIMIT_NPROC, which counts all processes of a user, in a user namespace."""
 
     @property
     def cannot(self) -> frozenset[Leak]:
-        """What it is known not to keep out of reach, and says so in `about`."""
+        """Leaks that it cannot prevent, as `about` says."""
 
     @property
     def programs(self) -> Mapping[Language, str]:
@@ -122,21 +123,22 @@ class Tier(Protocol):
         """An interpreter, as a shell inside calls it."""
 
     def find_folder(self, workspace: Path) -> str:
-        """Where the workspace is inside."""
+        """Return the workspace's path inside."""
 
     def build_env(self, workspace: Path) -> Mapping[str, str]:
-        """What commands find in their environment."""
+        """Return the environment of commands."""
 
     def advise(self, output: str) -> str:
-        """What to do otherwise here, for who failed and wrote `output` last; "" if nothing."""
+        """Return advice after a failure with this `output`; "" for none."""
 
     @property
     def masks(self) -> bool:
-        """It can hide files of the workspace."""
+        """True if it can hide files of the workspace."""
 
     @property
     def serves(self) -> bool:
-        """What runs in it can listen at a port, which is reached from outside by the link."""
+        """True if programs inside can listen at a port, which is reached from outside by the
+        link."""
 
     async def open(
         self,
@@ -146,13 +148,13 @@ class Tier(Protocol):
         *,
         lasts: bool = True,
     ) -> OpenSandbox:
-        """Make a sandbox around a workspace, in which the files `hidden` are empty if the tier can
-        hide them. `lasts`: what is in it besides is kept for the next one. ToolFailed if it cannot
-        be."""
+        """Open a sandbox around a workspace, in which the files `hidden` are empty if the tier can
+        hide them. `lasts`: its other content is kept for the next one. ToolFailed if that is
+        impossible."""
 
 
 class ProcessSpec(Struct, frozen=True, kw_only=True):
-    """What to start. `env` is all of its environment; `inherited`: open files that it gets."""
+    """A process to start. `env` is its whole environment; `inherited`: open files that it gets."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
@@ -169,17 +171,17 @@ class LocalSandbox:
     def __init__(self, link: Link, process: asyncio.subprocess.Process) -> None:
         self._link, self._process = link, process
         self.said = b""
-        """What it complained of, known when it is closed."""
+        """Its error output, known when it is closed."""
 
     @property
     def link(self) -> Link:
         return self._link
 
     async def save(self) -> None:
-        """As the port says: HOME and /tmp are in the workspace's folder."""
+        """See the port: HOME and /tmp are in the workspace's folder, so nothing is saved."""
 
     async def close(self) -> None:
-        """As the port says; it ends by itself when its socket does, and is killed if not."""
+        """See the port; it ends by itself when its socket does, and is killed if not."""
         self._link.close()
         try:
             async with ambient.limit(SECONDS_TO_DIE):
@@ -192,17 +194,18 @@ class LocalSandbox:
 
 
 async def open_local(spec: ProcessSpec, limits: SandboxLimits) -> LocalSandbox:
-    """Start a supervisor, and wait until it takes commands. ToolFailed with what it said if not."""
+    """Start a supervisor, and wait until it takes commands. ToolFailed with its error output if it
+    does not."""
     return await await_commands(_start(spec, limits))
 
 
 async def await_commands(making: Coroutine[None, None, S]) -> S:
-    """Wait for a sandbox until it takes commands. ToolFailed with what it said if it does not."""
+    """Wait until a sandbox takes commands. ToolFailed with its error output if it does not."""
     starting = asyncio.ensure_future(making)  # noqa: TID251  # see below
     try:
         sandbox = await asyncio.shield(starting)
     except asyncio.CancelledError:
-        # half-way it could not be ended: it is seen to its beginning first
+        # half-way it could not be stopped: wait for its start first
         sandbox = await starting
         await sandbox.close()
         raise
@@ -252,8 +255,8 @@ def find_shell() -> str:
 
 
 def choose_cpus(count: int) -> tuple[str, ...]:
-    """The words before a command that give it, and all that it starts, `count` of the processors;
-    sandboxes are spread over them. None where there are no more, or nobody can say so."""
+    """Return the words before a command that restrict it and its children to `count` processors;
+    sandboxes are spread over them. () if there are no more, or that is unknown."""
     may, program = sorted(os.sched_getaffinity(0)), shutil.which("taskset")
     if program is None or len(may) <= count:
         return ()
@@ -263,7 +266,7 @@ def choose_cpus(count: int) -> tuple[str, ...]:
 
 
 def find_python() -> tuple[Path, Path]:
-    """The interpreter that this process runs on, outside of any venv, and the folder of its
+    """Return the interpreter of this process, outside of any venv, and the folder of its
     installation."""
     prefix = Path(sys.base_prefix).resolve()
     named = prefix / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"

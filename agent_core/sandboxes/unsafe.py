@@ -36,7 +36,7 @@ class UnsafeTier:
 
     @property
     def programs(self) -> Mapping[Language, str]:
-        """Those of this machine."""
+        """This machine's programs."""
         return find_languages(_PATH)
 
     @property
@@ -50,15 +50,15 @@ class UnsafeTier:
         return str(find_python()[0])
 
     def find_folder(self, workspace: Path) -> str:
-        """Where it is."""
+        """Return the workspace itself."""
         return os.fspath(workspace)
 
     def build_env(self, workspace: Path) -> Mapping[str, str]:
-        """As the port says."""
+        """See the port."""
         return _ENV
 
     def advise(self, output: str) -> str:
-        """As the port says."""
+        """See the port."""
         return ""
 
     async def open(
@@ -69,7 +69,7 @@ class UnsafeTier:
         *,
         lasts: bool = True,
     ) -> LocalSandbox:
-        """As the port says."""
+        """See the port."""
         spec = SupervisorSpec(limits=limits, folders=(os.fspath(workspace),))
         argv = (self.python, "-I", "-S", "-B", str(SUPERVISOR), spec.encode())
         return await open_local(ProcessSpec(argv=argv, env=_ENV, cwd=workspace), limits)

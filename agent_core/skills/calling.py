@@ -1,5 +1,5 @@
-"""Calls of tools that no model wrote: what a skill does goes the way of the model's own calls, so
-policy, approvals, hooks and journal hold for it."""
+"""Calls of tools by skills: handled like the model's own calls, so policy, approvals, hooks and
+journal apply."""
 
 from collections.abc import Sequence
 
@@ -17,14 +17,14 @@ from agent_core.skills.contract import Wanted
 async def call_tools(
     scope: Scope, brief: Brief, hands: Hands, wanted: Sequence[Wanted]
 ) -> tuple[ToolResult, ...]:
-    """What the calls gave, in their order; those that need a person stand on one card. `scope` is
-    the batch's own."""
+    """Return the results in order; calls that need approval share one card. `scope` is the batch's
+    own."""
     written = ((name, msgspec.json.encode(arguments).decode()) for name, arguments in wanted)
     return await act(scope, brief, hands, await make_calls(scope, written))
 
 
 def require_good(result: ToolResult) -> str:
-    """What the call gave; raises ToolFailed where it failed or was denied."""
+    """Return the result's content; raises ToolFailed if the call failed or was denied."""
     if result.error:
         raise ToolFailed(result.content)
     return result.content

@@ -1,5 +1,5 @@
-"""What a skill works with: models, tools, other skills. All of it goes through the turn's scope, so
-a skill that a crash cut off goes on where it was."""
+"""The context of a skill: models, tools, other skills, all through the turn's scope, so that a
+skill interrupted by a crash continues where it was."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ from agent_core.tools.finding.schema import faults
 from agent_core.tools.finding.toolsets import is_in_all
 
 Find: TypeAlias = Callable[[Scope, str], Awaitable[Skill]]
-"""Looks a skill up by its id; raises ToolFailed if there is none."""
+"""Returns a skill by its id; raises ToolFailed if there is none."""
 T = TypeVar("T")
 
 DEEPEST = 3
@@ -31,7 +31,7 @@ DEEPEST = 3
 LIMIT = 600.0
 """Seconds of one call of the model."""
 TOLD = 4_000
-"""Characters of an output that its event tells."""
+"""Characters of an output in its event."""
 
 SYSTEM = """\
 You carry out the skill {id} for an agent: {about} Do what each message asks, exactly in the form \
@@ -41,14 +41,14 @@ FORM = "{prompt}\n\nAnswer with JSON alone, one object that fits this schema:\n{
 
 
 class ReadResult(Struct, frozen=True, kw_only=True):
-    """What was read, or why it could not be."""
+    """The content read, or why reading failed."""
 
     text: str = ""
     why: str = ""
 
 
 class SkillDeps(Struct, frozen=True, kw_only=True):
-    """What all skills of a turn stand on."""
+    """The parts shared by all skills of a turn."""
 
     brief: Brief
     hands: Hands
@@ -56,10 +56,8 @@ class SkillDeps(Struct, frozen=True, kw_only=True):
 
 
 class SkillRun:
-    """One skill at work. `above`: the skills that it works for, outermost first, and itself.
-
-    It belongs to one branch: what it does has its place in the order of what was done before.
-    """
+    """One running skill. `above`: its callers, outermost first, and itself. It belongs to one
+    branch: its calls are numbered in order."""
 
     def __init__(self, scope: Scope, ground: SkillDeps, above: tuple[str, ...] = ()) -> None:
         self._scope = scope
@@ -76,8 +74,8 @@ class SkillRun:
         return self._scope.child(f"{self._steps}-{name}")
 
     async def invoke_skill(self, skill_id: str, params: Values) -> Values:
-        """What the skill gives. Raises ToolFailed where it is not there or nothing fits, and what
-        the skill raises."""
+        """Run another skill and return its result. Raises ToolFailed if it does not exist or
+        something does not fit, and what the skill raises."""
         if len(self._above) >= DEEPEST:
             raise ToolFailed(f"{DEEPEST} skills within each other are the most.")
         scope = self.step(skill_id)
@@ -99,23 +97,23 @@ class SkillRun:
         return output
 
     async def think(self, tier_name: Tier, prompt: str) -> str:
-        """What a model of the tier answers, after all that it was asked here before."""
+        """Return the answer of a model of the tier, which sees all earlier questions to it here."""
         return await self._think(tier_name, prompt, _words)
 
     async def think_as(self, tier_name: Tier, prompt: str, schema: Schema) -> Values:
-        """An answer that fits `schema`; one that does not is asked for once more."""
+        """Return an answer that fits `schema`; one that does not is requested once more."""
         form = msgspec.json.encode(schema).decode()
         return await self._think(
             tier_name, FORM.format(prompt=prompt, schema=form), partial(_object, schema)
         )
 
     async def tool(self, name: str, arguments: Values) -> str:
-        """What the tool gave; raises ToolFailed where it failed or was denied."""
+        """Return the tool's output; raises ToolFailed if it failed or was denied."""
         (result,) = await self.tools(((name, arguments),))
         return require_good(result)
 
     async def tools(self, wanted: tuple[Wanted, ...]) -> tuple[ToolResult, ...]:
-        """What the calls gave, also those that failed. Those that need a person stand on one
+        """Return the results of the calls, also of failed ones. Calls that need approval share one
         card."""
         return await call_tools(self.step("tools"), self.brief, self.hands, wanted)
 

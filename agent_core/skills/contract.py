@@ -1,8 +1,7 @@
-"""What a skill is: what it says of itself, and an async function that works through a context.
+"""The contract of a skill: its metadata, and an async function that works through a context.
 
-A skill is a way to do a kind of work, made of calls of the model and of tools. It has no effects
-of its own: whatever it does to the world is a call of a tool, judged and journaled like the
-model's own.
+A skill is a way to do a kind of work, made of calls of the model and of tools. It has no effects of
+its own: every effect is a call of a tool, judged and journaled like the model's own.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,14 +18,13 @@ Category = Literal["creative", "code", "research", "data", "automation", "instru
 Schema: TypeAlias = dict[str, object]
 """A JSON schema of an object."""
 Values: TypeAlias = dict[str, object]
-"""A JSON object: what a skill is given, and what it gives."""
+"""A JSON object: a skill's input or result."""
 Wanted: TypeAlias = tuple[str, Values]
 """A tool's name and its arguments."""
 
 
 class SkillMetadata(Struct, frozen=True, kw_only=True):
-    """What a skill says of itself. What it is given has to fit `parameters`, what it gives
-    `output_schema`."""
+    """A skill's description. Its input must fit `parameters`, its result `output_schema`."""
 
     id: str
     version: str = "1.0.0"
@@ -37,30 +35,31 @@ class SkillMetadata(Struct, frozen=True, kw_only=True):
 
 
 class SkillContext(Protocol):
-    """What a skill works through: models, tools and other skills, all within the turn's scope."""
+    """The means of a skill: models, tools and other skills, all within the turn's scope."""
 
     brief: Brief
-    """What the turn began with."""
+    """The turn's input."""
     hands: Hands
-    """What the turn works with."""
+    """The turn's equipment."""
 
     def step(self, name: str) -> Scope:
         """A scope for the next thing that the skill does."""
 
     async def invoke_skill(self, skill_id: str, params: Values) -> Values:
-        """What another skill gives. Raises ToolFailed where it cannot be used or nothing fits."""
+        """Run another skill and return its result. Raises ToolFailed if it cannot be used or
+        something does not fit."""
 
     async def think(self, tier_name: Tier, prompt: str) -> str:
-        """What a model of the tier answers, after all that it was asked here before."""
+        """Return the answer of a model of the tier, which sees all earlier questions to it here."""
 
     async def think_as(self, tier_name: Tier, prompt: str, schema: Schema) -> Values:
-        """An answer that fits `schema`; one that does not is asked for once more."""
+        """Return an answer that fits `schema`; one that does not is requested once more."""
 
     async def tool(self, name: str, arguments: Values) -> str:
-        """What the tool gave; raises ToolFailed where it failed or was denied."""
+        """Return the tool's output; raises ToolFailed if it failed or was denied."""
 
     async def tools(self, wanted: tuple[Wanted, ...]) -> tuple[ToolResult, ...]:
-        """What the calls gave, also those that failed. Those that need a person stand on one
+        """Return the results of the calls, also of failed ones. Calls that need approval share one
         card."""
 
     async def read(self, look: Callable[[], str]) -> str:
@@ -69,18 +68,18 @@ class SkillContext(Protocol):
 
 
 class Skill(Protocol):
-    """Something that `invoke_skill` can carry out."""
+    """Runs by `invoke_skill`."""
 
     @property
     def metadata(self) -> SkillMetadata:
-        """What it says of itself."""
+        """Its description."""
 
     @property
     def tools(self) -> tuple[str, ...]:
         """Tools that it cannot do without."""
 
     def why_unusable(self) -> str:
-        """Why it cannot be used here and what to do, "" if it can. Cheap."""
+        """Return the reason why it cannot be used here and what to do, "" if it can. Cheap."""
 
     async def execute(self, context: SkillContext, params: Values) -> Values:
         """Do the work. Raises AgentError where it cannot be done; params fit the schema."""
@@ -98,7 +97,7 @@ class ToolSkill(Struct, frozen=True, kw_only=True):
     why_not: Callable[[], str] | None = None
 
     def why_unusable(self) -> str:
-        """Why it cannot be used here, "" if it can."""
+        """Return the reason why it cannot be used here, "" if it can."""
         return self.why_not() if self.why_not is not None else ""
 
     async def execute(self, context: SkillContext, params: Values) -> Values:
@@ -117,5 +116,5 @@ def fields(required: Schema, optional: Schema | None = None) -> Schema:
 
 
 def text(about: str, most: int = 8_000) -> Schema:
-    """A schema of a text that is not empty."""
+    """Return the schema of a text that is not empty."""
     return {"type": "string", "minLength": 1, "maxLength": most, "description": about}

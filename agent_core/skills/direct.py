@@ -1,4 +1,4 @@
-"""Modes whose first round is a skill: the call that a model would write is written for it."""
+"""Modes whose first round is a skill: its call is made without asking a model."""
 
 import re
 
@@ -15,20 +15,20 @@ SKILLS: dict[str, tuple[str, str]] = {
     "image": ("image_generation", "prompt"),
     "slide": ("slide_generation", "topic"),
 }
-"""The skill of a mode, and the param that takes what the person said."""
+"""The skill of a mode, and its parameter for the person's words."""
 MAX_REQUEST = 8_000
-"""Characters of what the person said that the skill is given; the model reads all of it."""
+"""Characters of the person's words for the skill; the model reads all of them."""
 _NAMED = re.compile(r"\A\[[^\]\n]+\] ")
 
 
 def skill_of(mode: str) -> str:
-    """The skill that the mode calls first, "" if it calls none."""
+    """Return the skill that the mode calls first, "" for none."""
     return SKILLS.get(mode, ("", ""))[0]
 
 
 def direct(mode: str, said: str, group: bool = False) -> ToolCall | None:
-    """The call that a turn in `mode` begins with, None where the model begins. In a `group` the
-    writer's name stands before what was said; the skill need not know it."""
+    """Return the first call of a turn in `mode`, None if the model begins. In a `group` the
+    author's name precedes the words; the skill does not need it."""
     text = (_NAMED.sub("", said) if group else said).strip()[:MAX_REQUEST]
     if mode not in SKILLS or not text:
         return None
@@ -42,6 +42,6 @@ def direct(mode: str, said: str, group: bool = False) -> ToolCall | None:
 
 
 async def make_reply(call: ToolCall, on_delta: OnDelta) -> ModelReply:
-    """An answer that holds `call` and that no model was asked for: it costs nothing."""
+    """Make an answer that holds `call`, without a model, at no cost."""
     usage = Usage(cost=0.0)
     return ModelReply(parts=(call,), model="", provider="", finish="tool_calls", usage=usage)

@@ -16,7 +16,7 @@ def slug(words: str, otherwise: str) -> str:
 
 
 def add(workspace: Path, stem: str, end: str, content: bytes) -> str:
-    """Write a file that nobody has yet; its path. Of calls at once each gets another one."""
+    """Write a new file and return its path. Concurrent calls get different files."""
     names = (f"{stem}{number}{end}" for number in ("", *(f"-{n}" for n in range(2, 1_000))))
     for name in names:
         real = paths.resolve(workspace, name, write=True)

@@ -1,6 +1,6 @@
-"""Skills without code: folders with a SKILL.md, whose words the model follows by itself.
+"""Skills without code: folders with a SKILL.md, whose instructions the model follows itself.
 
-A SKILL.md begins with its name and description between two lines of `---`; what comes after is the
+A SKILL.md begins with its name and description between two lines of `---`; the rest is the
 instructions. Other files of the folder may be read by their names.
 """
 
@@ -18,9 +18,9 @@ from agent_core.tools import paths
 FILE = "SKILL.md"
 MAX_FOLDERS = 200
 MAX_FILES, MAX_SEEN = 50, 2_000
-"""Files of a skill that may be read, and that are looked at to find them."""
+"""Maximum files of a skill that may be read, and that are visited to find them."""
 MAX_READ = 100_000
-"""Characters of a SKILL.md; what comes later would not be shown."""
+"""Characters of a SKILL.md; the rest would not be shown."""
 LONG = 20_000
 """Characters of instructions, or of a file, that are shown."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -34,7 +34,7 @@ _OUTPUT: Schema = fields({"text": {"type": "string"}}, {"files": {"type": "array
 
 
 class FolderSkill(Struct, frozen=True, kw_only=True):
-    """A skill as its folder was read. `why`: what is wrong with it, and what to do."""
+    """A skill as read from its folder. `why`: its fault, and what to do."""
 
     name: str
     description: str = ""
@@ -46,7 +46,7 @@ class FolderSkill(Struct, frozen=True, kw_only=True):
 
     @property
     def metadata(self) -> SkillMetadata:
-        """What it says of itself."""
+        """Its description."""
         return SkillMetadata(
             id=self.name,
             version=self.version,
@@ -58,15 +58,15 @@ class FolderSkill(Struct, frozen=True, kw_only=True):
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """None: it calls nothing by itself."""
+        """(): it calls nothing itself."""
         return ()
 
     def why_unusable(self) -> str:
-        """What is wrong with its folder."""
+        """Return the fault of its folder."""
         return self.why
 
     async def execute(self, context: SkillContext, params: Values) -> Values:
-        """Its instructions, or one of its files."""
+        """Return its instructions, or one of its files."""
         name = params.get("file")
         if not name:
             return {"text": self.words, "files": list(self.files)}
@@ -133,7 +133,7 @@ def _fields(head: str) -> dict[str, str]:
 
 
 def _files(folder: Path) -> tuple[str, ...]:
-    """What else is in the folder; links are not followed."""
+    """Return the folder's other files; links are not followed."""
     names = (
         path.relative_to(folder).as_posix()
         for path in sorted(islice(folder.rglob("*"), MAX_SEEN))
@@ -143,7 +143,7 @@ def _files(folder: Path) -> tuple[str, ...]:
 
 
 def _is_legible(path: Path) -> bool:
-    """Its name is text, as what a journal holds has to be."""
+    """Return True if its name is text, as a journal requires."""
     return str(path).isascii() or "\ufffd" not in os.fsencode(path).decode("utf-8", "replace")
 
 

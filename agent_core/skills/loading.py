@@ -1,4 +1,4 @@
-"""Skills with code that are installed beside the agent, by their names in the setting `SKILLS`."""
+"""Installed skills with code, named in the setting `SKILLS`."""
 
 import importlib
 from collections.abc import Iterable
@@ -12,8 +12,8 @@ Loaded = tuple[tuple[Skill, ...], tuple[Tool, ...]]
 
 
 def load_skills(entries: Iterable[str], taken: Iterable[str] = ()) -> Loaded:
-    """The skills that the functions `package.module:function` give, and the tools that came with
-    them. Raises SettingsError, also for an id that is `taken` or comes twice."""
+    """Return the skills of the functions `package.module:function`, and their tools. Raises
+    SettingsError, also for an id that is `taken` or occurs twice."""
     skills: dict[str, Skill] = {}
     tools: list[Tool] = []
     known = set(taken)
@@ -37,6 +37,6 @@ def _call(entry: str) -> object:
         raise SKILLS.error(entry, MEND)
     try:
         return getattr(importlib.import_module(module), name)()
-    except Exception as error:  # the border: somebody else's code
+    except Exception as error:  # boundary: third-party code
         mend = f"it cannot be loaded ({type(error).__name__}: {error})."
         raise SKILLS.error(entry, mend) from error

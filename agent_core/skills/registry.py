@@ -1,4 +1,4 @@
-"""The skills that there are: those with code, and the folders that an operator put there."""
+"""All skills: those with code, and the folders that an operator added."""
 
 import asyncio
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from agent_core.tools.contract import Tool
 
 
 class FoundSkill(Struct, frozen=True, kw_only=True):
-    """What was found under an id: `code`, or a folder as it was then, or nothing."""
+    """The result of a look-up: `code`, or a folder as it was then, or nothing."""
 
     code: bool = False
     folder: FolderSkill | None = None
@@ -24,29 +24,29 @@ class FoundSkill(Struct, frozen=True, kw_only=True):
 
 
 class Skills:
-    """All skills, by id. `folder`: where those without code are, looked at when they are asked
-    for, so that one that is put there works at once."""
+    """All skills, by id. `folder`: of skills without code, read on each request, so that an added
+    one works at once."""
 
     def __init__(
         self, skills: Iterable[Skill], folder: Path | None = None, tools: tuple[Tool, ...] = ()
     ) -> None:
         self.tools = tools
-        """Those that came with skills from outside."""
+        """The tools of installed skills."""
         self._skills = {skill.metadata.id: skill for skill in skills}
         self._folder = folder
 
     def list_all(self) -> tuple[Skill, ...]:
-        """All of them. Blocks."""
+        """Return all skills. Blocks."""
         return (*self._skills.values(), *self._folders())
 
     def why_unusable(self, skill_id: str) -> str:
-        """Why the skill with code cannot be used here, "" if it can."""
+        """Return the reason why the skill with code cannot be used here, "" if it can."""
         skill = self._skills.get(skill_id)
         return skill.why_unusable() if skill is not None else f"There is no skill {skill_id}."
 
     async def look_up(self, scope: Scope, skill_id: str) -> Skill:
-        """The skill, a folder as it was when the turn met it first; ToolFailed if it is not
-        there."""
+        """Return the skill, a folder as of the turn's first look; ToolFailed if it does not
+        exist."""
         look = partial(asyncio.to_thread, self._look, skill_id)
         kept = await scope.once("skill", look, kind=FoundSkill)
         skill = self._skills.get(skill_id) if kept.code else kept.folder

@@ -25,7 +25,7 @@ NOT_PUT = (
 
 
 class Ask(BaseModel):
-    """Arguments of ask_user; `inquire` and `choices` are what they are called elsewhere."""
+    """Arguments of ask_user; `inquire` and `choices` are its names elsewhere."""
 
     question: str = Field(min_length=1, validation_alias=AliasChoices("question", "inquire"))
     options: list[str] = Field(
@@ -57,8 +57,8 @@ def question(asked: Ask) -> Question:
 
 
 def make_question(tool: Tool, arguments: BaseModel) -> Question:
-    """The question that a call of `tool` is. Raises ToolFailed where its code, which may be
-    anybody's, makes none that can be kept and put."""
+    """Return the question of a call of `tool`. Raises ToolFailed if its code, which may be
+    anybody's, makes none that can be stored and asked."""
     assert tool.question is not None
     try:
         asked = clean_values(tool.question(arguments))

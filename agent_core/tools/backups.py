@@ -1,9 +1,9 @@
-"""What a file was before it was changed, and the tool rollback, which goes back step by step.
+"""Backups of files before their changes, and the tool rollback, which goes back step by step.
 
-Beside each other in the gateway's folder, by path and time: `<path>.<time>`, what the file was
+They are beside each other in the gateway's folder, by path and time: `<path>.<time>`, the file
 before a write; `<path>.<time>.new`, empty: there was no file; `<path>.<time>.undone`, what a
-rollback replaced. A rollback takes the newest step back and uses it up; what it replaced is kept
-for people and for read_file, and is no step, so that the next rollback goes further back.
+rollback replaced. A rollback restores the newest step and uses it up; what it replaced is kept for
+people and for read_file, and is no step, so that the next rollback goes further back.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class _Step(Struct, frozen=True, kw_only=True):
 
 
 def rollback_tool() -> Tool:
-    """rollback, over what write_file kept."""
+    """Make the tool rollback, over the backups of write_file."""
 
     async def call(wanted: Back, context: ToolContext) -> ToolOutput:
         said = await asyncio.to_thread(roll_back, wanted, context.workspace)
@@ -66,7 +66,7 @@ def rollback_tool() -> Tool:
 
 
 def roll_back(wanted: Back, workspace: Path) -> str:
-    """Take the file one step back; what was done, with the diff."""
+    """Restore the file's previous step; describe it, with the diff."""
     real, relative = _place(workspace, wanted.path)
     named = paths.display_path(relative)
     step = _find_newest(workspace, relative)
@@ -96,9 +96,9 @@ def roll_back(wanted: Back, workspace: Path) -> str:
 
 
 def go_back(path: str, workspace: Path, since: float, most: int) -> bool:
-    """Make the file what it was before its writes after `since` (seconds since 1970), also when
-    that was done already. False, and nothing is changed, where that cannot be known: a step is
-    not kept any more, or more than `most` writes came after `since`, so others wrote too."""
+    """Restore the file from before its writes after `since` (seconds since 1970). Idempotent.
+    Return False, and change nothing, if that is unknown: a step is not kept any more, or more than
+    `most` writes came after `since`, so others wrote too."""
     relative = _place(workspace, path)[1]
     names, stamp = _steps(workspace, relative), ambient.utc(since).strftime(_TIME)
     after = [name for name in names if name[len(relative.name) + 1 :] >= stamp]
@@ -131,8 +131,8 @@ def bind(wanted: Back, workspace: Path) -> str:
 
 
 def keep(workspace: Path, relative: Path, old: bytes | None, kind: str = "") -> Path:
-    """Keep what the file `relative` is now (None: nothing) as the newest of MAX_STEPS. Its
-    place."""
+    """Back up the file `relative` as it is now (None: missing) as the newest of MAX_STEPS. Return
+    the backup's path."""
     place = _folder(workspace, relative)
     stamp = ambient.utc(ambient.now()).strftime(_TIME)
     known = _list_states(paths.list_names(workspace, place), relative.name)
@@ -237,7 +237,8 @@ def _find_newest(workspace: Path, relative: Path) -> _Step | None:
 
 
 def _next(stamp: str) -> str:
-    """A microsecond later, so that states keep their order whatever the clock does."""
+    """Return a stamp one microsecond later, so that states keep their order whatever the clock
+    does."""
     day, _, rest = stamp.partition("T")
     seconds, _, micro = rest.partition(".")
     if micro == "999999":

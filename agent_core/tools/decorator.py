@@ -28,10 +28,10 @@ def tool(
     repetition: Repetition = "effect",
     limit: float = 30.0,
 ) -> Tool | Callable[[Function], Tool]:
-    """A tool from a typed function, sync or async; its docstring's first line describes it.
+    """Make a tool from a typed function, sync or async, described by its docstring's first line.
 
-    An exception of the function is a result that the model reads. `repetition` says what may
-    happen to a call that a crash cut off (`effect`: never run twice).
+    An exception of the function is a result that the model reads. `repetition` tells what may
+    happen to a call interrupted by a crash (`effect`: never run twice).
     """
 
     def make(of: Function) -> Tool:

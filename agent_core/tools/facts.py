@@ -1,4 +1,4 @@
-"""Reads off a call what the policy has to know of it."""
+"""Reads the facts about a call for the policy."""
 
 import re
 import shlex
@@ -33,8 +33,8 @@ def judge_call(
     situation: Situation,
     sources: SourceDigest | None = None,
 ) -> Verdict:
-    """The policy's verdict on a call of `tool`; `digest` is what an approval is bound to, with
-    the `sources` where it is bound to them."""
+    """Return the policy's verdict on a call of `tool`; `digest` is what an approval is bound to,
+    together with the `sources` if needed."""
     facts = read_facts(tool, arguments)
     if sources is not None:
         facts = replace(facts, sources=sources.files, countable=sources.whole)
@@ -42,12 +42,12 @@ def judge_call(
 
 
 def find_call_bond(tool: Tool, arguments: BaseModel, situation: Situation) -> Bond:
-    """What an approval of a call of `tool` is bound to besides its words."""
+    """Return what an approval of a call of `tool` is bound to besides its words."""
     return find_bond(read_facts(tool, arguments), situation)
 
 
 def read_facts(tool: Tool, arguments: BaseModel) -> CallFacts:
-    """What the policy knows of a call of `tool`. Pure."""
+    """Return the policy's facts about a call of `tool`. Pure."""
     reads_only = tool.looks is not None and tool.looks(arguments)
     is_shell, is_program = tool.access == "shell", "code" in type(arguments).model_fields
     command = _command(arguments)
@@ -86,8 +86,8 @@ def read_facts(tool: Tool, arguments: BaseModel) -> CallFacts:
 
 
 def _refusal(tool: Tool, arguments: BaseModel, *, write: bool) -> Phrase | None:
-    """Why the words of the call's paths forbid it; those of somebody else's tool are not ours. A
-    shell that stays never sees what a single command may be allowed to see."""
+    """Return why the call's paths are forbidden by their words; paths of foreign tools are not
+    ours. A lasting shell never sees files that a single command may be allowed to see."""
     if tool.access == "shell" and tool.interactive and tool.isolated:
         return phrase("why_secret_shell") if _names_secret(arguments) else None
     if tool.access not in ("read", "write") or tool.schema is not None:
@@ -106,7 +106,7 @@ def _read_paths(tool: Tool, arguments: BaseModel) -> tuple[str, ...]:
 
 
 def _read_place(tool: Tool, arguments: BaseModel) -> tuple[str, Phrase | None]:
-    """Where the call's URL leads, and why it is not read; somebody else's tool reads its own."""
+    """Return where the call's URL leads, and why it is not read; a foreign tool reads its own."""
     url = arguments.model_dump(include={"url"}).get("url", "")
     if tool.access != "network" or tool.schema is not None or not url:
         return "", None
@@ -114,7 +114,8 @@ def _read_place(tool: Tool, arguments: BaseModel) -> tuple[str, Phrase | None]:
 
 
 def judge_url(url: str) -> tuple[str, Phrase | None]:
-    """Where a URL leads, `host:port`, and why it is not read, None if it may be. Asks no DNS."""
+    """Return where a URL leads, `host:port`, and why it is not read, None if it may be. Asks no
+    DNS."""
     try:
         target = read_url(url)
     except Unreachable:
@@ -123,8 +124,8 @@ def judge_url(url: str) -> tuple[str, Phrase | None]:
 
 
 def _doubt(arguments: BaseModel, command: str) -> Phrase | None:
-    """Why a call's command is not understood. Code never is. A command for a shell that stays is,
-    if it is run beside it: what it means there depends on what was said before."""
+    """Return why a call's command is not understood. Code never is. A command for a lasting shell
+    is, if it is run beside it: its meaning there depends on earlier commands."""
     fields = type(arguments).model_fields
     if "code" in fields:
         return phrase("odd_program")
@@ -141,7 +142,7 @@ def _command(arguments: BaseModel) -> str:
 
 
 def _shell_words(arguments: BaseModel) -> str:
-    """The words that a shell is given: a command, or code in its language."""
+    """Return the words for a shell: a command, or code in its language."""
     given = arguments.model_dump(include={"code", "language"})
     return str(given.get("code", "")) if given.get("language") == "bash" else _command(arguments)
 
@@ -151,7 +152,7 @@ def _read_code(arguments: BaseModel) -> str:
 
 
 def _program_words(arguments: BaseModel) -> str:
-    """All that a shell or an interpreter is given."""
+    """Return all words for a shell or an interpreter."""
     given = arguments.model_dump(include={"command", "code", "cwd"})
     return "\n".join(map(str, given.values()))
 

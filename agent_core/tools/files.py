@@ -26,7 +26,7 @@ PAGE = 9_000
 PIECE = 4_000
 """Bytes; a longer line counts as several."""
 SCAN = 64_000_000
-"""Bytes that are read at most to find the first line asked for."""
+"""Maximum bytes read to find the first requested line."""
 MAX_ENTRIES = 1_000
 NO_TEXT = b"(The document has no text.)"
 
@@ -151,7 +151,7 @@ def read(wanted: ReadFileArguments, workspace: Path) -> str:
 
 
 def _tell_other(path: str, head: bytes) -> str:
-    """A line about the name of a text that is called like a document, else ""."""
+    """Return a note about a text whose name is one of a document, otherwise ""."""
     ending = read_ending(path)
     if not ending or find_named_kind(ending) == "eml":
         return ""
@@ -195,7 +195,7 @@ def _page(file: BinaryIO, wanted: ReadFileArguments, size: int) -> str:
 
 
 def write(wanted: Write, workspace: Path, encoding: str = UTF8) -> str:
-    """Write the file as a whole or not at all; keeps the old one. What was done, with the diff."""
+    """Write the file atomically, and back up the old one. Return a description, with the diff."""
     real = paths.resolve(workspace, wanted.path, write=True)
     relative = real.relative_to(os.path.realpath(workspace))
     named = paths.display_path(relative)
@@ -252,7 +252,7 @@ def is_written(wanted: Write, workspace: Path) -> bool:
 
 
 def _read_old(path: str, workspace: Path) -> bytes | None:
-    """What the file holds, None if there is none that can be written."""
+    """Return the file's content, None if there is no writable one."""
     try:
         real = paths.resolve(workspace, path, write=True)
         if paths.status(workspace, real) is None:
@@ -263,8 +263,8 @@ def _read_old(path: str, workspace: Path) -> bytes | None:
 
 
 def entries(wanted: List, workspace: Path) -> str:
-    """One line for each entry that fits; links are shown and not followed. Names are shown so that
-    they can be opened, whatever bytes they are made of."""
+    """Return one line for each entry that fits; links are shown and not followed. Names are escaped
+    so that they can be opened, whatever bytes they are made of."""
     why = paths.why_refused(wanted.pattern)
     if why:
         raise ToolFailed(why)

@@ -1,7 +1,7 @@
-"""Glob patterns that somebody else wrote, matched in linear time.
+"""Matches glob patterns from others in linear time.
 
-Part by part with two pointers, and within a part without going back: a pattern of stars against a
-long name would else take longer than anybody lives, and hold all threads meanwhile.
+Part by part with two pointers, and within a part without backtracking: a pattern of stars against a
+long name would otherwise take exponential time, and block all threads meanwhile.
 """
 
 import fnmatch
@@ -35,7 +35,7 @@ class Glob:
             self._parts.append(_compile("*", classes))
         deep = any(part is None for part in self._parts)
         self.depth = MAX_DEPTH if deep else max(0, len(self._parts) - 1)
-        """How many folders below its start a path that fits may lie."""
+        """Maximum depth of a matching path below the start."""
 
     def fits(self, path: str) -> bool:
         """True if all of `path` fits."""
@@ -60,5 +60,5 @@ class Glob:
 
 
 def _compile(word: str, classes: bool) -> re.Pattern[str]:
-    """fnmatch's expression: its groups are atomic, so it goes over the name once a star."""
+    """Compile fnmatch's expression: its groups are atomic, so it scans the name once a star."""
     return re.compile(fnmatch.translate(word if classes else word.replace("[", "[[]")))

@@ -1,11 +1,12 @@
-"""Hooks of the operator: a word before a tool call, one on its result, one on a step of a plan.
+"""Hooks of the operator: before a tool call, on its result, on a step of a plan.
 
-`pre_tool_call(call)` returns None to let the call be, or a text: the call is refused and the model
-reads it. `post_tool_call(call, result)` returns None, or the text that takes the result's place.
+`pre_tool_call(call)` returns None to allow the call, or a text: the call is refused and the model
+reads it. `post_tool_call(call, result)` returns None, or the text that replaces the result.
 `verify_step(step)` returns None to have the step judged by the model, "" if it reached its outcome,
-or why it did not; what can be checked without it (files, exit codes) is checked before.
+or why it did not; checks without a model (files, exit codes) come first.
+
 All may be plain or async functions and get SECONDS. A pre hook that fails or is late refuses the
-call; another one that does changes nothing, and the log says so.
+call; any other such hook changes nothing, and the log says so.
 """
 
 import asyncio
@@ -44,7 +45,7 @@ class HookedCall(Struct, frozen=True, kw_only=True):
 
 
 class DoneStep(Struct, frozen=True, kw_only=True):
-    """A step of a plan that has ended, as hooks see it; `report` is what the agent says of it."""
+    """An ended step of a plan, for hooks; `report` is the agent's own."""
 
     id: str
     description: str
@@ -60,7 +61,7 @@ VerifyHook: TypeAlias = Callable[[DoneStep], Word | Awaitable[Word]]
 
 
 class ToolHooks(Struct, frozen=True, kw_only=True):
-    """All hooks, in the order in which they are asked."""
+    """All hooks, in the order in which they are called."""
 
     pre: tuple[PreHook, ...] = ()
     post: tuple[PostHook, ...] = ()
@@ -72,12 +73,13 @@ class ToolHooks(Struct, frozen=True, kw_only=True):
         return SECONDS * len(self.post)
 
     async def veto(self, item: Prepared, workspace: Path) -> str:
-        """Why the call is refused, "" if it is not. The first hook that refuses decides."""
+        """Return the reason why the call is refused, "" if it is not. The first hook that refuses
+        decides."""
         for hook in self.pre:
             call = _describe_call(item, workspace)
             try:
                 said = await _ask(lambda hook=hook, call=call: hook(call))  # type: ignore[misc]
-            except Exception:  # the border: whatever a hook does, the call is not run
+            except Exception:  # boundary: whatever a hook does, the call is not run
                 log.exception("hook_failed", extra={"hook": _name(hook), "tool": call.name})
                 return FAILED
             if said:
@@ -93,7 +95,7 @@ class ToolHooks(Struct, frozen=True, kw_only=True):
                 said = await _ask(
                     lambda hook=hook, call=call, text=text: hook(call, text)  # type: ignore[misc]
                 )
-            except Exception:  # the border: the call has run, its result stands
+            except Exception:  # boundary: the call has run, its result stands
                 log.exception("hook_failed", extra={"hook": _name(hook), "tool": call.name})
                 continue
             text = text if said is None else said
@@ -101,11 +103,12 @@ class ToolHooks(Struct, frozen=True, kw_only=True):
 
 
 async def verdict(hooks: ToolHooks, step: DoneStep) -> str | None:
-    """Why the step failed, "" if it did not, None if no hook says; the first that does decides."""
+    """Return the reason why the step failed, "" if it did not, None if no hook says; the first that
+    does decides."""
     for hook in hooks.verify:
         try:
             said = await _ask(lambda hook=hook: hook(step))  # type: ignore[misc]
-        except Exception:  # the border: the step is judged as if there were no such hook
+        except Exception:  # boundary: the step is judged as without the hook
             log.exception("hook_failed", extra={"hook": _name(hook), "step": step.id})
             continue
         if said is not None:
@@ -136,7 +139,7 @@ def load(entries: Iterable[str]) -> ToolHooks:
 def _import_hook(entry: str, module: str, name: str) -> Callable[..., object]:
     try:
         hook = getattr(importlib.import_module(module), name, None)
-    except Exception as error:  # the border: somebody else's code
+    except Exception as error:  # boundary: third-party code
         mend = f"cannot be imported ({type(error).__name__}: {error})."
         raise HOOKS.error(entry, mend) from error
     if not callable(hook):
@@ -158,7 +161,7 @@ def _describe_call(item: Prepared, workspace: Path) -> HookedCall:
 
 
 async def _ask(hook: Callable[[], object]) -> Word:
-    """What the hook says; whatever it raises, and TypeError where it says no text."""
+    """Return the hook's answer; whatever it raises, and TypeError if that is no text."""
     try:
         async with ambient.limit(SECONDS):
             said = await _call_in_thread(hook)
@@ -175,13 +178,13 @@ async def _ask(hook: Callable[[], object]) -> Word:
 
 
 async def _call_in_thread(hook: Callable[[], object]) -> object:
-    """Call it in a thread of its own: one that never returns holds up neither the loop nor, as in
-    a pool, other work or the end of the process. An async function's coroutine comes back."""
+    """Call it in a thread of its own: one that never returns blocks neither the loop nor, as in a
+    pool, other work or the end of the process. An async function's coroutine is returned."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[object] = loop.create_future()
 
     def settle(value: object, error: Exception | None) -> None:
-        if answer.done():  # nobody waits for it any more
+        if answer.done():  # nobody awaits it any more
             if inspect.iscoroutine(value):
                 value.close()
             return

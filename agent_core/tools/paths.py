@@ -1,11 +1,11 @@
-"""No path leaves the workspace: what a path says, where it leads, and how it is opened.
+"""Keeps paths inside the workspace: by their words, by where they lead, and by how they are opened.
 
 Three steps, because each misses what the next one sees: the words of the path (`refused`), the
-place it leads to through links (`resolve`), and an open that follows no link on the way, so that
-a folder swapped for a link between the check and the use is caught (`folder`, `open_read`).
+place it leads to through links (`resolve`), and an open that follows no link on the way, so that a
+folder swapped for a link between the check and the use is caught (`folder`, `open_read`).
 
 A workspace belongs to the commands that run in it, which may plant anything anywhere. So nothing
-else in the product touches what lies in one by its path: all goes through here, by descriptors.
+else in the product touches its files by path: everything goes through here, by descriptors.
 """
 
 import errno
@@ -35,15 +35,15 @@ OWN = ".turnkeeper"
 """The workspace's folder that belongs to the gateway: backups and kept outputs."""
 
 _UNFINISHED = f"{OWN}/snapshots/unfinished"
-"""Beside the snapshots, which no command sees: a file for secrets may be among them."""
+"""Temporary files are beside the snapshots, which no command sees: one may hold secrets."""
 MAX_UNFINISHED = 3_600.0
 """Seconds that a file is being written, at most."""
 
 _ALIAS = "/workspace"
-"""What a sandboxed command calls the workspace; models copy it from there."""
+"""The workspace's path in a sandbox; models copy it from there."""
 
 MAX_ENTRIES, MAX_SECONDS = 50_000, 5.0
-"""What one walk of a workspace may look at, and for how long."""
+"""Maximum entries and seconds of one walk of a workspace."""
 MAX_SAME_NAME = 10_000
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -55,13 +55,13 @@ _SCHEME = re.compile(
     r"|\$\{?[A-Z_]+\}?(/|$)|%[A-Z_]+%",
     re.IGNORECASE,
 )
-"""What other programs take for a way out: a URL, a drive, a variable."""
+"""Matches what other programs take for a way out: a URL, a drive, a variable."""
 _DRAFT = re.compile(r"~\$.*|~\w{1,80}\.[A-Za-z]{2,4}", re.DOTALL)
 _STEP = re.compile(r"[\w.@+-][\w .@+-]*")
-"""A folder's name that is the same to whoever reads it."""
+"""Matches a folder's name that means the same to every reader."""
 _UNICODE = re.compile(r"%u([0-9a-fA-F]{4})")
 _SLASHES = dict.fromkeys(map(ord, "\\\u2044\u2215\u2216\u29f5\u29f8\u29f9"), "/")
-"""What some programs take for a slash, or somebody who reads it."""
+"""Characters that some programs or readers take for a slash."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"
 _JOINED = frozenset({"Lo", "Mn", "Mc", "So", "Sk"})
@@ -69,7 +69,7 @@ _JOINED = frozenset({"Lo", "Mn", "Mc", "So", "Sk"})
 
 
 def why_refused(path: str, write: bool = False) -> Phrase | None:
-    """Why the words of `path` forbid it, None if they do not. Reads no disk."""
+    """Return why the words of `path` forbid it, None if they do not. Reads no disk."""
     why = leaves(path)
     parts = [
         part for part in unescape_name(locate_inside(path)).split("/") if part not in ("", ".")
@@ -86,7 +86,7 @@ def why_refused(path: str, write: bool = False) -> Phrase | None:
 
 
 def leaves(path: str) -> Phrase | None:
-    """Why `path` is no path of the workspace by its words, None if it is one."""
+    """Return why `path` is no path of the workspace by its words, None if it is one."""
     if _hides(path):
         return phrase("why_hidden")
     inner = locate_inside(path)
@@ -101,7 +101,7 @@ def leaves(path: str) -> Phrase | None:
 
 
 def _hides(text: str) -> bool:
-    """It has a sign that nobody sees, but for what joins letters or pictures of one word."""
+    """Return True for invisible characters, except those that join letters or emoji."""
     return any(
         unicodedata.category(char) in _HIDDEN and not (char in _JOINERS and _joins(text, at))
         for at, char in enumerate(text)
@@ -127,7 +127,7 @@ def _read_forms(path: str) -> tuple[str, ...]:
 
 
 def _is_rooted(path: str) -> bool:
-    """It begins with a place of its own; `~$letter.docx` and `~draft.md` of editors are names."""
+    """Return True for an absolute path; `~$letter.docx` and `~draft.md` of editors are names."""
     return path.startswith("/") or (path.startswith("~") and not _DRAFT.fullmatch(path))
 
 
@@ -160,14 +160,17 @@ def _fold(path: str) -> str:
 
 
 def has_steps_up(path: str) -> bool:
-    """A part of `path` is `..`. Behind a link, a program that is given it steps up elsewhere."""
+    """Return True if a part of `path` is `..`. After a link, a program steps up elsewhere."""
     return ".." in path.split("/")
 
 
 def resolve(workspace: Path, path: str, write: bool = False) -> Path:
-    """Where `path` leads, links followed. ToolFailed if that is outside of the workspace, a
-    secret, no file or folder, or a file with a second name (a hard link may lead outside); and, to
-    be written, settings that the path does not name: the policy heard of another file."""
+    """Return where `path` leads, following links.
+
+    ToolFailed if that is outside of the workspace, a secret, no file or folder, or a file with a
+    second name (a hard link may lead outside); and, to be written, settings that the path does not
+    name: the policy judged another file.
+    """
     why = why_refused(path, write)
     if why:
         raise ToolFailed(str(why))
@@ -216,12 +219,12 @@ def make(workspace: Path) -> None:
 
 
 def is_made(workspace: Path) -> bool:
-    """The workspace's folder is there: most conversations never need one."""
+    """Return True if the workspace's folder exists: most conversations never need one."""
     return os.path.isdir(workspace)
 
 
 def identify(workspace: Path) -> tuple[int, int] | None:
-    """Which folder the workspace is, whatever its name; None if there is none."""
+    """Return the identity of the workspace's folder, whatever its name; None if there is none."""
     with suppress(OSError):
         info = os.stat(workspace)
         return info.st_dev, info.st_ino
@@ -229,8 +232,8 @@ def identify(workspace: Path) -> tuple[int, int] | None:
 
 
 def read_changes(workspace: Path, names: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Inode and time of change, in nanoseconds, of what stands at these paths of the workspace;
-    what is not there is left out. It tells whether they are as they were, and no more."""
+    """Return inode and time of change, in nanoseconds, of these paths of the workspace, without
+    missing ones. It tells whether they are unchanged, and no more."""
     found, root = dict[str, tuple[int, int]](), os.path.realpath(workspace)
     for name in names:
         with suppress(OSError):
@@ -240,17 +243,17 @@ def read_changes(workspace: Path, names: Iterable[str]) -> dict[str, tuple[int, 
 
 
 def scratch(workspace: Path) -> BinaryIO:
-    """A file without a name beside the workspace, for what comes from outside; it is gone when it
-    is closed."""
+    """Open an unnamed file beside the workspace, for data from outside; it is gone when it is
+    closed."""
     workspace.parent.mkdir(parents=True, exist_ok=True)
     return tempfile.TemporaryFile(dir=workspace.parent)
 
 
 def status(workspace: Path, real: Path) -> os.stat_result | None:
-    """What stands at the resolved place `real`, None if nothing does. No link is followed."""
+    """Return the status of the resolved path `real`, None if it is missing. No link is followed."""
     root = Path(os.path.realpath(workspace))
     try:
-        info = os.lstat(real)  # quick where nothing is there
+        info = os.lstat(real)  # fast where nothing exists
         if real == root:
             return info
         with folder(workspace, real.parent) as parent:
@@ -260,13 +263,13 @@ def status(workspace: Path, real: Path) -> os.stat_result | None:
 
 
 def is_file(workspace: Path, real: Path) -> bool:
-    """True if a file, and no link to one, stands at the resolved place."""
+    """Return True if the resolved path is a file, not a link to one."""
     info = status(workspace, real)
     return info is not None and stat.S_ISREG(info.st_mode)
 
 
 def is_folder(workspace: Path, real: Path) -> bool:
-    """True if a folder, and no link to one, stands at the resolved place."""
+    """Return True if the resolved path is a folder, not a link to one."""
     info = status(workspace, real)
     return info is not None and stat.S_ISDIR(info.st_mode)
 
@@ -285,7 +288,7 @@ def remove_folder(workspace: Path, real: Path) -> None:
 
 
 def read_link(workspace: Path, real: Path) -> str:
-    """Where the link at the resolved place leads, "" if none stands there."""
+    """Return the target of the link at the resolved path, "" if there is none."""
     try:
         with folder(workspace, real.parent) as parent:
             return os.readlink(real.name, dir_fd=parent)
@@ -324,14 +327,14 @@ def put_file(workspace: Path, real: Path, data: bytes, mode: int) -> None:
 
 @contextmanager
 def open_unfinished(workspace: Path) -> Iterator[int]:
-    """The folder for files that are being written: what a kill leaves there, nobody takes for
-    work. OSError, ToolFailed."""
+    """Open the folder for temporary files, where leftovers of a kill do no harm. OSError,
+    ToolFailed."""
     with folder(workspace, Path(os.path.realpath(workspace)) / _UNFINISHED, create=True) as found:
         yield found
 
 
 def sweep_unfinished(workspace: Path) -> None:
-    """Remove files that nobody goes on writing: those of an hour ago and older."""
+    """Remove temporary files that are an hour old or older."""
     with suppress(OSError, ToolFailed), open_unfinished(workspace) as descriptor:
         for name in os.listdir(descriptor):
             if os.stat(name, dir_fd=descriptor).st_mtime < ambient.now() - MAX_UNFINISHED:
@@ -339,7 +342,7 @@ def sweep_unfinished(workspace: Path) -> None:
 
 
 def list_names(workspace: Path, real: Path) -> list[str]:
-    """Names in the resolved folder `real`, [] if there is none."""
+    """Return the names in the resolved folder `real`, [] if there is none."""
     try:
         with folder(workspace, real) as descriptor:
             return os.listdir(descriptor)
@@ -348,7 +351,7 @@ def list_names(workspace: Path, real: Path) -> list[str]:
 
 
 class FolderEntry(Struct, frozen=True, kw_only=True):
-    """Something below a folder: its `path` from there, and what it is."""
+    """An entry below a folder: its `path` from there, and its kind."""
 
     path: str
     info: os.stat_result
@@ -357,9 +360,9 @@ class FolderEntry(Struct, frozen=True, kw_only=True):
 def walk(
     workspace: Path, start: Path, depth: int, avoid: frozenset[str] = frozenset()
 ) -> Iterator[FolderEntry]:
-    """What is below the resolved folder `start`, by name, folder by folder; no link is followed,
-    and no folder entered whose name is one of `avoid`. Ends without a word where the budget of
-    entries or seconds is used up."""
+    """Yield what is below the resolved folder `start`, by name, folder by folder, following no link
+    and entering no folder named in `avoid`. Ends silently when the budget of entries or seconds is
+    used up."""
     waiting = deque([("", 0)])
     left, until = MAX_ENTRIES, ambient.monotonic() + MAX_SECONDS
     top = Path(os.path.realpath(workspace)) == start
@@ -385,7 +388,7 @@ def digest(workspace: Path, path: str, most: int) -> str:
     root = Path(os.path.realpath(workspace))
     try:
         where = f"{root}/{path}"
-        if not stat.S_ISREG(os.stat(where).st_mode):  # nothing is there, as for most words
+        if not stat.S_ISREG(os.stat(where).st_mode):  # nothing exists there, as for most words
             return ""
         real = Path(os.path.realpath(where))
     except (OSError, ValueError):
@@ -421,7 +424,7 @@ def read_beginning(workspace: Path, path: str, most: int) -> bytes:
 
 
 def temporary_name() -> str:
-    """The name of a file that is being written; no list shows it."""
+    """Return a name for a temporary file; no list shows it."""
     return f".{ambient.new_id()}.tmp"
 
 
@@ -442,11 +445,9 @@ def _scan_folder(descriptor: int, most: int, without: str) -> list[tuple[str, os
 
 @contextmanager
 def folder(workspace: Path, real: Path, create: bool = False) -> Iterator[int]:
-    """The resolved folder `real`, open: a descriptor reached without following a link.
-
-    What is created belongs to the workspace's owner, so that an unprivileged sandbox can go on
-    with it; except in OWN, which stays the gateway's.
-    """
+    """Open the resolved folder `real` by a descriptor, following no link. Created folders belong to
+    the workspace's owner, so that an unprivileged sandbox can use them; except in OWN, which stays
+    the gateway's."""
     root = Path(os.path.realpath(workspace))
     relative = real.relative_to(root)
     try:
@@ -477,9 +478,9 @@ def put_output(workspace: Path, name: str, data: bytes) -> str:
 
 
 def add(workspace: Path, place: str, suggested: str, source: BinaryIO) -> str:
-    """Copy `source` to a new file of the folder `place`, under a clean form of the `suggested`
-    name or one beside it; its path. Blocks. Nothing that is there is written to or followed out
-    of the workspace; ToolFailed where it cannot be done."""
+    """Copy `source` to a new file of the folder `place`, under a clean form of the `suggested` name
+    or a similar one; return its path. Blocks. Overwrites nothing and follows no link out of the
+    workspace; ToolFailed if that is impossible."""
     stem, suffix = os.path.splitext(file_name(suggested))
     make(workspace)
     real = resolve(workspace, place, write=True)
@@ -528,7 +529,8 @@ def _descend(root: Path, parts: tuple[str, ...], create: bool) -> int:
 
 
 def _make_folder(name: str, parent: int) -> bool:
-    """Make the folder; False if it is there, perhaps since this moment: calls run at once."""
+    """Create the folder. Return False if it exists, perhaps only since now, as calls run
+    concurrently."""
     try:
         os.mkdir(name, 0o755, dir_fd=parent)
     except FileExistsError:
@@ -564,7 +566,7 @@ def open_read(workspace: Path, path: str) -> BufferedReader:
 
 
 def open_plain(workspace: Path, real: Path) -> BufferedReader:
-    """The file at the resolved place, whatever it is called; no link, pipe or device. OSError,
+    """Open the file at the resolved path, whatever its name; no link, pipe or device. OSError,
     ToolFailed."""
     with folder(workspace, real.parent) as parent:
         descriptor = os.open(real.name, _READ, dir_fd=parent)
@@ -575,7 +577,7 @@ def open_plain(workspace: Path, real: Path) -> BufferedReader:
 
 
 def as_tool_failure(path: str, error: OSError) -> ToolFailed:
-    """What the operating system said of `path`, for the model."""
+    """Translate an error of the operating system about `path` for the model."""
     match error.errno:
         case errno.ENOENT:
             return ToolFailed(f"There is no {path}.")

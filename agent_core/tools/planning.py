@@ -1,4 +1,4 @@
-"""task_planning: the model sees that a request takes several steps, and makes a plan of it."""
+"""task_planning: the model finds that a request takes several steps, and plans them."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ WITHIN = "This is a step of a plan already. Do it without another plan."
 
 
 class PlannedStep(BaseModel):
-    """A step; `needs` are ids of steps whose results it takes."""
+    """A step; `needs` are ids of steps whose results it uses."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -33,7 +33,7 @@ class Planning(BaseModel):
 
 
 def planning_tool() -> Tool:
-    """task_planning. What is made of its steps is the orchestrator's business."""
+    """Make task_planning. Its steps are carried out by the orchestrator."""
 
     async def call(wanted: Planning, context: ToolContext) -> str:
         if why := problem(_make_plan(wanted)):
@@ -52,7 +52,7 @@ def planning_tool() -> Tool:
 
 
 def read_plan(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> Plan | None:
-    """The plan that was made in this round; its title is "" where the call had none."""
+    """Return the plan made in this round; its title is "" if the call had none."""
     went = {result.call_id for result in results if not result.error}
     for call in calls:
         if call.name == NAME and call.id in went:

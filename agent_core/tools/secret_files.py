@@ -54,13 +54,13 @@ _SETTINGS = re.compile(
     r"|(claude(\.local)?|agents|gemini)\.md|copilot-instructions\.md|git~\d|\.nvim\.lua"
     r"|\.devcontainer(\.json)?|(site|user)customize\.py|\.(ipython|jupyter)|\.yarnrc(\.yml)?"
 )
-"""Files and folders that programs obey which nobody asked to."""
+"""Files and folders that programs obey unasked."""
 _SETTINGS_PLACE = re.compile(
     r"(?:^|/)(?:\.cargo/config(?:\.toml)?$|\.config/(?:autostart|systemd)/)"
 )
 _AS_WORDS = re.compile(r"(?:^|[/\s])[\"'\\]*-[^\s/]|\s[\"'\\]*/")
-"""A name of which a program that is given it, whole or parted at its blanks, may make an option or
-another path."""
+"""Matches names that a program, given them whole or split at their blanks, may take for an option
+or another path."""
 _BETWEEN_NAMES = re.compile(r"[^\w.@+~-]+")
 _HARMLESS = re.compile(
     r"\.env(\.[a-z]{1,20})?\.(example|sample|template|dist|defaults?|schema|tpl)"
@@ -72,7 +72,7 @@ _COPY_END = re.compile(
 )
 _COPY_BEGIN = re.compile(r"(?:copy (?:\(\d{1,3}\) )?of|kopie von|copie de|copia de) ")
 _SWAP_END = re.compile(r"\.sw[a-p]\Z")
-"""How editors and people name a copy of a file."""
+"""Suffixes of an editor's or a person's copy of a file."""
 _PLACE = re.compile(
     r"(?:^|/)(?:\.config/(?:gh|hub|glab-cli|op|doctl|gcloud|rclone|git/credentials)(?:/|$)"
     r"|\.m2/settings(?:-security)?\.xml$|\.gradle/gradle\.properties$|\.[a-z]+/auth\.json$"
@@ -128,14 +128,14 @@ def drop_copy_marks(name: str) -> str:
 
 
 def is_keeper(folder: str) -> bool:
-    """A program keeps secrets below a folder of this name, beside other things."""
+    """Return True if a program keeps secrets below a folder of this name, beside other things."""
     return bool(_KEEPER.fullmatch(folder.casefold()))
 
 
 def holds_settings(path: str) -> bool:
-    """True if a program obeys what stands there as soon as it runs nearby: a repository's, a
-    shell's, an editor's or an agent's settings, or by its name where a wildcard finds it. By its
-    words."""
+    """Return True, by the path's words, if a program obeys the file as soon as it runs nearby:
+    settings of a repository, a shell, an editor or an agent, or a name that matters where a
+    wildcard finds it."""
     if _AS_WORDS.search(unescape_name(path)):
         return True
     parts = unescape_name(path).replace("\\", "/").split("/")
@@ -150,8 +150,8 @@ def names_secret(words: str) -> bool:
 
 
 def list_named(word: str) -> tuple[str, ...]:
-    """What a program may take the word of a command for: itself, and the file that stands behind
-    an option's letter (`-f.env`), `=` or `@`."""
+    """Return the files that a program may read from the word of a command: itself, and the file
+    after an option's letter (`-f.env`), `=` or `@`."""
     named = [part for part in word.split("=") if part]
     if word[:1] == "-" and word[1:2] not in ("", "-"):
         named.append(word[2:])
@@ -160,8 +160,8 @@ def list_named(word: str) -> tuple[str, ...]:
 
 
 def names_secret_file(path: str) -> bool:
-    """True if a part of the path is a name for secrets, also with a stream behind its colon, or the
-    path is where a program keeps some under a name that means nothing elsewhere."""
+    """Return True if a part of the path is a name for secrets, also with a stream after its colon,
+    or if a program keeps secrets at this path under an ordinary name."""
     parts = [part for part in path.split("/") if part.strip(" .")]
     if any(is_secret(part) or is_secret(part.partition(":")[0]) for part in parts):
         return True

@@ -1,7 +1,7 @@
-"""The tool send_file: gives files of the workspace to the people of the conversation.
+"""The tool send_file: sends files of the workspace to the people of the conversation.
 
-What is given is kept as a copy under its digest, which never changes: a message that is sent
-after a restart, or edited a week later, shows what the tool was called with.
+A sent file is stored as a copy under its digest, which never changes: a message that is sent after
+a restart, or edited a week later, shows what the tool was called with.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from agent_core.tools.contract import Tool, ToolContext
 
 MAX_FILES = 10
 MAX_BYTES = 50_000_000
-"""Of one file: what the Bot API takes."""
+"""Maximum bytes of one file: the Bot API's limit."""
 PIECE = 1 << 20
 
 
@@ -34,13 +34,13 @@ class Send(BaseModel):
 
 
 class FileStore:
-    """Copies of what was given, below `folder`, named by their content."""
+    """Copies of sent files, below `folder`, named by their content."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def keep(self, workspace: Path, path: str) -> GivenFile:
-        """Copy `path` of the workspace; ToolFailed if it cannot be given."""
+        """Copy `path` of the workspace; ToolFailed if it cannot be sent."""
         with paths.open_read(workspace, path) as file:
             if os.fstat(file.fileno()).st_size > MAX_BYTES:
                 raise ToolFailed(f"{path} is larger than {MAX_BYTES // 1_000_000} MB. Cut it up.")
@@ -82,7 +82,7 @@ class FileStore:
         return GivenFile(ref=ref, name=name, mime=mime, size=size)
 
     def read(self, ref: str) -> bytes:
-        """The copy `ref`; OSError if it is gone."""
+        """Read the copy `ref`; OSError if it is gone."""
         return (self._folder / ref).read_bytes()
 
     def forget(self, before: float) -> int:
@@ -106,7 +106,7 @@ def send_tool(kept: FileStore) -> Tool:
             text=f"Given to the person: {said}.",
             files=tuple(files),
             caption=wanted.caption,
-            shown="",  # the files themselves stand there
+            shown="",  # the files themselves are there
         )
 
     return Tool(

@@ -74,13 +74,13 @@ def shell_tool(
     limit: int = MAX_LIMIT,
     secrets: Secrets | None = None,
 ) -> Tool:
-    """run_command in `sandbox`; what it says of isolation is what the sandbox says."""
+    """Make run_command in `sandbox`; its description tells the sandbox's isolation."""
 
     async def call(wanted: RunCommandArguments, context: ToolContext) -> ToolOutput:
         said = "timeout" in wanted.model_fields_set
         env = (secrets or NoSecrets()).lend(context.workspace, wanted.command)
         place, hosts = context.workspace, context.hosts.union(wanted.hosts)
-        reveals = names_secret(wanted.command)  # or else it would not have been asked about
+        reveals = names_secret(wanted.command)  # otherwise it would not have been asked about
         permits = Permits(env=env, hosts=hosts, reveals=reveals)
         command = enter_folder(place, wanted.cwd, wanted.command)
         if wanted.background:
@@ -110,7 +110,8 @@ def shell_tool(
 
 
 def enter_folder(workspace: Path, cwd: str, command: str) -> str:
-    """`command` in the folder `cwd` of the workspace. ToolFailed if it is none, or leads out."""
+    """Return `command` in the folder `cwd` of the workspace. ToolFailed if that is none, or leads
+    out."""
     if not cwd:
         return command
     real = paths.resolve(workspace, cwd)
@@ -121,10 +122,8 @@ def enter_folder(workspace: Path, cwd: str, command: str) -> str:
 
 
 def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
-    """check_command: what became of a command in the background, or its end.
-
-    Pure, though it may end a command: cut off by a crash, it meets a gateway without commands.
-    """
+    """Make check_command: asks about a background command, or ends it. Pure, though it may end a
+    command: after a crash it meets a gateway without commands."""
 
     async def call(wanted: Check, context: ToolContext) -> ToolOutput:
         command = background.find(context.workspace, wanted.handle)
@@ -153,8 +152,8 @@ def check_tool(background: Background, limit: int = MAX_LIMIT) -> Tool:
 
 
 def bind(wanted: RunCommandArguments, workspace: Path) -> str:
-    """The working folder, the names in the environment, and the content of each file of the
-    workspace that the command names, so that an approved script cannot be swapped."""
+    """Bind an approval to the working folder, the environment's names, and the content of each
+    workspace file that the command names, so that an approved script cannot be swapped."""
     command = f"cd {shlex.quote(wanted.cwd)}; {wanted.command}" if wanted.cwd else wanted.command
     files = dict(islice(_digest_named_files(command, workspace), _MAX_FILES))
     lines = (f"{digest} {name}" for name, digest in sorted(files.items()))
@@ -179,8 +178,8 @@ def _digest_named_files(command: str, workspace: Path) -> Iterator[tuple[str, st
 
 
 def _read_inner_path(word: str) -> str:
-    """The word as a path of the workspace, "" if it is none. A pattern may be longer than any name
-    that it fits."""
+    """Return the word as a path of the workspace, "" if it is none. A pattern may be longer than
+    any name that it fits."""
     if (kept := _IN_SANDBOX.match(word)) and ".." not in word.split("/"):
         return f"{TMP if kept[1] else HOME}/{word[kept.end() :]}"
     inner = paths.locate_inside(word)
@@ -191,7 +190,7 @@ def _read_inner_path(word: str) -> str:
 
 
 def _words(command: str) -> list[str]:
-    """All that may be a file's name, quoted or inside of another shell's command."""
+    """Return all words that may be a file's name, quoted or inside of another shell's command."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -200,8 +199,8 @@ def _words(command: str) -> list[str]:
 
 
 def _matches(patterns: list[str], workspace: Path) -> list[str]:
-    """The files that a shell may make of the patterns. More, or wilder ones, than can be looked at
-    stand for all files."""
+    """Return the files that a shell may expand the patterns to. More, or wilder ones, than can be
+    checked stand for all files."""
     try:
         globs = [
             Glob(_flatten_pattern(pattern), classes=True) for pattern in patterns[:_MAX_PATTERNS]
@@ -217,7 +216,8 @@ def _matches(patterns: list[str], workspace: Path) -> list[str]:
 
 
 def _flatten_pattern(pattern: str) -> str:
-    """All that fits `pattern`, and perhaps more, with one `**` at most."""
+    """Return a pattern with at most one `**` that matches everything that `pattern` does, and
+    perhaps more."""
     parts = pattern.split("/")
     deep = [n for n, part in enumerate(parts) if set(part) == {"*"} and len(part) > 1]
     if deep:
@@ -226,12 +226,12 @@ def _flatten_pattern(pattern: str) -> str:
 
 
 def _state(handle: str, command: BackgroundCommand) -> ToolOutput:
-    """All of an ended command's output, the newest of one that runs."""
+    """Return the whole output of an ended command, the newest of a running one."""
     if (done := command.done) is not None:
         return report(done, command.limit, command.stopped)
     output = command.output()
     tail = output[-MAX_TAIL:]
-    if len(output) > MAX_TAIL:  # of a line that is cut through, half a secret could be shown
+    if len(output) > MAX_TAIL:  # a truncated line could show half a secret
         tail = tail.partition("\n")[2] or tail
     left = len(output) - len(tail)
     cut = f"[… {left} characters before this]\n" if left > 0 else ""
@@ -241,7 +241,7 @@ def _state(handle: str, command: BackgroundCommand) -> ToolOutput:
 
 
 def report(done: ProcessResult, limit: float, stopped: bool = False, hint: str = "") -> ToolOutput:
-    """What a command wrote, and how it ended; `hint`: what to do where its time was up."""
+    """Report a command's output and its end; `hint`: what to do after a timeout."""
     body = done.output.rstrip()
     if done.timed_out or stopped:
         command = CommandResult(stopped=limit if done.timed_out else 0.0, written=len(body))

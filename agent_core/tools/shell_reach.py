@@ -1,7 +1,7 @@
-"""Decides whether a command that only reads could show a file for secrets that it does not name.
+"""Decides whether a read-only command could show a file with secrets that it does not name.
 
-A wildcard may stand for such a file, and a search of folders meets all that lie there. Where a tier
-contains, it masks these files; this is for what runs without one, and says nothing of the disk.
+A wildcard may match such a file, and a search of folders meets everything in them. Where a tier
+contains, it masks these files; this is for commands without one, and tells nothing about the disk.
 """
 
 import re
@@ -17,7 +17,7 @@ _SECRET_NAMES = (
     *("*?.kdb", "*?.tfstate", "secring.gpg", "wallet.dat", "ssh_host_rsa_key", "*?.tfvars.json"),
     *("*?.keytab", "*?.keyring", "*?.1pux", "token.pickle"),
 )
-"""Names for secrets that do not begin with a dot: no shell's wildcard stands for one that does."""
+"""Names for secrets that do not begin with a dot: no shell's wildcard matches one that does."""
 _TELLING = re.compile(
     r"passw|passphrase|secret|token|api.?key|access.?key|\bkeys?\b|private|credential|akia|aws_"
     r"|bearer|begin |(?-i:\bBEGIN\b)|ssh-|jwt|_url|\bdsn\b|export"
@@ -25,10 +25,10 @@ _TELLING = re.compile(
     r"|sk_(?:live|test)|authorization",
     re.IGNORECASE,
 )
-"""Words for which somebody looks who wants a secret."""
+"""Words that somebody searches for who wants a secret."""
 _TOLD = ("password", "passwd", "passphrase", "secret", "token", "credential", "bearer", "private")
 MIN_TOLD = 4
-"""Letters of a pattern that finds one of these words by a part of it."""
+"""Minimum letters of a pattern that finds one of these words by a part of it."""
 _CLASS = r"\[\^?\]?(?:[^\]\[\\\n]|\\.)*\]"
 _PLAIN = re.compile(
     rf"(?:(?:\.|{_CLASS})(?:[*+]\??|\?)?|[\w ,:;/#@\"'<>=!%&~()-]\+?|\\[sSwWdD][*+?]?"
@@ -37,26 +37,28 @@ _PLAIN = re.compile(
 """An expression in which each letter has to be there."""
 _SIGNS = re.compile(r"[.()\[\]{}$^*+?|\\]")
 _ANY = re.compile(rf"\\.|{_CLASS}")
-"""What stands for signs of which it says nothing."""
+"""Matches what stands for arbitrary characters."""
 
 
 def could_be_secret(glob: str) -> bool:
-    """A path with wildcards may stand for a file for secrets, or for one below a hidden folder."""
+    """Return True if a path with wildcards may match a file with secrets, or one below a hidden
+    folder."""
     *folders, last = glob.removeprefix("./").split("/")
-    if folders[:1] == [".github"]:  # what lies there is published
+    if folders[:1] == [".github"]:  # its content is published
         return secret_files.names_secret_file(last)
     kept = any(map(secret_files.is_keeper, folders))
     return kept or _part_could_be_secret(last) or any(map(_could_be_hidden, folders))
 
 
 def could_be_kept(kind: str) -> bool:
-    """A name that fits may be that of a file for secrets, wherever it lies."""
+    """Return True if a matching name may be that of a file with secrets, in any folder."""
     last = kind.rpartition("/")[2].casefold()
     return could_be_secret(kind) or any(can_meet(last, name) for name in secret_files.KEPT)
 
 
 def _could_be_hidden(part: str) -> bool:
-    """A folder's name, which may be one for secrets only where it is so by itself, or hidden."""
+    """Return True for a folder's name that may be one for secrets, counting only those that are so
+    by themselves, or hidden."""
     if not set("*?[") & set(part):
         return secret_files.is_secret(part)
     return part.startswith((".", "["))
@@ -99,8 +101,8 @@ def can_meet(one: str, other: str) -> bool:
 
 
 def is_plain_search(pattern: str, *, fixed: bool = False) -> bool:
-    """What `pattern` finds is no secret by its words: each part of it has letters of its own, and
-    none is a word for which one looks who wants secrets. `fixed`: its signs mean themselves."""
+    """Return True if the matches of `pattern` are no secrets by their words: each part of it has
+    letters of its own, and none is a telling word. `fixed`: its characters are literal."""
     if _TELLING.search(pattern):
         return False
     if len(pattern) > 200:
@@ -121,9 +123,10 @@ def _is_harmless(part: str) -> bool:
 
 
 def _finds_told(plain: str) -> bool:
-    """The expression finds a telling word by a part of it, as `oken` and `pass.*` do."""
+    """Return True if the expression finds a telling word by a part of it, as `oken` and `pass.*`
+    do."""
     try:
         search = re.compile(plain, re.IGNORECASE).search
-    except re.error:  # grep takes a lone bracket for itself
+    except re.error:  # grep takes a lone bracket literally
         search = re.compile(re.escape(plain), re.IGNORECASE).search
     return any(map(search, _TOLD))

@@ -1,9 +1,8 @@
 """Decides whether a shell command is understood: plain words of known verbs that change nothing.
 
 The boundary is the sandbox; this only decides whether a person is asked. So it is an allow list
-with its own small grammar (`shell_reading/line.py`): what that does not have (assignments,
-substitutions, braces, redirections to files, control characters, other verbs, other options) is not
-understood.
+with its own small grammar (`shell_reading/line.py`): everything else (assignments, substitutions,
+braces, redirections to files, control characters, other verbs, other options) is not understood.
 """
 
 import re
@@ -35,8 +34,8 @@ from agent_core.tools.shell_reading.words import PlainCommand, Strange, Word
 
 
 class Understood(Struct, frozen=True, kw_only=True, tag_field="kind", tag="understood"):
-    """Every command of the line is known to change nothing that matters. `verbs`: in order;
-    `sets`: the shell has other variables afterwards."""
+    """Every command of the line is known to change nothing that matters. `verbs`: in order; `sets`:
+    the shell's variables differ afterwards."""
 
     verbs: tuple[str, ...]
     sets: bool = False
@@ -55,7 +54,7 @@ _ON_FOUND = frozenset(
     {"basename", "cksum", "dirname", "du", "egrep", "fgrep", "file", "grep", "ls", "md5sum"}
     | {"sha1sum", "sha256sum", "sha512sum", "stat", "wc"}
 )
-"""Verbs that may be run on whatever files are found: they do not print what stands there."""
+"""Verbs that may be run on any found files: they do not print their content."""
 _WRITERS = {
     "tee": Verb(flags="ai", names=("--append",)),
     "touch": Verb(flags="acm"),
@@ -69,16 +68,16 @@ _TESTS = re.compile(
     r"-[abcdefghknoprstuwxzGLNOS]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)|==?|!=?|-?\d{1,18}|"
 )
 _PROBES = frozenset({"arch", "groups", "hostname", "id", "tty", "uname", "whoami"})
-"""Who asks for these inside of something else tries out what gets by."""
+"""Verbs that, nested in something else, are typical of probing attacks."""
 _LISTS = re.compile(r"-?(?=[vzjJ]*t)[tvzjJ]{1,5}f")
 _NAME_INSIDE = re.compile(r"(?:\./)?[\w.][\w.-]{0,80}")
 _TESTED = re.compile(r"-[abcdefghkLnprsuwxzGNOS]|-nt|-ot|==?|!=?|")
-"""What `[[` may be given: it reads other operands as sums, and a sum may run a command."""
+"""Operands allowed for `[[`: it evaluates others as expressions, which may run a command."""
 _CALM = re.compile(
     r"(?:LC_[A-Z]{1,20}|LANG|LANGUAGE)=[A-Za-z0-9_.@-]{0,40}|NO_COLOR=1?|COLUMNS=\d{1,4}"
     r"|TZ=(?:[A-Z][A-Za-z0-9_+-]{0,40}(?:/[A-Za-z0-9_+-]{1,40}){0,2})?"
 )
-"""What may be set for a command: the language, the time zone, the width."""
+"""Variables that may be set for a command: the language, the time zone, the width."""
 
 
 _SHELL_OPTIONS = {
@@ -86,13 +85,13 @@ _SHELL_OPTIONS = {
     "shopt": re.compile(r"-s (?:globstar|nullglob|failglob)"),
     "ulimit": re.compile(r"-[an]"),
 }
-"""What a shell may be told of itself that changes no word's meaning."""
+"""Shell options that change no word's meaning."""
 _SETTERS = frozenset({"export", "set", "shopt"})
 _ASKED_OF_FILE = re.compile(r"-[abcdefghkLprsuwxGNOS]")
 
 
 def understand(command: str) -> Understood | NotUnderstood:
-    """Whether `command` is plain enough to run without asking."""
+    """Return whether `command` is plain enough to run without asking."""
     try:
         line = split_line(command)
         verbs = tuple(map(_check_command, line.commands))
@@ -103,8 +102,8 @@ def understand(command: str) -> Understood | NotUnderstood:
 
 
 def runs_no_file(command: str) -> bool:
-    """Each command of the line is understood but for the files of the workspace that it writes, by
-    `>`, tee, touch or mkdir: none of them runs a file, or writes what programs obey."""
+    """Return True if each command of the line is understood except for the workspace files that it
+    writes, by `>`, tee, touch or mkdir: none of them runs a file, or writes what programs obey."""
     try:
         for one in split_line(command, writes=True).commands:
             written = one.targets
@@ -141,7 +140,7 @@ def split_plainly(command: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _check_command(command: PlainCommand) -> str:
-    """The verb of a command that is understood."""
+    """Return the verb of a command that is understood."""
     _check_places(command)
     given = _drop_before(command.words)
     verb, words = given[0], given[1:]
@@ -183,9 +182,8 @@ def _check_plain(name: str, words: tuple[Word, ...]) -> None:
 
 
 def _check_places(command: PlainCommand) -> None:
-    """Refuse what leads outside by itself. A shell puts files in place of a word with a wildcard,
-    whatever program it is given to: a text that is printed, or sought for, may not stand for them
-    either."""
+    """Refuse words that lead outside by themselves. A shell expands a wildcard for any program: a
+    text that is printed, or searched for, may not match such files either."""
     if command.source is not None:
         check_place(command.source)
         if command.words[0].text not in _ON_FOUND - _SEARCHES:
@@ -236,7 +234,7 @@ def _check_verb(name: str, words: tuple[Word, ...], *, found: bool = False) -> N
 
 
 def _check_on_found(words: tuple[Word, ...], kinds: tuple[str, ...]) -> None:
-    """A command that is run on files whose names, `{}`, fit one of `kinds`; any without."""
+    """Check a command that is run on files whose names, `{}`, match one of `kinds`; any without."""
     if not words or not words[0].plain or words[0].text not in (VERBS if kinds else _ON_FOUND):
         raise Strange(phrase("odd_find"))
     name, given = words[0].text, words[1:]
@@ -256,7 +254,8 @@ def _prints(name: str) -> bool:
 
 
 def _check_loose(given: tuple[Word, ...]) -> None:
-    """A command that is given names of files which a shell parts at their blanks, as xargs does."""
+    """Check a command whose arguments are names of files that a shell splits at their blanks, as
+    xargs does."""
     rest = tuple(word for word in given if not (word.loose and word.stands))
     alone = not all(word.counts for word in given if word.loose)
     check_on_names(rest, _check_on_found, alone=alone)
@@ -287,15 +286,15 @@ def _check_test(words: tuple[Word, ...], known: re.Pattern[str]) -> None:
     for word in words:
         if known.fullmatch(word.text):
             continue
-        if word.text.startswith("-") or set("$`") & set(word.text):  # the index of an array is run
+        if word.text.startswith("-") or set("$`") & set(word.text):  # an array index is evaluated
             raise Strange(phrase("odd_option", option=word.text[:40]))
-        if not _names_inside(word):  # that a file for secrets is there is no secret
+        if not _names_inside(word):  # the existence of a secret file is no secret
             check_place(word)
 
 
 def _check_compared(words: tuple[Word, ...], *, parts: bool) -> None:
-    """A text that is not known, compared or looked at as one: as a part of more words it could be
-    an option of the test, and an index that is run. `parts`: the shell parts it at blanks."""
+    """Check an unknown text that is compared or tested: split into words it could be an option of
+    the test, or an index that is evaluated. `parts`: the shell splits it at blanks."""
     words = words[1:] if words[:1] and words[0].text == "!" else words
     if any(word.loose and (parts or word.stands) for word in words):
         raise Strange(phrase("odd_substitution"))
@@ -320,18 +319,19 @@ def _check_sed(given: GivenArguments) -> bool:
 
 
 def _prints_text(given: GivenArguments) -> bool:
-    """Its first word is no option, such as one that sets a variable, and cannot become one."""
+    """Return True if its first word is no option, such as one that sets a variable, and cannot
+    become one."""
     first = given.operands[:1]
     return bool(first) and not first[0].text.startswith("-") and not first[0].expands
 
 
 def _decompresses(given: GivenArguments) -> bool:
-    """What it unpacks is printed, or only its size."""
+    """Return True if it prints what it unpacks, or only its size."""
     return "l" in given.letters or {"d", "c"} <= given.letters
 
 
 def _unpacks_named(given: GivenArguments) -> bool:
-    """It prints files of an archive that are named: the program knows wildcards of its own."""
+    """Return True if it prints named files of an archive: the program has wildcards of its own."""
     names = [word.text for word in given.operands[1:]]
     return (
         "p" in given.letters and bool(names) and not any(set("*?[") & set(name) for name in names)
@@ -339,7 +339,7 @@ def _unpacks_named(given: GivenArguments) -> bool:
 
 
 def _enters_plain(folder: Word) -> bool:
-    """A folder in which names mean what they say."""
+    """Return True for a folder in which names have their plain meaning."""
     plain = folder.text != "-" and not folder.glob
     return plain and not any(map(is_keeper, folder.text.split("/")))
 

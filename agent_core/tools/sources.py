@@ -1,9 +1,9 @@
-"""Digests what a command may run of its workspace, where its words do not say what that is, and of
-its sandbox's HOME and /tmp, which programs obey that no word names.
+"""Digests of the files that a command may run: of its workspace, where its words do not tell which,
+and of its sandbox's HOME and /tmp, which programs obey without a word.
 
-Every file counts, whatever its name, but pictures, sound and documents, and what test runners and
-checkers keep for themselves: a command that names one of these is bound to it by its words. What is
-only called a picture counts, and all of them do where the words may stand for any file.
+Every file counts, whatever its name, except pictures, sound and documents, and the caches of test
+runners and checkers: a command that names one of these is bound to it by its words. A file that is
+only named like a picture counts, and all of them do where the words may stand for any file.
 """
 
 import hashlib
@@ -18,13 +18,13 @@ from agent_core import ambient
 from agent_core.tools import paths
 
 MAX_FILES, MAX_BYTES = 2_000, 64_000_000
-"""Up to here contents are read; of more files only what the file system says of them."""
+"""Limits within which contents are read; of more files only their metadata."""
 MAX_NAMED = 3
 """Files that are named one by one."""
 MAX_DEPTH = 40
 _CACHES = frozenset((".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"))
 HOME, TMP = f"{paths.OWN}/sandbox/home", f"{paths.OWN}/sandbox/tmp"
-"""Where HOME and /tmp of a workspace's sandbox are, from its folder."""
+"""HOME and /tmp of a workspace's sandbox, relative to its folder."""
 PROGRAMS = f"{HOME}/.local/bin"
 _KEPT_BY_PROGRAMS = _CACHES | {".cache", "_cacache", "_logs", "registry", "__pycache__"}
 _SCRIPTS = frozenset(
@@ -49,8 +49,8 @@ _INERT: dict[str, tuple[bytes, ...]] = {
 
 
 class SourceDigest(Struct, frozen=True, kw_only=True):
-    """A workspace's files as they are. `files`: their names, where they are few. `whole`: their
-    contents were read; what stands for more of them is bound to once, and never for longer."""
+    """The state of a workspace's files. `files`: their names, if they are few. `whole`: their
+    contents were read; a digest of metadata is bound to once, and never for longer."""
 
     digest: str
     files: tuple[str, ...] = ()
@@ -58,13 +58,13 @@ class SourceDigest(Struct, frozen=True, kw_only=True):
 
 
 def read_sources(workspace: Path, *, everything: bool = False) -> SourceDigest:
-    """What a command may run of the workspace, as it is now. `everything`: pictures, sound and
-    documents too, by what the file system says of them. Blocks."""
+    """Digest the workspace files that a command may run, as of now. `everything`: also pictures,
+    sound and documents, by their metadata. Blocks."""
     began = ambient.monotonic()
     listed = list(_list_files(workspace))
     inert = {name: info for name, info in listed if _is_inert(workspace, name, info)}
     found = {name: info for name, info in listed if name not in inert}
-    late = ambient.monotonic() - began >= paths.MAX_SECONDS  # the walk has ended without a word
+    late = ambient.monotonic() - began >= paths.MAX_SECONDS  # the walk has ended silently
     size = sum(info.st_size for info in found.values())
     whole = not late and len(found) <= MAX_FILES and size <= MAX_BYTES
     total = _digest_all(workspace, found, whole=whole)
@@ -76,9 +76,9 @@ def read_sources(workspace: Path, *, everything: bool = False) -> SourceDigest:
 
 
 def read_surroundings(workspace: Path, *, everything: bool) -> str:
-    """What a command may run or obey of its sandbox's HOME and /tmp without a word of it, as it is
-    now: programs of its PATH; with `everything` all of HOME but caches, and scripts in /tmp. "" if
-    nothing is there. Blocks."""
+    """Digest the files of its sandbox's HOME and /tmp that a command may run or obey without naming
+    them: programs of its PATH; with `everything` all of HOME but caches, and scripts in /tmp. ""
+    for none. Blocks."""
     root = Path(os.path.realpath(workspace))
     found = {
         f"{name}/{entry.path}": entry.info
@@ -94,7 +94,7 @@ def read_surroundings(workspace: Path, *, everything: bool) -> str:
 def _digest_all(
     workspace: Path, found: Mapping[str, os.stat_result], *, whole: bool
 ) -> "hashlib._Hash":
-    """`whole`: by their contents, else by what the file system says of them."""
+    """`whole`: by their contents, otherwise by their metadata."""
     total = hashlib.sha256()
     for name, info in sorted(found.items()):
         mark = _digest_file(workspace, name, info) if whole else _describe_file(info)
@@ -138,6 +138,6 @@ def _digest_file(workspace: Path, name: str, info: os.stat_result) -> str:
 
 
 def _describe_file(info: os.stat_result) -> str:
-    """What no program can set back, beside what it can."""
+    """Describe a file by metadata, including some that no program can reset."""
     known = (info.st_mode, info.st_size, info.st_ino, info.st_mtime_ns, info.st_ctime_ns)
     return " ".join(map(str, known))

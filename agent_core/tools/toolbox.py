@@ -1,4 +1,4 @@
-"""Looks tools up, validates what the model wrote, binds approvals, and runs calls."""
+"""Looks tools up, validates a model's arguments, binds approvals, and runs calls."""
 
 import asyncio
 import hashlib
@@ -37,8 +37,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnfitCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that cannot run; `text` tells the model why and how to mend it. `shown`: what people
-    see in its place, None: the text itself."""
+    """A call that cannot run; `text` tells the model why and how to correct it. `shown`: shown to
+    people in its place, None for the text itself."""
 
     call: ToolCall
     text: str
@@ -61,8 +61,8 @@ class Toolbox:
     def show_more(
         self, more: tuple[ToolSpec, ...], barred: Reach = (), shelf: ToolRegistry | None = None
     ) -> "Toolbox":
-        """The same tools, for a turn that is shown `more` and may use what is in `barred`; those
-        of servers are on `shelf`, where it is given."""
+        """Return the toolbox for a turn that is shown `more` and may use what is in `barred`;
+        `shelf` replaces the servers' tools, if given."""
         if not more and barred == self.barred and shelf is None:
             return self
         other = copy(self)
@@ -74,12 +74,12 @@ class Toolbox:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, in the order they were given."""
+        """All names, in the order given."""
         return tuple(self._tools)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """All of them, but those of servers."""
+        """All tools, without those of servers."""
         return tuple(self._tools.values())
 
     @property
@@ -89,8 +89,8 @@ class Toolbox:
         return tuple((one.name, one.summary or summarize(one.description)) for one in every)
 
     def specs(self, names: tuple[str, ...]) -> tuple[ToolSpec, ...]:
-        """What the model is shown of the tools `names`; unknown ones are left out. The same
-        names give the same object, so that providers need not render it for each call."""
+        """Return the specifications of the tools `names` for the model, without unknown ones. The
+        same names give the same object, so that providers need not render it for each call."""
         offer = self._offers.get(names)
         if offer is None:
             offer = tuple(self._specs[name] for name in names if name in self._specs)
@@ -98,15 +98,14 @@ class Toolbox:
         return offer
 
     def weight(self, names: tuple[str, ...]) -> int:
-        """Bytes of what the model is shown of the tools `names`; counted once for each offer."""
+        """Return the bytes of these specifications; counted once for each set."""
         weight = self._weights.get(names)
         if weight is None:
             weight = self._weights[names] = len(msgspec.json.encode(self.specs(names)))
         return weight
 
     def digest(self, names: tuple[str, ...]) -> str:
-        """The name of what the model is shown of the tools `names`; computed once for each
-        offer."""
+        """Return the digest of these specifications; computed once for each set."""
         digest = self._digests.get(names)
         if digest is None:
             shown = hashlib.sha256(msgspec.json.encode(self.specs(names)))
@@ -114,7 +113,8 @@ class Toolbox:
         return digest
 
     def can_call(self, name: str, offered: Iterable[str], reach: Reach | None) -> bool:
-        """One of these tools that is `offered`, or may be called by name within `reach`."""
+        """Return True for a known tool that is `offered`, or may be called by name within
+        `reach`."""
         there = name in offered or (reach is not None and is_in_all(name, reach))
         return name in self._tools and there and is_in_all(name, self.barred)
 
@@ -126,7 +126,7 @@ class Toolbox:
         return isinstance(field, dict) and field.get("type") == "string"
 
     async def list_reachable(self, reach: Reach | None) -> tuple[ToolSpec, ...]:
-        """All tools within `reach`, those of servers too."""
+        """Return all tools within `reach`, including those of servers."""
         if reach is None:
             return ()
         reach = (*reach, *self.barred)
@@ -134,7 +134,7 @@ class Toolbox:
         return (*own, *(one.spec for one in await self.shelf.list_known(reach)))
 
     def select_lasting(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
-        """`calls` without those that are made again by nature."""
+        """Return `calls` without those that are repeated by nature."""
         polls = {name for name, tool in self._tools.items() if tool.polls}
         return tuple(call for call in calls if call.name not in polls)
 
@@ -145,8 +145,8 @@ class Toolbox:
         reach: Reach | None = None,
         foreign: Mapping[str, Tool] | None = None,
     ) -> Prepared | UnfitCall:
-        """Look the call's tool up and validate its arguments. What is not `offered` may be called
-        by name within `reach`, None: not at all. `foreign`: tools of servers that are there."""
+        """Look up the call's tool and validate its arguments. A tool that is not `offered` may be
+        called by name within `reach`, None: not at all. `foreign`: tools of servers."""
         name = call.name if call.name in self._tools else ask.ALSO.get(call.name, call.name)
         tool = self._tools.get(name) or (foreign or {}).get(name)
         there = name in offered or (reach is not None and is_in_all(name, reach))
@@ -170,12 +170,12 @@ def _explain_unfit(call: ToolCall, why: str, schema: dict[str, object]) -> Unfit
 
 
 ENVIRONMENT = "PATH HOME LANG"
-"""Names in the environment of what is run, besides those of secrets that are lent."""
+"""Names of the environment of commands and code, besides those of lent secrets."""
 
 
 async def bind_digest(prepared: Prepared, workspace: Path, bond: Bond | None = None) -> Prepared:
-    """`prepared` with its digest as of now. The files that a tool reads for it hold nobody up.
-    `bond`: what it is bound to, as the policy says."""
+    """Return `prepared` with its digest as of now, reading the tool's files in a thread. `bond`:
+    the policy's word on what it is bound to."""
     bound = bond if prepared.tool.access == "shell" else None
     if prepared.tool.bind is None and bound is None:
         return msgspec.structs.replace(prepared, digest=bind(prepared, workspace))
@@ -186,8 +186,7 @@ async def bind_digest(prepared: Prepared, workspace: Path, bond: Bond | None = N
 
 
 def _bind_shell(prepared: Prepared, workspace: Path, bond: Bond) -> Prepared:
-    """The digest of what runs commands or code: where, in what environment, with which secrets,
-    and of which files."""
+    """Digest a call of commands or code: its folder, environment, secrets, and files."""
     tool, files, sources = prepared.tool, "", None
     if bond.kind != "words" and tool.bind is not None:
         files = tool.bind(prepared.arguments, workspace)
@@ -214,18 +213,20 @@ def _bind_shell(prepared: Prepared, workspace: Path, bond: Bond) -> Prepared:
 
 
 def _canonical(prepared: Prepared) -> str:
-    # what calls had no names for once, and do not name: an approval of then still holds
+    # once calls did not name these: approvals from that time are still valid
     unnamed = {name for name in ("hosts", "cwd") if not getattr(prepared.arguments, name, True)}
     return prepared.arguments.model_dump_json(exclude=unnamed)
 
 
 def bind(prepared: Prepared, workspace: Path, *, by_path: bool = False) -> str:
-    """The digest that an approval is bound to where no policy says to what: tool, canonical
-    arguments, working folder, and what the tool adds (environment, the content of scripts named).
-    May block. So were all approvals of an older version, and those of theirs that wait still hold.
+    """Return the digest to which an approval is bound if no policy says otherwise: tool, canonical
+    arguments, working folder, and the tool's addition (environment, contents of scripts named). May
+    block.
 
-    The folder counts by its own name, so that an approval outlives a move of the data folder.
-    `by_path`: by its whole path, as approvals of an even older version have it."""
+    All approvals of an older version were bound so, and waiting ones still hold. The folder counts
+    by its own name, so that an approval survives a move of the data folder. `by_path`: by its whole
+    path, as in approvals of an even older version.
+    """
     extra = prepared.tool.bind(prepared.arguments, workspace) if prepared.tool.bind else ""
     folder = str(workspace) if by_path else workspace.name
     text = "\0".join((prepared.tool.name, _canonical(prepared), folder, extra))
@@ -235,7 +236,7 @@ def bind(prepared: Prepared, workspace: Path, *, by_path: bool = False) -> str:
 async def is_bound(
     prepared: Prepared, workspace: Path, approved: str, bond: Bond | None = None
 ) -> bool:
-    """The call is still what was approved, or has nothing left to do."""
+    """Return True if the call is still what was approved, or has nothing left to do."""
     if (await bind_digest(prepared, workspace, bond)).digest == approved:
         return True
 
@@ -254,8 +255,8 @@ async def run(
     rewrite: Callable[[str], Awaitable[str]] | None = None,
     bond: Bond | None = None,
 ) -> str | ToolOutput:
-    """Run the call. `approved`: the digest a person approved, checked in this last instant, bound
-    as `bond` says; "" where nobody was asked. `rewrite` has the last word on the result, or on
+    """Run the call. `approved`: the digest that a person approved, bound as `bond` says and checked
+    in this last instant; "" if nobody was asked. `rewrite` has the last word on the result, or on
     the failure."""
     if approved and not await is_bound(prepared, context.workspace, approved, bond):
         raise ToolFailed(
@@ -281,7 +282,7 @@ async def run(
 
 
 def _command(was: str, command: CommandResult, text: str) -> CommandResult:
-    """`command` as it stands beside `text`, which was made of the text `was`."""
+    """Return `command` adapted to `text`, which was made from the text `was`."""
     note = was[command.written :]
     written = len(text) - len(note) if text.endswith(note) else len(text)
     return msgspec.structs.replace(command, written=written)

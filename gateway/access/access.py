@@ -1,9 +1,8 @@
-"""Who may talk, command and decide: rules over settings, roles and what the directory holds of
-people. Deny by default.
+"""Rights to talk, command and decide: rules over settings, roles and the directory of people.
 
-People who were let in and linked accounts are looked up in the directory, so that what one
-process writes there holds in all. A role found is kept for a few seconds: so long another process
-may still know somebody who was put out. That somebody is unknown is never kept.
+Denies by default. Paired people and linked accounts are looked up in the directory, so that a
+change by one process holds in all. A found role is cached for a few seconds: for so long another
+process may still accept a removed person. A person without a role is never cached.
 """
 
 import re
@@ -27,13 +26,13 @@ CACHE_SECONDS = 5.0
 MAX_KEPT = 1024
 CHATS = ("telegram", "discord", "slack")
 PAGE_NAME = re.compile(r"[A-Za-z0-9@._-]{1,64}")
-"""What the page takes for a person's name."""
+"""Matches names of people on the page."""
 
 LookUp = Callable[[str], Awaitable[bytes | None]]
 
 
 class LetIn(Struct, frozen=True, kw_only=True):
-    """Somebody let in: the document `person:<sender key>`."""
+    """A paired person: the document `person:<sender key>`."""
 
     role: Role
     name: str
@@ -42,8 +41,8 @@ class LetIn(Struct, frozen=True, kw_only=True):
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """Which person an account belongs to: the document `identity:<sender key>`. It holds while
-    that person's `accounts:<person>` names the account too."""
+    """The person of an account: the document `identity:<sender key>`. Valid while that person's
+    `accounts:<person>` names the account too."""
 
     person: str
 
@@ -55,14 +54,14 @@ class Accounts(Struct, frozen=True, kw_only=True):
 
 
 def find_page_account(key: str) -> str:
-    """The name of the page's account that stands for the chat account `key`, "" if it can have
-    none."""
+    """Return the name of the page's account that stands for the chat account `key`, "" if it can
+    have none."""
     name = key.replace(":", ".", 1)
     return name if PAGE_NAME.fullmatch(name) and find_chat_account(name) is not None else ""
 
 
 def find_chat_account(name: str) -> Sender | None:
-    """The chat account that the page's account `name` stands for."""
+    """Return the chat account that the page's account `name` stands for."""
     platform, _, person = name.partition(".")
     if platform not in CHATS or not person:
         return None
@@ -70,8 +69,8 @@ def find_chat_account(name: str) -> Sender | None:
 
 
 class Access:
-    """Roles of people. `paired` are those let in by an admin, by sender key; `look_up` reads the
-    directory, without it they are all there are."""
+    """Roles of people. `paired`: people admitted by an admin, by sender key; `look_up` reads the
+    directory; without it only `paired` count."""
 
     def __init__(
         self,
@@ -85,7 +84,7 @@ class Access:
         self._paired: dict[str, Role] = dict(paired)
         self._until: dict[str, float] = {}
         self._names: dict[str, str] = {}
-        """What people are called, by sender key; the latest to speak last."""
+        """Display names by sender key, the latest speaker last."""
         self._look_up = look_up
         self.addressed = Addressed()
 
@@ -102,8 +101,8 @@ class Access:
         return bool(self._platforms.get(platform, AllowLists()).admins)
 
     def list_admins(self, platform: str) -> frozenset[str]:
-        """The ids of the people and groups that are admins there: as the settings list them, and
-        those let in as such, as far as they are known."""
+        """Return the ids of the known admins there: people and groups from the settings, and people
+        paired as admins."""
         listed = self._platforms.get(platform, AllowLists()).admins
         paired = {
             key.partition(":")[2]
@@ -138,7 +137,8 @@ class Access:
         return "viewer" if name in people.viewers else None
 
     async def learn(self, sender: Sender) -> Role | None:
-        """As `role`, after a look into the directory where the lists do not name the sender."""
+        """Return the sender's role like `role`, after a look into the directory if the lists do not
+        name them."""
         key = sender.key
         if sender.name:
             self._names.pop(key, None)
@@ -149,7 +149,7 @@ class Access:
         named = self._read_listed_role(sender.platform, sender.id) is not None
         highest = (
             self._read_listed_role(sender.platform, "*") == "admin"
-        )  # nothing found could add to it
+        )  # nothing can be added to it
         if self._look_up is None or fresh or named or highest:
             return self.role(sender)
         body = await self._look_up(f"person:{key}")
@@ -163,15 +163,15 @@ class Access:
         return self.role(sender)
 
     async def _learn_chat_role(self, name: str) -> Role | None:
-        """Of the page's account `name`: the role of the chat's one that it stands for, while they
-        are linked. What that has by a group is not known here."""
+        """Return the role of the chat account behind the page's account `name`, while they are
+        linked. Roles by membership of a group are not known here."""
         chat = find_chat_account(name)
         if chat is None or chat.key not in await self.accounts(f"web:{name}"):
             return None
         return await self.learn(chat)
 
     def pair(self, key: str, role: Role) -> None:
-        """From now on the person `key` has this role."""
+        """Give the person `key` this role."""
         self.forget(key)
         if self._look_up is not None:
             while len(self._until) >= MAX_KEPT:
@@ -200,11 +200,12 @@ class Access:
         return frozenset(keys) if key in keys else alone
 
     async def may_act_for(self, owner: str, sender: Sender, role: Role | None) -> bool:
-        """What the account `owner` began is its person's, by whichever account, and admins'."""
+        """Return True if the sender is the person behind `owner`, by any linked account, or an
+        admin."""
         return role == "admin" or owner in await self.accounts(sender.key)
 
     async def person(self, sender: Sender) -> Person:
-        """Who the sender is, with the role and the groups of this account."""
+        """Return the sender as a person, with the role and the groups of this account."""
         role = await self.learn(sender)
         groups = frozenset(f"{sender.platform}:@{group}" for group in sender.groups)
         return Person(role=role, accounts=await self.accounts(sender.key), groups=groups)
@@ -212,8 +213,9 @@ class Access:
     # ---- groups --------------------------------------------------------------------------
 
     def is_wanted(self, inbound: Inbound) -> bool:
-        """False for what comes from a group where the agent does not work, and for words there
-        that are not for it. A thread may have been addressed before: its session knows."""
+        """Return False for messages of groups where the agent does not work, and for words there
+        that are not addressed to it. A thread may have been addressed before; its session knows
+        that."""
         where = inbound.conversation
         if where.private or sender_of(inbound) is None:
             return True
@@ -236,7 +238,8 @@ class Access:
 def refusal(
     question: QuestionRow, asked_in: str, conversation: Conversation, person: Person
 ) -> Key | None:
-    """Why this press must change nothing, None if it decides. Checked at the time of the press."""
+    """Return the reason why this press changes nothing, None if it decides. Checked at the time of
+    the press."""
     if asked_in != conversation.id:
         return "not_here"
     rule, waited = question.deciders or DEFAULT, ambient.now() - question.asked

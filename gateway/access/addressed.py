@@ -1,4 +1,4 @@
-"""Messages of groups that come in parts, of which only one bears the mention."""
+"""Group messages in several parts, of which only one has the mention."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from agent_core import ambient
 from gateway.messages import Inbound, MessageReceived
 
 LONG_PART = 4_000
-"""Characters from which on a message may be a part of a longer paste."""
+"""Minimum characters of a message that may be a part of a longer paste."""
 PART_SECONDS, ALBUM_SECONDS = 1.0, 30.0
-"""Within which the next part of a paste, another one of an album comes."""
+"""Seconds within which the next part of a paste, or of an album, arrives."""
 MAX_KNOWN = 1024
 MAX_HELD, MAX_HELD_PARTS = 32, 10
 """Albums and pastes of which no part was addressed yet, and parts of each, that are kept."""
@@ -25,18 +25,19 @@ class HeldParts(Struct, frozen=True, kw_only=True):
 
 
 class Addressed:
-    """Which messages of groups are parts of one that was addressed to the agent: platforms cut
-    albums and long pastes into several, and only one of them bears the mention, be it the last."""
+    """Finds the parts of messages addressed to the agent in groups: platforms split albums and long
+    pastes, and only one part, perhaps the last, has the mention."""
 
     def __init__(self) -> None:
         self._albums: dict[tuple[str, str, str], float] = {}
         self._cut: dict[tuple[str, str], tuple[float, float]] = {}
-        """By place and person: when a part came that another one follows, and its own time."""
+        """When a part that will be continued arrived, and when it was written, by place and
+        person."""
         self._held: dict[tuple[str, ...], HeldParts] = {}
 
     def with_parts(self, inbounds: Sequence[Inbound]) -> list[Inbound]:
-        """`inbounds`, in which the other parts of addressed messages are addressed too; before a
-        part with the mention stand those that came earlier without one."""
+        """Return `inbounds` with the other parts of addressed messages marked as addressed; earlier
+        parts without the mention are put in front."""
         now = ambient.monotonic()
         for inbound in inbounds:
             if isinstance(inbound, MessageReceived) and inbound.addressed and inbound.album:
@@ -81,7 +82,7 @@ class Addressed:
         if inbound.addressed and len(inbound.text) >= LONG_PART:
             self._cut[whose] = (now, inbound.at)
         else:
-            self._cut.pop(whose, None)  # the paste is over
+            self._cut.pop(whose, None)  # the paste is complete
         return inbound
 
     def _continues(self, message: MessageReceived, now: float) -> bool:
@@ -108,7 +109,8 @@ def _is_next(held: HeldParts, message: MessageReceived, now: float) -> bool:
 
 
 def _is_soon(message: MessageReceived, now: float, came: float, written: float) -> bool:
-    """It follows at once on what `came` then and was `written` then."""
-    if written and message.at:  # what comes late, all at once, was not written at once
+    """Return True if it follows directly on a part that arrived at `came` and was `written`
+    then."""
+    if written and message.at:  # late deliveries arrive together, but were not written so
         return 0.0 <= message.at - written <= PART_SECONDS + 1.0  # platforms count in seconds
     return now - came <= PART_SECONDS

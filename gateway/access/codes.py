@@ -30,7 +30,8 @@ Doc = TypeVar("Doc", bound=Struct)
 
 
 class PairingCode(Struct, frozen=True, kw_only=True):
-    """A code and whom it was shown to. `taken`: who entered it; `grants`: what that gave."""
+    """A code and the account it was shown to. `taken`: who entered it; `grants`: what it
+    granted."""
 
     code: str
     key: str
@@ -60,7 +61,7 @@ class Codes:
         self._first_write = asyncio.Lock()
 
     async def show(self, sender: Sender, where: Conversation | None = None) -> str:
-        """The code for this account: the same one while it lasts and nobody took it."""
+        """Return the code for this account: the same one until it expires or is used."""
         now = ambient.now()
         shown = f"{self._kind}shown:{sender.key}"
         async with self._first_write:
@@ -90,7 +91,7 @@ class Codes:
         return known is not None and not known.taken
 
     async def drop(self, key: str) -> None:
-        """The code shown to the account `key` is good for nobody any more."""
+        """Invalidate the code shown to the account `key`."""
         shown = f"{self._kind}shown:{key}"
         known, _ = await get(self._directory, shown, PairingCode)
         if known is not None:
@@ -121,8 +122,8 @@ class Codes:
         return taken if written else None
 
     async def note_wrong(self, by: str, text: str) -> bool:
-        """One more wrong code by `by` within the hour; whether that locks out. The same one in a
-        row counts once: a command that was cut off is carried out again."""
+        """Count a wrong code by `by` within the hour; return True if that locks them out. The same
+        one in a row counts once, as an interrupted command is run again."""
         key, code = f"wrong:{by}", _normalize(text)
         async with self._first_write:
             while True:
@@ -152,10 +153,10 @@ async def get(directory: Directory, key: str, kind: type[Doc]) -> tuple[Doc | No
 
 
 def hash_secret(secret: str) -> str:
-    """What is stored in place of the secret of a link."""
+    """Hash the secret of a link for the store."""
     return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
 
 
 def is_secret_of(digest: str, secret: str) -> bool:
-    """The digest is that of the secret; "" is that of none. In the same time for any other."""
+    """Compare a secret with its digest in constant time; "" matches nothing."""
     return bool(digest) and hmac.compare_digest(digest, hash_secret(secret))

@@ -1,6 +1,9 @@
-"""How a person's accounts on several platforms become one person: a code shown to one of them is
-entered with another. An account belongs to a person while its own document names the person and
-the person's names the account, so that every half-done write counts as not linked."""
+"""Links a person's accounts on several platforms: a code shown to one account is entered with
+another.
+
+An account belongs to a person while its own document names the person and the person's document
+names the account, so a half-done write counts as not linked.
+"""
 
 import logging
 
@@ -34,7 +37,7 @@ class DirectoryLinking:
         return await self._codes.show(sender)
 
     async def enter(self, code: str, sender: Sender) -> str:
-        """Link the account that was shown `code` with the sender's; what to tell the sender."""
+        """Link the account that was shown `code` with the sender's. Return the reply."""
         by, language = sender.key, sender.language
         if await self._codes.is_locked(by):
             return say("pair_locked", language)
@@ -54,16 +57,16 @@ class DirectoryLinking:
         return say("linked", language, accounts=", ".join(key for key in keys if key != by))
 
     async def adopt(self, key: str, other: str) -> bool:
-        """Link the account `other` with the account `key`, whose person stays; False if that has
-        too many. Once more changes nothing."""
+        """Link the account `other` with the account `key`, whose person stays. Idempotent. Return
+        False if that person has too many accounts."""
         return bool(await self._join(key, other, f"of.{key}"))
 
     def say_full(self, language: str) -> str:
-        """That no further account can be linked."""
+        """Say that no further account can be linked."""
         return say("link_full", language, n=MAX_ACCOUNTS)
 
     async def leave(self, sender: Sender) -> str:
-        """Part this account from the others; what to tell the sender."""
+        """Unlink this account from the others. Return the reply."""
         person = await self._person(sender.key)
         if person is None:
             return say("not_linked", sender.language)
@@ -74,9 +77,9 @@ class DirectoryLinking:
         return say("parted", sender.language)
 
     async def _join(self, first: str, second: str, fresh: str) -> tuple[str, ...]:
-        """Both accounts become the person of `first`, else the `fresh` one; all its accounts,
-        none if it has too many. What `second` was linked with stays behind: nobody speaks for
-        those accounts here."""
+        """Make both accounts the person of `first`, otherwise `fresh`. Return all its accounts, ()
+        if there are too many. Accounts linked with `second` stay behind: nobody speaks for them
+        here."""
         person = await self._person(first) or fresh
         old = await self._person(second)
         if old is not None and old != person:

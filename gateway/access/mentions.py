@@ -1,5 +1,5 @@
-"""Who is told of a question that waits in a group: who decides it, and would not hear of it there
-otherwise. Who asked is: the card replies to their message."""
+"""Mentions on a group's question of its deciders, who would not hear of it otherwise. The asker is
+notified already, as the card replies to their message."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,8 +14,8 @@ MAX_MENTIONS = 10
 def find_deciders(
     access: Access, rule: Deciders | None, platform: str, asker: tuple[str, str]
 ) -> tuple[MentionedPerson, ...]:
-    """Whom the card of a question by `asker` (key, role) has to mention: nobody where they decide
-    it themselves."""
+    """Return the people whom the card of a question by `asker` (key, role) must mention; none if
+    the asker decides it."""
     rule, (key, role) = rule or DEFAULT, asker
     decides = _decides(rule, key, role)
     return () if decides and rule.needed == 1 else name_people(access, rule.who, platform, (key,))
@@ -28,8 +28,8 @@ def find_reminded(
     asker: tuple[str, str],
     decided: Iterable[str] = (),
 ) -> tuple[MentionedPerson, ...]:
-    """Whom a word on a question that still waits has to mention: who decides it, `asker` too, but
-    for those who have."""
+    """Return the people whom a reminder must mention: everybody who decides, `asker` too, except
+    those who have."""
     rule, (key, role), gone = rule or DEFAULT, asker, frozenset(decided)
     decides = _decides(rule, key, role)
     own = _name(access, key, platform) if decides and key not in gone else ()

@@ -1,9 +1,8 @@
-"""The way from a chat to the page: a link that signs in, once, the account that stands for the
-chat's one there.
+"""Single-use links from a chat that sign in to the page, as the account that stands for the chat's.
 
-That account is named after the chat's (`telegram.123`), is linked with it, and may do what that one
-may, for as long as both are linked (`Access.learn`). Of a link the store keeps a hash: one for each
-account, so that a newer link is the only one.
+That account is named after the chat's (`telegram.123`), is linked with it, and has its rights while
+both are linked (`Access.learn`). The store keeps a hash of one link for each account, so only the
+newest link works.
 """
 
 import logging
@@ -69,8 +68,8 @@ class DirectoryPageLinks:
         return say("page_link" if self._public else "page_link_here", language, link=url)
 
     async def _choose(self, sender: Sender) -> str:
-        """The person's account of the page: one that they have, if it may do no more than the
-        sender, else the sender's own; "" if they have too many accounts."""
+        """Return the person's account of the page: an existing one if it has no more rights than
+        the sender, otherwise the sender's own; "" if they have too many accounts."""
         role = await self._access.learn(sender)
         for key in sorted(await self._access.accounts(sender.key)):
             platform, _, name = key.partition(":")
@@ -81,8 +80,7 @@ class DirectoryPageLinks:
         return name if await self._linking.adopt(sender.key, f"web:{name}") else ""
 
     async def redeem(self, token: str) -> str:
-        """The person of the page whose link this is, which is used up by this; "" if it is not,
-        or no more, good."""
+        """Use the link up and return its person on the page; "" if it is not valid."""
         name, _, secret = token.rpartition(".")
         key = f"{KIND}web:{name}"
         link, body = await get(self._directory, key, PageLink)

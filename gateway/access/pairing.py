@@ -1,5 +1,7 @@
-"""How strangers get in: they show a code, somebody entitled enters it. Who was let in can be put
-out again. The people let in are small documents in the store's directory."""
+"""Pairing of strangers: they show a code, an entitled person enters it; it can be revoked.
+
+Paired people are small documents in the store's directory.
+"""
 
 import logging
 from typing import Protocol
@@ -19,14 +21,14 @@ from gateway.texts import say
 log = logging.getLogger("turnkeeper.pairing")
 
 MACHINE = "machine"
-"""Who enters a code on the command line: whoever may use the gateway's files."""
+"""The decider of codes on the command line: anybody who may use the gateway's files."""
 
 
 class Lists(Protocol):
-    """What the running gateway knows of people."""
+    """The running gateway's roles of people."""
 
     def pair(self, key: str, role: Role) -> None:
-        """From now on the person `key` has this role."""
+        """Give the person `key` this role."""
 
     def forget(self, key: str) -> None:
         """The person `key` is not known by pairing."""
@@ -49,8 +51,8 @@ async def people(directory: Directory) -> dict[str, Role]:
 
 
 class DirectoryPairing:
-    """services.Pairing over the directory. `lists` are told at once; `accept` brings the news to
-    who was let in."""
+    """services.Pairing over the directory. `lists` are updated at once; `accept` sends the news to
+    the paired person."""
 
     def __init__(
         self,
@@ -70,7 +72,7 @@ class DirectoryPairing:
         return await self._codes.show(sender, where)
 
     async def enter(self, code: str, by: str, language: str) -> str:
-        """Let in who was shown `code`; what to tell the person `by` who entered it."""
+        """Admit the person who was shown `code`. Return the reply to `by`, who entered it."""
         if await self._codes.is_locked(by):
             return say("pair_locked", language)
         found = await self._codes.find(code, by)
@@ -85,7 +87,7 @@ class DirectoryPairing:
         return say("paired_admin" if role == "admin" else "paired", language, name=taken.name)
 
     async def _let_in(self, code: PairingCode, role: Role, by: str) -> None:
-        """All of it may happen again with the same outcome."""
+        """Admit the person. Idempotent."""
         person = LetIn(role=role, name=code.name, by=by, at=ambient.now())
         await self._directory.put(f"person:{code.key}", msgspec.json.encode(person))
         self._lists.pair(code.key, role)
@@ -97,7 +99,7 @@ class DirectoryPairing:
             await self._accept([GatewaySaid(conversation=where, event=event, text=text)])
 
     async def put_out(self, key: str, by: str, language: str) -> str:
-        """End what pairing gave the account `key`; what to tell the person `by` who did it."""
+        """Revoke what pairing gave the account `key`. Return the reply to `by`, who did it."""
         platform, _, name = key.partition(":")
         known = await self._directory.get(f"person:{key}") is not None
         if known:

@@ -1,4 +1,4 @@
-"""Who may use the gateway, by platform: lists of ids in the settings."""
+"""The people who may use the gateway, by platform: lists of ids in the settings."""
 
 from msgspec import Struct
 
@@ -9,7 +9,7 @@ VIEWERS = "may only read answers and `/status`. An id in a list takes precedence
 
 class AllowLists(Struct, frozen=True, kw_only=True):
     """One platform's lists: platform ids, `@` and the id of a role or user group, `*` for
-    everybody. `chats`: the groups in which the agent works; empty: all where an allowed person
+    everybody. `chats`: the groups in which the agent works; empty for all where an allowed person
     speaks."""
 
     allowed: frozenset[str] = frozenset()
@@ -19,7 +19,7 @@ class AllowLists(Struct, frozen=True, kw_only=True):
 
 
 class ListSettings(Struct, frozen=True, kw_only=True):
-    """The settings of one platform's lists. `always`: admins whatever is set."""
+    """The settings of one platform's lists. `always`: admins in any case."""
 
     allowed: Setting[frozenset[str]]
     admins: Setting[frozenset[str]]
@@ -99,5 +99,5 @@ TABLES: SettingTables = {
 
 
 def read_people(env: Env) -> dict[str, AllowLists]:
-    """Who may use the gateway, by platform."""
+    """Read the lists of people by platform."""
     return {platform: lists.read(env) for platform, lists in LISTS.items()}

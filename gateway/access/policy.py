@@ -1,4 +1,4 @@
-"""What the settings say about people beyond the lists of ids: groups, rights, quotas, deciders."""
+"""Settings about people beyond the lists of ids: groups, rights, quotas, deciders."""
 
 from functools import partial
 from typing import Literal, get_args
@@ -17,8 +17,8 @@ GroupScope = Literal["shared", "per_person"]
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """The same on all platforms. `chat` is the address of the approvers' chat, "" = none;
-    `turns_per_hour` 0 = no limit; `rights`: the least role that a command needs, where it differs
+    """Settings for all platforms. `chat`: the address of the approvers' chat, "" for none;
+    `turns_per_hour`: 0 for no limit; `rights`: the role that a command requires, where it differs
     from the command's own."""
 
     approvers: Approvers = Approvers()

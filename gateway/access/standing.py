@@ -1,8 +1,8 @@
-"""The rules that 'always' stored: each person's own, under `standing:<account>`.
+"""Rules stored by 'always': each person's own, under `standing:<account>`.
 
-One given in a private chat holds in all private chats of the person, by any linked account; one
-given in a group holds in that group with its threads. It is heeded as long as the person's role is
-at least what it was then, looked at at each call.
+A rule given in a private chat holds in all private chats of the person, by any linked account; one
+given in a group holds in that group with its threads. It holds while the person's role is at least
+what it was then, checked at each call.
 """
 
 import logging
@@ -23,11 +23,12 @@ log = logging.getLogger("turnkeeper.standing")
 UNHEEDED = frozenset(("risk:medium", "risk:high"))
 """Patterns of an older version that covered more than its cards said."""
 MAX_RULES = 200
-"""Of one account; the oldest ones end."""
+"""Maximum rules of one account; the oldest are dropped."""
 
 
 class StandingRule(Struct, frozen=True, kw_only=True):
-    """A rule, where it holds (see `name_place`), and the role that the person had then."""
+    """A rule, the place where it holds (see `name_place`), and the person's role when it was
+    given."""
 
     rule: Rule
     place: str = ""
@@ -41,15 +42,16 @@ class StandingRules(Struct, frozen=True, kw_only=True):
 
 
 def name_place(where: Conversation) -> str:
-    """Where a rule given there holds: "" for all private chats, else the group's address."""
+    """Return the place where a rule given there holds: "" for all private chats, otherwise the
+    group's address."""
     return "" if where.private else replace(where, thread="", person="").id
 
 
 async def read_rules(
     directory: Directory, accounts: Iterable[str], where: Conversation
 ) -> tuple[StandingRule, ...]:
-    """The rules of a person's accounts that hold there. A document that cannot be read counts as
-    none, and the log says so. StoreFailed."""
+    """Return the rules of a person's accounts that hold there. An unreadable document counts as
+    empty and is logged. StoreFailed."""
     place, found = name_place(where), list[StandingRule]()
     for account in sorted(accounts):
         try:
@@ -62,7 +64,7 @@ async def read_rules(
 
 
 def list_heeded(rules: Iterable[StandingRule], role: str) -> tuple[Rule, ...]:
-    """Those that a person of this role still has; of a role that is not known, none."""
+    """Return the rules that still hold for a person of this role; none for an unknown role."""
     ranks: dict[str, int] = {str(name): rank for name, rank in RANK.items()}
     held = ranks.get(role, -1)
     return tuple(one.rule for one in rules if held >= ranks.get(one.role, len(ranks)))
@@ -99,7 +101,7 @@ async def _change(
     account: str,
     change: Callable[[tuple[StandingRule, ...]], tuple[StandingRule, ...]],
 ) -> None:
-    while True:  # until nobody else wrote meanwhile
+    while True:  # until there was no concurrent write
         try:
             known, body = await get(directory, _name(account), StandingRules)
         except msgspec.DecodeError as error:
@@ -117,7 +119,7 @@ def _name(account: str) -> str:
 
 
 def _mark(one: StandingRule) -> tuple[str, str, str]:
-    """What makes two of an account the same."""
+    """Return the identity of a rule within an account."""
     return one.place, one.rule.tool, one.rule.pattern
 
 

@@ -1,4 +1,4 @@
-"""What the settings say about our Discord bot."""
+"""Settings of the Discord bot."""
 
 from dataclasses import dataclass, field
 
@@ -39,7 +39,7 @@ class Discord:
 
 
 def read_discord(env: Env) -> Discord | None:
-    """The bot that is set, None without a token; raises SettingsError."""
+    """Read the bot's settings, None without a token; raises SettingsError."""
     token, api, gateway = (setting.read(env) for setting in (TOKEN, API_BASE_URL, GATEWAY_URL))
     if not token:
         return None

@@ -1,4 +1,4 @@
-"""What the settings say about our Slack app."""
+"""Settings of the Slack app."""
 
 from dataclasses import dataclass, field
 
@@ -38,7 +38,8 @@ TABLES: SettingTables = {"slack": (TOKEN, APP_TOKEN, SIGNING_SECRET, API_BASE_UR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slack:
-    """One app in one workspace. With `app_token` it receives by Socket Mode, else over HTTP."""
+    """One app in one workspace. With `app_token` it receives by Socket Mode, otherwise over
+    HTTP."""
 
     token: str = field(repr=False)
     app_token: str = field(default="", repr=False)
@@ -47,7 +48,7 @@ class Slack:
 
 
 def read_slack(env: Env) -> Slack | None:
-    """The app that is set, None without a bot token; raises SettingsError."""
+    """Read the app's settings, None without a bot token; raises SettingsError."""
     token, app = TOKEN.read(env), APP_TOKEN.read(env)
     secret, base = SIGNING_SECRET.read(env), API_BASE_URL.read(env)
     if not token:

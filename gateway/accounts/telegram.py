@@ -1,4 +1,4 @@
-"""What the settings say about our Telegram bot."""
+"""Settings of the Telegram bot."""
 
 from dataclasses import dataclass, field
 
@@ -39,7 +39,7 @@ TABLES: SettingTables = {"telegram": (TOKEN, WEBHOOK_URL, WEBHOOK_SECRET, API_BA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telegram:
-    """One bot. With `webhook_url` it receives by webhook, else by long poll."""
+    """One bot. With `webhook_url` it receives by webhook, otherwise by long polling."""
 
     token: str = field(repr=False)
     api_base_url: str = API_BASE_URL.default
@@ -48,7 +48,7 @@ class Telegram:
 
 
 def read_telegram(env: Env) -> Telegram | None:
-    """The bot that is set, None without a token; raises SettingsError."""
+    """Read the bot's settings, None without a token; raises SettingsError."""
     token = TOKEN.read(env)
     if not token:
         return None

@@ -1,4 +1,4 @@
-"""Tokens of bots: what each looks like, so that one in the wrong place is told as what it is."""
+"""The shapes of bot tokens, so that a token in the wrong setting is recognised."""
 
 import re
 from typing import Literal
@@ -15,13 +15,13 @@ SHAPES: dict[Owner, str] = {
 
 
 class Token(Struct, frozen=True, kw_only=True):
-    """A text that looks like the token of `owner`; `looks` says how that is."""
+    """A setting for a token of `owner`; `looks` describes its shape."""
 
     owner: Owner
     looks: str
 
     def __call__(self, text: str) -> str:
-        """The text. Nothing of it is in the error."""
+        """Return the checked text. The error shows nothing of it."""
         if re.fullmatch(SHAPES[self.owner], text):
             return text
         other = next((name for name, shape in SHAPES.items() if re.fullmatch(shape, text)), "")

@@ -31,12 +31,12 @@ def open_page(settings: Settings, link: str) -> None:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-    except OSError:  # the link is printed all the same
+    except OSError:  # the link is printed in any case
         return
 
 
 def find_opener(settings: Settings) -> str | None:
-    """The program that opens files in what the person uses for them."""
+    """Return the program that opens files in the person's default application."""
     if sys.platform == "darwin":
         return shutil.which("open")
     if not any(settings.env.get(name) for name in DISPLAYS):
@@ -45,7 +45,7 @@ def find_opener(settings: Settings) -> str | None:
 
 
 def write_page(home: Path, link: str) -> Path:
-    """A file that leads to `link`: what stands in a command line, other users can read."""
+    """Write a file that redirects to `link`: other users can read a link on a command line."""
     path = home / FILE
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

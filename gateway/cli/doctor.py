@@ -1,4 +1,4 @@
-"""`turnkeeper doctor`: looks at everything that a gateway needs and says what is missing."""
+"""`turnkeeper doctor`: checks everything that a gateway needs and says what is missing."""
 
 import asyncio
 import shutil
@@ -56,7 +56,8 @@ LITTLE = 2**30
 
 
 def examine(settings: Settings, say: Say) -> int:
-    """One line a part; 0 if a gateway can run with these settings, else 1."""
+    """Print one line for each part. Return 0 if a gateway can run with these settings, otherwise
+    1."""
     return asyncio.run(_examine(settings, say))
 
 
@@ -95,7 +96,7 @@ async def _examine(settings: Settings, say: Say) -> int:
 
 
 async def _probe_platforms(settings: Settings) -> list[ProbeResult]:
-    """Each bot by its token, those who may use it, and the clock by their answers."""
+    """Check each bot by its token, its allowed people, and the clock by the platforms' answers."""
     async with aiohttp.ClientSession(trust_env=True) as session:
         platforms = Platforms(session)
         found: list[ProbeResult] = []
@@ -157,7 +158,7 @@ def _check_instructions(settings: Settings, say: Say) -> int:
 
 
 def _check_guardrails(settings: Settings, say: Say) -> int:
-    """What scans, and which scanners with models of their own are left out."""
+    """Check which scanners are active, and which are left out because their models are missing."""
     try:
         guardrails = GuardrailSettings.read(settings.env)
         load_models(guardrails)
@@ -175,11 +176,11 @@ def _check_guardrails(settings: Settings, say: Say) -> int:
 
 
 async def _check_servers(settings: Settings, say: Say) -> int:
-    """Each MCP server: whether it is there, and what of its lists cannot be used."""
+    """Check that each MCP server can be reached and that its lists can be used."""
     try:
         set_up = read_models(settings).tools.mcp.servers
     except SettingsError:
-        return 0  # told already
+        return 0  # reported already
     bad = 0
     async with Servers(set_up) as servers:
         await servers.meet(START)
@@ -198,11 +199,11 @@ async def _check_servers(settings: Settings, say: Say) -> int:
 
 
 async def _check_memory(settings: Settings, say: Say) -> int:
-    """The memory beside ours, by one look-up, where one is set."""
+    """Check the additional memory, if there is one, by a look-up."""
     try:
         models = read_models(settings)
     except SettingsError:
-        return 0  # told already
+        return 0  # reported already
     wanted = models.memory.provider
     servers = models.tools.mcp.servers
     running = Servers(one for one in servers if wanted is not None and one.name == wanted.server)
@@ -221,7 +222,7 @@ async def _check_memory(settings: Settings, say: Say) -> int:
 
 
 async def _probe_memory(provider: MemoryProvider) -> str:
-    """Why it cannot be used, "" if it can."""
+    """Return the reason why it cannot be used, "" if it can."""
     try:
         await provider.recall(PROBE, PROBE)
     except ToolFailed as error:
@@ -258,7 +259,7 @@ async def _sandbox(settings: Settings, say: Say) -> int:
 
 
 def _check_browser(sandbox: SandboxPool, say: Say) -> None:
-    """Where the browser runs, if there is one."""
+    """Say where the browser runs, if there is one."""
     if missing := chromium.find_missing(sandbox.encloses):
         say(f"note     browser: {missing}")
     elif sandbox.encloses == "docker":
@@ -278,7 +279,7 @@ def _check_browser(sandbox: SandboxPool, say: Say) -> None:
 
 
 async def _check_bucket(settings: Settings, say: Say) -> int:
-    """Whether the bucket for snapshots takes, gives and forgets something."""
+    """Check that the bucket for snapshots stores and deletes objects."""
     access = read_bucket(settings.env)
     try:
         bucket = make_bucket(access)
@@ -293,7 +294,7 @@ async def _check_bucket(settings: Settings, say: Say) -> int:
 
 
 async def _mention_docker(settings: Settings, say: Say) -> None:
-    """Where an engine is there all the same, what it lacks."""
+    """Say what Docker lacks, where an engine is there but not used."""
     try:
         await inspect_docker(settings.docker_host)
     except ImageMissing as error:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 _ODD = re.compile(r"""[\s#$'"\\]""")
-"""What shells, or Docker's Compose, read as more than itself."""
+"""Characters with a special meaning for shells or Docker's Compose."""
 
 
 def write_settings(path: Path, chosen: Mapping[str, str]) -> None:
-    """Set the names in the file, in their places; of a name that stands twice, once. Only its
-    owner reads the file."""
-    path = path.resolve()  # a link stays one
+    """Set the names in the file in place; a name that occurs twice is set once. Only its owner may
+    read the file."""
+    path = path.resolve()  # keep symbolic links
     left, lines = dict(chosen), []
     text = path.read_text() if path.exists() else ""
     for line in text.splitlines():

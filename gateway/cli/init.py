@@ -41,11 +41,10 @@ from gateway.declaration import Env, Setting, SettingsError
 from gateway.settings import DISCOVERY, Settings
 
 Ask: TypeAlias = Callable[[str, bool], str]
-"""Asks for a line; True: it is not shown while it is typed. Raises EOFError where nobody
-answers."""
+"""Asks for a line; True: it is not echoed. Raises EOFError if nobody answers."""
 Say: TypeAlias = Callable[[str], None]
 Asked: TypeAlias = tuple[dict[str, str], list[ProbeResult]]
-"""What was chosen, and what its check found."""
+"""The choices, and the result of their check."""
 AskPart: TypeAlias = Callable[[Env, Ask, Say], Awaitable[Asked]]
 OK, FAILED = 0, 1
 TRIES = 5
@@ -112,7 +111,7 @@ def set_up(read: Callable[[], Settings], say: Say, ask: Ask = ask_terminal) -> i
 
 
 async def prepare(folder: Path, env: Env, ask: Ask, say: Say) -> dict[str, str]:
-    """Ask, check, and write what was chosen to `folder`/.env, in which other lines stay. Raises
+    """Ask, check, and write the choices to `folder`/.env, where other lines stay. Raises
     EOFError."""
     path = folder / ".env"
     chosen: dict[str, str] = {}
@@ -131,7 +130,7 @@ async def prepare(folder: Path, env: Env, ask: Ask, say: Say) -> dict[str, str]:
 
 
 async def _choose(ask_part: AskPart, env: Env, ask: Ask, say: Say) -> dict[str, str]:
-    """What was chosen and works; what does not is asked for again. {}: nothing."""
+    """Return the choices that work, asking again for those that do not. {} for none."""
     for _ in range(TRIES):
         try:
             chosen, found = await ask_part(env, ask, say)
@@ -181,7 +180,7 @@ def _ask_key(env: Env, kind: str, ask: Ask) -> str:
 
 
 def _ask_secret(env: Env, setting: Setting[object], what: str, ask: Ask) -> str:
-    """What is set stays for an empty answer. Raises SettingsError."""
+    """Ask for a secret; an empty answer keeps the current one. Raises SettingsError."""
     known = setting.text(env)
     said = ask(f"{what} (empty: as it is set)" if known else what, True).strip() or known
     if not said:
@@ -190,7 +189,7 @@ def _ask_secret(env: Env, setting: Setting[object], what: str, ask: Ask) -> str:
 
 
 def _ask_url(env: Env, kind: str, ask: Ask) -> str:
-    """Where the provider is: asked only if another address than its own is set. "": its own."""
+    """Ask for the provider's address, only if another than its own is set. "" for its own."""
     known = URLS[kind].text(env)
     if not known or known == BASE_URLS[kind]:
         return known
@@ -199,10 +198,10 @@ def _ask_url(env: Env, kind: str, ask: Ask) -> str:
 
 
 def _name_provider(env: Env, kind: str, key: str, url: str) -> dict[str, str]:
-    """What makes `kind` serve all tiers."""
+    """Return the settings by which `kind` serves all tiers."""
     chosen = {KEYS[kind].name: key}
     if url != URLS[kind].text(env):
-        chosen[URLS[kind].name] = url  # the models that are named are those of the other address
+        chosen[URLS[kind].name] = url  # the listed models are those of the other address
     elif _serves(dict(env) | chosen, kind):
         return chosen
     chosen |= _clear_choices(env)
@@ -210,7 +209,7 @@ def _name_provider(env: Env, kind: str, key: str, url: str) -> dict[str, str]:
 
 
 def _serves(env: Env, kind: str) -> bool:
-    """Whether each tier's model is one of `kind`."""
+    """Return True if every tier's model is one of `kind`."""
     settings = ModelSettings.read(env)
     try:
         chosen = [settings.choice(tier) for tier in TIERS]
@@ -241,13 +240,13 @@ async def _ask_address(env: Env, ask: Ask, say: Say) -> dict[str, str]:
 
 
 async def _list_models(url: str, key: str) -> tuple[str, ...]:
-    """The models at an address that a conversation can use; () where it names none."""
+    """Return the models at an address that can hold a conversation; () if it lists none."""
     given = {URLS[SERVED_BY].name: url, KEYS[SERVED_BY].name: key}
     return choose_talking(await ask_models(ModelSettings.read(given).endpoint(SERVED_BY)))
 
 
 def _name_models(env: Env, url: str, key: str, model: str) -> dict[str, str]:
-    """What makes one model at an address serve all tiers."""
+    """Return the settings by which one model at an address serves all tiers."""
     if not model:
         raise MODELS[TIERS[0]].error("", "name a model.")
     tiers = {setting.name: f"{SERVED_BY}/{model}" for setting in MODELS.values()}
@@ -255,14 +254,14 @@ def _name_models(env: Env, url: str, key: str, model: str) -> dict[str, str]:
 
 
 async def _probe(env: Env, chosen: dict[str, str], say: Say) -> list[ProbeResult]:
-    """Whether that answers by itself, and not what would stand in for it."""
+    """Check that the chosen model answers itself, without its fallbacks."""
     say("Asking the model for a word …")
     settings = ModelSettings.read(dict(env) | chosen | {FALLBACKS.name: ""})
     return await probe_models(settings)
 
 
 def _pick(ask: Ask, say: Say, what: str, kinds: tuple[str, ...], default: str) -> str:
-    """One of `kinds`. Raises EOFError after too many tries."""
+    """Ask for one of `kinds`. Raises EOFError after too many attempts."""
     for _ in range(TRIES):
         said = ask(f"{what}: {', '.join(kinds)} [{default}]", False).strip().lower() or default
         if said in kinds:
@@ -275,7 +274,7 @@ def _pick(ask: Ask, say: Say, what: str, kinds: tuple[str, ...], default: str) -
 
 
 async def _ask_platforms(env: Env, ask: Ask, say: Say) -> dict[str, str]:
-    """One after the other, until there are enough. What is set already is tried and kept."""
+    """Ask for one platform after the other; those already set are checked and kept."""
     chosen: dict[str, str] = {}
     for platform in PLATFORMS:
         if (bot := _find_bot(platform, env, say)) is not None:
@@ -300,7 +299,7 @@ async def _ask_platforms(env: Env, ask: Ask, say: Say) -> dict[str, str]:
 
 
 def _find_bot(platform: str, env: Env, say: Say) -> Bot | None:
-    """What is set of the platform; what is wrong with it is said."""
+    """Return the platform's bot as set, and say what is wrong with it."""
     try:
         return READERS[platform](env)
     except SettingsError as error:
@@ -314,7 +313,7 @@ async def _probe_bot(bot: Bot) -> list[ProbeResult]:
 
 
 def _make_platform(platform: str) -> AskPart:
-    """Make what asks for the tokens of `platform`, and tries them out."""
+    """Return a function that asks for the tokens of `platform` and checks them."""
 
     async def ask_tokens(env: Env, ask: Ask, say: Say) -> Asked:
         chosen = {
@@ -331,8 +330,8 @@ def _make_platform(platform: str) -> AskPart:
 
 
 def _make_people(platform: str) -> AskPart:
-    """Make what asks for the ids of who may talk, and looks them up; whoever is not known may be
-    listed all the same."""
+    """Return a function that asks for the ids of allowed people and looks them up; unknown ones may
+    be listed too."""
 
     async def ask_people(env: Env, ask: Ask, say: Say) -> Asked:
         chosen, hint = {}, PERSON_IDS[platform].hint

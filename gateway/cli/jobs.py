@@ -1,4 +1,4 @@
-"""`turnkeeper jobs`: the words of its commands, and what needs neither gateway nor store."""
+"""`turnkeeper jobs`: its command line, and the parts that need neither gateway nor store."""
 
 import argparse
 import json
@@ -72,7 +72,8 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 
 def new_secret(settings: Settings, words: argparse.Namespace) -> int:
-    """Keep a secret for a hook, a new one or the one given, and print a new one; the exit code."""
+    """Store a hook's secret, given or generated, and print a generated one. Return the exit
+    code."""
     from gateway.features.jobs.hooks import STANDARD, Way, keep_secret
     from gateway.jobs_port import HOOK_NAME
     from gateway.ops.lock import make_private
@@ -97,7 +98,7 @@ def new_secret(settings: Settings, words: argparse.Namespace) -> int:
 
 
 def _make_secret(standard: bool) -> str:
-    """A secret that nobody guesses."""
+    """Generate a secret."""
     import base64
 
     from agent_core import ambient
@@ -108,8 +109,8 @@ def _make_secret(standard: bool) -> str:
 
 
 def parse_request(words: argparse.Namespace) -> tuple[str, ...]:
-    """What the gateway or the store is asked: the action, the job, the form; of a job to be added
-    or edited its fields as JSON."""
+    """Return the words for the gateway or the store: the action, the job, the form; the fields of
+    an added or edited job as JSON."""
     if words.action == "add":
         fields = {name: getattr(words, name) for name in ("where", *ABOUT_FIELDS, "prompt")}
         return words.action, words.id, json.dumps(fields)

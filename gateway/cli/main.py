@@ -28,16 +28,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         if not _has_lost_reader():
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for anything else
         return FAILED
-    except OSError as error:  # the machine refuses: a full disk, too many open files
+    except OSError as error:  # the system refuses: a full disk, too many open files
         print(f"turnkeeper: {error}", file=sys.stderr)
         return FAILED
     return code
 
 
 def _has_lost_reader() -> bool:
-    """Who read what is printed went away, as `head` does."""
+    """Return True if the reader of the output has gone away, as `head` does."""
     output = select.poll()
     output.register(sys.stdout, select.POLLOUT)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in output.poll(0))
@@ -46,7 +46,7 @@ def _has_lost_reader() -> bool:
 def _run_command(argv: Sequence[str] | None) -> int:
     forbid_inspection()
     tune_interpreter()
-    os.umask(0o077)  # the data folder may have been there before, open to all
+    os.umask(0o077)  # an existing data folder may have been readable by others
     given = sys.argv[1:] if argv is None else list(argv)
     if not given:
         _parser().print_help()
@@ -87,14 +87,14 @@ def _run_command(argv: Sequence[str] | None) -> int:
 
 
 def _show_errors(settings: Settings) -> None:
-    """A command tells what comes of it; of the log, errors alone."""
+    """Show only errors of the log, as a command prints its own result."""
     from gateway.ops import logs
 
     logs.show_errors(settings.secrets, as_json=settings.log_format == "json")
 
 
 def _finish_restore(settings: Settings, read: Callable[[], Settings]) -> Settings:
-    """Bring a restore to its end that was cut off; what is set then."""
+    """Finish an interrupted restore. Return the settings as they are then."""
     if not lock.was_cut_off(settings.home):
         return settings
     from gateway.ops.restore_swap import finish_cut_off
@@ -113,17 +113,17 @@ _WITHOUT_WORDS = {
     "doctor": "check settings, models, bots, store, sandbox and Redis",
     "version": "the version",
 }
-"""Commands that take no more words."""
+"""Commands without further words."""
 
 
 class _AnyOrder(argparse.ArgumentParser):
-    """Takes options between and before its words: Python's own finds no place for a word that may
-    be left out when an option stands before it."""
+    """Accepts options between and before positional words: argparse finds no place for an optional
+    word after an option."""
 
     _within = False
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
-        """As the standard library's."""
+        """Parse like the standard library."""
         if self._within or self._subparsers is not None:
             return super().parse_known_args(args, namespace)
         self._within = True
@@ -179,7 +179,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run_offline(settings: Settings, words: argparse.Namespace) -> int:
-    """What is done beside a running gateway; all else is asked of it."""
+    """Run a command that works beside a running gateway; ask the gateway for all others."""
     if words.command == "prices":
         from gateway.cli import prices
 
@@ -242,7 +242,7 @@ def _ask(settings: Settings, words: argparse.Namespace) -> int:
         from gateway.cli.offline import answer_offline
 
         answer = asyncio.run(answer_offline(settings, question, _show_progress))
-    text = "".join(c for c in answer.text if c.isprintable() or c == "\n")  # names may hold escapes
+    text = "".join(c for c in answer.text if c.isprintable() or c == "\n")  # names may have escapes
     print(text, file=sys.stdout if answer.ok else sys.stderr)
     return OK if answer.ok else FAILED
 

@@ -21,7 +21,8 @@ LOOK_EVERY = 0.1
 async def _ask_who_begins(
     home: Path, question: control.Question, show_progress: Callable[[str], None]
 ) -> control.ControlAnswer | None:
-    """The answer of a gateway that has the folder, and no socket yet; None once nobody has it."""
+    """Return the answer of a gateway that holds the folder but has no socket yet; None once nobody
+    holds it."""
     end = ambient.monotonic() + PATIENCE
     while holder := lock.find_holder(home):
         answer = await asyncio.to_thread(control.ask, home, question, show_progress)
@@ -40,7 +41,7 @@ async def _ask_who_begins(
 async def answer_offline(
     settings: Settings, question: control.Question, show_progress: Callable[[str], None]
 ) -> control.ControlAnswer:
-    """Answer what needs no running gateway."""
+    """Answer a question that needs no running gateway."""
     live = await _ask_who_begins(settings.home, question, show_progress)
     if live is not None:
         return live

@@ -1,4 +1,4 @@
-"""`turnkeeper policy`: what the policy says of calls, URLs and paths that nobody uses yet."""
+"""`turnkeeper policy`: checks calls, URLs and paths against the policy."""
 
 import argparse
 import sys
@@ -24,7 +24,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 
 def answer(settings: Settings, words: argparse.Namespace) -> int:
-    """Do what the words say; the exit code."""
+    """Run the command. Return the exit code."""
     if words.action == "explain":
         return _explain(settings, words.rule)
     from agent_core.settings import ModelSettings

@@ -1,4 +1,4 @@
-"""`turnkeeper prices`: what the models that are set cost, by which table; and a newer one."""
+"""`turnkeeper prices`: prices of the configured models, and a refreshed table."""
 
 import argparse
 import asyncio

@@ -1,5 +1,5 @@
-"""One real call to each service that the settings name, for `doctor` and `init`: models, bots, and
-the people who may use them."""
+"""One real call to each configured service, for `doctor` and `init`: models, bots, and their
+people."""
 
 import asyncio
 import email.utils
@@ -51,7 +51,7 @@ MAX_NAMED = 5
 
 
 class PersonId(NamedTuple):
-    """What ids of people look like on a platform, and where a person finds their own."""
+    """The shape of people's ids on a platform, and where a person finds their own."""
 
     form: re.Pattern[str]
     hint: str
@@ -75,7 +75,7 @@ ADDRESSES: dict[str, Setting[str]] = {
 
 
 class ProbeResult(NamedTuple):
-    """What a check found. `wrong`: it cannot work so."""
+    """The result of a check. `wrong`: it cannot work this way."""
 
     mark: Literal["ok", "note", "wrong"]
     about: str
@@ -86,7 +86,7 @@ class ProbeResult(NamedTuple):
 
 
 def has_fault(findings: Iterable[ProbeResult]) -> bool:
-    """Something is wrong."""
+    """Return True if any check failed."""
     return any(one.mark == "wrong" for one in findings)
 
 
@@ -116,7 +116,7 @@ async def probe_models(settings: ModelSettings) -> list[ProbeResult]:
 async def _explain_failure(
     settings: ModelSettings, name: str, tiers: Iterable[str], error: Exception
 ) -> str:
-    """What may be the matter, and the mend: the address, or that no such model is there."""
+    """Explain a failure with its mend: a wrong address, or a model that does not exist."""
     if not isinstance(error, ModelFailed):
         return ""
     provider, _, model = name.partition("/")
@@ -217,7 +217,7 @@ def _check_windows(
 
 
 class _Answer(NamedTuple):
-    """What a platform answered. `status` 0: nothing."""
+    """A platform's answer. `status` 0: none."""
 
     status: int
     body: Json
@@ -231,7 +231,7 @@ class Platforms:
         self._skews: list[float] = []
 
     def check_clock(self) -> list[ProbeResult]:
-        """By the platforms' answers so far."""
+        """Compare the clock with the platforms' answers so far."""
         if not self._skews:
             return []
         off = min(self._skews, key=abs)
@@ -248,7 +248,7 @@ class Platforms:
         ]
 
     async def probe_bot(self, bot: Bot) -> list[ProbeResult]:
-        """Whether a bot's tokens are taken."""
+        """Check that the platform accepts a bot's tokens."""
         match bot:
             case Telegram():
                 return await self.probe_telegram(bot)
@@ -300,7 +300,7 @@ class Platforms:
         return found
 
     async def probe_people(self, bot: Bot, ids: Iterable[str]) -> list[ProbeResult]:
-        """Who is behind the ids that may use a bot."""
+        """Look up the people whose ids may use a bot."""
         name = _name_platform(bot)
         form, hint = PERSON_IDS[name]
         people = sorted(one for one in ids if one != "*")

@@ -1,5 +1,7 @@
-"""`turnkeeper restore`: a backup in the place of what is stored. It is unpacked and checked whole
-first; a gateway that runs is stopped for as long as it takes to rename some folders."""
+"""`turnkeeper restore`: replaces the stored data by a backup.
+
+It is unpacked and checked first; a running gateway is stopped only while some folders are renamed.
+"""
 
 import argparse
 import sys

@@ -48,7 +48,7 @@ def keep(settings: Settings, words: argparse.Namespace) -> int:
 
 
 def _note(settings: Settings, what: str, detail: str) -> None:
-    """Put it in the audit; the secret is kept all the same where that cannot be."""
+    """Add an audit line; the secret is stored even if that fails."""
     question = control.Question(command="note", words=(what, detail))
     answer = control.ask(settings.home, question)
     if answer is None:

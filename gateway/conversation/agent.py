@@ -1,4 +1,4 @@
-"""What a session needs of the agent: a brief for a turn, and the hands it works with."""
+"""The agent as a session sees it: it makes a turn's brief and its toolbox."""
 
 from pathlib import Path
 from typing import Protocol
@@ -16,15 +16,15 @@ from gateway.store.rows import ConversationSettings, Rule
 
 
 class PolicyContext(Protocol):
-    """What the policy reads live while a turn runs."""
+    """Live context that the policy reads while a turn runs."""
 
     conversation: Conversation
 
     def settings(self) -> ConversationSettings:
-        """What the conversation's people chose, as of now."""
+        """The conversation's settings, as of now."""
 
     def payer(self) -> Payer:
-        """For whom the turn's model calls are made, and what they took so far."""
+        """The account charged for the turn's model calls, and its spending so far."""
 
     async def find_accounts(self) -> tuple[str, ...]:
         """The keys of all accounts of the person whom the turn works for. StoreFailed."""
@@ -33,11 +33,11 @@ class PolicyContext(Protocol):
         """The person whose message started the turn, or whose job it is."""
 
     def asker(self) -> tuple[str, str]:
-        """(sender key, role) of the person whose message started the turn, the role as it was
-        when it was read last."""
+        """(sender key, role) of the person whose message started the turn, the role as last
+        read."""
 
     def rules(self) -> tuple[Rule, ...]:
-        """What the person was allowed without asking, as it was when it was read last."""
+        """The person's standing rules, as last read."""
 
     async def refresh(self) -> None:
         """Read the person's role and rules anew. StoreFailed."""
@@ -50,7 +50,8 @@ class ServerDesk(Protocol):
     """The servers of tools, as people meet them."""
 
     async def list_servers(self, where: Conversation, sender: Sender) -> tuple[ServerFacts, ...]:
-        """Those that are set up, as the sender reaches them; waits a little for them to start."""
+        """Return the configured servers as the sender reaches them, after a short wait for their
+        start."""
 
     async def offer_sign_in(
         self, server: str, where: Conversation, sender: Sender
@@ -58,20 +59,20 @@ class ServerDesk(Protocol):
         """A way to sign in at the server; None if people do not sign in there. StoreFailed."""
 
     def sign_out(self, server: str, sender: Sender) -> bool:
-        """Forget the sender's sign-in at the server; False if there is none."""
+        """Forget the sender's sign-in at the server. Return False if there is none."""
 
 
 class TurnMaker(Protocol):
     """Makes turns for conversations."""
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
-        """What a turn begins with; recorded at its start."""
+        """Make the brief of a turn, which is recorded at its start."""
 
     def workspace(self, conversation: Conversation) -> Path:
         """The conversation's own folder."""
 
     def find_mentions(self, texts: tuple[str, ...]) -> tuple[Mention, ...]:
-        """What people name of servers: resources with an @, a prompt that they run."""
+        """Find the server resources (`@…`) and prompts that people name."""
 
     @property
     def server_desk(self) -> ServerDesk:
@@ -93,22 +94,24 @@ class TurnMaker(Protocol):
         """The tiers, then models that the providers which are set list, by provider/model."""
 
     async def check_model(self, name: str, language: str) -> str:
-        """Why `name` cannot be used, "" if it can; its provider is asked for its models."""
+        """Return the reason why `name` cannot be used, "" if it can; asks its provider for its
+        models."""
 
     def list_missing(self, profile: str) -> tuple[str, ...]:
         """Tools that a profile is made for and that are not here."""
 
     def why_unusable(self, mode: str) -> str:
-        """Why the skill that `mode` calls cannot be used here, "" if it can or there is none."""
+        """Return the reason why the skill of `mode` cannot be used here, "" if it can or there is
+        none."""
 
     def hands(self, circumstances: PolicyContext) -> Hands:
         """Models, tools and policy for a turn."""
 
     def holds(self, turn: str) -> bool:
-        """Something of the parked turn waits in this process: a script, a server's call."""
+        """Return True if the parked turn still holds a script or a server call in this process."""
 
     def end_turn(self, turn: str) -> None:
-        """The turn is over, however it ended: nothing waits for it any more."""
+        """Release what the finished turn holds."""
 
     def tidy(self, before: float) -> int:
         """Remove kept files made before `before` (seconds since 1970); how many. Blocks."""

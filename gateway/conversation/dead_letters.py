@@ -1,4 +1,5 @@
-"""What cannot be worked on: it becomes dead letters, its person is told, and all else goes on."""
+"""Rows and turns that cannot be handled: they become dead letters, their people are told, and all
+else goes on."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,7 +32,8 @@ def set_aside_damaged(state: ConversationState, damaged: Sequence[Letter]) -> No
 def give_up_message(
     state: ConversationState, row: InboxRow, rows: tuple[int, ...], text: str, why: str
 ) -> None:
-    """Make a dead letter of a message; `rows`: its own, and those of its edits, which end too."""
+    """Make a dead letter of a message. `rows`: its own row and those of its edits, which end
+    too."""
     letter = state.give_up_row(row, why)
     along = Changes(done=rows[1:], letters=(letter,))
     state.notice(row.seq, text, "error", state="kept", along=along)
@@ -40,14 +42,14 @@ def give_up_message(
 async def take_row(
     state: ConversationState, row: InboxRow, take: Callable[[InboxRow], Awaitable[None]]
 ) -> None:
-    """Have `take` handle the row; what cannot be handled is set aside. StoreFailed, Fenced."""
+    """Handle the row by `take`; set it aside if that fails. StoreFailed, Fenced."""
     try:
         await take(row)
     except (Unreadable, Unstorable) as error:
         fail_row(state, row, str(error))
     except (StoreFailed, Fenced):
         raise
-    except Exception as error:  # the border: the other rows go on
+    except Exception as error:  # boundary: the other rows go on
         if state.services.shortages.passes(f"row {row.seq}", error):
             raise
         log.exception("row_failed", extra={"seq": row.seq})
@@ -55,13 +57,13 @@ async def take_row(
 
 
 def fail_row(state: ConversationState, row: InboxRow, why: str) -> None:
-    """Make a dead letter of a row that could not be worked on, and tell who did it."""
+    """Make a dead letter of a row that failed, and tell its author."""
     state.services.count("rows_failed")
     letter = state.give_up_row(row, why)
     aside = [letter]
     if isinstance(row.inbound, QuestionExpired | QuestionDue):
         question = state.questions.pop(row.inbound.question, None)
-        if question is not None:  # or its time would come again and again
+        if question is not None:  # otherwise it would be due again and again
             payload = encode_json(question)
             aside.append(state.letter("question", question.id, why, payload, question.turn))
     if sender_of(row.inbound) is None:
@@ -75,7 +77,7 @@ def fail_row(state: ConversationState, row: InboxRow, why: str) -> None:
 def end_as_dead_letter(
     context: Context, open_turn: OpenTurn, reason: Literal["dead", "error"], text: str, why: str
 ) -> None:
-    """End a turn that cannot go on: what began it becomes dead letters; the lane moves on."""
+    """End a turn that cannot go on: its messages become dead letters, and the lane moves on."""
     row = open_turn.row
     context.services.count("turns_dead")
     log.error("turn_dead", extra={"turn": row.id, "resumes": row.resumes, "why": why})
@@ -87,7 +89,7 @@ def end_as_dead_letter(
 
 
 def end_unread_turn(state: ConversationState, row: TurnRow, why: str) -> None:
-    """A turn whose journal cannot be read ends by its row alone, and is a dead letter."""
+    """End a turn whose journal cannot be read, as a dead letter made from its row alone."""
     state.services.count("turns_dead")
     log.error("turn_dead", extra={"turn": row.id, "why": why})
     state.turns.pop(row.id, None)

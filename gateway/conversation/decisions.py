@@ -1,7 +1,7 @@
-"""Questions to people and what they answer: who may decide, what a press means, what follows.
+"""Questions to people and their answers: who may decide, what a press means, and its effects.
 
-The first valid answer wins; late, double, foreign and forged ones change nothing and get a
-private word.
+The first valid answer wins; late, repeated, foreign and forged ones change nothing and get a
+private reply.
 """
 
 import logging
@@ -52,7 +52,7 @@ from gateway.views import MentionedPerson, Notice
 log = logging.getLogger("turnkeeper.decisions")
 
 _WIDTH: tuple[Choice, ...] = ("once", "conversation", "always")
-"""From the narrowest yes to the widest."""
+"""The extents of a yes, narrowest first."""
 _STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "cancelled"}
 
 DENY_IN_WORDS = "why"
@@ -65,13 +65,13 @@ MAX_CALLS = 3
 
 
 def _takes_words(question: QuestionRow, option: str) -> bool:
-    """The option of a choice that stands for words of one's own."""
+    """Return True if the option of a choice stands for free text."""
     asked = question.question
     return isinstance(asked, Decision) and asked.free and option == "text"
 
 
 ASKER = Deciders(who=("asker",))
-"""Whose answer a question waits for that is no approval."""
+"""The word for the asker, the only one who answers questions other than approvals."""
 
 
 class Decisions:
@@ -83,7 +83,7 @@ class Decisions:
     async def press(
         self, row: InboxRow, press: ButtonPressed | FormSubmitted, asked: QuestionPress | None
     ) -> None:
-        """A button of a question; `asked` is None for a button that nobody knows."""
+        """Handle a question's button; `asked` is None for an unknown button."""
         state = self._context.state
         person = await self._context.services.access.person(press.sender)
         question, where = None, state.conversation.id
@@ -94,7 +94,7 @@ class Decisions:
             ):
                 where, question = found
                 if where == state.conversation.id and question.status == "open":
-                    # the holder knows all open ones: this one's end is on its way to the store
+                    # the holder knows all open ones, and is already committing the end of this one
                     question = replace(question, status="cancelled")
         if asked is None or question is None:
             state.acknowledge(row.seq, press.press, say("unknown_button", press.sender.language))
@@ -126,7 +126,8 @@ class Decisions:
     def _await_reason(
         self, row: InboxRow, press: ButtonPressed | FormSubmitted, question: QuestionRow
     ) -> None:
-        """Who pressed writes why they deny; where a chat of its own decides, by command."""
+        """Wait for the presser's reason of a denial; where approvals have a chat of their own, by
+        command."""
         if not question.chat:
             self._await_words(row, press, question, "deny_words")
         else:
@@ -136,7 +137,7 @@ class Decisions:
     def _await_words(
         self, row: InboxRow, press: ButtonPressed | FormSubmitted, question: QuestionRow, how: Key
     ) -> None:
-        """Who pressed writes next; `how`: what tells them so."""
+        """Wait for the presser's words. `how`: the text that tells them so."""
         state, sender = self._context.state, press.sender
         others, denies = (*question.writers, sender.key), isinstance(question.question, Approval)
         writers = tuple(
@@ -174,8 +175,8 @@ class Decisions:
         return Answer(choice=choice, text=text, by=sender.key, name=name, at=ambient.now())
 
     async def settle(self, question: QuestionRow, person: Person, answer: Answer, seq: int) -> str:
-        """Decide, or count one of several yeses: the first no decides. A private word for who
-        answered, "" if what is shown says it and the row `seq` is done."""
+        """Decide, or count one of several yeses; the first no decides. Return a private reply, ""
+        if the shown card says it and the row `seq` is done."""
         needed = question.deciders.needed if question.deciders else 1
         if needed <= 1 or not answer.allowed:
             await self.decide(question, answer, seq)
@@ -197,7 +198,7 @@ class Decisions:
         return ""
 
     def _count_notice(self, name: str, language: str) -> str:
-        """A word for whose yes was counted in another chat than the one that shows it."""
+        """Return the reply to a person whose yes was counted in another chat than the card's."""
         question = self._context.state.questions.get(name)
         if question is None or not question.chat or question.deciders is None or not question.votes:
             return ""
@@ -213,8 +214,8 @@ class Decisions:
         audit: AuditRow | None = None,
         people: tuple[MentionedPerson, ...] = (),
     ) -> None:
-        """One commit: the question's new state, a word on it, the row that brought it about. A
-        reminder rings for the `people` that it mentions."""
+        """Commit the question's new state, a note on it, and the row that caused it. A reminder
+        notifies `people`."""
         state = self._context.state
         reminds = question.reminded and not state.questions[question.id].reminded
         quiet = reminds and not people
@@ -234,8 +235,8 @@ class Decisions:
     def _mention(
         self, question: QuestionRow, then: Iterable[str] = ()
     ) -> tuple[MentionedPerson, ...]:
-        """In a group: who is to decide now, besides those who did; of the words `then` if there
-        are any."""
+        """Return the people who are to decide now, in a group: of the words `then` if given,
+        otherwise all who have not decided."""
         state, turn = self._context.state, self._context.state.turns.get(question.turn)
         if state.conversation.private or turn is None:
             return ()
@@ -279,7 +280,7 @@ class Decisions:
             open_turn.turn.deliver_answer(question.key, answer)
 
     async def _remember(self, open_turn: OpenTurn, question: QuestionRow, answer: Answer) -> None:
-        """'For this conversation' and 'always' store what the card offered for them."""
+        """Store the rules that the card offered for 'in this conversation' and 'always'."""
         asked = question.question
         if not isinstance(asked, Approval):
             return
@@ -295,8 +296,8 @@ class Decisions:
         self._context.state.configure(replace(settings, rules=(*settings.rules, *new)))
 
     async def _store_standing(self, open_turn: OpenTurn, rules: tuple[Rule, ...]) -> None:
-        """'Always' is of who asked, by the role that they have, and stands before the answer does:
-        after a crash between the two it is stored again, as it was."""
+        """Store 'always' rules for the asker, with their role, before the answer is committed:
+        after a crash between the two they are stored again unchanged."""
         state, person = self._context.state, open_turn.row.sender
         where, role = state.conversation, open_turn.row.role
         await add_rules(self._context.services.store, person, rules, where, role)
@@ -314,7 +315,7 @@ class Decisions:
         await self.decide(question, answer, row.seq)
 
     async def on_due(self, row: InboxRow, occasion: QuestionExpired | QuestionDue) -> None:
-        """A question's time came, for whatever it is."""
+        """Handle a question's due time: reminder, escalation or expiry."""
         if isinstance(occasion, QuestionExpired):
             await self.expire(row, occasion)
         else:
@@ -377,8 +378,8 @@ def describe(question: QuestionRow) -> str:
 
 
 def summarize(question: QuestionRow, language: str, words: Redactions) -> str:
-    """A question in one line for a list: what it is about, in the words that people use; of a
-    text of several lines the first two. `words` are what nobody may see in it."""
+    """Summarize a question in one line for a list, in plain words; of a longer text, its first two
+    lines. `words` are redacted."""
     match question.question:
         case Approval(proposals=proposals):
             first = proposals[:MAX_CALLS]
@@ -394,7 +395,7 @@ def _clip(text: str) -> str:
 
 
 def why_not(key: Key, question: QuestionRow, language: str) -> str:
-    """A private word for who may not decide, or not any more."""
+    """Return a private reply to a person who may not, or no longer, decide."""
     if key != "not_entitled":
         return say(key, language)
     rule = question.deciders or DEFAULT
@@ -403,13 +404,13 @@ def why_not(key: Key, question: QuestionRow, language: str) -> str:
 
 
 def people_of(words: Iterable[str], language: str) -> str:
-    """Who decides, for people: `admins, telegram:7`."""
+    """Name the deciders for people: `admins, telegram:7`."""
     keys: dict[str, Key] = {"asker": "who_asker", "admin": "who_admin", "user": "who_user"}
     return name_approvers(words, lambda word: say(keys[word], language))
 
 
 def make_rules(asked: Approval, person: str, answer: Answer) -> tuple[Rule, ...]:
-    """The rules that an answer stores: what the card offered for it, and nothing else."""
+    """Return the rules that an answer stores: exactly those that the card offered."""
     if answer.choice not in list_choices(asked.proposals):
         return ()
     rules = [
@@ -430,5 +431,5 @@ def make_rules(asked: Approval, person: str, answer: Answer) -> tuple[Rule, ...]
 
 
 def _mark(rule: Rule) -> tuple[str, str, str, bool]:
-    """What makes two rules of a conversation the same."""
+    """Return the identity of a rule within a conversation."""
     return rule.tool, rule.pattern, rule.person, rule.lasting

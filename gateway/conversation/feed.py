@@ -10,17 +10,18 @@ MAX_BEHIND = 256
 
 
 class Feed:
-    """Watchers by conversation. Nothing is kept for conversations that nobody watches."""
+    """Watchers by conversation. An unwatched conversation takes no memory."""
 
     def __init__(self) -> None:
         self._watchers: dict[str, set[asyncio.Queue[Live | None]]] = {}
 
     def is_watched(self, conversation: str) -> bool:
-        """Somebody watches."""
+        """Return True if somebody watches."""
         return conversation in self._watchers
 
     def publish(self, conversation: str, live: Live) -> None:
-        """Tell the watchers. One that is too far behind is let go: it asks for views again."""
+        """Notify the watchers. One that is too far behind is dropped: it asks for the views
+        again."""
         for queue in tuple(self._watchers.get(conversation, ())):
             if queue.qsize() < MAX_BEHIND:
                 queue.put_nowait(live)
@@ -32,7 +33,7 @@ class Feed:
     async def watch(
         self, conversation: str, first: Live | None = None
     ) -> AsyncIterator[AsyncIterator[Live]]:
-        """What changes from now on. `first`: what was told before and still holds."""
+        """Watch changes from now on. `first`: an earlier notification that still holds."""
         queue: asyncio.Queue[Live | None] = asyncio.Queue()
         if first is not None:
             queue.put_nowait(first)

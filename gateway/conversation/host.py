@@ -61,15 +61,15 @@ log = logging.getLogger("turnkeeper.host")
 MAX_SLEEP = 60.0
 DUE_PAGE = 100
 TROUBLED_AFTER = 3
-"""Sessions in a row that could not commit, before their people are told."""
+"""Consecutive sessions that could not commit before their people are told."""
 SPREAD = 30
-"""Per cent of a pause that may be left out."""
+"""Jitter: maximum percentage by which a pause is shortened."""
 START_PATIENCE = 2.0
 """Seconds that the start waits for a store that does not answer."""
 RETRY_DELAY = 1.0
-"""Seconds until what was due is looked at again: the sessions have it by then."""
+"""Seconds until due rows are checked again: by then the sessions have handled them."""
 KEEP_FILES = 30 * 86_400.0
-"""Seconds that files given to people are kept."""
+"""Seconds that files sent to people are kept."""
 TIDY_EVERY = 3_600.0
 
 
@@ -77,13 +77,13 @@ class Host:
     """Runs a session for each conversation that has work. Nothing is held for a quiet one."""
 
     def __init__(self, build: Callable[[HostPorts], Services], features: Features) -> None:
-        """`build` makes what the sessions share, with what it needs of this host; nothing of that
+        """`build` makes the services shared by all sessions from this host's ports, none of which
         is called before `run`."""
         self.features = features
         self.sessions: dict[str, Session] = {}
         self._starting: dict[str, bool] = {}
         self._ended_here: set[str] = set()
-        """Conversations whose last session ended in this process with its lease: no crash."""
+        """Conversations whose last session ended here together with its lease: no crash."""
         self._group: asyncio.TaskGroup | None = None
         self._timer = asyncio.Event()
         self._draining = False
@@ -120,7 +120,7 @@ class Host:
             self.services.count("work_failed")
 
     async def run(self, ready: asyncio.Event | None = None) -> None:
-        """Take up what was left, then serve until cancelled."""
+        """Resume unfinished work, then serve until cancelled."""
         async with AsyncExitStack() as stack:
             group = await stack.enter_async_context(asyncio.TaskGroup())
             self._group = group
@@ -171,12 +171,12 @@ class Host:
                 self.wake(name)
 
     async def _clean(self, inbounds: Sequence[Inbound]) -> list[Inbound]:
-        """Without what a store refuses; what cannot even be cleaned is set aside."""
+        """Clean texts that a store would refuse; set aside what cannot be cleaned."""
         cleaned: list[Inbound] = []
         for inbound in inbounds:
             try:
                 cleaned.append(clean_inbound(inbound))
-            except Exception as error:  # noqa: BLE001  # the border: the others of the batch go on
+            except Exception as error:  # noqa: BLE001  # boundary: the rest of the batch goes on
                 await self._refuse(inbound, error)
         return cleaned
 
@@ -188,7 +188,7 @@ class Host:
                 placed = await mark_answer(self.services, placed)
             if not self.services.access.is_wanted(placed):
                 return None
-            if (  # of strangers nothing is kept
+            if (  # nothing is stored for strangers
                 isinstance(placed, MessageReceived | CommandGiven)
                 and self.services.access.role(placed.sender) is not None
             ):
@@ -196,12 +196,12 @@ class Host:
             return self._add_language(placed)
         except StoreFailed:
             raise
-        except Exception as error:  # noqa: BLE001  # the border: the others of the batch go on
+        except Exception as error:  # noqa: BLE001  # boundary: the rest of the batch goes on
             await self._refuse(inbound, error)
             return None
 
     def _add_language(self, inbound: Inbound) -> Inbound:
-        """With the language that the person writes in, if the platform told none."""
+        """Add the person's language if the platform did not tell it."""
         if not isinstance(inbound, MessageReceived | CommandGiven) or inbound.sender.language:
             return inbound
         text = inbound.text if isinstance(inbound, MessageReceived) else inbound.arguments
@@ -209,9 +209,9 @@ class Host:
         return replace(inbound, sender=replace(inbound.sender, language=language))
 
     async def _drop_foreign(self, inbounds: Sequence[Inbound]) -> list[Inbound]:
-        """Without what is of nobody's talk with the agent: words among people, and the changes of
-        messages, of strangers and where nobody has talked with it. In a large channel these are
-        most of what comes."""
+        """Drop messages that do not concern the agent: words among people, and edits or deletions
+        by strangers or where nobody has talked with it. In a large channel these are most of them.
+        """
         always, store = self.services.access.policy.group == "always", self.services.store
         kept: list[Inbound] = []
         said: set[str] = set()
@@ -233,7 +233,7 @@ class Host:
         return kept
 
     async def _spread(self, inbound: Inbound) -> Sequence[Inbound]:
-        """The loss of a chat is told to each conversation there that has jobs or work."""
+        """Send the loss of a chat to each of its conversations that has jobs or work."""
         if not isinstance(inbound, ChatLost):
             return (inbound,)
         jobs, names = self.services.jobs, set(self.sessions)
@@ -251,7 +251,7 @@ class Host:
                 await self._put_aside(kept[0], str(error))
                 return (), ()
         accepted: list[AcceptedRow] = []
-        for inbound in kept:  # each alone: the others must not suffer
+        for inbound in kept:  # each one separately: a failure must not affect the others
             try:
                 accepted += await services.store.accept((inbound,))
             except Unstorable as error:
@@ -259,13 +259,13 @@ class Host:
         return tuple(accepted), ()
 
     async def _refuse(self, inbound: Inbound, error: Exception) -> None:
-        """Set it aside, unless the machine had no room for it just then: it comes again."""
+        """Set it aside, except after a shortage of the machine: then the platform redelivers it."""
         if self.services.shortages.passes(f"{inbound.conversation.id} {inbound.event}", error):
             raise StoreFailed(f"the machine has no room for it: {error!r}") from error
         await self._put_aside(inbound, f"{type(error).__name__}: {error}")
 
     async def _put_aside(self, inbound: Inbound, why: str) -> None:
-        """The store takes it in no inbox: what can be kept of it is a dead letter, and told."""
+        """Store a dead letter for an inbound that no inbox takes, and tell its sender."""
         self.services.count("inbound_refused")
         log.error("inbound_refused", extra={"why": why}, exc_info=True)
         where = clean(inbound.conversation.id)
@@ -287,8 +287,8 @@ class Host:
             await self.services.store.accept((said,))
 
     async def _place(self, inbound: Inbound) -> Inbound:
-        """In the line of talk that it belongs to: in a group each person may have an own one. A
-        press belongs where its question was asked, when that is shown here."""
+        """Assign it to its line of talk: in a group each person may have their own. A press belongs
+        to its question's conversation, if that is shown here."""
         sender, where = sender_of(inbound), inbound.conversation
         policy = self.services.access.policy
         if isinstance(inbound, ButtonPressed | FormSubmitted):
@@ -308,7 +308,7 @@ class Host:
         return replace(inbound, conversation=replace(where, person=sender.id))
 
     async def _find_question(self, token: str) -> tuple[str, QuestionRow] | None:
-        """(conversation, question) that a button answers, None if it answers none."""
+        """Return the (conversation, question) of a button, None if it belongs to none."""
         match press := read_press(token):
             case QuestionPress():
                 return await self.services.store.find(press.question)
@@ -324,13 +324,13 @@ class Host:
         where, event = press.conversation, f"{press.conversation.id} {press.event}"
         if where.platform == asked.platform:
             return replace(press, conversation=asked, event=event)
-        # nobody there can answer it on this platform: it is acknowledged without a word
+        # nobody there can answer it on this platform: acknowledge it silently
         if press.press and (adapter := self.services.adapters.get(where.platform)) is not None:
             self.spawn(partial(adapter.tell, where, press.press, ""), "tell")
         return replace(press, conversation=asked, event=event, press="")
 
     def _is_free(self, conversation: str) -> bool:
-        """No session runs for it here, and one may begin."""
+        """True if no session runs for it here and one may begin."""
         going = conversation in self.sessions or conversation in self._starting
         return (
             self._serves(conversation)
@@ -352,13 +352,13 @@ class Host:
             self.spawn(partial(self._serve, conversation), f"session:{conversation}")
 
     async def _serve(self, conversation: str, opened: AcquiredConversation | None = None) -> None:
-        """Run sessions of the conversation until it has no work. What fails is tried again ever
-        later; each try that made no progress is counted, and the third gives up what it is
-        about."""
+        """Run sessions of the conversation until it has no work. A failure is retried with growing
+        pauses. Tries without progress are counted; the third gives up the message or turn
+        concerned."""
         again = True
         pause, failures, rounds = 0.0, 0, 0
         while again and not self._draining:
-            if pause:  # not all at once, where all have failed at once
+            if pause:  # spread out: all may have failed at once
                 await ambient.wait(pause * (1 - ambient.pick(SPREAD) / 100))
             again = failed = False
             try:
@@ -366,7 +366,7 @@ class Host:
                 opened = None
                 if session is None:
                     break
-                # a lease that was lost may be had again, unless another holds it now
+                # a lost lease may be acquired again unless another replica holds it now
                 failed = await self._run(session)
                 again = session.state.woken or failed
                 failures = 0
@@ -388,7 +388,7 @@ class Host:
                 self._starting[conversation] = False
             if failed:
                 self.services.count("sessions_retried")
-            # with a trip to a store that hangs it goes on within 30 s of an outage's end
+            # including a slow request to the store, work resumes within 30 s of an outage's end
             pause = min(self.services.ttl / 2, max(0.5, pause * 2)) if failed else 0.0
         self._starting.pop(conversation, None)
         self._changed.set()
@@ -429,8 +429,8 @@ class Host:
     # ---- leases --------------------------------------------------------------------------
 
     async def _renew(self) -> None:
-        """Renew all leases at a third of their time; one that is lost ends its session. One that
-        cannot be renewed in time ends it too, by the session's own timer."""
+        """Renew all leases at a third of their time; a lost lease ends its session. A session's own
+        timer ends it when renewal is late."""
         ttl = self.services.ttl
         while True:
             await ambient.wait(ttl / 3)
@@ -451,7 +451,7 @@ class Host:
                 session.state.end(LeaseLost(), "renewal refused")
 
     async def _look_for_work(self) -> None:
-        """What another replica left, and what a hint did not reach."""
+        """Look for work left by other replicas and for lost hints."""
         tidied = 0.0
         while True:
             await ambient.wait(self.services.ttl / 2)
@@ -466,7 +466,7 @@ class Host:
         self.spawn(self._look, "look")
 
     async def _look(self) -> None:
-        """Wake what has work; also a session that did not look at its newest row."""
+        """Wake conversations with work, also a session that has not seen its newest row."""
         await self._contain(self._look_once, "not_looked")
 
     async def _look_once(self) -> None:
@@ -490,7 +490,7 @@ class Host:
             await self.services.retention.tidy(self.services.store, now)
 
     async def _contain(self, work: Work, event: str) -> None:
-        """Run one round of a loop of the host; whatever it raises, the loop goes on."""
+        """Run one round of a host loop and log any exception, so that the loop goes on."""
         try:
             async with ambient.limit(self.services.ttl):
                 await work()
@@ -504,9 +504,9 @@ class Host:
     # ---- timers --------------------------------------------------------------------------
 
     async def _expire(self) -> None:
-        """Append rows for questions whose time has come; replay looks at no clock."""
+        """Append rows for due questions; replay never reads the clock."""
         while True:
-            self._next_due, self._due_nap = None, MAX_SLEEP  # a new one brings it forward
+            self._next_due, self._due_nap = None, MAX_SLEEP  # a new one is due earlier
             await self._contain(self._append_due, "timers_failed")
             nap = self._due_nap
             if self._next_due is not None:
@@ -518,8 +518,8 @@ class Host:
             self._timer.clear()
 
     async def _append_due(self) -> None:
-        """One round over all that is due, a page at a time: what nobody here can serve, or its
-        session has not come to yet, holds up nothing behind it."""
+        """Process all due questions once, a page at a time. One that cannot be handled here, or
+        that its session has not reached, does not block those behind it."""
         store = self.services.store
         self._due_nap, now, waiting = RETRY_DELAY, await store.now(), set[str]()
         self._store_ahead = now - ambient.now()
@@ -530,7 +530,7 @@ class Host:
             waiting.update(row.id for _, row in ours)
             await self.accept([one for place, row in ours for one in _due(place, row, now)])
         following = await store.next_due(now)
-        # what was due the last time too makes no progress: it is looked at ever less often
+        # rows that were due last time too make no progress: poll them less and less often
         stuck = bool(waiting) and waiting <= self._due_before
         self._due_before = waiting
         self._due_patience = min(MAX_SLEEP, 2 * self._due_patience) if stuck else RETRY_DELAY
@@ -545,8 +545,8 @@ class Host:
 
     @asynccontextmanager
     async def keep_closed(self, conversation: str) -> AsyncIterator[None]:
-        """End the conversation's session, and begin none while the body runs. What the session
-        could not commit is forgotten."""
+        """End the conversation's session and start none while the body runs. Uncommitted work is
+        lost."""
         self._closed[conversation] = False
         try:
             while conversation in self.sessions or conversation in self._starting:
@@ -563,7 +563,7 @@ class Host:
                 self.wake(conversation)
 
     async def drain(self, patience: float) -> None:
-        """Let running turns end for `patience` seconds, then suspend and give back the rest."""
+        """Let running turns finish within `patience` seconds, then suspend and release the rest."""
         self._draining = True
         try:
             async with ambient.limit(patience):
@@ -582,7 +582,7 @@ class Host:
 
 
 def _due(where: str, question: QuestionRow, now: float) -> tuple[Inbound, ...]:
-    """What a question whose time has come brings about: once for each occasion."""
+    """Return the inbound rows of a due question, one for each occasion."""
     conversation, name = read_conversation(where), question.id
 
     def due(what: Literal["reminder", "escalation", "relayed", "told"]) -> QuestionDue:

@@ -1,9 +1,10 @@
-"""For how long a session may act under its lease, whatever becomes of the renewals.
+"""How long a session may act under its lease, whatever becomes of the renewals.
 
 A lease counts from before the call that took or renewed it. Two thirds of its time without a
-renewal end the session while nobody else can own the conversation yet. After a stall of the
-process, in which no renewal could be made, it is asked for once more first: where nobody took it,
-all goes on."""
+renewal end the session, while nobody else can own the conversation yet. After a stall of the
+process, in which it could not renew, the lease is requested once more first: if nobody has taken
+it, the session goes on.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,7 +15,8 @@ from gateway.errors import StoreFailed
 
 
 class LeaseTimer:
-    """One session's. `renew` asks the store for the lease again: whether it is still ours."""
+    """The lease timer of one session. `renew` asks the store for the lease again and returns
+    whether it is still ours."""
 
     def __init__(self, began: float, ttl: float, renew: Callable[[], Awaitable[bool]]) -> None:
         self._ttl = ttl
@@ -30,13 +32,13 @@ class LeaseTimer:
         self._news.set()
 
     def end(self) -> None:
-        """The session acts no more."""
+        """Stop the timer: the session acts no more."""
         self._ended.set()
         self._news.set()
 
     async def permit(self) -> None:
-        """Return when something may be begun, or the session has ended. Asked before each call,
-        since after a stall no timer may have run yet."""
+        """Wait until something may begin, or the session has ended. Called before each call, since
+        after a stall no timer may have fired yet."""
         while not self._ended.is_set() and self._acts_for() <= 0:
             self._news.clear()
             await self._news.wait()

@@ -16,7 +16,7 @@ log = logging.getLogger("turnkeeper.outage")
 
 
 class Outage:
-    """Each conversation is told once, as well as can be: nothing of it is kept."""
+    """Tells each conversation of an outage once, as far as possible: nothing of it is stored."""
 
     def __init__(self, adapters: Mapping[str, Adapter], access: Access, spawn: Spawn) -> None:
         self._adapters = adapters
@@ -25,7 +25,8 @@ class Outage:
         self._told: set[str] = set()
 
     def tell(self, inbounds: Sequence[Inbound]) -> None:
-        """These could not be kept. They come again: the platform got no acknowledgement."""
+        """Tell the senders that their messages could not be stored. They come again, as the
+        platform got no acknowledgement."""
         for inbound in inbounds:
             if not isinstance(inbound, MessageReceived) or not inbound.addressed:
                 continue
@@ -36,19 +37,19 @@ class Outage:
                 self._spawn(partial(self._say, where, sender.language), "outage")
 
     def tell_delay(self, where: Conversation, language: str) -> None:
-        """Work that is under way there cannot be committed: it goes on by itself later."""
+        """Tell that running work there cannot be committed now and continues by itself later."""
         if where.id not in self._told:
             self._told.add(where.id)
             self._spawn(partial(self._say, where, language, "troubled"), "outage")
 
     def end(self) -> None:
-        """Something was kept again."""
+        """End the outage: the store works again."""
         self._told.clear()
 
     async def _say(self, where: Conversation, language: str, key: Key = "outage") -> None:
         adapter = self._adapters[where.platform]
         if adapter.abilities.reads_views:
-            return  # its API has refused the message with a word of its own
+            return  # its API refused the message with an explanation
         view = Notice(text=say(key, language), tone="error")
         try:
             for payload in adapter.render(view, where):

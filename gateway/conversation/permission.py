@@ -11,5 +11,5 @@ def find_mode(call: Call) -> str:
 
 
 def describe_mode(call: Call) -> str:
-    """When who gave the command is asked for permission, in words."""
+    """Describe the mode for the person who gave the command: when they are asked for permission."""
     return say("mode_ask" if find_mode(call) == "ask" else "mode_auto", call.language)

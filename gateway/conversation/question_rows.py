@@ -25,7 +25,7 @@ from gateway.views import Card, awaits_answer
 NEWEST = 20
 """Views of a conversation that are looked at."""
 MAX_RUN = 500
-"""Characters of the audit's line about a call that ran; that of what was asked has all."""
+"""Characters of the audit's line about a call that ran; the line about its approval has all."""
 _STATUS: dict[Choice, QuestionStatus] = {"expired": "expired", "cancelled": "cancelled"}
 
 
@@ -53,8 +53,8 @@ def derive_questions(
 
 
 def reopen_questions(state: ConversationState, open_turn: OpenTurn) -> None:
-    """Open the questions again that the journal waits for and nobody could answer: those of a
-    turn that was set aside and resubmitted."""
+    """Reopen the questions that the journal waits for, of a turn that was set aside and
+    resubmitted."""
     rows = [
         _make_question(state, open_turn, asked)
         for asked in open_turn.open_questions()
@@ -134,7 +134,7 @@ def _tell_lent(proposal: Proposal) -> str:
 
 
 def _describe_run(open_turn: OpenTurn, record: ToolFinished, words: Redactions) -> str:
-    """The call, how it ended, and whether somebody was asked."""
+    """Describe the call, how it ended, and whether somebody was asked."""
     asked, given = False, ""
     for one in reversed(open_turn.journal.records):
         if isinstance(one, ToolStarted) and one.call.id == record.call_id:
@@ -148,14 +148,14 @@ def _describe_run(open_turn: OpenTurn, record: ToolFinished, words: Redactions) 
 
 
 async def list_open_questions(store: Store, conversation: str) -> list[tuple[Card, QuestionRow]]:
-    """What waits in a conversation, whoever holds it, with its cards, the oldest first. Raises
-    StoreFailed."""
+    """Return a conversation's open questions with their cards, oldest first, whoever holds it.
+    Raises StoreFailed."""
     found: list[tuple[Card, QuestionRow]] = []
     for shown in await store.latest(conversation, NEWEST):
         card = shown.view
         if not awaits_answer(card) or not card.question:
             continue
         asked = await store.find(card.question)
-        if asked is not None and asked[0] == conversation:  # else shown there for another one
+        if asked is not None and asked[0] == conversation:  # else it shows another one
             found.append((card, asked[1]))
     return found

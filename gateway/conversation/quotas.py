@@ -1,5 +1,8 @@
-"""How many turns a person may begin within an hour, counted in the store: the same for all
-replicas and after a restart, and once for each message however often it is handled."""
+"""Limits the turns that a person may begin within an hour.
+
+Counted in the store: the same for all replicas and after a restart, and once for each message,
+however often it is handled.
+"""
 
 from math import ceil
 
@@ -23,7 +26,7 @@ _decode = json.Decoder(tuple[_Begun, ...]).decode
 
 
 async def refuse_turn(services: Services, message: MessageReceived | CommandGiven) -> str:
-    """Why the person may begin no turn with this now, "" and it is counted if the person may."""
+    """Count a new turn of the person. Return the reason if it is over their limit, "" otherwise."""
     most = services.access.policy.turns_per_hour
     if not most or services.access.role(message.sender) == "admin":
         return ""

@@ -1,4 +1,5 @@
-"""What every session shares: the store, the adapters, the agent, access, and background work."""
+"""The services shared by all sessions: the store, the adapters, the agent, access, and background
+work."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,52 +33,52 @@ from gateway.store.port import Store
 
 
 class Hearing(Protocol):
-    """What listens to voice notes."""
+    """Transcribes voice notes."""
 
     async def words(self, audio: BinaryIO, name: str) -> str:
-        """What is said in the file `audio`, by whose `name` its format is known; raises
-        ModelFailed."""
+        """Transcribe the file `audio`, whose `name` tells its format; raises ModelFailed."""
 
 
 class Pairing(Protocol):
-    """How strangers get in: they are shown a code, an admin enters it."""
+    """Pairing of strangers: they are shown a code, an admin enters it."""
 
     async def code_for(self, sender: Sender, where: Conversation) -> str:
         """The code that the stranger, writing in `where`, shows to an admin."""
 
     async def enter(self, code: str, by: str, language: str) -> str:
-        """Let in who was shown `code`; what to tell the person `by` who entered it."""
+        """Admit the person who was shown `code`. Return the reply to `by`, who entered it."""
 
     async def put_out(self, key: str, by: str, language: str) -> str:
-        """End what pairing gave the account `key`; what to tell the person `by` who did it."""
+        """Revoke what pairing gave the account `key`. Return the reply to `by`, who did it."""
 
 
 class Linking(Protocol):
-    """How a person's accounts become one person: one shows a code, another enters it."""
+    """Links a person's accounts: one shows a code, another enters it."""
 
     async def code_for(self, sender: Sender) -> str:
         """The code that the person enters with another account."""
 
     async def enter(self, code: str, sender: Sender) -> str:
-        """Link the account that was shown `code` with the sender's; what to tell the sender."""
+        """Link the account that was shown `code` with the sender's. Return the reply."""
 
     async def leave(self, sender: Sender) -> str:
-        """Part this account from the others; what to tell the sender."""
+        """Unlink this account from the others. Return the reply."""
 
 
 class PageLinks(Protocol):
-    """How a person of a chat comes to the page."""
+    """Sign-in links to the page for people in chats."""
 
     async def offer(self, sender: Sender) -> str:
-        """What to tell the sender: a link that signs in once, or why there is none."""
+        """Return the reply to the sender: a single-use sign-in link, or the reason why there is
+        none."""
 
     async def redeem(self, token: str) -> str:
-        """The person of the page whose link this is, used up by this; "" if it is not good."""
+        """Use the link up and return its person on the page; "" if it is not valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPorts:
-    """What the services need of the host that runs the sessions."""
+    """The host as the services see it."""
 
     spawn: Spawn
     alarm: Callable[[float], None]
@@ -85,35 +86,35 @@ class HostPorts:
 
 
 class SandboxFacts(Protocol):
-    """What is known of the place where commands run."""
+    """Facts about the sandbox in which commands run."""
 
     @property
     def name(self) -> str:
-        """Its tier."""
+        """The name of its tier."""
 
     @property
     def missing(self) -> str:
-        """What to install so that commands run at all; "" where they do."""
+        """The software to install before commands can run; "" if they can."""
 
     @property
     def isolated(self) -> bool:
-        """It keeps commands apart from the machine."""
+        """True if it isolates commands from the machine."""
 
     @property
     def encloses(self) -> str:
-        """The tier by which the browser has a sandbox of its own; "" where it has none."""
+        """The tier in which the browser has a sandbox of its own; "" if it has none."""
 
     @property
     def limits(self) -> SandboxLimits:
-        """What one conversation's commands may take in all."""
+        """The limits of one conversation's sandbox."""
 
     @property
     def contains(self) -> bool:
-        """It was tried out, and nothing got out."""
+        """True if the self-test passed: nothing escapes."""
 
     @property
     def leaks(self) -> tuple[str, ...]:
-        """What got out."""
+        """The checks of the self-test that failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +141,7 @@ class Services:
     version: str = ""
     most_waiting: int = 50
     burst: float = 0.0
-    """Seconds within which a message goes on with the unfinished one before it."""
+    """Seconds within which a message continues an unfinished one."""
     most_parked: int = 20
     give_up_after: int = 3
     cancel_patience: float = 5.0
@@ -155,25 +156,26 @@ class Services:
     page_links: PageLinks | None = None
     vault: Vault | None = None
     ledger: Ledger | None = None
-    """None: nothing is limited, so nothing is kept for all conversations together."""
+    """None: spending is unlimited, and no shared total is kept."""
     jobs: JobPorts | None = None
-    """None: nothing is done again and again."""
+    """None: there are no jobs."""
     memory: Memories | None = None
-    """None: nothing is remembered."""
+    """None: there is no memory."""
     sandbox: SandboxFacts | None = None
     snapshots: Snapshots = field(default_factory=Snapshots)
     instructions: OperatorInstructions | None = None
-    """None: the data folder has none."""
+    """None: the data folder has no instructions."""
     retention: Retention | None = None
-    """None: no conversation is ever dropped."""
+    """None: conversations are never deleted."""
     unsaved: dict[str, Unsaved] = field(default_factory=dict)
-    """By conversation: what its last session made and could not commit."""
+    """By conversation: the changes that its last session could not commit."""
     refused: dict[str, RefusedCommit] = field(default_factory=dict)
-    """By conversation: the commit that ended its last session, since the store never takes it."""
+    """By conversation: the commit that ended its last session because the store can never take
+    it."""
     feature_env: Env = field(default_factory=dict)
-    """What is set of the settings that features declare."""
+    """The values of settings that features declare."""
     outage: Outage | None = None
-    """Tells people that their work cannot be committed at the moment; None: nobody is told."""
+    """Tells people that their work cannot be committed now; None: nobody is told."""
     shortages: Shortages = field(default_factory=Shortages)
     slots: Slots = field(default_factory=Slots)
     threads: RecentThreads = field(default_factory=RecentThreads)
@@ -198,7 +200,7 @@ class Services:
         return self._signs[account].take()
 
     def pace(self, conversation: Conversation) -> Pace:
-        """The rate budget of a chat: its threads share it, and whatever is sent there."""
+        """Return the rate budget of a chat, which its threads share."""
         where = conversation
         chat = (where.platform, where.account, where.workspace, where.channel)
         return self._paces.get_pace(
@@ -206,7 +208,8 @@ class Services:
         )
 
     def find_redactions(self) -> Redactions:
-        """What nobody may see in texts: the secrets of the vault, and what looks like one."""
+        """Return the redactions for texts: secrets of the vault, and words that look like
+        secrets."""
         return (self.vault.words() if self.vault is not None else NOTHING).with_shapes()
 
     def count(self, name: str, by: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""One conversation while it has work: its lease, its lane of turns, the commits of turns.
+"""One conversation while it has work: its lease, its queue of turns, the commits of turns.
 
 One turn at a time, in order of arrival. Everything that a person does enters as an inbox row
 (`intake`); every change leaves as one fenced commit; what people see follows from the commits.
@@ -84,7 +84,7 @@ class Session:
     # ---- life ----------------------------------------------------------------------------
 
     def runs_for(self) -> str:
-        """The sender's key of the turn that runs now, "" if none does."""
+        """Return the sender's key of the running turn, "" if none runs."""
         return self.state.active.row.sender if self.state.active is not None else ""
 
     async def run(self) -> None:
@@ -97,7 +97,7 @@ class Session:
             sending = True
             try:
                 await self.state.outbox.run()
-            except Exception as error:  # noqa: BLE001  # the border: a bug of the sender itself
+            except Exception as error:  # noqa: BLE001  # boundary: a bug of the sender itself
                 log.exception("sender_failed", extra={"conversation": self.state.conversation.id})
                 self.services.count("senders_failed")
                 self.state.end(Drained(), f"the sender failed: {error}")
@@ -111,7 +111,7 @@ class Session:
             await self._serve()
         except (Unreadable, Unstorable) as error:
             self.state.end(Drained(), str(error))
-            raise  # it will not pass: the host counts it
+            raise  # a lasting failure: the host counts it
         except (StoreFailed, Fenced) as error:
             self.state.end(LeaseLost() if isinstance(error, Fenced) else Drained(), str(error))
         except Exception as error:
@@ -173,7 +173,7 @@ class Session:
     # ---- what is set aside -----------------------------------------------------------------
 
     async def _give_up_refused(self) -> None:
-        """What the store will never take ends here, and is told."""
+        """End what the store can never take, and tell its people."""
         refused = self.services.refused.pop(self.state.conversation.id, None)
         if refused is None:
             return
@@ -198,9 +198,9 @@ class Session:
             )
 
     async def _restore_unsaved(self) -> None:
-        """Commit first what the last session made here and could not commit."""
+        """Commit the changes that the last session in this process could not commit."""
         if self.state.ended is not None:
-            return  # the next session does it
+            return  # left to the next session
         unsaved = self.services.unsaved.pop(self.state.conversation.id, None)
         if unsaved is None or not unsaved.records:
             return
@@ -230,8 +230,8 @@ class Session:
             raise
 
     async def _take_arrivals(self) -> None:
-        """Take in what came since it was looked last."""
-        self.state.woken = False  # first: what comes meanwhile wakes again
+        """Apply the inbox rows that arrived since the last look."""
+        self.state.woken = False  # reset first, so that later arrivals set it again
         conversation = self.state.lease.conversation
         await self._absorb(await self.services.store.arrivals(conversation, self.state.seen))
 
@@ -254,7 +254,8 @@ class Session:
             self.state.seen = max(self.state.seen, row.seq)
 
     async def _after_crash(self) -> None:
-        """Count holders that ended without progress; give up on what ends them each time."""
+        """Count holders that ended without progress, and give up on work that ends them each
+        time."""
         if not self._opened.crashed and not self._failures:
             return
         crashes = self.state.row.crashes + 1
@@ -319,7 +320,7 @@ class Session:
             if turn.status == "running":
                 with suppress(Unreadable):
                     return await self.open(turn.id)
-        self.state.occupied = True  # what is being made is not in the queue any more
+        self.state.occupied = True  # the message being handled is no longer in the queue
         try:
             first = self.state.queue.put_next_first()
             beginner = self._features.begins.get(type(first.inbound)) if first else None
@@ -399,7 +400,7 @@ class Session:
         return open_turn
 
     async def _run_turn(self, open_turn: OpenTurn) -> None:
-        """Run the turn to its end, its park or its stop, taking in what comes meanwhile."""
+        """Run the turn until it ends, parks or is stopped, applying new inbox rows meanwhile."""
         open_turn.journal.rewind()
         turn = Turn(
             open_turn.id,
@@ -411,7 +412,7 @@ class Session:
         open_turn.turn, open_turn.outcome, open_turn.words = turn, None, ""
         history = await self.history.read_start(open_turn)
         if self.state.ended is not None:
-            return  # nobody would have told the turn: it was not active
+            return  # the turn was not active, so it was not notified
         self.state.active = open_turn
         show_work(self.state, self.services, open_turn)
         self.services.spawn(partial(self._drive, open_turn, turn, history), f"turn:{open_turn.id}")
@@ -432,7 +433,7 @@ class Session:
         await self._settle(open_turn, turn)
 
     async def _drive(self, open_turn: OpenTurn, turn: Turn, history: tuple[Message, ...]) -> None:
-        """The task that runs the turn's code. The first suspend reason decides, never the
+        """Run the turn's code as a task. The first reason for suspending decides, never the
         exception that comes out."""
         open_turn.task = asyncio.current_task()
         agent = self.services.agent
@@ -458,12 +459,12 @@ class Session:
         except (StoreFailed, Fenced) as error:
             refused = isinstance(error, Unreadable | Unstorable)
             open_turn.outcome = turn.dead or (error if refused else Drained())
-            if not refused:  # it passes: the turn goes on in the next session
+            if not refused:  # temporary: the turn continues in the next session
                 self.state.end(LeaseLost() if isinstance(error, Fenced) else Drained(), str(error))
         except Exception as error:
             passes = self.services.shortages.passes(open_turn.id, error)
             open_turn.outcome = turn.dead or (Drained() if passes else error)
-            if passes:  # as what the store refuses for now
+            if passes:  # like a commit that the store refuses for now
                 self.state.end(Drained(), repr(error))
             elif turn.dead is None:
                 log.exception("turn_failed", extra={"turn": open_turn.id})
@@ -471,14 +472,14 @@ class Session:
             self.state.changed.set()
 
     def _finish(self, open_turn: OpenTurn, result: TurnResult) -> Awaitable[None]:
-        """Queue the final commit in this very step: a stop that comes now is late."""
+        """Queue the final commit without awaiting anything: a stop that comes now is too late."""
         open_turn.ending = settle_messages(result.messages)
         open_turn.seen = settle_messages(result.seen)
         record = Finished(key="finished", text=result.text, finish=result.finish)
         return open_turn.journal.barrier(record)
 
     async def _settle(self, open_turn: OpenTurn, turn: Turn) -> None:
-        """After the turn's task has ended, or was abandoned."""
+        """Settle the turn after its task ended or was abandoned."""
         outcome = open_turn.outcome
         if self.state.ended is not None:
             return
@@ -538,13 +539,13 @@ class Session:
             self.drop(open_turn)
 
     def _note_end(self, row: TurnRow) -> None:
-        """Tell the agent and the features that a turn is over."""
+        """Notify the agent and the features of the turn's end."""
         self.services.agent.end_turn(row.id)
         for hook in self._features.on_end:
             hook(self.context, row)
 
     def _find_fired(self, row: TurnRow) -> FiredTurns | None:
-        """How the turn is run, if a due time began it."""
+        """Return the handler of the turn if a due time began it."""
         return self._features.fired if row.firing is not None else None
 
     def _end_unread_turn(self, row: TurnRow, why: str) -> None:
@@ -552,10 +553,10 @@ class Session:
         self._note_end(row)
 
     def drop(self, open_turn: OpenTurn) -> None:
-        """The turn is over: nothing of it stays in memory but what is still to be sent."""
+        """Release the finished turn from memory, except for what is still to be sent."""
         self.state.turns.pop(open_turn.id, None)
         self.state.loaded.pop(open_turn.id, None)
-        if open_turn.changes:  # they came too late for it: as changes of what was answered
+        if open_turn.changes:  # too late for this turn: treated as edits of answered messages
             self.state.late += open_turn.changes
             self.state.woken = True
             self.state.changed.set()
@@ -567,11 +568,11 @@ class Session:
     # ---- what features ask of the turns --------------------------------------------------
 
     async def begin_next(self, change: Change | None = None) -> OpenTurn | None:
-        """Begin a turn with what waits longest."""
+        """Begin a turn with the message that has waited longest."""
         return await self._intake.begin(change)
 
     async def may_stop(self, sender: Sender) -> bool:
-        """What runs, or waits to, is the sender's to end."""
+        """Return True if the sender may end the running and waiting work."""
         return await self._intake.may_stop(sender)
 
     async def stop(self, sender: Sender, reason: str, done: tuple[int, ...]) -> bool:
@@ -583,7 +584,7 @@ class Session:
         return await self._intake.stop_parked(sender)
 
     async def stop_waiting_scripts(self, sender: Sender) -> int:
-        """End the parked turns whose scripts wait in this process; how many."""
+        """End the parked turns whose scripts wait in this process; return how many."""
         return await self._intake.stop_waiting_scripts(sender)
 
 

@@ -1,4 +1,4 @@
-"""How many turns run at once in this process: after an outage they begin a few at a time."""
+"""Limits the turns that run at once in this process; after an outage they begin a few at a time."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ class Slot:
 
 
 class Slots:
-    """Places for running turns, given in the order in which they were asked for."""
+    """Slots for running turns, granted in the order of requests."""
 
     def __init__(self, most: int = DEFAULT_TURNS) -> None:
         self._most = most
@@ -30,11 +30,11 @@ class Slots:
 
     @property
     def waiting(self) -> int:
-        """How many wait for a place."""
+        """The number of requests that wait for a slot."""
         return len(self._line)
 
     def ask(self, on_given: Callable[[], None]) -> Slot:
-        """A place, now or later; `on_given` is called when it is given later."""
+        """Request a slot; `on_given` is called if it is granted later."""
         slot = Slot(on_given)
         self._line[slot] = None
         self._give()
@@ -58,20 +58,20 @@ class Slots:
 
 
 class TurnSlot:
-    """The place of one session: asked for when a turn is to run, left when none is."""
+    """One session's slot: requested when a turn is to run, released when none is."""
 
     def __init__(self, slots: Slots, on_given: Callable[[], None]) -> None:
         self._slots, self._on_given = slots, on_given
         self._slot: Slot | None = None
 
     def is_given(self) -> bool:
-        """Whether a turn may run; if not, `on_given` is called when it may."""
+        """Return True if a turn may run now; otherwise `on_given` is called when it may."""
         if self._slot is None:
             self._slot = self._slots.ask(self._on_given)
         return self._slot.given
 
     def leave(self) -> None:
-        """Let the next one in."""
+        """Release the slot for the next request."""
         if self._slot is not None:
             slot, self._slot = self._slot, None
             self._slots.leave(slot)

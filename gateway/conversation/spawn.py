@@ -1,4 +1,4 @@
-"""Background work: run beside the sessions, owned by the host's task group."""
+"""Background work beside the sessions, owned by the host's task group."""
 
 from collections.abc import Callable, Coroutine
 from typing import Protocol
@@ -7,6 +7,6 @@ Work = Callable[[], Coroutine[object, object, None]]
 
 
 class Spawn(Protocol):
-    """Runs something beside the session."""
+    """Starts background work of a session."""
 
     def __call__(self, work: Work, name: str) -> None: ...

@@ -1,7 +1,7 @@
-"""A conversation's rows in memory, and the one way to change them: fenced commits.
+"""A conversation's rows in memory, changed only by fenced commits.
 
-A change is queued in the very step in which it is decided; what people see follows when its
-commit stands. A failed commit ends everything.
+A change is queued in the same step in which it is decided; people see its effects when its commit
+is stored. A failed commit ends everything.
 """
 
 import asyncio
@@ -64,23 +64,23 @@ encode_json = msgspec.json.Encoder().encode
 NoticeState = Literal["done", "kept"]
 NO_CHANGES = Changes()
 BEGUN = 6
-"""Letters of a secret that tell more than chance does."""
+"""Minimum letters of a truncated secret that reveal something."""
 
 
 class WaitingRows(deque[InboxRow]):
-    """Inbox rows that wait for a turn of their own, as they came. Where people's rows and runs of
-    jobs wait, they take turns, so that a morning's jobs leave nobody without an answer."""
+    """Inbox rows that wait for a turn of their own, in order of arrival. People's rows and job runs
+    alternate, so that a morning's jobs leave nobody without an answer."""
 
     _after_run = False
 
     @property
     def messages(self) -> int:
-        """How many are no runs."""
+        """Return the number of rows that are not job runs."""
         return sum(not _is_run(row) for row in self)
 
     def put_next_first(self) -> InboxRow | None:
-        """The row whose turn is next, as the first; None if nothing waits. People's rows come
-        after each other: what is said in parts is not cut in two by a run."""
+        """Move the next row to the front and return it; None if the queue is empty. People's rows
+        stay together: a run must not separate the parts of one message."""
         runs = [row for row in self if _is_run(row)]
         people = [row for row in self if not _is_run(row)]
         if runs and people:
@@ -99,9 +99,7 @@ def _is_run(row: InboxRow) -> bool:
 
 class ConversationState:
     """One conversation's rows in memory and its commits; `Session` runs turns on top.
-
-    `on_undeliverable` is called with the row of a report that the conversation's chat refuses,
-    and why."""
+    `on_undeliverable` is called with the row of a report that the chat refuses, and the reason."""
 
     def __init__(
         self,
@@ -130,13 +128,13 @@ class ConversationState:
         self.outbox = Outbox(conversation, self.adapter, gate, pace, self)
         self.outbox.pause(min(self.row.quiet_until - ambient.now(), self.row.quiet_for))
         self.changed = asyncio.Event()
-        """Set when the session has to look what is to be done."""
+        """Set when the session must look for something to do."""
         self.release_under_way: asyncio.Future[bool] | None = None
         self.last_commit: asyncio.Future[None] | None = None
         self.late: list[InboxRow] = []
-        """Changes of messages whose turn ended before it was told of them."""
+        """Edits and deletions of messages whose turn ended before it was told of them."""
         self.occupied = False
-        """Something is being handled that is in no queue at the moment."""
+        """True while a row is being handled that is in no queue."""
         self.given_up: set[str] = set()
         """Turns that this session ended because a commit of theirs was refused."""
         self.along: tuple[OutboxRow, ...] = ()
@@ -156,7 +154,7 @@ class ConversationState:
         return bool(await self.services.store.renew([self.lease], self.services.ttl))
 
     def wake(self) -> None:
-        """Something may have come in."""
+        """Tell the session that new rows may have arrived."""
         self.woken = True
         self.changed.set()
 
@@ -197,7 +195,7 @@ class ConversationState:
         future = self.last_commit = self.services.store.submit(self.lease, changes)
         future.add_done_callback(partial(self._on_submitted, changes))
         if nearest := min((row.due for row in changes.questions if row.due), default=0.0):
-            # not before it stands: who looks then finds it
+            # only after the commit: readers find it then
             future.add_done_callback(lambda stands: self.services.alarm(nearest))
         return future
 
@@ -254,8 +252,8 @@ class ConversationState:
         )
 
     def _hide_secrets(self, view: View) -> View:
-        """Where a text is cut off, neither the beginning of a secret stays. A message is what its
-        sender wrote; answers and calls have no shapes any more, and are drawn often."""
+        """Redact secrets in a view, also the beginning of one where a text is cut off. A person's
+        own message stays as it is; answers and calls are redacted already, and are drawn often."""
         if not isinstance(view, SaidView | ReplyView | Activity):
             words = self.services.find_redactions()
         else:
@@ -268,8 +266,8 @@ class ConversationState:
         return view if words.empty else rewrite_texts(view, hide)
 
     def _find_asked(self, turn: str, view: View) -> str:
-        """The message that a new view replies to among several people: the turn's first one, its
-        answer, and whatever somebody has to answer. Others may have spoken in between."""
+        """Return the message that a new view replies to in a group: for the turn's first view, its
+        answer, and its questions, as others may have spoken in between."""
         row = self.turns.get(turn)
         if row is None or self.conversation.private or not self.adapter.abilities.replies:
             return ""
@@ -277,8 +275,8 @@ class ConversationState:
         return row.message if first or isinstance(view, Card | ReplyView) else ""
 
     async def load_views(self, turn: str) -> None:
-        """Bring the turn's views into the outbox, where they are not: as they are now, also what is
-        delivered while the store is read."""
+        """Load the turn's views into the outbox unless they are there, including views delivered
+        during the read."""
         await self.flush()
         dropped: dict[Key, OutboxRow] = {}
         self.outbox.watched.append(dropped)
@@ -292,8 +290,8 @@ class ConversationState:
     async def redraw(
         self, turn: str, name: str, change: Callable[[View], View]
     ) -> tuple[OutboxRow, ...]:
-        """A view that is over, in its messages, as `change` makes it: the row to commit at once.
-        () if it is not there, or stays as it is."""
+        """Change a finished turn's view in its messages by `change`: return the row to commit at
+        once, () if it is not there or stays as it is."""
         await self.load_views(turn)
         known = self.outbox.rows.get((turn, name))
         made: tuple[OutboxRow, ...] = ()
@@ -304,7 +302,7 @@ class ConversationState:
         return made
 
     async def retire_offer(self) -> tuple[OutboxRow, ...]:
-        """What could be done about the last turn cannot any more: the row to commit at once."""
+        """Remove the buttons offered for the last turn: return the row to commit at once."""
         if self.row.offered is None:
             return ()
         made = await self.redraw(*self.row.offered, drop_buttons)
@@ -321,7 +319,7 @@ class ConversationState:
         return True
 
     async def flush(self) -> None:
-        """Wait until what was decided so far stands: what is read now holds it."""
+        """Wait until all queued commits are stored, so that reads see them."""
         under_way = [one for one in (self.last_commit, self.release_under_way) if one is not None]
         if under_way:
             await asyncio.wait(under_way)
@@ -340,7 +338,7 @@ class ConversationState:
 
     def preview(self, key: Key) -> OutboxRow:
         if self.active is not None and not self.active.stored:
-            # the turn must be in the store before a message of it is: a resume edits that one
+            # the turn must be stored before its messages: a resume edits them
             self.active.journal.put()
         self.row = replace(self.row, position=self.row.position + 1)
         view = ReplyView(text="", state="streaming")
@@ -364,8 +362,8 @@ class ConversationState:
         state: NoticeState = "done",
         along: Changes = NO_CHANGES,
     ) -> None:
-        """A word of the gateway's own about inbox row `seq`. `state`: what becomes of the row;
-        `along`: what the same commit changes besides."""
+        """Reply to the inbox row `seq` as the gateway. `state`: the row's new state; `along`: other
+        changes of the same commit."""
         name = "receipt" if state == "kept" else "notice"
         done = (*along.done, seq) if state == "done" else along.done
         self._say((f"row-{seq}", name), Notice(text=text, tone=tone), replace(along, done=done))
@@ -380,7 +378,7 @@ class ConversationState:
         self.show(replace(along, views=(*along.views, row), row=self.row))
 
     def show(self, changes: Changes) -> None:
-        """One commit whose views people see when it stands."""
+        """Commit changes, and show their views once they are stored."""
         self.show_when_stands(self.submit(changes), changes.views)
 
     def configure(self, settings: ConversationSettings) -> None:
@@ -388,8 +386,8 @@ class ConversationState:
         self.row = replace(self.row, settings=settings)
 
     def stage(self, entry: TranscriptRow, shows: Spans) -> None:
-        """Add a row to the transcript, and let the model see the rows `shows`, with the commit
-        that is queued next."""
+        """Add a row to the transcript and make the rows `shows` visible to the model, in the commit
+        queued next."""
         self._staged = (*self._staged, entry)
         self.row = replace(self.row, end=entry.n + 1, shows=shows)
 
@@ -400,12 +398,12 @@ class ConversationState:
         return replace(changes, transcript=staged, row=self.row)
 
     def note_audit(self, who: str, what: str, detail: str) -> None:
-        """Add a line to the audit with the commit that is queued next."""
+        """Add an audit line to the commit queued next."""
         self._noted = (*self._noted, self.audit(who, what, detail))
 
     def _sign_audit(self, changes: Changes) -> Changes:
-        """The lines of the audit as they follow the last ones, with the row that notes where they
-        end. Called in the order of the commits."""
+        """Chain the audit lines to the last ones, and add the row with the chain's end. Called in
+        the order of the commits."""
         lines, row = (*self._noted, *changes.audit), changes.row
         self._noted = ()
         if lines:
@@ -440,8 +438,8 @@ class ConversationState:
         return [question for question in self.questions.values() if question.status == "open"]
 
     def audit(self, who: str, what: str, detail: str, most: int | None = None) -> AuditRow:
-        """A line for the audit, as of now; what looks like a secret is hidden in it. `most`:
-        characters of its detail."""
+        """Make an audit line, as of now, with secrets redacted. `most`: maximum characters of its
+        detail."""
         where, detail = self.conversation.id, self.services.find_redactions().hide(detail)
         return AuditRow(at=ambient.now(), who=who, what=what, detail=detail[:most], where=where)
 
@@ -455,7 +453,7 @@ class ConversationState:
         return self.submit(changes)
 
     def _quiet(self) -> bool:
-        """Nothing is left to do once this commit stands."""
+        """Return True if nothing is left to do after this commit."""
         if (
             self.active is not None
             or self.woken
@@ -484,7 +482,7 @@ class ConversationState:
             self.announce(letter, say("view_in_doubt", self.language), "warning")
         elif not row.natives:
             self.announce(letter, say("view_failed", self.language, why=why))
-        else:  # an older state of it stands in the chat
+        else:  # the chat shows an older state of it
             self.submit(Changes(letters=(letter,)))
 
     def letter(
@@ -509,7 +507,7 @@ class ConversationState:
         return self.letter("message", str(row.seq), why, encode_json(row.inbound))
 
     def note_limit(self, seconds: float) -> None:
-        # a clock that jumps must not make the pause any longer than the platform asked for
+        # a clock that jumps must not extend the pause beyond what the platform asked for
         self.row = replace(self.row, quiet_until=ambient.now() + seconds, quiet_for=seconds)
         if self.ended is None:
             self.submit(Changes(row=self.row))
@@ -523,7 +521,7 @@ class ConversationState:
         self.changed.set()
 
     def release(self, changes: Changes) -> "asyncio.Future[bool]":
-        """Let go of the conversation with these changes; False if something came in."""
+        """Release the lease with these changes; False if new rows arrived."""
         dirty = self.outbox.take_dirty()
         changes = self._sign_audit(replace(changes, views=(*changes.views, *dirty)))
         future = self.services.store.release(self.lease, self.seen, changes)

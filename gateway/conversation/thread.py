@@ -1,9 +1,9 @@
-"""What the model sees of a conversation, as its session holds it, and how that changes.
+"""The history that the model sees, and its changes.
 
-The transcript only grows: a row for each ended turn, and a row for each change of what is seen
-(nothing after /new, less after /undo, a summary in place of what it tells). The conversation's row
-names the rows that are seen: a turn begins with one read of them, or with what the session before
-held of them, and adds its own.
+The transcript only grows: a row for each ended turn, and a row for each change of the visible
+history (nothing after /new, less after /undo, a summary in place of what it covers). The
+conversation's row names the visible rows: a turn begins with one read of them, or takes them over
+from the session's previous turn, and adds its own.
 """
 
 from typing import Literal
@@ -23,8 +23,8 @@ MAX_HISTORY = 2_000_000
 
 
 class ConversationHistory:
-    """One conversation's transcript and thread. A change is staged and leaves with the commit
-    that is queued next, in the same step."""
+    """One conversation's transcript and visible history. A change is staged, and stored with the
+    commit queued next in the same step."""
 
     def __init__(self, state: ConversationState) -> None:
         self._state = state
@@ -35,7 +35,7 @@ class ConversationHistory:
     # ---- reading -------------------------------------------------------------------------
 
     async def rows(self) -> Thread:
-        """What the model sees, a tuple of messages a row."""
+        """The rows that the model sees, each a tuple of messages."""
         rows = self._rows
         if rows is None:
             rows = self._hold(list(await self.read(self._state.row.shows)))
@@ -44,7 +44,8 @@ class ConversationHistory:
         return tuple(rows)
 
     async def read_start(self, open_turn: OpenTurn) -> tuple[Message, ...]:
-        """What the turn began with: the same at each resume, whatever happened meanwhile."""
+        """Return the history that the turn began with: the same at each resume, whatever happened
+        meanwhile."""
         spans = open_turn.row.history
         same = spans == self._state.row.shows
         rows = await self.rows() if same else await self.read(spans)
@@ -81,8 +82,8 @@ class ConversationHistory:
     # ---- changes -------------------------------------------------------------------------
 
     def add_turn(self, open_turn: OpenTurn) -> None:
-        """The turn's facts join the transcript. What it saw in place of its history stays in
-        that place, unless something else came in between."""
+        """Add the turn's messages to the transcript. A summary that it saw in place of its history
+        stays, unless another turn came in between."""
         if open_turn.ending is None:
             return
         row, turn = self._state.row, open_turn.row
@@ -95,7 +96,7 @@ class ConversationHistory:
             self.put("summary", open_turn.seen, turn)
 
     def add_messages(self, messages: tuple[Message, ...]) -> None:
-        """Something that was said here by no turn of this conversation joins the transcript."""
+        """Add messages that belong to no turn of this conversation to the transcript."""
         row = self._state.row
         entry = TranscriptRow(n=row.end, turn="", messages=messages, at=ambient.now())
         self._state.stage(entry, append_row(row.shows, row.end))
@@ -107,8 +108,8 @@ class ConversationHistory:
         messages: tuple[Message, ...],
         turn: TurnRow | None,
     ) -> None:
-        """From here on the model sees `messages`, in a row of their own, and nothing before.
-        `turn`: the one that made them."""
+        """Replace the model's whole history by `messages`, in a row of their own. `turn`: the one
+        that made them."""
         n = self._state.row.end
         entry = TranscriptRow(
             n=n,
@@ -125,8 +126,8 @@ class ConversationHistory:
     def show(
         self, kind: Literal["new", "undone", "resumed"], shows: Spans, rows: Thread, turn: str = ""
     ) -> None:
-        """From here on the model sees the rows `shows`, whose messages are `rows`. `turn`: the
-        one that is undone."""
+        """Make exactly the rows `shows`, with the messages `rows`, visible to the model. `turn`:
+        the one that is undone."""
         entry = TranscriptRow(
             n=self._state.row.end,
             turn=turn,
@@ -139,7 +140,7 @@ class ConversationHistory:
         self._hold(list(rows))
 
     def forget(self) -> None:
-        """/new: nothing of it is seen any more; rules for this conversation end."""
+        """Clear the history (/new) and end the rules for this conversation."""
         row = self._state.row
         kept = tuple(rule for rule in row.settings.rules if rule.lasting)
         self._state.configure(replace(row.settings, rules=kept))

@@ -31,7 +31,7 @@ class TurnCommits:
         self._history = history
 
     def write(self, open_turn: OpenTurn, records: tuple[Record, ...]) -> Awaitable[None]:
-        """One commit of a turn's records and all that follows from them."""
+        """Commit a turn's records and everything that follows from them."""
         records = tuple(self._keep_words(open_turn, record) for record in records)
         names = dict.fromkeys(name for record in records for name in open_turn.fold.add(record))
         rows = tuple(self._view_row(open_turn, name) for name in names)
@@ -45,7 +45,7 @@ class TurnCommits:
         open_turn.done = ()
         letters, open_turn.letters = open_turn.letters, ()
         for record in records:
-            if isinstance(record, Replied) and record.reply.model:  # a model was asked
+            if isinstance(record, Replied) and record.reply.model:  # a model was called
                 spent = count_reply(self._state.row.spent, open_turn.id, record.reply.usage)
                 self._state.row = replace(self._state.row, spent=spent)
             if isinstance(record, Steered):
@@ -57,7 +57,7 @@ class TurnCommits:
                     self._state.conversation.id, Growing(turn=open_turn.id, text="")
                 )
         row = open_turn.advance(records)
-        if open_turn.closed and REPLY not in names:  # words that another life showed, and no end
+        if open_turn.closed and REPLY not in names:  # text of an earlier process, without an end
             rows += self._end_words(open_turn)
         if open_turn.closed:
             self._history.add_turn(open_turn)
@@ -84,7 +84,7 @@ class TurnCommits:
         return future
 
     def _keep_words(self, open_turn: OpenTurn, record: Record) -> Record:
-        """The end of a turn that failed, with the words of it that people see."""
+        """Return the end of a failed turn together with its words that people see."""
         if not isinstance(record, Finished) or record.finish != "error" or record.text:
             return record
         shown = self._state.outbox.rows.get((open_turn.id, REPLY))
@@ -99,7 +99,7 @@ class TurnCommits:
     def _keep_unsaved(
         self, unsaved: Unsaved, records: tuple[Record, ...], future: "asyncio.Future[None]"
     ) -> None:
-        """A commit of a turn failed for now: what it held is committed by the next session."""
+        """Keep what a failed commit of a turn held, for the next session to commit."""
         error = None if future.cancelled() else future.exception()
         if error is None or isinstance(error, Fenced | Unstorable):
             return
@@ -115,7 +115,7 @@ class TurnCommits:
         return self._state.want(open_turn.id, name, view, shape.version, final=shape.final)
 
     def _mention_deciders(self, row: TurnRow, view: View) -> View:
-        """An open card in a group with the people who decide it, if that is not who asked."""
+        """Mention the deciders on an open card in a group, unless the asker decides."""
         where = self._state.conversation
         if not isinstance(view, ApprovalCard) or view.state != "open" or where.private:
             return view

@@ -17,8 +17,8 @@ TakeSteers = Callable[[OpenTurn], tuple[tuple[int, str], ...]]
 
 
 class SessionTurnHost:
-    """The session as the turn's scope sees it. `take_steers` gives what people said for the turn
-    since it was last called."""
+    """The session as the turn's scope sees it. `take_steers` returns messages for the turn since
+    the last call."""
 
     def __init__(
         self, state: ConversationState, open_turn: OpenTurn, take_steers: TakeSteers
@@ -30,7 +30,7 @@ class SessionTurnHost:
     def live(self, event: AgentEvent) -> None:
         state, open_turn = self._state, self._open
         if open_turn.row.firing is not None:
-            return  # a report is delivered whole
+            return  # a report is delivered completely
         if isinstance(event, TokenAdded):
             open_turn.words += event.text
         elif isinstance(event, TextRestarted):
@@ -85,7 +85,7 @@ class TurnContext:
         return (*self._state.row.settings.rules, *self._standing)
 
     async def refresh(self) -> None:
-        if self._open.row.firing is None:  # a job's role was looked at when its run began
+        if self._open.row.firing is None:  # a job's role was checked when its run began
             await self._refresh_role()
         services, person = self._state.services, self._open.row.sender
         accounts = await services.access.accounts(person)
@@ -98,11 +98,11 @@ class TurnContext:
         wrote = [sender_of(one.inbound) for one in self._open.read_first_rows()]
         known = next((one for one in wrote if one is not None and one.key == row.sender), None)
         role = await self._state.services.access.learn(known or self.sender())
-        # who was put out meanwhile only reads
+        # a person removed meanwhile can only read
         self._role = role or ("viewer" if known is not None else row.role)
 
     def output(self, event: OutputAdded) -> None:
         state, row = self._state, self._open.row
-        if row.firing is None:  # a report is delivered whole
+        if row.firing is None:  # a report is delivered completely
             printed = Printed(turn=row.id, call_id=event.call_id, text=event.text)
             state.services.feed.publish(state.conversation.id, printed)

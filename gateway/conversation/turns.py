@@ -1,5 +1,4 @@
-"""One turn as its session holds it: its row, its journal, its views, and what its next commit
-takes along."""
+"""One turn in its session: its row, its journal, its views, and the changes for its next commit."""
 
 import asyncio
 from collections import deque
@@ -51,14 +50,15 @@ class OpenTurn:
         """Dead letters that its next commit takes along."""
         self.ending: tuple[Message, ...] | None = None
         self.seen: tuple[Message, ...] = ()
-        """What its model saw at the end, where that is not its history and `ending`."""
+        """The history that its model saw at the end, if that differs from its history plus
+        `ending`."""
         self.stored = False
         self.turn: Turn | None = None
         self.task: asyncio.Task[None] | None = None
         self.outcome: Outcome | None = None
         self._withdrawn = False
         self.changes: list[InboxRow] = []
-        """Edits and deletions of its message that it is still to be told."""
+        """Edits and deletions of its message that it has not been told of."""
         self.words = ""
         """The live text of the answer under way."""
         for record in self.journal.records:
@@ -71,7 +71,7 @@ class OpenTurn:
 
     @property
     def closed(self) -> bool:
-        """Its last commit is queued."""
+        """True once its last commit is queued."""
         return self.row.status not in ("running", "parked")
 
     def read_first_rows(self) -> tuple[InboxRow, ...]:
@@ -80,14 +80,14 @@ class OpenTurn:
         return _read_rows(record.value) if record is not None else ()
 
     def list_loose_rows(self) -> tuple[InboxRow, ...]:
-        """What it began with, while nothing of it is stored and no model has answered: in the store
-        these rows still wait. None where there is more that its first commit takes along."""
+        """Return the rows it began with while nothing of it is stored and no model has answered:
+        they still wait in the store. Empty if its first commit holds more than that."""
         known = any(isinstance(record, Replied | ToolStarted) for record in self.journal.records)
         rows = () if known or self.stored or self.closed else self.read_first_rows()
         return rows if len(self.done) == len(rows) and not self._withdrawn else ()
 
     def withdraw(self) -> None:
-        """End it without a trace, whatever it is at; its rows wait again once it has ended."""
+        """End it without a trace in any state; its rows wait again afterwards."""
         self._withdrawn = True
         if self.turn is not None:
             self.turn.suspend(Cancelled())
@@ -95,7 +95,7 @@ class OpenTurn:
             self.task.cancel()
 
     def give_back_rows(self, queue: deque[InboxRow]) -> bool:
-        """Put the rows of a withdrawn turn in front of those that wait; False if it was not
+        """Put the rows of a withdrawn turn in front of the waiting ones. Return False if it was not
         withdrawn, or was stopped meanwhile."""
         if not self._withdrawn or self.closed:
             return False
@@ -133,7 +133,7 @@ class OpenTurn:
         return self.row
 
     def messages_when_stopped(self) -> tuple[Message, ...]:
-        """What an ended turn adds to the transcript when it has no answer."""
+        """Return the messages that a turn without an answer adds to the transcript."""
         facts = (self.brief.make_request(), *messages_of(self.journal.records))
         if self.words and facts[-1].role != "assistant":
             said = Message(role="assistant", parts=(Text(text=f"{self.words} (stopped)"),))
@@ -147,12 +147,12 @@ _read_rows = msgspec.json.Decoder(tuple[InboxRow, ...]).decode
 
 
 def note_rows(rows: Sequence[InboxRow]) -> Noted:
-    """The record of what began a turn: its messages can be resubmitted from it."""
+    """Make the record with the messages that began a turn, from which they can be resubmitted."""
     return Noted(key=INBOUND, value=msgspec.Raw(msgspec.json.encode(tuple(rows))))
 
 
 def note_brief(brief: Brief) -> Began:
-    """The record that stands at the start of each turn."""
+    """Make the first record of each turn."""
     return Began(key="began", value=msgspec.Raw(msgspec.json.encode(brief)))
 
 

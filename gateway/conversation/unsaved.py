@@ -28,9 +28,9 @@ _Kept: TypeAlias = Began | Emitted | Failed | Noted | Replied | Steered | ToolFi
 class Unsaved(Struct, kw_only=True):
     """Records of one turn whose commits failed, in order.
 
-    `count`: records of it that the store has. `stored`: so is the turn itself; if not, `done` are
-    the inbox rows that begin it. What people did (answers, steering, a stop) is not in here: those
-    are inbox rows, which wait.
+    `count`: its records in the store. `stored`: the turn itself is stored too; otherwise `done` are
+    the inbox rows that begin it. What people did (answers, steering, a stop) is not here: those are
+    inbox rows, which wait.
     """
 
     turn: TurnRow
@@ -42,7 +42,7 @@ class Unsaved(Struct, kw_only=True):
     """False once something came that has to happen again: nothing behind it is kept."""
 
     def add(self, records: Sequence[Record]) -> None:
-        """One more commit that failed."""
+        """Add the records of another failed commit."""
         for record in records:
             taken = isinstance(record, Steered) and bool(record.rows)
             self.complete = self.complete and isinstance(record, _Kept) and not taken

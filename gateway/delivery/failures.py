@@ -1,4 +1,4 @@
-"""What failed in the agent, in the person's language. Pure."""
+"""Describes failures of the agent in the person's language. Pure."""
 
 from agent_core.events import ErrorMet
 from gateway.delivery.phrasing import say_phrase

@@ -90,9 +90,9 @@ from gateway.views import (
 )
 
 FoldEvent: TypeAlias = Callable[[AgentEvent, str], View | ActivityNote]
-"""Makes of an event, in a language, a view of its own, or what stands below tool lines. Pure."""
+"""Folds an event into a view of its own, or into a note below tool lines, in a language. Pure."""
 EventFolds: TypeAlias = Mapping[type[Struct], tuple[str, FoldEvent]]
-"""What features show of events, by the event's type; the name begins those of the views."""
+"""The folds of features, by type of event; the name is the prefix of their views' names."""
 OWN_EVENTS: frozenset[type] = frozenset(
     (
         ErrorMet,
@@ -109,27 +109,27 @@ OWN_EVENTS: frozenset[type] = frozenset(
 HEARD = "heard"
 """Key of the note that keeps the words of a voice note."""
 _SHOWN = frozenset({"ask_user", "memory", "schedule_job", "todo"})
-"""Tools whose card, or whose notice, is all there is to see."""
+"""Tools that are shown by a card or a notice alone, without a tool line."""
 _APPROVED: dict[Choice, Key] = {
     "conversation": "approved_conversation",
     "always": "approved_always",
 }
 Action = Literal["retry", "continue"]
 OFFERS: dict[Action, Key] = {"retry": "turn_retry", "continue": "turn_continue"}
-"""What can be done about a turn that is over."""
+"""Buttons offered on a finished turn."""
 STOPPED: dict[str, tuple[Action, ...]] = {
     "stop": ("continue", "retry"),
     "interrupt": (),
     "dead": ("retry",),
     "error": ("retry",),
 }
-"""By the reason for which it was ended from outside."""
+"""Texts by the reason for which a turn was stopped."""
 LINKED: dict[str, tuple[tuple[Key, ...], tuple[Key, ...]]] = {
     "app": (("app_shown", "app_open"), ("app_here",)),
     "browser": (("browser_shown", "browser_watch"), ("browser_here",)),
 }
-"""What is said of a link that everybody can open, and the word of its button; of one for the
-gateway's machine."""
+"""Texts and button labels of a link that everybody can open, and of one for the gateway's machine
+alone."""
 REFUSED = frozenset({"fault_guard_message", "fault_guard_answer"})
 """Failures that asking again would meet again."""
 
@@ -144,14 +144,15 @@ class Shape:
 
 
 class _Shown(Struct):
-    """What of a turn's brief its person sees."""
+    """The part of a turn's brief that its person sees."""
 
     said: str = ""
     pictures: tuple[Picture, ...] = ()
 
 
 def _show_said(record: Began, name: str) -> SaidView:
-    """What began the turn, with its pictures in place of their names."""
+    """Build the view of the message that began the turn, with its pictures in place of their
+    names."""
     brief = msgspec.json.decode(record.value, type=_Shown)
     files = tuple(
         MediaFile(ref=one.ref, name=PurePosixPath(one.path).name, mime=one.mime, size=one.size)
@@ -164,9 +165,9 @@ def _show_said(record: Began, name: str) -> SaidView:
 
 @dataclass(slots=True, kw_only=True)
 class ViewFold:
-    """The views of one turn so far. `said`: the surface does not show what people wrote; `events`:
-    what features show of events that are not shown here; `private`: it is a private chat, None:
-    not known."""
+    """Folds the events of one turn into its views. `said`: the surface does not show people's
+    messages itself; `events`: the folds of features for other events; `private`: whether it is a
+    private chat, None if unknown."""
 
     asker: str = ""
     language: str = ""
@@ -175,13 +176,13 @@ class ViewFold:
     private: bool | None = None
     course: Course | None = None
     offers: bool = True
-    """A turn that failed or stopped bears buttons for what can be done about it."""
+    """True if a failed or stopped turn gets buttons."""
     events: EventFolds = field(default_factory=dict)
     shapes: dict[str, Shape] = field(default_factory=dict)
     _cards: dict[str, str] = field(default_factory=dict)
     _labels: dict[str, dict[str, str]] = field(default_factory=dict)
     _heads: dict[str, str] = field(default_factory=dict)
-    """What stays of questions that fold once they are decided."""
+    """Headings of questions that fold once they are decided."""
     _failure: tuple[str, ErrorMet] | None = None
 
     def add(self, record: Record) -> tuple[str, ...]:
@@ -246,7 +247,7 @@ class ViewFold:
                 return ()
 
     def _fold_words(self, record: Began | Steered | Noted) -> tuple[str, ...]:
-        """What people said, where the surface does not show it: also while the turn ran."""
+        """Show people's messages, also those sent during the turn, if the surface does not."""
         match record:
             case Began() if self.said:
                 said = _show_said(record, self.asker)
@@ -294,7 +295,7 @@ class ViewFold:
         return self._set("activity", with_(activity, lines=(*activity.lines, make_line(call))))
 
     def _output(self, record: ToolFinished) -> str:
-        """What a call gave, for people: nothing that its state or its card says already."""
+        """Return a call's output for people, without what its state or its card already says."""
         if record.outcome == "unknown":
             return say("outcome_unknown", self.language)
         waiting = {line.call_id for line in self._activity().lines if line.state == "waiting"}
@@ -309,7 +310,7 @@ class ViewFold:
         return self._set("activity", with_(activity, lines=lines))
 
     def _course(self, course: Course | None, final: bool = False) -> tuple[str, ...]:
-        """The plan as it is now; () if that changes nothing of what is shown."""
+        """Update the plan's view; () if it does not change."""
         self.course = course
         if course is None:
             return ()
@@ -335,7 +336,7 @@ class ViewFold:
         return self._set(f"media:{record.key}", media, True)
 
     def _fold_link(self, record: ToolFinished) -> tuple[str, ...]:
-        """What people can open, with a button where it can be opened from everywhere."""
+        """Show a link, with a button if it opens from everywhere."""
         if (link := record.link) is None:
             return ()
         keys = LINKED[link.of][0 if link.public else 1]
@@ -436,7 +437,7 @@ class ViewFold:
         )
 
     def _describe_always(self, approval: Approval) -> str:
-        """What 'always' covers, and where it holds for who asked."""
+        """Describe what 'always' covers, and where it holds for the asker."""
         told = reasons.describe_choice(approval.proposals, "always", self.language)
         if not told or self.private is None:
             return told
@@ -499,7 +500,7 @@ class ViewFold:
         return (*changed, *self._set_short(reply, note, "continue"))
 
     def _offer_again(self) -> tuple[str, ...]:
-        """What ended the turn bears what can be done about it: a budget's end is no fault."""
+        """Offer buttons on the view that ended the turn; reaching a budget is no failure."""
         if self._failure is None:
             return ()
         name, met = self._failure
@@ -511,7 +512,7 @@ class ViewFold:
         return self._set(name, with_(view, buttons=buttons), True) if buttons else ()
 
     def _set_short(self, reply: ReplyView, note: str, *offers: Action) -> tuple[str, ...]:
-        """The answer of a turn that was cut short; `note` says so, with what can be done."""
+        """Show the answer of a turn that was cut short, with `note` and the buttons offered."""
         buttons = self._buttons(*offers)
         if not buttons:
             return self._set("reply", with_(reply, note=note), True)
@@ -538,7 +539,7 @@ class ViewFold:
             reply = ReplyView(text=record.partial, state="stopped", language=self.language)
             return (*changed, *self._set_short(reply, note, *STOPPED[record.reason]))
         if not record.text and (withdrawn or record.reason == "interrupt"):
-            return changed  # a card that is withdrawn says why, as does the newer message
+            return changed  # a withdrawn card says why, as does the newer message
         text = record.text or say("stopped", self.language)
         tone = "info" if record.reason in ("stop", "interrupt") else "error"
         buttons = self._buttons(*STOPPED[record.reason])
@@ -546,7 +547,7 @@ class ViewFold:
         return (*changed, *self._set("stopped", notice, True))
 
     def _seal(self, state: LineState) -> tuple[str, ...]:
-        """No line stays running when the turn has ended."""
+        """End all running lines: the turn is over."""
         activity = self._activity()
         lines = move_lines(activity.lines, {"running", "waiting"}, state)
         shape = self.shapes.get("activity")

@@ -1,4 +1,4 @@
-"""What an outbox needs of the session that owns it."""
+"""The session as its outbox sees it."""
 
 from collections.abc import Awaitable
 from typing import Literal, Protocol, TypeAlias
@@ -9,8 +9,8 @@ Key: TypeAlias = tuple[str, str]
 """(turn, name) of a view."""
 
 Cause = Literal["doubt", "failed", "refused", "unsent"]
-"""Why a view is not tried any more: nobody knows whether its message arrived; it cannot be drawn
-or its adapter fails; the platform refuses it; the platform could not be reached for very long."""
+"""The reason why a view is given up: unknown whether its message arrived; it cannot be rendered or
+its adapter fails; the platform refuses it; the platform was unreachable for too long."""
 
 
 class Holder(Protocol):
@@ -31,14 +31,14 @@ class Holder(Protocol):
         """Add to a counter that /metrics shows."""
 
     def set_aside(self, row: OutboxRow, cause: Cause, why: str) -> None:
-        """This version of a view is not tried any more: keep it for the operator, and tell the
-        person where no older state of it stands in the chat."""
+        """Give up this version of a view: keep it for the operator, and tell the person unless an
+        older state of it is in the chat."""
 
     def note_limit(self, seconds: float) -> None:
         """The platform wants to hear nothing for that long: known after a restart too."""
 
     async def note_closed(self, why: str) -> None:
-        """The platform lets us write in the chat no more. StoreFailed."""
+        """Note that the agent may no longer write in the chat. StoreFailed."""
 
     def note_delivery(self) -> None:
-        """Something was delivered: look whether all is done."""
+        """Note that something was delivered, so that the session checks whether it is done."""

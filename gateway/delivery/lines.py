@@ -11,7 +11,7 @@ from gateway.delivery.phrasing import say_phrase
 from gateway.views import LineState, ToolLine
 
 SUMMARY, OUTPUT = 120, 2_000
-"""Most characters of a call in one line, and of what it gave."""
+"""Maximum characters of a call's summary line, and of its output."""
 ENDS: dict[Outcome, LineState] = {
     "ok": "done",
     "failed": "failed",
@@ -25,7 +25,7 @@ Lines = tuple[ToolLine, ...]
 
 def make_line(call: ToolCall) -> ToolLine:
     """The line of a call that begins."""
-    tool = hide_shapes(call.name)  # a model may write anything in the place of a name
+    tool = hide_shapes(call.name)  # a model may put anything in place of a name
     return ToolLine(call_id=call.id, tool=tool, summary=summary(call), state="running")
 
 
@@ -55,7 +55,7 @@ def summary(call: ToolCall) -> str:
 
 
 def _words(value: object) -> str:
-    """A text, or texts in a row; "" for all else, and for the folder that stands for itself."""
+    """Return a text, or joined texts; "" for anything else and for the current folder."""
     match value:
         case str():
             return "" if value.strip() in ("", ".") else value
@@ -66,14 +66,14 @@ def _words(value: object) -> str:
 
 
 def end_of(record: ToolFinished) -> LineState:
-    """How a call went. A command that ended with another exit code than 0 failed, though its call
-    gave the model what it wrote."""
+    """Return how a call went. A command with another exit code than 0 failed, although its call
+    gave the model its output."""
     failed = record.outcome == "ok" and record.command is not None and record.command.failed
     return "failed" if failed else ENDS[record.outcome]
 
 
 def output_of(record: ToolFinished, language: str) -> str:
-    """What people are told of a call's output."""
+    """Return a call's output for people."""
     if record.command is not None and record.command.silent:
         return ""
     if isinstance(record.shown, Phrase):
@@ -82,5 +82,5 @@ def output_of(record: ToolFinished, language: str) -> str:
 
 
 def cut(output: str) -> str:
-    """What of a call's output is shown."""
+    """Cut a call's output to the part that is shown."""
     return output if len(output) <= OUTPUT else f"{output[:OUTPUT]}\n… (+{len(output) - OUTPUT})"

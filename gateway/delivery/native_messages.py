@@ -1,7 +1,9 @@
-"""A conversation's messages on its platform: their order, and first sends, each made once where the
-platform can recognise one that is made again: after a lost answer, or by the process that comes
-after a crash. And what becomes of a reply's growing message when its words were those before a
-call: the message of the first tool lines, or none."""
+"""A conversation's native messages: their order, and their first sends.
+
+A send is made once if the platform can recognise a repeated one, after a lost answer and after a
+crash. A reply's growing message whose words came before a call becomes the message of the first
+tool lines, or is removed.
+"""
 
 import logging
 from collections.abc import Mapping
@@ -26,20 +28,20 @@ MARKS = (
     "position", "at", "sent", "natives", "sending", "doubtful", "lost", "copies", "crashes", "anew",
     "given", "spent",
 )  # fmt: skip
-"""Fields of a row that say what the platform has."""
+"""Fields of a row with the platform's state."""
 
 
 def keep_marks(wanted: OutboxRow, known: OutboxRow) -> OutboxRow:
-    """The row `wanted`, with what the platform has of it."""
+    """Return the row `wanted` with the platform's state of `known`."""
     return replace(wanted, **{name: getattr(known, name) for name in MARKS})
 
 
 def place(rows: Mapping[Key, OutboxRow], key: Key) -> tuple[int, int]:
-    """In order of position; but a card that was decided loses its buttons first, and tool lines
-    fold last, behind the answer that they fold for."""
+    """Return the sort key: by position, but a decided card loses its buttons first, and tool lines
+    fold last, after the answer for which they fold."""
     row = rows[key]
     if isinstance(row.view, Activity) and (preview := find_preview(rows, key)) is not None:
-        return 1, rows[preview].position  # they are sent as that message, before the answer
+        return 1, rows[preview].position  # sent as that message, before the answer
     if isinstance(row.view, Card) and row.natives:
         return 0, row.position
     folds = isinstance(row.view, Activity) and row.view.over and row.natives
@@ -47,9 +49,9 @@ def place(rows: Mapping[Key, OutboxRow], key: Key) -> tuple[int, int]:
 
 
 def find_preview(rows: Mapping[Key, OutboxRow], key: Key) -> Key | None:
-    """The reply of the same turn whose growing message stands where the tool lines `key` belong,
-    while these have none: it shows the words that the calls came with, and the lines begin with
-    those."""
+    """Return the reply of the same turn whose growing message is in the place of the tool lines
+    `key`, while these have none: it shows the words that came with the calls, and the lines begin
+    with those."""
     row = rows[key]
     for other, preview in rows.items():
         if other[0] == key[0] and isinstance(preview.view, ReplyView) and not row.natives:
@@ -61,8 +63,8 @@ def find_preview(rows: Mapping[Key, OutboxRow], key: Key) -> Key | None:
 
 
 def hand_over(rows: Mapping[Key, OutboxRow], key: Key) -> dict[Key, OutboxRow]:
-    """Both rows when the tool lines `key` have the message of a reply that grew, and stand above
-    it; none if there is no such message."""
+    """Give the message of a grown reply above them to the tool lines `key`. Return both rows, {} if
+    there is no such message."""
     if (other := find_preview(rows, key)) is None:
         return {}
     row, preview = rows[key], rows[other]
@@ -71,7 +73,8 @@ def hand_over(rows: Mapping[Key, OutboxRow], key: Key) -> dict[Key, OutboxRow]:
 
 
 def spend(rows: Mapping[Key, OutboxRow], key: Key) -> OutboxRow | None:
-    """The row when its messages are to go; None if it has none, or tool lines take them over."""
+    """Return the row if its messages must be removed; None if it has none, or tool lines take them
+    over."""
     row = rows.get(key)
     lines = (other for other, one in rows.items() if isinstance(one.view, Activity))
     if row is None or not row.natives or any(find_preview(rows, one) == key for one in lines):
@@ -86,7 +89,8 @@ def find_upload_time(view: View) -> float:
 
 
 class FirstSends:
-    """One conversation's. What was tried before is remembered by the name of the send."""
+    """The first sends of one conversation. Earlier attempts are remembered by the name of the
+    send."""
 
     def __init__(self, conversation: Conversation, adapter: Adapter) -> None:
         self._conversation = conversation
@@ -94,7 +98,8 @@ class FirstSends:
         self._tried: set[str] = set()
 
     def resume(self, row: OutboxRow) -> OutboxRow:
-        """`row`, whose send was found under way: in doubt, unless it can be made again."""
+        """Return `row`, whose send was found unfinished: in doubt, unless the send can be repeated
+        safely."""
         log.warning("send_in_doubt", extra={"turn": row.turn, "view": row.name})
         self._tried.add(self._name(row, row.sending))
         if self.is_known(row):
@@ -104,7 +109,7 @@ class FirstSends:
         )
 
     def is_known(self, row: OutboxRow) -> bool:
-        """The platform surely still knows what was sent of `row`."""
+        """Return True if the platform certainly still recognises the send of `row`."""
         return ambient.now() - row.at < self._adapter.abilities.recalls
 
     async def send(self, row: OutboxRow, index: int, payload: bytes) -> str:

@@ -1,8 +1,6 @@
-"""Brings one conversation's views to its platform: in order, paced, the final state always.
-
-The outbox is desired state: a row per view with what is wanted and what is there. An overtaken
-edit merges by overwrite. The sender is asked to stop, never cancelled.
-"""
+"""Brings one conversation's views to its platform: in order, paced, always to their final state.
+The outbox is desired state: a row per view with what is wanted and what is there. An overtaken edit
+merges by overwrite. The sender is asked to stop, never cancelled."""
 
 import asyncio
 import logging
@@ -48,18 +46,18 @@ log = logging.getLogger("turnkeeper.outbox")
 
 T = TypeVar("T")
 SEND_LIMIT = 15.0
-"""Seconds that one call to a platform may take; less than what is left of a lease."""
+"""Time limit of one call to a platform, in seconds; less than the rest of a lease."""
 MAX_BACKOFF = 30.0
-MAX_COPIES = 2  # of a message in a chat without a crash; each crash may add one
-MAX_FAILURES = 3  # unexpected ones of one view, before it is set aside
+MAX_COPIES = 2  # copies of a message in a chat without a crash; each crash may add one
+MAX_FAILURES = 3  # unexpected failures of one view until it is set aside
 MAX_EDITS = 8
 """Unanswered edits of one view, over 90 seconds, before it is left as it is or sent anew."""
-MAX_ANEW = 2  # times that a message which is gone from the chat is sent again
+MAX_ANEW = 2  # how often a message deleted from the chat is sent again
 MAX_UNSENT = 86_400.0
 """Seconds that an unreachable platform is tried for one view."""
 NO_NATIVE = ""
-"""The id of a message that cannot be edited: nobody knows whether it arrived, or it is gone.
-Without a digest it is to be sent anew."""
+"""The id of a message that cannot be edited: it is unknown whether it arrived, or it is gone.
+Without a digest it must be sent anew."""
 
 
 class Outbox:
@@ -80,7 +78,7 @@ class Outbox:
         self._pace = pace
         self._first = FirstSends(conversation, adapter)
         self.rows: dict[Key, OutboxRow] = {}
-        self.watched: list[dict[Key, OutboxRow]] = []  # of who reads: what is dropped goes there
+        self.watched: list[dict[Key, OutboxRow]] = []  # of readers, which receive dropped events
         self._stands: dict[Key, int] = {}
         self._growing: tuple[Key, str, float] | None = None
         self._grown = ""
@@ -91,9 +89,10 @@ class Outbox:
         self._backoff = 0.5
         self._failures: dict[Key, int] = {}
         self._since: dict[Key, float] = {}
-        """`ambient.monotonic()` since when the platform could not be given a view."""
+        """`ambient.monotonic()` since when the platform has not taken a view."""
         self._ungrowing: Key | None = None
-        """A reply whose growth the platform refused: its final state is still to be sent."""
+        """A reply whose live text the platform refused: only its final state is still to be
+        sent."""
         self._call_limit: asyncio.Timeout | None = None
         self._over: set[str] = set()
         self.dirty: set[Key] = set()
@@ -104,7 +103,7 @@ class Outbox:
         """Rows as the store has them. A first send found under way is in doubt."""
         for row in rows:
             key = (row.turn, row.name)
-            self._over.discard(row.turn)  # a parked turn that goes on: its messages are edited on
+            self._over.discard(row.turn)  # for a resumed turn: edits to its messages continue
             if key in self.rows:
                 continue
             if row.sending >= 0:
@@ -114,7 +113,7 @@ class Outbox:
         self._wake.set()
 
     def want(self, row: OutboxRow) -> OutboxRow:
-        """`row` is wanted from now on; the row to commit, with what the platform has."""
+        """Want `row` from now on. Return the row to commit, with the platform's state."""
         key = (row.turn, row.name)
         old = self.rows.get(key)
         if old is not None:
@@ -124,7 +123,7 @@ class Outbox:
         elif self._takes_gate(key, row):
             row = replace(row, sending=0)
         if self._growing is not None and self._growing[0] == key and row.final:
-            self._growing = None  # or it would be sent by a mark that does not stand yet
+            self._growing = None  # otherwise it would be sent with a mark that is not committed yet
         self.rows[key] = row
         return row
 
@@ -133,7 +132,7 @@ class Outbox:
         self._pace.block(seconds)
 
     def stands(self, rows: Iterable[OutboxRow]) -> None:
-        """The commit of these rows stands: they may be sent."""
+        """Allow sending these rows: their commit is stored."""
         for row in rows:
             key = (row.turn, row.name)
             self._stands[key] = max(row.version, self._stands.get(key, 0))
@@ -143,15 +142,15 @@ class Outbox:
         """The live text of a reply under way."""
         known = self._growing if self._growing and self._growing[0] == key else None
         self._growing = (key, text, ambient.monotonic() if known is None else known[2])
-        if known is None:  # most answers are whole before they are due to be shown growing
+        if known is None:  # most answers are complete before partial text is due
             interval = self._adapter.abilities.edit_interval
             asyncio.get_running_loop().call_later(interval, self._wake.set)
-        elif known[1] == self._grown:  # the sender has shown all and sleeps
+        elif known[1] == self._grown:  # the sender has shown everything and sleeps
             self._wake.set()
 
     def end_words(self, key: Key) -> OutboxRow | None:
-        """A call has come with the words that grew: its tool lines say them from now on. The row
-        to commit, if a message of these words has to go."""
+        """End the live words that a call came with: its tool lines show them from now on. Return
+        the row to commit, if a message of these words must be removed."""
         self.hush()
         if (gone := spend(self.rows, key)) is not None:
             self.rows[key] = gone
@@ -159,7 +158,7 @@ class Outbox:
         return gone
 
     def hush(self) -> None:
-        """No live text any more."""
+        """Stop showing live text."""
         self._growing, self._grown = None, ""
 
     def forget(self, turn: str) -> None:
@@ -184,7 +183,7 @@ class Outbox:
 
     @property
     def idle(self) -> bool:
-        """Nothing is being sent and nothing waits to be."""
+        """True if nothing is being sent or waits to be."""
         return not self._sending and not self.remaining
 
     def stop(self) -> None:
@@ -193,12 +192,12 @@ class Outbox:
         self._wake.set()
 
     def abort(self) -> None:
-        """End an upload under way, whose time would outlast a lease that is lost."""
+        """Abort a running upload that would outlast a lost lease."""
         if self._call_limit is not None:
             self._call_limit.reschedule(asyncio.get_running_loop().time())
 
     def take_dirty(self) -> tuple[OutboxRow, ...]:
-        """Rows whose marks have not been queued yet."""
+        """Return rows whose marks have not been queued yet."""
         rows = tuple(self.rows[key] for key in self.dirty)
         self.dirty.clear()
         for turn in {row.turn for row in rows}:
@@ -251,15 +250,15 @@ class Outbox:
         return best
 
     def _grows(self) -> bool:
-        """There is live text that people do not see yet, and may be shown: not above a new message
-        that is wanted, also one whose commit does not stand yet."""
+        """True if there is live text to show: not above a new message that is wanted, even before
+        its commit."""
         growing = self._growing
         if growing is None or growing[1] == self._grown or growing[0] == self._ungrowing:
             return False
         return all(row.natives or row.sent >= row.version for row in self.rows.values())
 
     def holds(self, turn: str) -> bool:
-        """There are views of the turn."""
+        """Return True if there are views of the turn."""
         return any(key[0] == turn for key in self.rows)
 
     def has_shown(self, turn: str) -> bool:
@@ -268,7 +267,7 @@ class Outbox:
         return growing or any(key[0] == turn and row.natives for key, row in self.rows.items())
 
     async def _attempt(self, deliver: Callable[[Key], Awaitable[None]], key: Key) -> None:
-        """One step of the sender. Whatever goes wrong with a view ends with that view."""
+        """Run one step of the sender. A failure concerns its view alone."""
         try:
             await deliver(key)
             self._backoff = 0.5
@@ -287,7 +286,7 @@ class Outbox:
             self._check_time(key, str(error))
         except (StoreFailed, Fenced):
             self._stopping = True
-        except Exception as error:  # noqa: BLE001  # the border: the other views go on
+        except Exception as error:  # noqa: BLE001  # boundary: the other views go on
             log.exception("view_failed", extra={"turn": key[0], "view": key[1]})
             self._back_off()
             if is_shortage(error):
@@ -300,7 +299,7 @@ class Outbox:
         self._backoff = min(MAX_BACKOFF, self._backoff * 2)
 
     def _check_time(self, key: Key, why: str) -> None:
-        """Set a view aside that the platform could not be given for very long."""
+        """Set a view aside that the platform has not taken for a very long time."""
         since = self._since.setdefault(key, ambient.monotonic())
         if ambient.monotonic() - since > MAX_UNSENT:
             self._set_aside(key, "unsent", why)
@@ -311,12 +310,12 @@ class Outbox:
         return failures >= most
 
     def _set_aside(self, key: Key, cause: Cause, why: str) -> None:
-        """Stop trying to bring this version of the view: it is kept for the operator."""
+        """Give up this version of the view, and keep it for the operator."""
         self._failures.pop(key, None)
         self._since.pop(key, None)
         row = self.rows.get(key)
         if row is None or row.sent >= row.version:
-            self._ungrowing = key  # its final state is still to come, and tried by itself
+            self._ungrowing = key  # its final state will be sent separately
             return
         log.error("view_set_aside", extra={"turn": key[0], "view": key[1], "why": why})
         self._hold(key, sent=row.version, sending=-1)
@@ -324,8 +323,8 @@ class Outbox:
         self._drop_delivered(key[0])
 
     async def _take_preview(self, key: Key) -> None:
-        """Make the growing message that of the tool lines; the answer comes below them, as a
-        message of its own."""
+        """Make the growing message that of the tool lines; the answer comes below as a new
+        message."""
         if changed := hand_over(self.rows, key):
             self.rows |= changed
             self.dirty -= changed.keys()
@@ -378,7 +377,7 @@ class Outbox:
         self._drop_delivered(key[0])
 
     def _render_left_over(self, key: Key, count: int) -> tuple[bytes, ...]:
-        """What messages show that the view once needed: no old text, and above all no buttons."""
+        """Render messages that the view no longer needs: no old text, and above all no buttons."""
         surplus = len(self.rows[key].natives) - count
         if surplus <= 0:
             return ()
@@ -412,14 +411,15 @@ class Outbox:
         await self._update(key, sending=-1, sent=sent, copies=0)
 
     async def _is_to_be_sent(self, key: Key, index: int, payload: bytes) -> bool:
-        """Edit a message; True if it has to be sent anew, because it is gone or past editing."""
+        """Edit a message. Return True if it must be sent anew, because it is gone or too old to
+        edit."""
         mark, native = digest(payload), self.rows[key].natives[index]
         try:
             await self._call(partial(self._adapter.edit, self._conversation, native.id, payload))
         except Gone as error:
             why: DeliveryError = error
         except (Rejected, Ambiguous) as error:
-            # an edit may be made twice, but not for ever
+            # an edit may be repeated, but not forever
             if isinstance(error, Ambiguous) and not self._fails_again(key, MAX_EDITS):
                 raise
             if not (self.rows[key].final and self._may_send_anew(key)):
@@ -432,24 +432,24 @@ class Outbox:
         log.info("edit_given_up", extra={"turn": key[0], "view": key[1], "why": str(why)})
         anew = self._may_send_anew(key)
         grows = not self.rows[key].final and isinstance(self.rows[key].view, ReplyView)
-        if anew or grows:  # by another name: the platform may still know the send that is gone
+        if anew or grows:  # with another name: the platform may still remember the deleted message
             self.rows[key] = replace(self.rows[key], anew=self.rows[key].anew + 1)
-        # what only told how far the work is, and was removed by somebody, stays away
+        # a progress message that somebody deleted is not sent again
         self._set_native(key, index, Native(id=NO_NATIVE, digest="" if anew or grows else mark))
         if grows:
-            raise why  # it grows no more; the whole answer is sent anew
+            raise why  # no more live text; the complete answer is sent as a new message
         return anew
 
     def _may_send_anew(self, key: Key) -> bool:
-        """What people asked for or have to answer, not what tells how far the work is."""
+        """True for views that people asked for or must answer, False for progress."""
         row = self.rows[key]
         answer = row.final and isinstance(row.view, ReplyView | ReportView | Media)
         return (answer or awaits_answer(row.view)) and row.anew < MAX_ANEW
 
     async def _note_doubt(self, key: Key, index: int, mark: str) -> bool:
-        """Count a copy that may stand in the chat; False if there may be no further one."""
+        """Count a copy that may be in the chat. Return False if no further one is allowed."""
         row = self.rows[key]
-        if self._first.is_known(row):  # made again, it is found: that is no further copy
+        if self._first.is_known(row):  # the repeated send finds it: there is no further copy
             self._update(key, sending=-1, copies=max(1, row.copies))
             return True
         copies = row.copies + 1
@@ -461,7 +461,7 @@ class Outbox:
         return more
 
     async def _check_reach(self, key: Key) -> None:
-        """Before a further copy goes out: not into an outage, which would cost the last one."""
+        """Check the connection before a further copy: in an outage it would waste the last one."""
         row, adapter = self.rows[key], self._adapter
         if not row.copies or not isinstance(adapter, Probing) or self._first.is_known(row):
             return
@@ -471,7 +471,7 @@ class Outbox:
             raise Unsent(f"the platform does not answer: {error}") from error
 
     async def _mark_sending(self, key: Key, index: int) -> None:
-        """The mark stands before the call: found after a crash it means 'perhaps sent'."""
+        """Store the mark before the call: found after a crash, it means 'perhaps sent'."""
         if self._held is None or self._held[0] != key:
             self._held = (key, await self._gate.enter())
         if self.rows[key].sending != index:
@@ -488,7 +488,7 @@ class Outbox:
             await self._grow_once(key, text)
         except (RateLimited, Unsent, StoreFailed, Fenced):
             raise
-        except Exception as error:  # noqa: BLE001  # the border: the answer itself is still to come
+        except Exception as error:  # noqa: BLE001  # boundary: the answer itself is still to come
             if isinstance(error, ChatClosed):
                 await self._holder.note_closed(str(error))
             log.warning("growth_given_up", extra={"turn": key[0], "why": str(error)})
@@ -502,7 +502,7 @@ class Outbox:
             try:
                 await self._call(partial(self._adapter.draft, self._conversation, number, text))
             finally:
-                self._pace.note_sent(new=False)  # a slow call must not bring the next one closer
+                self._pace.note_sent(new=False)  # a slow call must not shorten the interval
         elif abilities.edits:
             view = ReplyView(text=text, state="streaming", language=self._holder.language)
             self.rows.setdefault(key, self._holder.preview(key))
@@ -527,7 +527,7 @@ class Outbox:
         return row.sent < row.version or bool(row.spent)
 
     def _is_unsent(self, key: Key) -> bool:
-        """Wanted, not there, and its commit stands."""
+        """True if the row is wanted, committed, and not yet there."""
         row = self.rows[key]
         return row.sent < row.version <= self._stands.get(key, 0)
 
@@ -538,7 +538,7 @@ class Outbox:
         self.dirty.add(key)
 
     def _hold(self, key: Key, *, sent: int, sending: int) -> None:
-        """What the platform has now; edits ride on the next commit."""
+        """Note the platform's state; of edits it is stored with the next commit."""
         row = self.rows[key]
         if row.sent != sent or row.sending != sending:
             self.rows[key] = replace(row, sent=sent, sending=sending)
@@ -576,11 +576,11 @@ class Outbox:
     async def _call(self, call: Callable[[], Awaitable[T]], limit: float = SEND_LIMIT) -> T:
         """The answer of a call to the platform; raises DeliveryError and nothing else."""
         if not self._holder.may_send(min(limit, SEND_LIMIT)):
-            # as after a sleep: it is renewed, or lost
+            # like after a suspend: the lease is renewed, or lost
             raise Unsent("the lease does not last for another call")
         try:
             async with ambient.limit(limit) as timer:
-                # an upload outlasts a lease, which is renewed meanwhile, or ends it
+                # an upload may outlast a lease, which is renewed meanwhile, or ends it
                 self._call_limit = timer if limit > SEND_LIMIT else None
                 return await call()
         except TimeoutError as error:
@@ -588,7 +588,7 @@ class Outbox:
         except (DeliveryError, StoreFailed, Fenced):
             raise
         except Exception as error:
-            # a border: what an adapter did before it failed, nobody knows
+            # boundary: the effects of a failed adapter call are unknown
             log.exception("adapter_call_failed")
             raise Ambiguous(f"{type(error).__name__}: {error}"[:200]) from error
         finally:

@@ -1,4 +1,4 @@
-"""How fast one chat may be written to: learned from the platform, free until it says no."""
+"""Rate budget of one chat: learned from the platform, unlimited until it refuses a call."""
 
 import asyncio
 from collections import deque
@@ -10,7 +10,7 @@ from agent_core import ambient
 
 MAX_IN_FLIGHT = 32
 Spawning: TypeAlias = Callable[[Callable[[], Coroutine[object, object, None]], str], None]
-"""Runs something of this name beside the rest."""
+"""Starts a named background task."""
 Chat: TypeAlias = tuple[str, str, str, str]
 """Platform, account, workspace, channel."""
 FEW = 512
@@ -19,7 +19,8 @@ FIRST_SIGN = 0.4
 """Seconds after which a turn without a view is shown as being worked at: people expect it within
 1."""
 MARKED_AHEAD = 3
-"""Places in a gate's line whose marks are written: the one that sends and those behind it."""
+"""Requests of a gate's queue whose marks are stored ahead: the one that sends and those behind
+it."""
 CROWD = 64
 """First sends that wait for their turn when one at a time is plainly too slow."""
 
@@ -27,9 +28,9 @@ CROWD = 64
 class Pace:
     """One chat's budget, shared by everything that is sent there.
 
-    New messages wait for nothing before the first 429; edits and drafts keep `interval`. After
-    a 429 nothing goes out for `retry_after`, and new messages keep a distance that doubles with
-    each further one and halves with each success.
+    New messages wait for nothing before the first 429; edits and drafts keep `interval`. After a
+    429 nothing goes out for `retry_after`, and new messages keep a distance that doubles with each
+    further 429 and halves with each success.
     """
 
     def __init__(self, interval: float) -> None:
@@ -48,7 +49,7 @@ class Pace:
         return max(self._blocked, self._last_edit + max(self._interval, self._distance))
 
     def busy(self) -> bool:
-        """What it knows still matters."""
+        """True while its state still matters."""
         return bool(self._distance) or self.edit_due() > ambient.monotonic()
 
     def note_sent(self, *, new: bool) -> None:
@@ -71,18 +72,16 @@ class Pace:
 
 
 class SignBudget:
-    """How many signs of life (typing, eyes on a message) an account sends.
-
-    They are hints, and platforms count them among the calls that answers need: at most
-    `a_second`, and as many at once; what finds no room is left out.
-    """
+    """Limits an account's signs of life (typing, eyes on a message). They are hints, and platforms
+    count them among the calls that answers need: at most `a_second`, with a burst of as many; the
+    rest is dropped."""
 
     def __init__(self, a_second: float = 20.0) -> None:
         self._a_second = self._left = a_second
         self._at = ambient.monotonic()
 
     def take(self) -> bool:
-        """Whether there is room for one more now; it counts as sent then."""
+        """Return True, and count it, if another one may be sent now."""
         now = ambient.monotonic()
         self._left = min(self._a_second, self._left + (now - self._at) * self._a_second)
         self._at = now
@@ -123,13 +122,13 @@ class Ticket:
 
 
 class SendGate:
-    """How many first sends of one account are under way at once.
+    """Limits an account's concurrent first sends.
 
-    A first send cut off by a crash may stand there twice, since most platforms know no send key.
-    So as long as the platform keeps up there is one at a time, which bounds the doubt to one
-    message a crash. Who has waited for `patience` seconds goes along with others, and so does
-    everybody from when `CROWD` wait until the line is empty: at most `MAX_IN_FLIGHT` in all. The
-    marks that must stand before a send are written for those next in line while the first one
+    A first send cut off by a crash may arrive twice, since most platforms know no idempotency key.
+    While the platform keeps up there is one at a time, which bounds the doubt to one message a
+    crash. A request that has waited for `patience` seconds joins others, and so does every request
+    once `CROWD` are waiting, until the queue is empty: at most `MAX_IN_FLIGHT` in all. The marks
+    that must be stored before a send are written for the next in the queue while the first one
     sends.
     """
 
@@ -137,7 +136,7 @@ class SendGate:
         self._patience = patience
         self._line: dict[Ticket, None] = {}
         self._behind: dict[Ticket, None] = {}
-        """Those of the line who may not send yet."""
+        """Requests that may not send yet."""
         self._impatient = 0
         self._crowded = False
 
@@ -158,7 +157,7 @@ class SendGate:
         await self._wait(ticket, ticket.may_send)
 
     def leave(self, ticket: Ticket) -> None:
-        """Let the next one in."""
+        """Let the next request send."""
         del self._line[ticket]
         self._behind.pop(ticket, None)
         self._impatient -= ticket.impatient
@@ -182,7 +181,7 @@ class SendGate:
                 self._behind.pop(ticket, None)
 
     def _let_along(self, ticket: Ticket) -> None:
-        """Let it go along with others."""
+        """Let it send beside others."""
         ticket.impatient = True
         self._impatient += 1
         self._behind.pop(ticket, None)
@@ -202,15 +201,15 @@ class SendGate:
 
 
 class Delay:
-    """Makes calls the same time after each was asked for, by one task while any is due: a task
-    for each would cost a message more than most that is done for it. No call may raise."""
+    """Makes calls a fixed time after each was added, by one task while any is due: a task for each
+    call would cost more than most other work for a message. No call may raise."""
 
     def __init__(self, spawn: Spawning, seconds: float) -> None:
         self._spawn, self._seconds = spawn, seconds
         self._due: deque[tuple[float, Callable[[], None]]] = deque()
 
     def add(self, call: Callable[[], None]) -> None:
-        """Make this call once its time has gone by."""
+        """Add a call."""
         idle = not self._due
         self._due.append((ambient.monotonic() + self._seconds, call))
         if idle:

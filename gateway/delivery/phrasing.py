@@ -1,4 +1,4 @@
-"""What the agent says as values (`agent_core.phrases`), in a person's language. Pure."""
+"""Renders the agent's phrases (`agent_core.phrases`) in a person's language. Pure."""
 
 from agent_core.phrases import Phrase
 from gateway.texts import CATALOGUE, ENGLISH, say
@@ -17,7 +17,6 @@ def say_phrase(phrase: Phrase, language: str) -> str:
 
 
 def say_to_browser(phrase: Phrase, accepted: str) -> tuple[str, str]:
-    """The language that a browser with this Accept-Language likes best of ours, and `phrase` in
-    it."""
+    """Return the supported language that this Accept-Language prefers, and `phrase` in it."""
     language = choose_accepted(accepted, CATALOGUE.list_codes())
     return language or "en", say_phrase(phrase, language)

@@ -17,13 +17,13 @@ from gateway.views import Button, PlanState, PlanStep, PlanView
 PlanEvent: TypeAlias = PlanMade | StepBegan | StepEnded | StageEntered
 OPEN = ("pending", "running")
 MAX_BUTTONS = 3
-"""Of one kind: steps that can be skipped, or tried again."""
+"""Maximum buttons of one kind: to skip steps, or to retry them."""
 
 
 class Course(Struct, frozen=True, kw_only=True):
-    """A plan under way. `asking`: the id of the question whether it shall run, "" if none is
-    open; `outcome`: a word on what was decided; `listed`: the agent's own list, with nothing in it
-    that a person could skip or try again."""
+    """A running plan. `asking`: the id of the open question whether to run it, "" for none;
+    `outcome`: a note on the decision; `listed`: the agent's own list, whose steps nobody can skip
+    or retry."""
 
     plan: Plan
     listed: bool = False
@@ -58,8 +58,8 @@ def apply_edit(course: Course, edit: PlanEdit) -> Course:
 
 
 def finish_plan(course: Course, state: Literal["done", "failed", "stopped"]) -> Course:
-    """`course` when its turn is over: nothing of it runs any more, what never ran was skipped. A
-    plan that the turn left on its way is stopped, whatever became of the turn."""
+    """Return `course` at the end of its turn: running steps end, those not started count as
+    skipped. A plan left unfinished counts as stopped, however the turn ended."""
     steps = tuple(
         replace(step, state="skipped") if step.state in ("pending", "running") else step
         for step in course.plan.steps
@@ -73,7 +73,7 @@ def finish_plan(course: Course, state: Literal["done", "failed", "stopped"]) -> 
 
 
 def render_plan(course: Course, turn: str, language: str) -> PlanView:
-    """What people see of it."""
+    """Render the plan as people see it."""
     runs = course.state == "running" and not course.asking and not course.listed
     steps = tuple(
         PlanStep(
@@ -96,7 +96,7 @@ def render_plan(course: Course, turn: str, language: str) -> PlanView:
 
 
 def _review(course: Course, language: str) -> tuple[Button, ...]:
-    """Before anything runs."""
+    """Return the buttons of a plan that waits for its approval."""
     offers: tuple[tuple[str, Literal["plain", "good", "bad"]], ...] = (
         ("once", "good"),
         ("edit", "plain"),
@@ -110,7 +110,7 @@ def _review(course: Course, language: str) -> tuple[Button, ...]:
 
 
 def _buttons(course: Course, turn: str, language: str) -> tuple[Button, ...]:
-    """While it runs, and what can be tried again afterwards."""
+    """Return the buttons of a running plan, and those to retry steps afterwards."""
     stop = Button(label=say("plan_stop", language), token=plan_token(turn, "stop"), style="bad")
     if course.listed:
         return (stop,) if course.state == "running" else ()

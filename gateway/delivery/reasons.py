@@ -1,7 +1,7 @@
-"""Why a person is asked, and what 'always' would allow, in the person's language. Pure.
+"""Renders why a person is asked, and what 'always' would allow, in their language. Pure.
 
-The policy speaks in phrases (`agent_core.phrases`). Where there is none, its text stays as it is:
-words of a hook, of another policy, or of a version that stored none.
+The policy speaks in phrases (`agent_core.phrases`). A text without one is kept: words of a hook, of
+another policy, or of an older version.
 """
 
 from collections.abc import Sequence
@@ -16,31 +16,31 @@ from gateway.texts.tool_names import name_tool
 from gateway.texts.tools import TOOL_NAMES
 
 MAX_BESIDE = 100
-"""Characters of a command that a card says again where it says what an answer covers."""
+"""Maximum characters of a command that a card repeats where it says what an answer covers."""
 RISKS: dict[Risk, Key] = {"low": "risk_low", "medium": "risk_medium", "high": "risk_high"}
 
 
 def describe_reason(proposal: Proposal, language: str) -> str:
-    """Why the call is asked about."""
+    """Describe why the call needs approval."""
     return say_phrase(proposal.why, language) if proposal.why is not None else proposal.reason
 
 
 def describe_detail(proposal: Proposal, language: str) -> str:
-    """What the policy says of a call besides; of an older version with the tool's words."""
+    """Describe further details of the call; from older versions with the tool's words."""
     if not (proposal.notes or proposal.preview):
         return proposal.detail
     return " ".join(say_phrase(one, language) for one in proposal.notes)
 
 
 def describe_preview(proposal: Proposal, language: str) -> str:
-    """What the tool says that the call would do."""
+    """Describe the effect of the call as its tool tells it."""
     preview = proposal.preview
     return say_phrase(preview, language) if isinstance(preview, Phrase) else preview
 
 
 def describe_choice(proposals: Sequence[Proposal], choice: Lasting, language: str) -> str:
-    """What an answer that lasts covers for all these calls, beside them on one card; "" if it is
-    not offered."""
+    """Describe what a lasting answer covers for all these calls on one card; "" if it is not
+    offered."""
     if choice not in list_choices(proposals):
         return ""
     offers = (one for each in proposals for one in each.list_offers() if one.choice == choice)
@@ -48,7 +48,7 @@ def describe_choice(proposals: Sequence[Proposal], choice: Lasting, language: st
 
 
 def _describe_beside(offer: Offer, language: str) -> str:
-    """As `describe_offer`; a call that takes more than a few words stands on the card already."""
+    """Describe an offer; a longer call is not repeated, as it is on the card already."""
     covers = offer.covers
     if covers is None or not covers.words or _is_short(covers.words):
         return describe_offer(offer, language)
@@ -60,14 +60,14 @@ def _is_short(words: str) -> bool:
 
 
 def describe_offer(offer: Offer, language: str) -> str:
-    """What a rule would allow, as people read it; the rule that is stored stays as it is."""
+    """Describe what a rule would allow; the stored rule stays as it is."""
     if offer.covers is None:
         return offer.pattern
     return describe_coverage(offer.tool, offer.covers, language)
 
 
 def describe_coverage(tool: str, covers: Coverage, language: str) -> str:
-    """What a rule for `tool` allows."""
+    """Describe what a rule for `tool` allows."""
     if covers.phrase is not None:
         return say_phrase(covers.phrase, language)
     if covers.risk is not None:
@@ -78,7 +78,7 @@ def describe_coverage(tool: str, covers: Coverage, language: str) -> str:
 
 
 def _describe_extent(call: str, covers: Coverage, language: str) -> str:
-    """`call` with what the rule holds to."""
+    """Describe `call` with what the rule is bound to."""
     if covers.background:
         call = say("covers_behind", language, call=call)
     if covers.files:
@@ -89,7 +89,7 @@ def _describe_extent(call: str, covers: Coverage, language: str) -> str:
 
 
 def _describe_call(tool: str, words: str, language: str) -> str:
-    """A command as it is; arguments by name, each as JSON writes it, without those not given."""
+    """Write a command as it is, and other arguments by name, as JSON, without those not given."""
     name = name_tool(tool, language)
     try:
         given = msgspec.json.decode(words, type=dict[str, msgspec.Raw])

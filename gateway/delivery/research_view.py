@@ -43,7 +43,7 @@ def apply_research_event(view: View | None, event: ResearchMoved, language: str)
 def finish_research(
     view: View | None, state: Literal["done", "failed", "stopped"]
 ) -> PlanView | None:
-    """`view` when its turn is over: what never ran was skipped."""
+    """Return the view at the end of its turn: steps not started count as skipped."""
     if not isinstance(view, PlanView):
         return None
     if view.state == "done":

@@ -1,4 +1,4 @@
-"""Cards that something else came in place of: they say what, and offer nothing any more."""
+"""Retires cards that were replaced: they say by what, and offer nothing any more."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from gateway.views import Activity, Fate, Notice, PlanView, SaidView, View
 
 
 def retire_plan(key: Key, **values: object) -> Callable[[View], View]:
-    """Make a plan's card one that is over: a word on what came instead, no buttons."""
+    """Return a change that closes a plan's card: a note on its replacement, no buttons."""
 
     def retire(view: View) -> View:
         if not isinstance(view, PlanView) or not view.buttons:
@@ -20,12 +20,12 @@ def retire_plan(key: Key, **values: object) -> Callable[[View], View]:
 
 
 def drop_buttons(view: View) -> View:
-    """Make a notice, or what was done, one that offers nothing any more."""
+    """Remove the buttons of a notice or an activity."""
     return replace(view, buttons=()) if isinstance(view, Notice | Activity) else view
 
 
 def fold_said(fate: Fate) -> Callable[[View], View]:
-    """Let what was said tell that all of its turn holds no longer."""
+    """Return a change that marks a message of a turn that no longer counts."""
 
     def retire(view: View) -> View:
         return replace(view, fate=fate) if isinstance(view, SaidView) else view

@@ -1,5 +1,4 @@
-"""The audit for people: a table or JSON lines of what is asked for, and what a look at its chains
-found."""
+"""The audit for people: a table or JSON lines, and the result of verifying its chains."""
 
 import re
 from collections import deque
@@ -31,8 +30,8 @@ FLAWS: dict[FlawKind, str] = {
 
 
 class AuditQuery(Struct, frozen=True, kw_only=True):
-    """Which lines: the newest `lines` of those that are not older than `since` (a day, a moment or
-    a span, "": all) and have `who` and `what` in them."""
+    """Selects the newest `lines` that are not older than `since` (a day, a moment or a span, "" for
+    all) and contain `who` and `what`."""
 
     lines: int = 1_000
     since: str = ""
@@ -42,7 +41,7 @@ class AuditQuery(Struct, frozen=True, kw_only=True):
 
 
 class _Shown(Struct, frozen=True, kw_only=True):
-    """A line as JSON, without what signs it."""
+    """A line as JSON, without its signature."""
 
     at: float
     time: str
@@ -53,7 +52,7 @@ class _Shown(Struct, frozen=True, kw_only=True):
 
 
 async def list_lines(trail: AuditTrail, query: AuditQuery) -> str:
-    """The lines, the oldest first. ValueError says what is wrong with the query; StoreFailed."""
+    """Return the lines, oldest first. ValueError for a wrong query; StoreFailed."""
     if not 0 < query.lines <= MAX_LINES:
         raise ValueError(f"write how many lines, 1 to {MAX_LINES}.")
     since, found = read_since(query.since), deque[AuditRow](maxlen=query.lines)
@@ -84,7 +83,7 @@ def read_since(text: str) -> float:
 
 
 def describe_report(report: ChainReport) -> str:
-    """What a look at the chains found, flaws first."""
+    """Describe the result of verifying the chains, flaws first."""
     lines = [_describe(flaw) for flaw in report.flaws]
     count = f"Looked at {report.lines} lines in {report.chains} chains"
     lines.append(f"{count}; flaws: {len(report.flaws)}." if lines else f"{count}: all hold.")

@@ -1,7 +1,8 @@
-"""Backups of the data folder: one file with the database as it was at one moment, the files beside
-it, and a manifest with their digests. A backup is checked whole before anything is replaced by it.
+"""Backups of the data folder: one file with a consistent copy of the database, the other files, and
+a manifest of their digests.
 
-All of it blocks: it runs in a thread, or in the command line.
+A backup is checked completely before it replaces anything. All functions block: they run in a
+thread, or in the command line.
 """
 
 import hashlib
@@ -37,11 +38,11 @@ Tell = Callable[[str], None]
 
 
 class BackupError(Exception):
-    """It cannot be made or used; the text says why, for people."""
+    """A backup cannot be made or used; the text tells people why."""
 
 
 class BackupManifest(Struct, frozen=True, kw_only=True):
-    """What a backup holds: `files` are digests (sha256) by path."""
+    """The contents of a backup. `files`: SHA-256 digests by path."""
 
     format: int
     version: str
@@ -51,9 +52,8 @@ class BackupManifest(Struct, frozen=True, kw_only=True):
 
 
 def write_backup(home: Path, to: Path, *, database: bool, tell: Tell) -> BackupManifest:
-    """Write the backup of `home` into the file `to`, which is there only when it is complete.
-    `database`: with the one of the folder. BackupError. What backups left in that folder whose
-    process was killed goes first."""
+    """Write the backup of `home` into the file `to`, which appears only when it is complete.
+    `database`: include the folder's. Leftovers of killed backups are removed first. BackupError."""
     if not to.parent.is_dir():
         raise BackupError(f"There is no folder {to.parent}: make it first, or name another file.")
     try:
@@ -83,8 +83,8 @@ def copy_database(source: Path, to: Path, tell: Tell) -> None:
             tell(f"database: {100 * (total - left) // total} %")
 
     try:
-        # one read transaction from the first page to the last: writers go on in the log, and
-        # no write makes the copy begin again
+        # one read transaction from the first page to the last: writers continue in the WAL, and
+        # no write restarts the copy
         reading.execute("BEGIN")
         reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
         reading.backup(writing, pages=STEP, progress=progress, sleep=0.0)
@@ -129,7 +129,8 @@ def _find_files(home: Path) -> Iterator[Path]:
 
 
 def _add(archive: tarfile.TarFile, path: Path, name: str) -> str:
-    """Add a file or a link; its digest. A file that changes is added as it was read."""
+    """Add a file or a link and return its digest. A file that changes meanwhile is added as it was
+    read."""
     entry = tarfile.TarInfo(name)
     info = path.lstat()
     entry.mode, entry.mtime = info.st_mode & 0o700, info.st_mtime
@@ -138,7 +139,7 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> str:
         archive.addfile(entry)
         return hashlib.sha256(entry.linkname.encode(errors="surrogateescape")).hexdigest()
     if not path.is_file():
-        raise FileNotFoundError(name)  # a pipe or a socket: not a file to keep
+        raise FileNotFoundError(name)  # not a regular file, but a pipe or a socket
     digest = hashlib.sha256()
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as source, tempfile.TemporaryFile() as copy:
@@ -151,8 +152,8 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> str:
 
 
 def unpack_backup(file: Path, to: Path, tell: Tell) -> BackupManifest:
-    """Unpack the backup into the folder `to`, new or empty, and check all of it. BackupError:
-    nothing of it may be used, and the folder is gone."""
+    """Unpack the backup into the folder `to`, new or empty, and verify it. After a BackupError the
+    folder is gone."""
     try:
         to.mkdir(mode=0o700, exist_ok=True)
         try:
@@ -191,7 +192,7 @@ def _unpack(file: Path, to: Path, tell: Tell) -> BackupManifest:
             if len(found) % TOLD_EVERY == 0:
                 tell(f"files: {len(found)}")
     manifest = _check(file, body, found)
-    for name, target in links.items():  # last: no file was written through one
+    for name, target in links.items():  # last, so that no file is written through a link
         (to / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.symlink(target, to / name)
     if DATABASE in found:

@@ -1,8 +1,8 @@
-"""Who may hold the HTTP server's connections, and for how long.
+"""Limits on the HTTP server's connections: how many, and for how long.
 
-aiohttp waits for a request's head and body for as long as the other side likes: a few hundred who
-send half a line would take all files that a process may open. Here each connection has a time for
-both, and where too many are open the oldest one without a request makes room.
+aiohttp waits for a request's head and body as long as the client likes: a few hundred clients that
+send half a line would take all file descriptors. Here each connection has a time limit for both,
+and when too many are open the oldest one without a request is closed.
 """
 
 import asyncio
@@ -20,30 +20,29 @@ from agent_core import ambient
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 HEAD_SECONDS = 10.0
-"""For a request's head, from the connection or from its first byte on."""
+"""Time limit of a request's head, from the connection or its first byte on."""
 IDLE_SECONDS = 75.0
 """Between two requests; a proxy in front keeps connections for a minute."""
 BODY_SECONDS, BODY_RATE = 20.0, 16_000
-"""For a request's body: so many seconds, and one more for each so many bytes that it announces. So
-many seconds without a byte end it too: of a body that it cannot read aiohttp tells nobody who
-waits for it."""
+"""Time limit of a request's body: so many seconds, plus one for each so many announced bytes. So
+many seconds without a byte end it too, as aiohttp does not tell a handler of a body that it cannot
+parse."""
 MAX_ANNOUNCED = 32 << 20
 MAX_UNREAD, LAST_SECONDS = 128 << 10, 1.0
-"""Bytes of a body that are read and ignored after the answer, so that the connection can be used
-again; where more are to come nothing is read, and it is closed after so many seconds, in which the
-answer can be."""
+"""Bytes of an unread body that are discarded after the answer to keep the connection usable. A
+longer one is not read, and the connection is closed after so many seconds, in which the answer can
+arrive."""
 MAX_IDLE = 64 << 10
-"""Bytes that are taken in while no request begins and no body grows by them. What cannot be read as
-HTTP is looked at anew with all that comes behind it, some milliseconds each time."""
+"""Bytes received while no request begins and no body grows. Data that is not HTTP is parsed again
+with everything that follows it, some milliseconds each time."""
 MAX_HEAD = 16 << 10
-"""Bytes of a first head that are kept until all of it is there; what is longer is refused."""
+"""Maximum bytes of a first head, which is buffered until it is complete."""
 _HEAD_BEGUN = re.compile(rb"[\r\n]*[A-Za-z]{0,20}(?: |\Z)")
 _HEAD_END = re.compile(rb"\n\r?\n")
 MAX_CONNECTIONS = 2_000
 REFUSALS_EACH_SECOND, REFUSAL_BURST, MAX_REFUSAL_WAIT = 250.0, 50, 8.0
-"""How many requests a second are refused beyond a burst, whoever asks; the others wait, and are
-closed where they would wait for longer. Who knocks as fast as he is turned away would have the
-processor to himself."""
+"""Refusals a second beyond a burst, for all clients together. Others wait, and are closed if the
+wait is too long; a client that retries at once could otherwise use up the processor."""
 
 
 class ConnectionLimits:
@@ -54,19 +53,19 @@ class ConnectionLimits:
         self._most = most or _room()
         self._most_each = most_each
         self._open: dict[_WatchedConnection, None] = {}
-        """By when they last came to rest, the longest ago first."""
+        """Connections by the time of their last activity, oldest first."""
         self._known: dict[RequestHandler, _WatchedConnection] = {}
-        """Those that sent a whole head."""
+        """Connections that sent a complete head."""
         self._counts: Counter[str] = Counter()
         self._refusals = RefusalPace()
 
     def protocol(self, make: Callable[[], RequestHandler]) -> asyncio.Protocol:
-        """The protocol for a new connection, around aiohttp's own: that is made with a first whole
-        head, for it costs a task and a parser."""
+        """Make the protocol of a new connection. aiohttp's own is made with the first complete
+        head, as it costs a task and a parser."""
         return _WatchedConnection(self, make)
 
     def enter(self, connection: "_WatchedConnection") -> bool:
-        """Whether the new connection may stay."""
+        """Register a new connection. Return False if it must be closed."""
         most_each = self._most_each or (self._most if connection.local else self._most // 2)
         if len(self._open) >= self._most:
             room = self._make_room("")
@@ -84,7 +83,7 @@ class ConnectionLimits:
         self._known[inner] = connection
 
     def leave(self, connection: "_WatchedConnection") -> None:
-        """The connection is gone."""
+        """Unregister a closed connection."""
         if connection not in self._open:
             return
         del self._open[connection]
@@ -95,7 +94,7 @@ class ConnectionLimits:
             del self._counts[connection.address]
 
     def close(self) -> None:
-        """Close the connections without a request: of them alone nobody else knows."""
+        """Close the connections without a request, which nobody else knows."""
         for connection in [one for one in self._open if one.inner is None]:
             connection.abort()
 
@@ -106,7 +105,7 @@ class ConnectionLimits:
             self._open[connection] = None
 
     def _make_room(self, address: str) -> bool:
-        """Close the one that waits for longest, of `address` if one is given."""
+        """Close the connection that has waited longest, of `address` if given."""
         waiting = (
             connection
             for connection in self._open
@@ -151,13 +150,13 @@ class ConnectionLimits:
 
 
 class RefusalPace:
-    """When a request may be refused: they are spread over time where there are many."""
+    """Spreads refusals over time."""
 
     def __init__(self) -> None:
         self._next = -math.inf
 
     async def wait(self) -> bool:
-        """Wait until it is its turn; False, at once, if that is too long."""
+        """Wait for the next slot; return False at once if the wait would be too long."""
         now = ambient.monotonic()
         begin = max(self._next, now - REFUSAL_BURST / REFUSALS_EACH_SECOND)
         if begin - now > MAX_REFUSAL_WAIT:
@@ -169,7 +168,7 @@ class RefusalPace:
 
 
 class _WatchedConnection(asyncio.Protocol):
-    """One connection: passes all on to aiohttp's protocol, and watches the time."""
+    """One connection: passes everything on to aiohttp's protocol and enforces the time limits."""
 
     def __init__(self, limits: ConnectionLimits, make: Callable[[], RequestHandler]) -> None:
         self.loop = asyncio.get_running_loop()
@@ -198,7 +197,7 @@ class _WatchedConnection(asyncio.Protocol):
         self._timer = self.loop.call_later(self._limit, self._check)
 
     def _take_head(self, data: bytes) -> bytes:
-        """All that has come once a first head is whole, or cannot become one; nothing before."""
+        """Return all buffered data once a first head is complete or invalid; b"" before."""
         self._head += data
         at = max(0, len(self._head) - len(data) - 3)
         waits = len(self._head) < MAX_HEAD and _HEAD_BEGUN.match(self._head) is not None
@@ -216,7 +215,7 @@ class _WatchedConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._refuses:
-            self._pause()  # aiohttp may have resumed what it had paused
+            self._pause()  # aiohttp may have resumed reading
             return
         if not self.busy and self._limit != HEAD_SECONDS:
             self.since, self._limit = self.loop.time(), HEAD_SECONDS
@@ -235,7 +234,7 @@ class _WatchedConnection(asyncio.Protocol):
             self._stop_idling()
 
     def _stop_idling(self) -> None:
-        """Read no more before a request begins, and nothing of a body that cannot be read."""
+        """Stop reading if no request begins, or a body cannot be parsed."""
         if not self.busy:
             self._holds = self._transport is not None and self._transport.is_reading()
             self._pause()
@@ -271,20 +270,19 @@ class _WatchedConnection(asyncio.Protocol):
             self.inner.connection_lost(exc)
 
     def rest(self) -> None:
-        """A request is answered; the next one may take its time to come."""
+        """Begin the wait for the next request."""
         self.busy -= 1
         self._content, self._idle = None, 0
         self.since, self._limit = self.loop.time(), IDLE_SECONDS
         self._limits.touch(self)
 
     def refuse_rest(self) -> None:
-        """Read no more of a body that nobody wants: to take it in and throw it away costs as much
-        as to use it."""
+        """Stop reading a body that nobody wants: to discard it costs as much as to use it."""
         self._refuses = True
         self._pause()
 
     def close_soon(self) -> None:
-        """Close it once the answer had its time to leave."""
+        """Close the connection after the answer had time to leave."""
         self.loop.call_later(LAST_SECONDS, self.abort)
 
     def _pause(self) -> None:
@@ -314,7 +312,7 @@ class _WatchedConnection(asyncio.Protocol):
 
 
 class _BodyWatch:
-    """Closes the connection when a body takes longer than `seconds`, or stands still."""
+    """Closes the connection if a body takes longer than `seconds`, or stalls."""
 
     def __init__(
         self, request: web.Request, connection: _WatchedConnection, seconds: float
@@ -344,7 +342,7 @@ class _BodyWatch:
 
 
 def _count_unread(request: web.Request) -> float:
-    """Bytes of the body that are still to come, as far as is known."""
+    """Return the bytes of the body that are still to come, as far as known."""
     if not request.can_read_body or request.content.is_eof():
         return 0
     announced = request.content_length

@@ -1,6 +1,7 @@
-"""The control socket in the data folder, and what can be asked there: JSON lines, one question
-and one answer a connection. Without a running gateway the command line asks the same of the
-store itself, under the folder's lock.
+"""The control socket in the data folder and its commands: JSON lines, one question and one answer a
+connection.
+
+Without a running gateway the command line asks the store itself, under the folder's lock.
 """
 
 import asyncio
@@ -46,7 +47,7 @@ MAX_LINE = 1 << 16
 MAX_PATH = 100
 """Bytes; a socket's address holds little more."""
 PROBE = "doctor"
-"""What is written to see whether anything can be."""
+"""Written to the store to test whether it can be written."""
 LISTED = 50
 PATIENCE = 30.0
 """Seconds that the command line waits for an answer."""
@@ -62,8 +63,8 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class ControlAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What to tell the person; `ok` False: nothing was done. `more`: how far it is, and another
-    answer follows."""
+    """The answer for the person; `ok` False: nothing was done. `more`: this is progress, and
+    another answer follows."""
 
     text: str
     ok: bool = True
@@ -75,10 +76,10 @@ Tell = Callable[[str], None]
 
 
 class Upkeep(Protocol):
-    """Long work on all that is stored. The texts are for people."""
+    """Maintenance of everything stored. The texts are for people."""
 
     async def report_retention(self) -> str:
-        """What would be dropped now, and whether it is."""
+        """Describe what retention would delete now, and whether it is switched on."""
 
     async def back_up(self, to: Path, tell: Tell) -> str:
         """Write a backup into the file `to`. BackupError."""
@@ -94,7 +95,7 @@ NOT_RUNNING = "No gateway runs on this folder. Start it with `turnkeeper run`."
 
 
 class Live(Struct, frozen=True, kw_only=True):
-    """What only a running gateway can do."""
+    """Commands that need a running gateway."""
 
     status: Callable[[], Awaitable[str]]
     link: Callable[[str], str]
@@ -102,7 +103,7 @@ class Live(Struct, frozen=True, kw_only=True):
     wake: Callable[[str], None]
     stop: Callable[[], None]
     restore: Callable[[str], bool]
-    """Stop, put an unpacked backup of the data folder in place, go on; False if it is none."""
+    """Stop, replace the data folder by an unpacked backup, and go on; False if it is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +118,7 @@ class Operations:
     trail: AuditTrail | None = None
 
     async def answer(self, question: Question, tell: Tell = lambda text: None) -> ControlAnswer:
-        """Carry out a command; `tell` hears how far a long one is."""
+        """Run a command; `tell` is called with the progress of a long one."""
         long: dict[str, Callable[[tuple[str, ...], Tell], Awaitable[ControlAnswer]]] = {
             "backup": self._backup,
             "erase": self._erase,
@@ -193,7 +194,7 @@ class Operations:
             text = f"There is no dead letter {name!r} that can be resubmitted. {LIST_THEM}"
             return ControlAnswer(text=text, ok=False)
         if self.live is not None:
-            if conversation != JOBS:  # the scheduler finds it at its next look
+            if conversation != JOBS:  # the scheduler finds it in its next round
                 self.live.wake(conversation)
             return ControlAnswer(text=f"{name} waits again in {conversation}.")
         return ControlAnswer(text=f"{name} waits in {conversation} until the gateway runs.")
@@ -235,7 +236,7 @@ class Operations:
         return ControlAnswer(text=describe_report(report), ok=not report.flaws)
 
     async def _note(self, words: tuple[str, ...]) -> ControlAnswer:
-        """A line of the audit about what was done at this machine."""
+        """Add an audit line about a command on this machine."""
         if self.trail is None or len(words) != 2:
             return ControlAnswer(text=NOT_RUNNING, ok=False)
         await self.trail.note(MACHINE, words[0], words[1])
@@ -289,12 +290,12 @@ async def probe_store(store: Store) -> None:
 
 
 def _write_command(command: NamedCommand) -> str:
-    """As it is given on the command line."""
+    """Write a command as given on the command line."""
     return f"turnkeeper {command.words}"
 
 
 def _letter_line(letter: Letter) -> str:
-    """Number or name, when, where, what it is, why, and the payload."""
+    """Describe a dead letter: number or name, time, place, kind, reason, and the payload."""
     when = ambient.utc(letter.at).isoformat(timespec="seconds")
     of = f" of turn {letter.turn}" if letter.turn else ""
     payload = letter.payload.decode(errors="backslashreplace")
@@ -303,7 +304,7 @@ def _letter_line(letter: Letter) -> str:
 
 
 def _removal_line(removal: GivenUpRemoval) -> str:
-    """Name, when, and how much; not what."""
+    """Describe a given-up removal: name, time, and size, without its content."""
     when = ambient.utc(removal.at).isoformat(timespec="seconds")
     many = f"{removal.entries} entries" if removal.entries else "a whole space"
     what = f"memory removal (the memory of MEMORY_PROVIDER did not make it: {many})"
@@ -320,7 +321,7 @@ async def serve(home: Path, operations: Operations) -> AsyncIterator[None]:
             answer = await operations.answer(question, partial(_tell, writer))
         except (msgspec.DecodeError, ValueError) as error:
             answer = ControlAnswer(text=f"not a question: {error}", ok=False)
-        except Exception:  # the border: one bad command must not end the gateway
+        except Exception:  # boundary: a bad command must not end the gateway
             log.exception("command_failed")
             answer = ControlAnswer(text="This failed; the log says why.", ok=False)
         with contextlib.suppress(OSError):
@@ -334,25 +335,25 @@ async def serve(home: Path, operations: Operations) -> AsyncIterator[None]:
         yield
     finally:
         server.close()
-        with contextlib.suppress(OSError):  # the disk may be only read now
+        with contextlib.suppress(OSError):  # the file system may be read-only by now
             (home / SOCKET).unlink()
 
 
 def _tell(writer: asyncio.StreamWriter, text: str) -> None:
-    """One line of progress, while somebody listens."""
+    """Send one line of progress, while somebody listens."""
     if not writer.is_closing():
         writer.write(msgspec.json.encode(ControlAnswer(text=text, more=True)) + b"\n")
 
 
 def ask(home: Path, question: Question, tell: Tell = lambda text: None) -> ControlAnswer | None:
-    """The running gateway's answer; None if none runs. `tell` hears how far a long one is."""
+    """Ask the running gateway; None if none runs. `tell` is called with the progress."""
     with socket.socket(socket.AF_UNIX) as client, _address(home / SOCKET) as address:
         client.settimeout(PATIENCE)
         try:
             client.connect(address)
         except (FileNotFoundError, ConnectionRefusedError):
             return None
-        except OSError as error:  # as when too many wait for it already
+        except OSError as error:  # for example too many pending connections
             return ControlAnswer(text=f"The gateway does not answer: {error}.", ok=False)
         try:
             with client.makefile("rwb") as file:

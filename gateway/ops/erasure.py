@@ -1,5 +1,8 @@
-"""Erases a person: their private conversations whole, their words elsewhere, and every document
-about them. Done again after it was cut off it comes to the same."""
+"""Erases a person: their private conversations, their words elsewhere, and every document about
+them.
+
+Idempotent: it can be repeated after an interruption.
+"""
 
 import logging
 import re
@@ -44,7 +47,8 @@ TTL = 120.0
 """Seconds that a group may take."""
 PAGE = 100
 MIN_WORDS = 16
-"""Characters of a phrase that is looked for in what others said: a shorter one is anybody's."""
+"""Minimum characters of a phrase that is searched for in others' messages; shorter ones are too
+common."""
 REF = re.compile(rb'"([0-9a-f]{2}/[0-9a-f]{64})"')
 
 Closed = Callable[[str], AbstractAsyncContextManager[None]]
@@ -66,7 +70,7 @@ _PLAIN = (
     "signin:",
     "sessions:",
 )
-"""How the names of documents begin that are one account's."""
+"""Name prefixes of documents that belong to one account."""
 
 
 class _Shown(Struct):
@@ -76,14 +80,14 @@ class _Shown(Struct):
 
 
 class _Person(Struct):
-    """Whose an account is."""
+    """The person of an account."""
 
     person: str
 
 
 @dataclass(slots=True, kw_only=True)
 class Erased:
-    """What was done. `busy`: conversations that another process holds: they are as they were."""
+    """The result. `busy`: conversations held by another process, which are unchanged."""
 
     conversations: int = 0
     rows: int = 0
@@ -113,8 +117,8 @@ class Erasure:
         self._trail = trail
 
     async def erase(self, notes: ErasureNotes, tell: Tell, *, beside: bool = False) -> Erased:
-        """Erase the person of whom `notes` are, but for jobs and files. `beside`: it is noted that
-        another memory has to forget them too."""
+        """Erase the person of `notes`, except for jobs and files. `beside`: note that another
+        memory has to forget them too."""
         done, accounts = Erased(), notes.note.accounts
         await self._finish_begun(notes.note.removed)
         await self._erase_private(notes, done, tell)
@@ -139,7 +143,7 @@ class Erasure:
         phrases: frozenset[bytes],
         removed: frozenset[str],
     ) -> bytes:
-        """What happened stays; the words and the person go."""
+        """Blank the words and the person in an audit line; the event stays."""
         line = _read(body, AuditRow)
         if line is None:
             return body
@@ -160,7 +164,8 @@ class Erasure:
     # ---- conversations -------------------------------------------------------------------
 
     async def _finish_begun(self, removed: frozenset[str]) -> None:
-        """Remove what an erasure that was cut off had taken out of the person's list already."""
+        """Remove the conversations that an interrupted erasure had taken out of the person's
+        list."""
         for name in await self._removal.find_marked():
             if name in removed:
                 async with self._closed(name):
@@ -192,7 +197,7 @@ class Erasure:
         done.removed.append(conversation)
 
     async def _erase_shared(self, notes: ErasureNotes, done: Erased, tell: Tell) -> None:
-        """Blank the person's turns in all that is not theirs alone."""
+        """Blank the person's turns in conversations shared with others."""
         after, seen = Position(), 0
         while page := await self._removal.find_idle(float("inf"), PAGE, after):
             after = page[-1]
@@ -235,7 +240,7 @@ class Erasure:
     async def _find_turns(
         self, conversation: str, notes: ErasureNotes
     ) -> tuple[frozenset[str], frozenset[bytes]]:
-        """Turns of the person, and their words as they stand in JSON."""
+        """Return the person's turns, and their words as JSON has them."""
         accounts, theirs, refs = notes.note.accounts, set[str](), set[str]()
         phrases: set[bytes] = set()
         async for row in self._contents.read_all(conversation):
@@ -289,7 +294,8 @@ def _read(body: bytes, kind: type[Row]) -> Row | None:
 
 
 def _phrase(text: str) -> set[bytes]:
-    """The text as it stands within a JSON string, and its lines, without a writer's name too."""
+    """Return the text as it occurs within a JSON string, and its lines, also without an author's
+    name."""
     lines = text.splitlines()
     parts = {text, *lines, *(line.partition(": ")[2] for line in lines)}
     return {_encode(one)[1:-1] for one in parts if len(one.strip()) >= MIN_WORDS}
@@ -312,7 +318,7 @@ def _cut(body: bytes, phrases: Sequence[bytes]) -> bytes:
 def _blank_row(
     row: Stored, theirs: frozenset[str], accounts: frozenset[str], phrases: frozenset[bytes]
 ) -> Stored:
-    """The row without what the person said, and without what was said to them."""
+    """Return the row without the person's words, and without the words said to them."""
     longest = sorted(phrases, key=len, reverse=True)
     match row.kind:
         case "turn" if (turn := _read(row.body, TurnRow)) is not None and turn.id in theirs:
@@ -325,7 +331,7 @@ def _blank_row(
             body = _cut(_encode(replace(one, votes=())), longest)
         case "transcript" if (entry := _read(row.body, TranscriptRow)) is not None:
             own = entry.turn in theirs or entry.person in accounts
-            # a summary, or a copy of what was said elsewhere, may hold anybody's words
+            # summaries and copies of messages from elsewhere may contain anybody's words
             mixed = entry.kind in ("summary", "resumed")
             body = _encode(replace(entry, messages=())) if own or mixed else _cut(row.body, longest)
         case "letter" if (letter := _read(row.body, Letter)) is not None:
@@ -357,7 +363,7 @@ def _sender_key(payload: bytes) -> str:
 
 
 def _blank_message(body: bytes, accounts: frozenset[str], phrases: frozenset[bytes]) -> bytes:
-    """A message of the person is no message any more; others' lose what they quote of them."""
+    """Remove a message of the person; blank quotes of them in others' messages."""
     if _sender_key(body) in accounts:
         return b"{}"
     return _cut(body, sorted(phrases, key=len, reverse=True))

@@ -1,8 +1,8 @@
-"""What an erasure has to know of what it removed: noted before that goes, so that one which was cut
-off, or left something that another process held, still finds it when it is given again by any of
-the person's accounts; gone when all is done.
+"""Notes of an erasure about what it removes, stored before the removal.
 
-- `erasing:<digest>`: one erasure under way.
+An erasure that was interrupted, or left something held by another process, finds them when it is
+run again with any of the person's accounts. They are deleted at its end. - `erasing:<digest>`: one
+erasure under way.
 """
 
 from contextlib import suppress
@@ -18,8 +18,8 @@ PREFIX = "erasing:"
 
 
 class ErasureNote(Struct, frozen=True, kw_only=True):
-    """The person's accounts; of what is gone: private conversations, copies of given files, and
-    what was said elsewhere, as it stands in JSON."""
+    """The person's accounts, and of the removed content: private conversations, copies of sent
+    files, and words said elsewhere, as JSON has them."""
 
     accounts: frozenset[str]
     removed: frozenset[str] = frozenset()
@@ -32,7 +32,7 @@ _decode = msgspec.json.Decoder(ErasureNote).decode
 
 
 class ErasureNotes:
-    """The note of one erasure; each change of it is stored before it returns."""
+    """The note of one erasure; each change is stored before it returns."""
 
     def __init__(
         self, directory: Directory, own: str, others: frozenset[str], note: ErasureNote
@@ -43,7 +43,7 @@ class ErasureNotes:
 
     @classmethod
     async def open(cls, directory: Directory, accounts: frozenset[str]) -> "ErasureNotes":
-        """Begin with these accounts, and go on from what was cut off of them. StoreFailed."""
+        """Begin with these accounts, or continue their interrupted erasure. StoreFailed."""
         own = PREFIX + digest(" ".join(sorted(accounts)).encode())
         others, note = set[str](), ErasureNote(accounts=accounts)
         for name in await directory.keys(PREFIX):
@@ -68,7 +68,7 @@ class ErasureNotes:
         refs: frozenset[str] = frozenset(),
         phrases: frozenset[bytes] = frozenset(),
     ) -> None:
-        """Keep this too, before it goes. StoreFailed."""
+        """Note content before its removal. StoreFailed."""
         note = self.note
         new = replace(
             note,
@@ -81,6 +81,6 @@ class ErasureNotes:
             self.note = new
 
     async def drop(self) -> None:
-        """All is done. StoreFailed."""
+        """Delete the note: the erasure is complete. StoreFailed."""
         for name in (*sorted(self._others), self._own):
             await self._directory.put(name, None)

@@ -1,4 +1,4 @@
-"""The HTTP server: alive, ready, metrics, and the routes that adapters bring."""
+"""The HTTP server: health, readiness, metrics, and the routes of adapters."""
 
 import asyncio
 import errno
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("turnkeeper.http")
 
 MAX_BODY = 1 << 20
-"""Bytes of a body that a handler reads whole; uploads come in pieces, under their own limit."""
+"""Bytes of a body that a handler reads whole; uploads come in pieces, with a limit of their own."""
 DEAF = 120.0
 """Seconds without contact after which an adapter is not ready: three long polls."""
 GRACE = 2.0
@@ -46,14 +46,14 @@ _DECIDES = re.compile(
     r"origin|sec-fetch-site|authorization|webhook-id"
     r"|(?:[a-z-]{1,40}-)?(?:signature(?:-256)?|timestamp|secret-token)"
 )
-"""Headers by which a request's page or sender is known; of several Host aiohttp takes none."""
+"""Headers that identify a request's page or sender; aiohttp itself refuses a repeated Host."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Guard = Callable[[Handler], Handler]
 """Lets through who may."""
 
 
 class Condition(Struct, frozen=True, kw_only=True):
-    """One adapter: `age` is seconds since inbound was last proven live, None before."""
+    """The state of one adapter. `age`: seconds since inbound was last proven live, None before."""
 
     ready: bool
     age: float | None = None
@@ -61,7 +61,7 @@ class Condition(Struct, frozen=True, kw_only=True):
 
 
 class Readiness(Struct, frozen=True, kw_only=True):
-    """What a message needs on its way in."""
+    """Conditions for accepting a message."""
 
     ready: bool
     store: str
@@ -70,8 +70,8 @@ class Readiness(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What is looked at. `adapters` may still grow; `failed`: which gave up for good, and why;
-    `sessions`: the conversations at work."""
+    """The state of the process. `adapters` may still grow; `failed`: adapters that gave up, and
+    why; `sessions`: conversations at work."""
 
     store: Store
     counters: Mapping[str, int]
@@ -80,7 +80,7 @@ class Health:
     adapters: Mapping[str, Adapter]
     failed: dict[str, str] = field(default_factory=dict)
     stopping: Callable[[], bool] = lambda: False
-    """Whether it was told to stop: nothing new shall be led here."""
+    """True once it was told to stop: it takes no new traffic."""
     probe: "StoreProbe" = field(default_factory=lambda: StoreProbe())
 
     async def readiness(self) -> Readiness:
@@ -101,7 +101,7 @@ class Health:
 
 
 class StoreProbe:
-    """Whether the store can be written: looked at once a second at most, however many ask."""
+    """Tests whether the store can be written, at most once a second, however many ask."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
@@ -121,7 +121,7 @@ class StoreProbe:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; SettingsError if the address cannot be had."""
+    """Open a listening socket; SettingsError if the address cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=256)
@@ -142,8 +142,8 @@ async def serve(
     guard: Guard,
     most_each: int = 0,
 ) -> AsyncIterator[None]:
-    """Serve at `listening` while the body runs. `guard` stands before /metrics; one address may
-    hold `most_each` connections (0: as `ConnectionLimits` says)."""
+    """Serve at `listening` while the body runs. `guard` protects /metrics; one address may hold
+    `most_each` connections (0: as `ConnectionLimits` says)."""
 
     async def healthz(request: web.Request) -> web.Response:
         failed = health.store.failed
@@ -176,16 +176,16 @@ async def serve(
 
 
 def _find_doubled(headers: "CIMultiDictProxy[str]") -> str:
-    """A header that decides who may do what and has several values; "" if there is none. Whoever
-    stands between may have looked at another one of them than those behind do."""
+    """Return a security-relevant header that has several values, "" if there is none. A proxy in
+    front may have checked another value than the one used here."""
     names = dict.fromkeys(name.lower() for name in headers if _DECIDES.fullmatch(name.lower()))
     return next((name for name in names if len(set(headers.getall(name))) > 1), "")
 
 
 @web.middleware
 async def check_target(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse a request whose head says two things about whose it is: a header twice, or a first
-    line that names another host, which RFC 9112, section 3.2.2, has count."""
+    """Refuse a request with contradictory heads: a repeated header, or a request line that names
+    another host, which RFC 9112, section 3.2.2, gives precedence."""
     if doubled := _find_doubled(request.headers):
         said = {"error": f"The header {doubled} has several values. Send one."}
         return web.json_response(said, status=400 if doubled in _ABOUT_US else 401)
@@ -216,12 +216,12 @@ async def word_errors(request: web.Request, handler: Handler) -> web.StreamRespo
     except ConnectionResetError:
         if request.transport is not None and not request.transport.is_closing():
             raise
-        raise web.HTTPBadRequest from None  # who sent half a body is gone: no fault of ours
+        raise web.HTTPBadRequest from None  # the client disconnected within the body
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether a record of aiohttp's is an error of the gateway's. What is no HTTP is the sender's:
-    anybody who can connect could fill the log with it, and with what it holds."""
+    """Return True if aiohttp's log record is an error of the gateway. Data that is not HTTP is the
+    client's error: anybody who connects could fill the log with it."""
     error = record.exc_info[1] if record.exc_info else None
     if isinstance(error, HttpProcessingError | web.RequestPayloadError):
         log.debug("no_http", extra={"kind": type(error).__name__})
@@ -236,7 +236,7 @@ class Metrics:
         self._health = health
 
     async def scrape(self, request: web.Request) -> web.Response:
-        """The counters of this process and what it holds now."""
+        """Render the metrics of this process."""
         await asyncio.to_thread(importlib.import_module, "prometheus_client")
         from prometheus_client import CollectorRegistry, generate_latest
 
@@ -246,7 +246,7 @@ class Metrics:
         return web.Response(body=body, headers={"Content-Type": "text/plain; version=0.0.4"})
 
     def collect(self) -> "Iterable[CounterMetricFamily | GaugeMetricFamily]":
-        """As Prometheus collectors do."""
+        """Collect like a Prometheus collector."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         health = self._health

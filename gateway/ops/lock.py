@@ -1,5 +1,8 @@
-"""The data folder: its owner's alone, and of one process. It has an flock and the name of who holds
-it; the kernel lets go of it when the process ends, however it ends."""
+"""The data folder: private to its owner, used by one process.
+
+It has an flock and the name of the holder; the kernel releases the lock when the process ends,
+however it ends.
+"""
 
 import fcntl
 import os
@@ -14,15 +17,15 @@ from gateway.settings import HOME
 
 AUDIT_KEYS = "audit.key"
 UNFINISHED = "restore-unfinished"
-"""In the data folder while a restore replaces what was there: no store is opened then."""
+"""Marker in the data folder while a restore replaces it: no store is opened meanwhile."""
 OWN_FILES = ("turnkeeper.db*", "*.json", "*.toml", "replica_id", AUDIT_KEYS, "lock")
 OWN_FOLDERS = ("outputs", "uploads", "workspaces", "mcp", "browser")
-"""What the gateway keeps in its folder: messages, secrets, files of people."""
+"""The gateway's folders in its data folder: messages, secrets, people's files."""
 
 
 def make_private(home: Path) -> None:
-    """Make the folder, or take group and others out of the one that is there: a volume, or what
-    systemd or a person made, is often open to all. SettingsError if it belongs to somebody else."""
+    """Create the folder, or remove the rights of group and others: a volume, or a folder made by
+    systemd or a person, is often open to all. SettingsError if it belongs to somebody else."""
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -50,7 +53,7 @@ def make_private(home: Path) -> None:
 def _close_to_others(path: Path) -> None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:  # it is not there, or a link to somewhere else
+    except OSError:  # missing, or a link to another place
         return
     try:
         info = os.fstat(descriptor)
@@ -61,7 +64,7 @@ def _close_to_others(path: Path) -> None:
 
 
 def was_cut_off(home: Path) -> bool:
-    """A restore ended in the middle: what lies there may be of two stores."""
+    """Return True if a restore was interrupted: the content may be of two stores."""
     return (home / UNFINISHED).exists()
 
 
@@ -90,7 +93,7 @@ def hold(home: Path) -> Iterator[None]:
         try:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        except OSError as error:  # as where the disk is full
+        except OSError as error:  # for example on a full disk
             mend = f"the data folder cannot be used ({error.strerror})."
             raise HOME.error(str(home), mend) from None
         yield
@@ -99,10 +102,10 @@ def hold(home: Path) -> Iterator[None]:
 
 
 def find_holder(home: Path) -> str:
-    """The number of the process that holds the folder, "" if none does."""
+    """Return the id of the process that holds the folder, "" if none does."""
     try:
         descriptor = os.open(home / "lock", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # nobody ever held it
+    except OSError:  # never held by anybody
         return ""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -128,8 +131,8 @@ def replica_id(home: Path, make: Callable[[], str]) -> str:
 
 
 def read_audit_keys(home: Path, given: Sequence[str]) -> tuple[str, ...]:
-    """`given`, or the keys of the file in the data folder, a line each, which is made where there
-    is none. Blocks."""
+    """Return `given`, or the keys of the file in the data folder, one a line; creates the file if
+    needed. Blocks."""
     path = home / AUDIT_KEYS
     stored = tuple(read_text(path).split())
     if given:

@@ -18,7 +18,7 @@ _LOOSE = re.compile(
     r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{20,}|\b(?:sk|pk|rk)-[A-Za-z0-9_-]{12,}"
     r"|(?<=Bearer )[A-Za-z0-9._~+/-]{8,}"
 )
-"""What may be a token; a log can do without it, a text for people could not."""
+"""Matches possible tokens, which a log can do without, unlike a text for people."""
 
 MIN_SECRET = 6
 """Characters that a configured value must have to be hidden: shorter ones are words."""
@@ -44,7 +44,7 @@ class Redactor:
         self._known = Redactions({form: "…" for one in known for form in spell_secret(one)})
 
     def clean(self, text: str) -> str:
-        """`text` without them, and without what looks like a token."""
+        """Redact the secrets, and words that look like tokens."""
         return hide_shapes(_LOOSE.sub("…", self._known.hide(text)), "…")
 
 
@@ -100,7 +100,7 @@ def set_up(
 
 
 def show_errors(secrets: Iterable[str], *, as_json: bool = False) -> None:
-    """Write errors alone to standard error, where nobody has set up a log."""
+    """Log errors alone to standard error, unless a log is set up."""
     if logging.lastResort is not None:
         logging.lastResort.setLevel(logging.ERROR)
         logging.lastResort.setFormatter(Lines(Redactor(secrets), as_json=as_json))

@@ -6,18 +6,17 @@ import sys
 
 _PR_SET_DUMPABLE = 4
 YOUNG = 100_000
-"""New objects before the youngest are searched for cycles. Modules and turns make thousands that
-live as long as they do, next to none in a cycle: Python's own 700 costs a tenth of a start and of a
+"""Threshold of the youngest generation of the garbage collector. Modules and turns make thousands
+of long-lived objects, next to none in a cycle: Python's own 700 costs a tenth of a start and of a
 burst, 20,000 a twentieth."""
 SWITCH = 0.0005
-"""Seconds after which a thread that waits for the interpreter gets it: the store's waits between
-two statements. With Python's own 0.005 a whole step of the loop comes first, and the slowest
-answers are a tenth later."""
+"""Switch interval of threads, in seconds: the store's thread waits between two statements. With
+Python's 0.005 a whole step of the loop comes first, and the slowest answers take a tenth longer."""
 
 
 def forbid_inspection() -> None:
-    """Let no other process of this user read our environment and memory, or trace us, and let no
-    core file hold them. A program that we start begins without it. Linux only."""
+    """Keep other processes of this user from reading our environment and memory and from tracing
+    us, and disable core files. Child processes start without it. Linux only."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 

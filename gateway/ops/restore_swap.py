@@ -1,7 +1,7 @@
-"""An unpacked backup takes the place of what the data folder has: all of it or nothing.
+"""Replaces the data folder's content by an unpacked backup: all of it or nothing.
 
-What is to be renamed is written down first. A restore that is cut off, by whatever, is brought to
-its end by the next command of ours in that folder, before it reads a setting there.
+The renames are written down first. The next command in that folder finishes an interrupted restore
+before it reads any setting there.
 """
 
 import os
@@ -21,7 +21,8 @@ UNPACKED = ".restore-"
 
 
 class SwapPlan(Struct, frozen=True, kw_only=True):
-    """What is renamed: the names `old` into the folder `aside`, then `new` out of `unpacked`."""
+    """The planned renames: the names `old` into the folder `aside`, then `new` out of
+    `unpacked`."""
 
     unpacked: str
     aside: str
@@ -30,20 +31,20 @@ class SwapPlan(Struct, frozen=True, kw_only=True):
 
 
 def is_unpacked(home: Path, name: str) -> bool:
-    """It is a backup that was unpacked in the data folder."""
+    """Return True if the name is a backup unpacked in the data folder."""
     place = home / name
     return place.parent == home and name.startswith(UNPACKED) and place.is_dir()
 
 
 def find_content(home: Path) -> tuple[str, ...]:
-    """What a restore would replace in the data folder."""
+    """Return the names in the data folder that a restore would replace."""
     wanted = (f"{DATABASE}-wal", f"{DATABASE}-shm", DATABASE, *FILES, *FOLDERS)
     return tuple(name for name in wanted if os.path.lexists(home / name))
 
 
 def swap_in(home: Path, unpacked: Path) -> Path | None:
-    """Put what was unpacked in the place of what there is, under the folder's lock and while no
-    store is open; where the old content lies now. BackupError: nothing is changed."""
+    """Replace the content by the unpacked backup, under the folder's lock and with no store open.
+    Return the folder of the old content. BackupError: nothing is changed."""
     try:
         new = sorted(os.listdir(unpacked), key=lambda name: name == DATABASE)
     except OSError as error:
@@ -64,8 +65,8 @@ def swap_in(home: Path, unpacked: Path) -> Path | None:
 
 
 def finish_cut_off(home: Path) -> bool:
-    """Bring a restore to its end that was cut off; whether one was. False also where another
-    process works on the folder, or where what is there cannot be finished."""
+    """Finish an interrupted restore. Return True if there was one; False also if another process
+    uses the folder, or it cannot be finished."""
     try:
         with lock.hold(home):
             if not lock.was_cut_off(home):
@@ -77,12 +78,12 @@ def finish_cut_off(home: Path) -> bool:
 
 
 def remove_leftovers(home: Path) -> None:
-    """Remove what restores unpacked that were cut off before they replaced anything."""
+    """Remove what interrupted restores unpacked before they replaced anything."""
     remove_left(home, UNPACKED, list_needed(home))
 
 
 def list_needed(home: Path) -> tuple[str, ...]:
-    """The unpacked backup that a restore needs to come to its end."""
+    """Return the unpacked backup that an interrupted restore needs."""
     try:
         return (_read_plan(home).unpacked,)
     except (OSError, msgspec.MsgspecError):
@@ -104,7 +105,7 @@ def _write_plan(home: Path, plan: SwapPlan) -> None:
 
 
 def _carry_out(home: Path, plan: SwapPlan) -> None:
-    """Do what is not done yet. BackupError if that cannot be."""
+    """Do the remaining renames. BackupError if one fails."""
     unpacked, aside = home / plan.unpacked, home / plan.aside
     for name in plan.old:
         if os.path.lexists(home / name) and not os.path.lexists(aside / name):

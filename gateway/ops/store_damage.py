@@ -1,4 +1,4 @@
-"""Whether a store's file is whole, looked at from outside, also while a gateway uses it."""
+"""Checks a store's file for damage from outside, also while a gateway uses it."""
 
 import sqlite3
 from contextlib import closing
@@ -9,12 +9,12 @@ from agent_core import ambient
 MAX_SECONDS = 10.0
 """A large file is not read to its end."""
 STEPS = 100_000
-"""Of SQLite's machine between two looks at the clock."""
+"""Steps of SQLite's virtual machine between two looks at the clock."""
 NOT_ITS_FAULT = (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN)
 
 
 def find_damage(path: Path) -> str:
-    """What is wrong with the file, "" if nothing is known to be. Blocks; changes nothing."""
+    """Return the damage found in the file, "" for none. Blocks; changes nothing."""
     if not path.is_file():
         return ""
     until = ambient.monotonic() + MAX_SECONDS

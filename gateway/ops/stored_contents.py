@@ -19,7 +19,7 @@ from gateway.store.sqlite import SqliteStore
 
 
 def make_removal(store: Store) -> Removal:
-    """How conversations leave `store`."""
+    """Make the removal of conversations from `store`."""
     if isinstance(store, SqliteStore):
         from gateway.store.removal.sqlite_removal import SqliteRemoval
 
@@ -32,7 +32,7 @@ def make_removal(store: Store) -> Removal:
 
 
 def make_contents(store: Store) -> Contents:
-    """All that is stored in `store`, as bytes."""
+    """Make the access to everything stored in `store`, as bytes."""
     if isinstance(store, SqliteStore):
         from gateway.store.removal.sqlite_stored import SqliteContents
 
@@ -64,7 +64,7 @@ def make_workspaces(settings: Settings) -> Workspaces:
 
 
 async def make_retention(settings: Settings, store: Store, trail: AuditTrail) -> Retention:
-    """What drops conversations of `store` when they are past their period."""
+    """Make the retention that deletes conversations of `store` past their period."""
     jobs = make_jobs(store)
 
     async def keeps() -> frozenset[str]:

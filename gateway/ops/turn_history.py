@@ -1,4 +1,4 @@
-"""The last turns of a conversation as the store has them, and what they add up to."""
+"""The last turns of a conversation in the store, and their totals."""
 
 from collections import Counter
 from statistics import median
@@ -17,8 +17,8 @@ MAX_WORDS = 60
 
 
 class PastTurn(Struct, frozen=True, kw_only=True):
-    """One ended turn. `seconds`: from its beginning to its end, with what it waited for; `calls`:
-    of tools, `failed`: those that did. `row` None: it is older than journals are kept."""
+    """One ended turn. `seconds`: from start to end, with its waits; `calls`: tool calls, `failed`:
+    those that failed. `row` None: it is older than journals are kept."""
 
     entry: TranscriptRow
     row: TurnRow | None

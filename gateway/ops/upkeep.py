@@ -1,5 +1,4 @@
-"""Long work on all that is stored, with a gateway or without one: what would be dropped,
-backups."""
+"""Maintenance of everything stored, with or without a gateway: retention reports, backups."""
 
 import asyncio
 import shutil
@@ -59,7 +58,7 @@ class StoreUpkeep:
         self._host = host
 
     async def report_retention(self) -> str:
-        """What would be dropped now, and whether it is."""
+        """Describe what retention would delete now, and whether it is switched on."""
         settings = self._settings.retention
         created = await self._store.get(CREATED) is not None
         retention = await make_retention(self._settings, self._store, self._trail)
@@ -93,7 +92,7 @@ class StoreUpkeep:
         return said if database else f"{said}\n{await self._snapshot()}"
 
     async def erase(self, person: str, tell: Tell) -> str:
-        """Erase the person with the account `person`; what was done. StoreFailed."""
+        """Erase the person behind the account `person`; return the report. StoreFailed."""
         store = self._store
         known = await Access({}, {}, None, store.get).accounts(person)
         notes = await ErasureNotes.open(store, known)
@@ -115,7 +114,7 @@ class StoreUpkeep:
         done = await erasure.erase(notes, tell, beside=forgets)
         await asyncio.to_thread(self._remove_files, notes.note)
         beside = await self._settle_memory(accounts, memory)
-        if not done.busy:  # else what is left may be given again by any of the accounts
+        if not done.busy:  # otherwise any of the accounts may be granted the rest again
             await notes.drop()
         tell("overwriting what is left in the files")
         created = await store.get(CREATED) is not None
@@ -132,7 +131,7 @@ class StoreUpkeep:
     async def _settle_memory(
         self, accounts: frozenset[str], memory: ToolMemorySettings | None
     ) -> str:
-        """Have another memory forget the accounts; what to say of it."""
+        """Let another memory forget the accounts; return the report."""
         if memory is None:
             return ""
         if memory.remove is None and memory.clear is None:
@@ -164,7 +163,7 @@ class StoreUpkeep:
                 await jobs.commit(job, None, ())
 
     def _remove_files(self, note: ErasureNote) -> None:
-        """Uploads, copies of given files, and secrets of conversations that are gone. Blocks."""
+        """Remove uploads, copies of sent files, and secrets of deleted conversations. Blocks."""
         for account in note.accounts:
             platform, _, name = account.partition(":")
             if platform == "web" and name not in ("", ".", "..") and "/" not in name:
@@ -186,5 +185,5 @@ class StoreUpkeep:
 
 @asynccontextmanager
 async def _keep_closed(conversation: str) -> AsyncIterator[None]:
-    """No gateway runs: there is no session."""
+    """Do nothing: without a gateway there is no session."""
     yield

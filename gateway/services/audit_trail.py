@@ -1,5 +1,5 @@
-"""The audit beside the conversations' own commits: lines that belong to none of them, where chains
-begin and end, and the look at all of it."""
+"""The audit outside of conversations' commits: lines that belong to none, the ends of chains, and
+their verification."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -15,16 +15,17 @@ from gateway.store.removal.stored import AuditLines
 from gateway.store.rows import AuditRow, ChainEnd, ConversationRow
 
 SLACK = 86_400.0
-"""Seconds that a line waits for those before it, which another clock may have told as younger."""
+"""Seconds that a line is kept longer for those before it, whose clock may have been ahead."""
 BEGIN, END, MACHINE = "audit-begin:", "audit-end:", "audit-machine:"
-"""How the names of documents begin that say where chains begin and end."""
+"""Name prefixes of the documents with the begins and ends of chains."""
 
 _encode = msgspec.json.Encoder().encode
 _decode_end = msgspec.json.Decoder(ChainEnd).decode
 
 
 class _Last(Struct, frozen=True, kw_only=True):
-    """Where a replica's own chain ends, with its last line: a crash between the two loses none."""
+    """The end of a replica's own chain with its last line, so that a crash between the two writes
+    loses neither."""
 
     end: ChainEnd
     line: AuditRow
@@ -34,7 +35,8 @@ _decode_last = msgspec.json.Decoder(_Last).decode
 
 
 class AuditTrail:
-    """`owner`: this replica, whose own chain holds what belongs to no conversation."""
+    """The audit of this replica. `owner`: the replica, whose own chain holds what belongs to no
+    conversation."""
 
     def __init__(
         self, signer: AuditSigner, lines: AuditLines, directory: Directory, owner: str
@@ -54,12 +56,13 @@ class AuditTrail:
                 await self._recall()
             line = AuditRow(at=ambient.now(), who=who, what=what, detail=detail)
             (line,), end = self.signer.link(self._end, (line,))
-            self._known = False  # until it stands
+            self._known = False  # until it is committed
             await self._put(_Last(end=end, line=line))
             self._end, self._known = end, True
 
     async def _recall(self) -> None:
-        """Where the chain ends; its last line is put there again, in case that was cut off."""
+        """Read the chain's end, and append its last line again in case the write was
+        interrupted."""
         body = await self._directory.get(self._name)
         last = _decode_last(body) if body is not None else None
         if last is not None:
@@ -71,15 +74,18 @@ class AuditTrail:
         await self._lines.note(last.line.at, name, _encode(last.line), self._name, _encode(last))
 
     async def mark_dropped(self, before: float, bodies: Sequence[bytes]) -> frozenset[bytes]:
-        """Those of `bodies` that may go, which are told as older than `before`: their chains begin
-        behind them. Only lines that hold, one after the other from where a chain begins, are
-        sealed as dropped; others are missed from then on. Raises StoreFailed."""
+        """Return those of `bodies`, reported as older than `before`, that may be dropped: their
+        chains begin after them.
+
+        Only valid consecutive lines from the begin of a chain are sealed as dropped; others count
+        as missing from then on. Raises StoreFailed.
+        """
         go, chains = set(bodies), dict[str, dict[int, tuple[AuditRow, bytes]]]()
         for body in bodies:
             for line in decode_lines((body,)):
                 if line.chain:
                     chains.setdefault(line.chain, {})[line.n] = line, body
-                if line.at >= before:  # by its own words it is no old one
+                if line.at >= before:  # its own time says that it is not old
                     go.discard(body)
         for chain, lines in chains.items():
             old = {n: line for n, (line, body) in lines.items() if body in go}
@@ -89,8 +95,8 @@ class AuditTrail:
         return frozenset(go)
 
     async def _seal_dropped(self, chain: str, lines: Mapping[int, AuditRow]) -> int:
-        """Seal that a chain begins behind those of `lines` that follow its begin now; the number
-        of the last one that is dropped."""
+        """Seal a new begin of a chain, after those of `lines` that follow the present one. Return
+        the number of the last dropped line."""
         begin = await self._read_end(BEGIN + chain)
         if begin is not None and not self.signer.is_sealed("begin", begin):
             return 0
@@ -101,11 +107,11 @@ class AuditTrail:
         if at == known.n:
             return at
         end = await self._read_end(END + chain)
-        if end is not None and end.n <= at:  # all of it is gone
+        if end is not None and end.n <= at:  # all of it is deleted
             await self._directory.put(BEGIN + chain, None)
             await self._directory.put(END + chain, None)
             return at
-        again = min(lines) <= known.n  # those of an earlier time are still there
+        again = min(lines) <= known.n  # entries of an earlier period remain
         behind = (known.behind, known.behind_mac) if again else (known.n, known.mac)
         sealed = self.signer.seal("begin", chain, at, mac)
         begin = replace(sealed, behind=behind[0], behind_mac=behind[1])
@@ -129,8 +135,8 @@ class AuditTrail:
         return _decode_end(body) if body is not None else None
 
     async def verify(self) -> ChainReport:
-        """Look through all lines. Raises StoreFailed. Work that goes on meanwhile may look like a
-        flaw: what is found once is looked at again."""
+        """Verify all lines. Raises StoreFailed. Concurrent work may look like a flaw, so a flaw is
+        checked twice."""
         report = await self._verify_once()
         return report if not report.flaws else await self._verify_once()
 
@@ -166,4 +172,4 @@ def _read_audited(body: bytes) -> ChainEnd | None:
     try:
         return msgspec.json.decode(body, type=ConversationRow).audited
     except (msgspec.MsgspecError, ValueError):
-        return None  # set aside by who opens it
+        return None  # set aside when the conversation is opened

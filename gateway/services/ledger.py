@@ -1,8 +1,8 @@
-"""Limits of money: reserved before each model call, settled after it.
+"""Spending limits: reserved before each model call, settled after it.
 
-What is spent today is counted by the store, the same for all replicas: each call adds to its
-accounts in one step, however many there are. A call that a crash cut off stays counted with what
-was reserved for it: the provider may have charged it.
+The store counts a day's spending, the same for all replicas: each call adds to its accounts in one
+step, however many there are. A call cut off by a crash stays counted with its reservation, as the
+provider may have charged it.
 """
 
 import logging
@@ -28,9 +28,9 @@ SETTLE_LIMIT = 5.0
 
 
 class Payer(Struct, frozen=True, kw_only=True):
-    """For whom a call is made. `spent`: dollars of its turn so far; `job`: "" if it is none's;
-    `limit`: what its turn may spend besides the limit of all turns, 0 for no more. `accounts`: all
-    that the person has linked; what one of them spends counts for each."""
+    """The payer of a call. `spent`: dollars of its turn so far; `job`: "" outside of jobs; `limit`:
+    of this turn, besides the limit of all turns, 0 for none. `accounts`: all linked accounts of the
+    person; the spending of one counts for each."""
 
     turn: str
     person: str
@@ -42,12 +42,12 @@ class Payer(Struct, frozen=True, kw_only=True):
 
     @property
     def purses(self) -> tuple[str, ...]:
-        """Under what a day's money of the person is counted."""
+        """The keys under which a day's spending of the person is counted."""
         return tuple(f"person:{one}" for one in sorted({self.person, *self.accounts}))
 
 
 class Ledger:
-    """What may be spent, and what is."""
+    """Limits and counts of spending."""
 
     def __init__(self, budgets: Budgets, limits: Limits) -> None:
         self._budgets = budgets
@@ -62,10 +62,10 @@ class Ledger:
         price: Price,
         call: Callable[[], Awaitable[ModelReply]],
     ) -> ModelReply:
-        """The answer of `call`; raises BudgetExceeded, and what `call` raises."""
+        """Return the answer of `call`; raises BudgetExceeded, and what `call` raises."""
         most = estimate_cost(request, price)
         self._check_turn(payer, most)
-        # in the step of the check: steps that run at once share their turn's limit
+        # without awaiting after the check: concurrent steps share their turn's limit
         self._reserved[payer.turn] = self._reserved.get(payer.turn, 0.0) + most
         try:
             reserved = round(most * UNIT)
@@ -124,5 +124,5 @@ class Ledger:
 
 
 def price_reply(reply: ModelReply, price: Price | None) -> float | None:
-    """Dollars that the answer cost, None where nobody knows."""
+    """Return the answer's price in dollars, None if it is unknown."""
     return cost(reply.usage, price) if price is not None else None

@@ -1,11 +1,11 @@
-"""Where what is remembered lies: documents in the store's directory, the same for all replicas.
+"""The memory: documents in the store's directory, shared by all replicas.
 
-- `memory:chat:<channel>`: MEMORY.md of a group, of all its threads.
-- `memory:own:<account>`: MEMORY.md and USER.md of a person, as far as this account told of it. What
-  linked accounts told is seen together; whoever parts takes along what is their own.
+- `memory:chat:<channel>`: MEMORY.md of a group, for all its threads.
+- `memory:own:<account>`: MEMORY.md and USER.md of a person, as this account told them. Documents of
+linked accounts are seen together; an unlinked account takes its own along.
 
-Which of them a conversation may see follows from its address alone: a group sees the group's, a
-private conversation the person's. There is no way from one to the other.
+A conversation's address alone decides which it may see: a group the group's, a private conversation
+the person's. There is no way from one to the other.
 """
 
 from collections.abc import Awaitable, Callable
@@ -39,7 +39,7 @@ NOBODY = "Nobody speaks here, so there is nobody to remember it for."
 
 
 class Sheet(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One document of the directory. `done`: keys of the last changes of it."""
+    """One document of the directory. `done`: keys of its last changes."""
 
     memory: tuple[str, ...] = ()
     user: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Sheet(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.memory if target == "memory" else self.user
 
     def edit(self, target: Target, wanted: EntryEdit) -> "Sheet":
-        """With one document edited; `wanted.at` counts its own entries."""
+        """Return the sheet with one document edited; `wanted.at` counts its own entries."""
         after = wanted.apply(self.select(target))
         return replace(self, memory=after) if target == "memory" else replace(self, user=after)
 
@@ -60,8 +60,8 @@ _Sheets = dict[str, tuple[bytes, Sheet]]
 
 
 class Leaving(Struct, frozen=True, kw_only=True):
-    """What leaves the document `place` by the change `key`, and whom to tell if another memory
-    does not let it go. `everything`: all that is known of the place."""
+    """Entries removed from the document `place` by the change `key`, and whom to tell if another
+    memory fails to remove them. `everything`: the whole content of the place."""
 
     place: str
     key: str
@@ -72,7 +72,7 @@ class Leaving(Struct, frozen=True, kw_only=True):
 
 
 class Removals(Protocol):
-    """Has a memory beside ours remove what leaves ours."""
+    """Removes from another memory what was removed from ours."""
 
     @property
     def name(self) -> str:
@@ -80,22 +80,22 @@ class Removals(Protocol):
 
     @property
     def possible(self) -> bool:
-        """It can remove something."""
+        """True if it can remove something."""
 
     async def note(self, leaving: Leaving) -> None:
         """Keep, before `leaving` leaves ours, that it has to leave there too. A second time with
         the same key adds to the first. StoreFailed."""
 
     async def settle(self, space: str) -> bool:
-        """Have what left `space` removed there now; False if some of it waits. Raises nothing."""
+        """Remove now what left `space`. Return False if some of it has to wait. Raises nothing."""
 
     async def run(self) -> None:
-        """Ask again for what waits, until cancelled."""
+        """Retry what waits, until cancelled."""
 
 
 class Memories:
-    """What is remembered in all conversations. `accounts`: all of a person, by one of them;
-    `removals`: None if there is no other memory; `hides`: secrets, which are not remembered."""
+    """The memories of all conversations. `accounts`: returns all accounts of a person, by one of
+    them; `removals`: None if there is no other memory; `hides`: secrets, which are never stored."""
 
     def __init__(
         self,
@@ -114,8 +114,8 @@ class Memories:
     def open_for(
         self, where: Conversation, account: str, off: Callable[[], bool], language: str = ""
     ) -> "ConversationMemory":
-        """What may be seen in `where` by the person with `account`, who reads `language`; "" or
-        ":": nobody's."""
+        """Return the memory that the person with `account`, who reads `language`, may see in
+        `where`; "" or ":" for nobody."""
         return ConversationMemory(self, where, account.strip(":"), off, language)
 
 
@@ -143,21 +143,21 @@ class ConversationMemory:
 
     @property
     def space(self) -> str:
-        """A name for whose memory it is, which says nothing of them; "" if it is nobody's."""
+        """A pseudonym of the memory's owner; "" for nobody."""
         place = self._own_place()
         return name_space(place) if place else ""
 
     @property
     def personal(self) -> bool:
-        """There is a USER.md."""
+        """True if there is a USER.md."""
         return self._where.private
 
     async def read(self) -> MemoryDocuments:
-        """All that is remembered; nothing while it is off."""
+        """Return the memory; nothing while it is off."""
         return MemoryDocuments() if self.off else await self.everything()
 
     async def everything(self) -> MemoryDocuments:
-        """All that is remembered, also while it is off."""
+        """Return the memory, also while it is off."""
         sheets = await self._sheets()
         memory, user = (
             tuple(dict.fromkeys(e for _, sheet in sheets.values() for e in sheet.select(target)))
@@ -166,7 +166,7 @@ class ConversationMemory:
         return MemoryDocuments(memory=memory, user=user)
 
     async def change(self, change: Change, key: str) -> ChangeOutcome:
-        """As `apply`, for the agent: not while it is off, never about a person in a group."""
+        """Apply a change of the agent: not while it is off, never about a person in a group."""
         if self.off:
             return ChangeOutcome(text=OFF)
         if change.target == "user" and not self.personal:
@@ -177,7 +177,7 @@ class ConversationMemory:
             return ChangeOutcome(text=f"It could not be stored: {error}")
 
     async def apply(self, change: Change, key: str) -> ChangeOutcome:
-        """Store `change`, once for `key`, whatever else is stored meanwhile. StoreFailed."""
+        """Store `change`, once for `key`, with retries on concurrent changes. StoreFailed."""
         removes = change.action == "remove"
         hides = self._memories.hides
         if not removes and hides is not None and hides().hide(change.text) != change.text:
@@ -221,7 +221,7 @@ class ConversationMemory:
                     break
 
     async def settle(self) -> bool:
-        """Have another memory remove what left this one; False if some of that waits."""
+        """Let another memory remove what left this one. Return False if some of it has to wait."""
         removals = self._memories.removals
         if removals is None:
             return True
@@ -243,11 +243,11 @@ class ConversationMemory:
             await removals.note(leaving)
 
     async def is_done(self, key: str) -> bool:
-        """What was asked for under `key` is stored."""
+        """Return True if the change `key` is stored."""
         return any(key in sheet.done for _, sheet in (await self._sheets()).values())
 
     async def _places(self) -> list[str]:
-        """Keys of the documents that may be seen here; the first one is written."""
+        """Return the keys of the documents that may be seen here; the first one is written."""
         own = self._own_place()
         if not own or not self._where.private:
             return [own] if own else []
@@ -273,7 +273,7 @@ class ConversationMemory:
 
 
 def name_space(place: str) -> str:
-    """What another memory knows the document `place` by: it says nothing of whose it is."""
+    """Return the pseudonym of the document `place` in another memory."""
     return digest(place.encode())
 
 

@@ -1,8 +1,8 @@
-"""What has left our memory and has to leave another one too: noted before it leaves ours, asked for
-until it is done, bounded, and told where it fails.
+"""Removals that another memory has to make after ours: noted first, retried within bounds, and told
+if they fail.
 
 - `memory-removal:<digest>`: one change that removed something. It is written before the document it
-  changes, so a crash can only leave one too many; what a document still holds is not removed.
+changes, so a crash can only leave one too many; entries still in the document are not removed.
 """
 
 import asyncio
@@ -28,18 +28,18 @@ log = logging.getLogger("turnkeeper.memory")
 
 PREFIX = "memory-removal:"
 MAX_TRIES = 12
-"""Tries until it is given up, about 20 hours; a restart adds one."""
+"""Maximum attempts, over about 20 hours; a restart adds one."""
 FIRST_DELAY, MAX_DELAY = 60.0, 6 * 3_600.0
 """Seconds between two tries: twice as long each time."""
 LOOK_EVERY = 60.0
-"""Seconds between two looks at what is noted."""
+"""Seconds between two looks at the notes."""
 GRACE = 60.0
-"""Seconds in which a change that was noted stands in its document, or never will."""
+"""Seconds within which a noted change is stored in its document, or never will be."""
 
 
 class MemoryRemoval(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What has to leave `space`. `place`, `key`: the document it left and the change, "" where a
-    person was erased; `where`: who is told if it fails; `due`: when it is tried again."""
+    """Entries to remove from `space`. `place`, `key`: the document and the change, "" for an erased
+    person; `where`: who is told if it fails; `due`: when it is retried."""
 
     space: str
     entries: tuple[str, ...] = ()
@@ -58,7 +58,8 @@ _decode = msgspec.json.Decoder(MemoryRemoval).decode
 
 
 class MemoryRemovals:
-    """`gateway.services.memory.Removals`, on one provider. `deliver` tells a conversation."""
+    """`gateway.services.memory.Removals` on one provider. `deliver` sends a notice to a
+    conversation."""
 
     def __init__(self, directory: Directory, provider: MemoryProvider, deliver: Accept) -> None:
         self._directory, self._provider, self._deliver = directory, provider, deliver
@@ -76,11 +77,11 @@ class MemoryRemovals:
         return self._provider.forgets or self._provider.clears
 
     async def note(self, leaving: Leaving) -> None:
-        """As `Removals` says."""
+        """Note a removal; see `Removals`."""
         await note_removal(self._directory, leaving)
 
     async def settle(self, space: str) -> bool:
-        """As `Removals` says."""
+        """Remove what left `space`; see `Removals`."""
         try:
             async for name, removal in _read_all(self._directory):
                 if removal.space == space and not await self._attempt(name):
@@ -91,7 +92,7 @@ class MemoryRemovals:
         return True
 
     async def run(self) -> None:
-        """Ask again for what is due, until cancelled."""
+        """Retry what is due, until cancelled."""
         await self._take_up_again()
         while True:
             self._wake.clear()
@@ -105,7 +106,7 @@ class MemoryRemovals:
                     await self._wake.wait()
 
     async def _take_up_again(self) -> None:
-        """A restart tries once more what was given up."""
+        """Try given-up removals once more after a restart."""
         with suppress(StoreFailed):
             async for name, removal in _read_all(self._directory):
                 if removal.tries >= MAX_TRIES:
@@ -113,7 +114,7 @@ class MemoryRemovals:
                     await self._directory.put(name, _encode(again), _encode(removal))
 
     async def _work_off(self) -> float:
-        """Try what is due; seconds until there may be more."""
+        """Try what is due. Return the seconds until there may be more."""
         nap = LOOK_EVERY
         async for name, removal in _read_all(self._directory):
             if removal.tries >= MAX_TRIES:
@@ -125,7 +126,8 @@ class MemoryRemovals:
         return nap
 
     async def _attempt(self, name: str) -> bool:
-        """Have the removal `name` made, one at a time; False if some of it is left. StoreFailed."""
+        """Attempt the removal `name`, one at a time. Return False if some of it is left.
+        StoreFailed."""
         async with self._lock:
             body = await self._directory.get(name)
             if body is None:
@@ -133,7 +135,7 @@ class MemoryRemovals:
             removal = _decode(body)
             held = await self._read_held(removal)
             if held is None:
-                return True  # the change does not stand yet: who makes it comes back
+                return True  # the change is not committed yet: its caller retries
             left = await self._remove(removal, held)
             if left is None:
                 await self._directory.put(name, None, body)
@@ -144,7 +146,7 @@ class MemoryRemovals:
             return False
 
     async def _read_held(self, removal: MemoryRemoval) -> tuple[str, ...] | None:
-        """The entries that the document holds now; None if the change may be still to come."""
+        """Return the entries now in the document; None if the change may still come."""
         if not removal.place:
             return ()
         body = await self._directory.get(removal.place)
@@ -156,7 +158,8 @@ class MemoryRemovals:
         return (*sheet.memory, *sheet.user)
 
     async def _remove(self, removal: MemoryRemoval, held: tuple[str, ...]) -> MemoryRemoval | None:
-        """Ask the provider; None if all is done, else what is left and when to go on."""
+        """Ask the provider. Return None if all is removed, otherwise the rest with the next
+        attempt."""
         provider, space, left = self._provider, removal.space, list(removal.entries)
         try:
             async with ambient.limit(outside.SECONDS):
@@ -170,7 +173,7 @@ class MemoryRemovals:
                         await provider.forget(space, left[0])
                     del left[0]
             return None
-        except Exception as error:  # noqa: BLE001  # the border: it is somebody else's
+        except Exception as error:  # noqa: BLE001  # boundary: third-party code
             why = {"provider": provider.name, "kind": type(error).__name__}
             log.warning("memory_removal_failed", extra=why)
         going = len(left) < len(removal.entries)
@@ -193,13 +196,13 @@ async def _read_all(directory: Directory) -> AsyncIterator[tuple[str, MemoryRemo
     for name in await directory.keys(PREFIX):
         body = await directory.get(name)
         if body is not None:
-            with suppress(msgspec.MsgspecError):  # of another version: it stays
+            with suppress(msgspec.MsgspecError):  # of another version: kept
                 yield name, _decode(body)
 
 
 class GivenUpRemoval(Struct, frozen=True, kw_only=True):
-    """A removal that is tried no more until an operator or a restart asks for it. `name`: its
-    document's; `entries`: how many; `at`: when it was asked for."""
+    """A removal that is retried only after an operator or a restart asks for it. `name`: of its
+    document; `entries`: how many; `at`: when it was requested."""
 
     name: str
     entries: int
@@ -207,7 +210,7 @@ class GivenUpRemoval(Struct, frozen=True, kw_only=True):
 
 
 async def list_given_up(directory: Directory) -> tuple[GivenUpRemoval, ...]:
-    """What another memory has not removed, the newest first; says nothing of what it is."""
+    """Return the given-up removals, newest first, without their content."""
     found = [
         GivenUpRemoval(name=name, entries=len(one.entries), at=one.at)
         async for name, one in _read_all(directory)
@@ -217,7 +220,7 @@ async def list_given_up(directory: Directory) -> tuple[GivenUpRemoval, ...]:
 
 
 async def try_again(directory: Directory, name: str) -> bool:
-    """Have a removal that was given up tried anew, as often as at first; False if there is none."""
+    """Retry a given-up removal with new attempts. Return False if there is none."""
     body = await directory.get(name) if name.startswith(PREFIX) else None
     if body is None or (removal := _decode(body)).tries < MAX_TRIES:
         return False
@@ -225,7 +228,7 @@ async def try_again(directory: Directory, name: str) -> bool:
 
 
 async def drop_given_up(directory: Directory, name: str) -> bool:
-    """Forget a removal that was given up; the other memory keeps what it has."""
+    """Forget a given-up removal; the other memory keeps its entries."""
     body = await directory.get(name) if name.startswith(PREFIX) else None
     if body is None or _decode(body).tries < MAX_TRIES:
         return False
@@ -233,7 +236,8 @@ async def drop_given_up(directory: Directory, name: str) -> bool:
 
 
 async def note_removal(directory: Directory, leaving: Leaving) -> None:
-    """Keep what is leaving; with what was noted under its key before. StoreFailed."""
+    """Note entries before they are removed, together with those noted under the same key.
+    StoreFailed."""
     name = f"{PREFIX}{digest(f'{leaving.place} {leaving.key}'.encode())}"
     body = await directory.get(name)
     before = _decode(body).entries if body is not None else ()
@@ -251,8 +255,8 @@ async def note_removal(directory: Directory, leaving: Leaving) -> None:
 
 
 async def note_erased(directory: Directory, place: str) -> None:
-    """All that was ever in `place` has to go, for its person is erased: what is noted of them
-    already is part of it, and says no more whose it was. StoreFailed."""
+    """Note that everything ever in `place` must go, as its person is erased. Earlier notes are
+    merged into it, so that none names the person. StoreFailed."""
     space = name_space(place)
     name = f"{PREFIX}{digest(f'erased {place}'.encode())}"
     others: list[str] = []

@@ -1,6 +1,8 @@
-"""The operator's instructions: of the setting and, in the data folder, `instructions.md` for all
-conversations and `instructions.<name>.md` for those of a platform or a profile. Read at the start
-and on SIGHUP."""
+"""The operator's instructions: a setting and, in the data folder, `instructions.md` for all
+conversations and `instructions.<name>.md` for those of a platform or a profile.
+
+Read at the start and on SIGHUP.
+"""
 
 from pathlib import Path
 
@@ -9,11 +11,11 @@ from gateway.declaration import SettingsError
 
 FILES = "instructions*.md"
 MAX_INSTRUCTIONS = 8_000
-"""Characters of one file, or of one setting: they stand in every request."""
+"""Maximum characters of one file or setting, which are part of every request."""
 
 
 class OperatorInstructions:
-    """What holds now. It is swapped as a whole."""
+    """The current instructions, replaced as a whole."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -22,8 +24,8 @@ class OperatorInstructions:
         self._set = ""
 
     def load(self, setting: str) -> None:
-        """Take over the setting and what stands in the files; SettingsError where one cannot be
-        used, and then what held before goes on to hold."""
+        """Load the setting and the files. SettingsError if one cannot be used: then the old ones
+        stay."""
         self._texts = {_read_name(file): _read_text(file) for file in self._list_files()}
         self._set = setting
 
@@ -49,7 +51,7 @@ def _read_text(file: Path) -> str:
     except OSError as error:
         raise SettingsError(str(file), "", f"it cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        if len(data) > 4 * MAX_INSTRUCTIONS:  # a character may be cut there
+        if len(data) > 4 * MAX_INSTRUCTIONS:  # the cut may split a character
             raise _make_size_error(file) from None
         raise SettingsError(str(file), "", "write it in UTF-8.") from None
     if len(text) > MAX_INSTRUCTIONS:

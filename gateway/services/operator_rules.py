@@ -12,20 +12,19 @@ FILE = "policy.toml"
 
 
 class OperatorRules:
-    """What holds now. `rules` is swapped as a whole."""
+    """The current rules. `rules` is replaced as a whole."""
 
     def __init__(self, home: Path, tools: Collection[str]) -> None:
         self._file, self._tools = home / FILE, tools
         self.rules: tuple[OperatorRule, ...] = ()
 
     def load(self) -> None:
-        """Take over what stands in the file; SettingsError where it cannot work, and then what
-        held before goes on to hold."""
+        """Load the file. SettingsError if it cannot be used: then the old rules stay."""
         self.rules = read_rules(self._file, self._tools)
 
 
 def read_rules(file: Path, tools: Collection[str]) -> tuple[OperatorRule, ...]:
-    """The rules of `file`, none if there is no file; `tools` as for `parse_rules`.
+    """Return the rules of `file`, none if there is no file; `tools` as for `parse_rules`.
     SettingsError."""
     try:
         data = read_plain(file, MAX_BYTES + 1)

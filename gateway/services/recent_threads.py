@@ -1,4 +1,4 @@
-"""What the model sees of the conversations that were at work last, kept between two messages."""
+"""A cache of the histories of recent conversations, kept between two messages."""
 
 from collections import OrderedDict
 
@@ -13,7 +13,7 @@ MAX_THREADS = 200
 
 
 class RecentThread(Struct, frozen=True):
-    """A thread as a session let go of it, with its conversation's row."""
+    """A history at the release of its session, with its conversation's row."""
 
     token: int
     row: ConversationRow
@@ -46,7 +46,7 @@ class RecentThreads:
         return thread if good else None
 
     def forget(self, conversation: str) -> RecentThread | None:
-        """Hold it no more."""
+        """Remove it from the cache and return it."""
         thread = self._threads.pop(conversation, None)
         self._characters -= thread.characters if thread is not None else 0
         return thread

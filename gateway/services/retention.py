@@ -1,4 +1,4 @@
-"""Drops what is past its period: conversations one after the other, the audit, small documents."""
+"""Deletes content past its period: conversations one by one, the audit, small documents."""
 
 import asyncio
 import logging
@@ -18,17 +18,17 @@ log = logging.getLogger("turnkeeper.retention")
 
 PAGE = 100
 SECONDS = 5.0
-"""How long one sweep goes on with conversations; the next one goes on where it stopped."""
+"""Seconds of one sweep over conversations; the next one continues where it stopped."""
 REST = 3_600.0
-"""Seconds between two walks over what has to stay, and two looks at small documents."""
+"""Seconds between two walks over conversations that must stay, and over small documents."""
 GRACE = 2 * DAY
-"""For which a document stays after it was good for something."""
+"""Seconds for which a document is kept after its end."""
 
 Keeps = Callable[[], Awaitable[frozenset[str]]]
 
 
 class _Until(msgspec.Struct):
-    """What a code, or a count of wrong ones, says of its end."""
+    """The end of a code, or of a count of wrong ones."""
 
     until: float
 
@@ -40,8 +40,8 @@ class _Accounts(msgspec.Struct):
 
 
 class Retention:
-    """What a store's sweep leaves over. `keeps`: conversations that stay whatever their age, for a
-    job lives there."""
+    """Deletes what a store's sweep does not. `keeps` returns True for conversations that stay at
+    any age, because a job lives there."""
 
     def __init__(
         self,
@@ -91,12 +91,13 @@ class Retention:
         return gone
 
     def _is_resting(self) -> bool:
-        """All were looked at a while ago; those that have to stay are not asked again yet."""
+        """True while a complete walk is recent; conversations that must stay are not checked again
+        yet."""
         return self._after == Position() and ambient.monotonic() - self._rested < REST
 
     async def remove(self, conversation: str) -> bool:
-        """Take away all that a conversation has, its files too; False where a job lives there, or
-        somebody holds it."""
+        """Delete a conversation with its files. Return False if a job lives there or somebody holds
+        it."""
         if conversation in await self._keeps():
             return False
         if not await self._removal.begin(conversation, None):
@@ -106,14 +107,14 @@ class Retention:
         return True
 
     async def finish(self, conversation: str) -> None:
-        """Take away what a marked conversation has, piece by piece."""
+        """Delete a marked conversation, piece by piece."""
         await asyncio.to_thread(self._workspaces.set_aside, conversation)
         await self._trail.close(conversation)
         while await self._removal.remove_piece(conversation):
             pass
 
     async def count(self, now: float) -> int:
-        """Conversations that are older than their period, those in which something is open too."""
+        """Count conversations past their period, including those with open work."""
         period, count, after = self.periods.conversations, 0, Position()
         if period is None:
             return 0
@@ -124,8 +125,8 @@ class Retention:
         return count
 
     async def tidy(self, directory: Directory, now: float) -> None:
-        """Workspaces set aside, and documents about what is long over; nothing of an installation
-        that has not chosen."""
+        """Delete workspaces set aside, and documents that have expired; nothing of an installation
+        that has not chosen a period."""
         if self.periods == BEFORE:
             return
         if self.periods.files is not None:
@@ -136,7 +137,7 @@ class Retention:
                 try:
                     over = body is not None and is_over(body, now - GRACE)
                 except (msgspec.MsgspecError, ValueError):
-                    continue  # of another version: it stays
+                    continue  # of another version: kept
                 if over:
                     await directory.put(name, None, body)
 
@@ -160,4 +161,4 @@ _DOCUMENTS: tuple[tuple[str, Callable[[bytes, float], bool]], ...] = (
     *((name, _is_past) for name in _CODES),
     ("accounts:", _is_empty),
 )
-"""How the names of documents begin that are of no use one day, and how one is seen."""
+"""Name prefixes of documents that expire, and how to tell."""

@@ -1,23 +1,23 @@
-"""How long work has met a shortage of the machine: it passes, but nothing is tried for ever."""
+"""Bounds for work that meets a shortage of the machine: it passes, but is not retried for ever."""
 
 from agent_core import ambient
 from agent_core.errors import is_shortage
 
 LONGEST = 3_600.0
-"""Seconds for which one piece of work may meet shortages; then it is given up as if by a bug."""
+"""Seconds for which one piece of work may meet shortages before it is given up."""
 APART = 300.0
 """Seconds after which a shortage is another one: tries follow each other faster."""
 MOST = 1_000
 
 
 class Shortages:
-    """Since when what has met one, and when last, by the name of the work."""
+    """First and last shortage, by the name of the work."""
 
     def __init__(self) -> None:
         self._met: dict[str, tuple[float, float]] = {}
 
     def passes(self, work: str, error: BaseException) -> bool:
-        """Whether `error` is a shortage, and `work` is to be tried again."""
+        """Return True if `error` is a shortage and `work` is to be retried."""
         if not is_shortage(error):
             return False
         now = ambient.monotonic()

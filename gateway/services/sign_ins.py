@@ -1,8 +1,8 @@
-"""Sign-ins of people at servers of tools: links that begin them, states that end them, tokens.
+"""Sign-ins of people at tool servers: their links, OAuth states and tokens.
 
-Tokens lie in the vault, by person and server. Of a link and of what it began the store keeps one
-document for each account, with digests in place of what must not be known: a link is good for a day
-and one sign-in, a state for ten minutes, in the browser that began it.
+Tokens are in the vault, by person and server. The store keeps one document for each account about
+its links and states, with digests in place of secrets: a link is valid for a day and one sign-in, a
+state for ten minutes, in the browser that began it.
 """
 
 import base64
@@ -32,21 +32,21 @@ from gateway.store.port import Directory
 log = logging.getLogger("turnkeeper.sign_ins")
 
 KIND = "signin:"
-"""How the names of the documents begin, before an account's key."""
+"""Name prefix of the documents, before an account's key."""
 VAULT = "mcp:"
-"""How the vault's addresses of tokens begin."""
+"""Prefix of the vault's addresses of tokens."""
 FEATURE, SIGNED_IN = "servers", "signed_in"
-"""The press by which a conversation hears of it."""
+"""The press by which a conversation is told."""
 LASTS, STATE_LASTS = 86_400.0, 600.0
 MAX_LINKS = 10
-"""Of one account; a newer one takes the oldest's place."""
+"""Maximum links of one account; a newer one replaces the oldest."""
 TRIES = 5
 CALLBACK = "servers/callback"
 
 
 class SignInTicket(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One link: the digest of its secret, and what it is for. `state` and `browser`: digests of
-    what the way back has to bring; `until_state`: when that is over."""
+    """One link: the digest of its secret, its person and server. `state` and `browser`: digests
+    that the callback must match; `until_state`: when these expire."""
 
     link: str
     server: str
@@ -69,7 +69,7 @@ class SignInFlow(Protocol):
     """The two halves of a sign-in at a server. Each raises SignInFailed."""
 
     async def begin_sign_in(self, person: str, name: str, redirect: str) -> PendingSignIn:
-        """Where the person goes, and what the second half needs."""
+        """Return the authorization address, and the state for `finish_sign_in`."""
 
     async def finish_sign_in(
         self, name: str, pending: PendingSignIn, code: str, issuer: str
@@ -77,11 +77,11 @@ class SignInFlow(Protocol):
         """The tokens."""
 
     def drop(self, person: str, name: str) -> None:
-        """What was connected with other tokens is not any more."""
+        """Close connections made with other tokens."""
 
 
 class SignIns:
-    """All sign-ins. `base`: what links begin with; `public`: it leads here from elsewhere too."""
+    """All sign-ins. `base`: the prefix of links; `public`: it is reachable from elsewhere."""
 
     def __init__(self, directory: Directory, vault: Vault, base: str, *, public: bool) -> None:
         self._directory, self._vault = directory, vault
@@ -89,11 +89,11 @@ class SignIns:
         self.base = base
 
     def desk(self, sender: Callable[[], Sender], conversation: Conversation) -> "PersonalSignIns":
-        """Those of one person, who is asked for when they are needed."""
+        """Return the sign-ins of one person; `sender` is called when they are needed."""
         return PersonalSignIns(self, sender, conversation)
 
     def read(self, person: str, server: str) -> ServerGrant | None:
-        """What the person is signed in with."""
+        """Return the person's grant for the server."""
         kept = self._vault.read_all(_address(person, server))
         if "ACCESS_TOKEN" not in kept:
             return None
@@ -123,8 +123,8 @@ class SignIns:
             raise SignInFailed(str(error)) from None
 
     async def offer(self, sender: Sender, conversation: Conversation, server: str) -> SignInOffer:
-        """A new link for the person; none where others would read it, which hears of the sign-in
-        all the same."""
+        """Offer the person a new link; none where others would read it, but the conversation is
+        told of the sign-in."""
         secret = ambient.secret_id()
         ticket = SignInTicket(
             link=hash_secret(secret) if conversation.private else "",
@@ -141,12 +141,12 @@ class SignIns:
         return SignInOffer(link=link, local=not self._public)
 
     async def find(self, token: str) -> SignInTicket | None:
-        """What a link is for; None if it is not, or no more, good."""
+        """Return the ticket of a link, None if it is not valid."""
         person, secret = _read(token)
         return await self._find(person, lambda one: is_secret_of(one.link, secret))
 
     async def find_state(self, state: str, browser: str) -> SignInTicket | None:
-        """What a state belongs to, in the browser that it was begun in."""
+        """Return the ticket of a state, in the browser where it was begun."""
         person, secret = _read(state)
 
         def fits(one: SignInTicket) -> bool:
@@ -171,7 +171,8 @@ class SignIns:
         return tuple(one.conversation for one in tickets if one.server == server)
 
     async def note_begun(self, ticket: SignInTicket, pending: PendingSignIn) -> tuple[str, str]:
-        """The state for the way back, and what the browser is to bring besides."""
+        """Store a begun sign-in. Return its state and the value that the browser must bring
+        back."""
         state, browser = ambient.secret_id(), ambient.secret_id()
         begun = replace(
             ticket,
@@ -188,8 +189,8 @@ class SignIns:
         return _spell(ticket.sender.key, state), browser
 
     async def take(self, ticket: SignInTicket, *, keeps_link: bool) -> bool:
-        """Use its state up; False if somebody else has. The link is good for another try, if
-        `keeps_link`, or for nothing any more."""
+        """Use its state up. Return False if it is used already. With `keeps_link` the link may be
+        tried again."""
         taken = False
 
         def change(known: tuple[SignInTicket, ...]) -> tuple[SignInTicket, ...]:
@@ -225,15 +226,15 @@ class PersonalSignIns:
 
     @property
     def person(self) -> str:
-        """Who it is."""
+        """The person's key."""
         return self._sender().key
 
     def read(self, server: str) -> ServerGrant | None:
-        """What they are signed in with."""
+        """Return the person's grant for the server."""
         return self._sign_ins.read(self.person, server)
 
     def keep(self, server: str, grant: ServerGrant | None) -> None:
-        """Keep what a sign-in or a refresh gave, or forget it."""
+        """Store the result of a sign-in or a refresh, None to forget it."""
         self._sign_ins.keep(self.person, server, grant)
 
     async def offer(self, server: str) -> SignInOffer:
@@ -242,7 +243,7 @@ class PersonalSignIns:
 
 
 class SignInVisits:
-    """`ports.SignInPages` for who follows a link. `accept` tells the conversation."""
+    """`ports.SignInPages` for visitors of a link. `accept` notifies the conversation."""
 
     def __init__(
         self, sign_ins: SignIns, flow: SignInFlow, accept: Accept, note: NoteAudit
@@ -251,7 +252,7 @@ class SignInVisits:
         self._accept, self._note = accept, note
 
     async def look(self, token: str) -> SignInStep:
-        """Whose link it is, and for what; does nothing."""
+        """Return the person and purpose of a link, without side effects."""
         ticket = await self._sign_ins.find(token)
         return _describe(ticket, "asked") if ticket is not None else OVER
 
@@ -270,7 +271,7 @@ class SignInVisits:
         return replace(step, url=f"{pending.url}&state={state}", browser=browser)
 
     async def finish(self, state: str, code: str, issuer: str, browser: str) -> SignInStep:
-        """End it, once; the conversation goes on. Raises StoreFailed."""
+        """Finish the sign-in, once, and resume the conversation. Raises StoreFailed."""
         ticket = await self._sign_ins.find_state(state, browser)
         if ticket is None or ticket.pending is None:
             return OVER
@@ -303,7 +304,7 @@ class SignInVisits:
 
 
 class _Rest(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is kept beside the tokens."""
+    """Data stored beside the tokens."""
 
     parties: Parties
     scope: str = ""
@@ -339,7 +340,7 @@ OVER = SignInStep(outcome="over")
 
 
 def _spell(person: str, secret: str) -> str:
-    """A value for a URL that says whose it is."""
+    """Encode the person and a secret for a URL."""
     return f"{base64.urlsafe_b64encode(person.encode()).decode().rstrip('=')}.{secret}"
 
 

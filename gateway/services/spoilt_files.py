@@ -12,19 +12,19 @@ log = logging.getLogger("turnkeeper.files")
 
 MARK = "unreadable"
 NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO)
-"""What stands there is a pipe, a device, a folder, a link that leads to itself, a socket."""
+"""Errors for a pipe, a device, a folder, a socket, or a link to itself in a file's place."""
 
 
 def set_aside(path: Path, error: Exception) -> None:
-    """Keep a file of ours whose content cannot be read beside its place, and say so."""
+    """Move an unreadable file of the data folder aside and log it."""
     kept = path.with_name(f"{path.name}.{MARK}-{ambient.new_id()}")
     os.replace(path, kept)
     log.error("file_set_aside", extra={"path": str(path), "kept": kept.name, "why": str(error)})
 
 
 def read_text(path: Path) -> str:
-    """The text of a file of ours, "" if there is none. What is no text, or no file at all, is set
-    aside. OSError."""
+    """Return the text of a file of the data folder, "" if there is none. Anything else in its place
+    is set aside. OSError."""
     try:
         return read_plain(path).decode()
     except FileNotFoundError:

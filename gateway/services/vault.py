@@ -24,7 +24,8 @@ NAME = re.compile(r"[A-Z][A-Z0-9_]{1,63}")
 MIN_VALUE = 6
 """Characters of a value: a shorter one could not be hidden in an output."""
 MIN_OWN = 12
-"""Characters of a secret of the gateway's settings: a shorter one may be a word of people's."""
+"""Minimum length of a hidden secret from the gateway's settings: a shorter one may be an ordinary
+word."""
 OWN = "[secret]"
 _TAKEN = re.compile(r"(PATH|HOME|LANG|IFS|ENV|SHELL|USER|PWD|BASH_ENV|PS4|LD_.*|PYTHON.*|DYLD_.*)")
 
@@ -38,7 +39,7 @@ class UnfitSecret(ValueError):
 
 class Vault:
     """Secrets by conversation (its address) and name. `own`: those of the gateway's settings, which
-    are lent to nobody and hidden wherever the others are."""
+    are lent to nobody and hidden like the others."""
 
     def __init__(self, home: Path, own: Iterable[str] = ()) -> None:
         self._path = home / FILE
@@ -57,7 +58,7 @@ class Vault:
         return tuple(sorted(self._read().get(address, {})))
 
     def value(self, address: str, name: str) -> str:
-        """The secret itself, for the gateway's own use; "" if there is none."""
+        """Return the secret itself, for the gateway's own use; "" if there is none."""
         return self._read().get(address, {}).get(name, "")
 
     def keep(self, address: str, name: str, value: str) -> None:
@@ -73,7 +74,7 @@ class Vault:
         self._write(known | {address: known.get(address, {}) | {name: value}})
 
     def read_all(self, address: str) -> dict[str, str]:
-        """All that is kept under an address, for the gateway's own use."""
+        """Return all secrets of an address, for the gateway's own use."""
         return dict(self._read().get(address, {}))
 
     def replace_all(self, address: str, values: dict[str, str]) -> None:
@@ -84,7 +85,7 @@ class Vault:
         self._write(others | {address: values} if values else others)
 
     def drop(self, address: str, name: str) -> bool:
-        """Forget a secret; False if there was none."""
+        """Forget a secret. Return False if there is none."""
         known = self._read()
         if name not in known.get(address, {}):
             return False
@@ -93,7 +94,8 @@ class Vault:
         return True
 
     def lend(self, workspace: Path, command: str) -> dict[str, str]:
-        """As `Secrets` says; a workspace is named after its conversation."""
+        """Return the secrets for a command, see `Secrets`; a workspace is named after its
+        conversation."""
         own = next((s for a, s in self._read().items() if digest(a.encode()) == workspace.name), {})
         return {name: own[name] for name in find_named(command, own)}
 
@@ -102,7 +104,7 @@ class Vault:
         return self.words().hide(text)
 
     def words(self) -> Redactions:
-        """What has to be hidden now."""
+        """Return the current redactions."""
         self._read()
         return self._values
 
@@ -133,8 +135,8 @@ class Vault:
         return self._known
 
     def _drop_spoilt(self, error: Exception) -> dict[str, dict[str, str]]:
-        """Set aside what cannot be read; what was known stays hidden in outputs. OSError for what
-        may be read later."""
+        """Set an unreadable file aside; secrets known before stay redacted. OSError if it may
+        become readable."""
         if isinstance(error, OSError) and error.errno not in NO_FILE:
             raise error
         set_aside(self._path, error)

@@ -1,6 +1,8 @@
-"""Folders of conversations that are gone: set aside under another name at once, removed some days
-after their last use. What others hold of them, a bucket or a provider of machines, is removed at
-once. All of it blocks."""
+"""Workspaces of deleted conversations: renamed at once, removed some days after their last use.
+
+Copies held by others, in a bucket or at a provider of machines, are removed at once. All functions
+block.
+"""
 
 import logging
 import os
@@ -16,17 +18,17 @@ WORKSPACES = "workspaces"
 """The folder of the conversations' workspaces, in the data folder."""
 GONE = ".gone"
 UNERASED = ".unerased"
-"""Stands for a workspace that somebody else may still hold something of: `<name>.<kind>`."""
+"""Marker of a workspace of which another holder may still have something: `<name>.<kind>`."""
 log = logging.getLogger("turnkeeper.workspaces")
 
 
 class HoldsWorkspaces(Protocol):
-    """Who else holds something of workspaces; `kind` names it."""
+    """Another holder of workspaces' content; `kind` names it."""
 
     kind: str
 
     def find(self, workspace: Path) -> str | None:
-        """What it holds of this folder, in words of its own; None for nothing."""
+        """Return its own name of this folder's copy; None if it has none."""
 
     def erase(self, workspace: str, what: str) -> None:
         """Remove that. OSError."""
@@ -41,14 +43,14 @@ class Workspaces:
         self._holders = {one.kind: one for one in holders}
 
     def set_aside(self, conversation: str) -> None:
-        """From now on the conversation has none; a second time there is nothing to do."""
+        """Rename the conversation's workspace. Idempotent."""
         own = self._folder / digest(conversation.encode())
         if own.is_dir() and not own.is_symlink():
             self._erase(own)
             own.rename(own.with_name(f"{own.name}.{ambient.new_id()}{GONE}"))
 
     def remove(self, conversation: str) -> None:
-        """Remove the conversation's folder, and those that were set aside before."""
+        """Remove the conversation's folder, and those set aside before."""
         name = digest(conversation.encode())
         self._erase(self._folder / name)
         for path in (self._folder / name, *self._folder.glob(f"{name}.*{GONE}")):
@@ -56,7 +58,7 @@ class Workspaces:
 
     def tidy(self, before: float) -> int:
         """Remove those set aside that were last used before `before` (seconds since 1970), and
-        what others could not remove before."""
+        retry removals at other holders."""
         for mark in self._folder.glob(f"*.*{UNERASED}"):
             self._erase_marked(mark)
         old = [one for one in self._folder.glob(f"*{GONE}") if find_last_use(one) < before]
@@ -65,12 +67,12 @@ class Workspaces:
         return len(old)
 
     def _erase(self, own: Path) -> None:
-        """Have the others forget the workspace; where one does not answer, later."""
+        """Let the other holders forget the workspace; retried later if one does not answer."""
         for kind, holder in self._holders.items():
             if (what := holder.find(own)) is not None:
                 mark = self._folder / f"{own.name}.{kind}{UNERASED}"
                 self._folder.mkdir(parents=True, exist_ok=True)
-                mark.write_text(what)  # before it is asked: a kill on the way leaves it to do
+                mark.write_text(what)  # before the request: after a kill it is still to do
                 self._erase_marked(mark)
 
     def _erase_marked(self, mark: Path) -> None:
@@ -86,12 +88,12 @@ class Workspaces:
 
 
 def is_erased(workspace: Path) -> bool:
-    """What others hold of the workspace is to go, and did not go yet."""
+    """Return True while other holders still have to forget the workspace."""
     return any(workspace.parent.glob(f"{workspace.name}.*{UNERASED}"))
 
 
 def find_last_use(folder: Path) -> float:
-    """When something below `folder` was written last; what cannot be looked at does not count."""
+    """Return the time of the last write below `folder`, ignoring what cannot be read."""
     newest = 0.0
     for path, _, files in os.walk(folder):
         for one in (path, *(os.path.join(path, name) for name in files)):

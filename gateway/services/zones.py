@@ -1,5 +1,5 @@
-"""The time zones of people: the one that somebody chose, else the one that their client tells. A
-small document for each account."""
+"""Time zones of people: chosen, otherwise told by their client; a small document for each
+account."""
 
 from typing import Protocol
 from zoneinfo import ZoneInfo
@@ -10,12 +10,12 @@ from gateway.messages import Sender
 CHOSEN = "zone:"
 TOLD = "zonetold:"
 KNOWN, KNOWN_FOR = 2_000, 600.0
-"""People whose told zone is not asked for again, and for how many seconds: another replica may hear
-of another one."""
+"""Size of the cache of zones told, and its lifetime in seconds: another replica may learn of
+another zone."""
 
 
 class Documents(Protocol):
-    """What is needed of the directory."""
+    """The part of the directory that is needed."""
 
     async def get(self, key: str) -> bytes | None: ...
     async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool: ...
@@ -29,7 +29,7 @@ class Zones:
         self._told: dict[str, tuple[str, float]] = {}
 
     async def read_zone(self, accounts: frozenset[str]) -> str:
-        """The zone of the person with these accounts, "" if none is known."""
+        """Return the zone of the person with these accounts, "" if unknown."""
         for kind in (CHOSEN, TOLD):
             for account in sorted(accounts):
                 if body := await self._documents.get(kind + account):
@@ -37,12 +37,12 @@ class Zones:
         return ""
 
     async def choose(self, accounts: frozenset[str], zone: str) -> None:
-        """From now on `zone`, for all accounts of the person; "" forgets it."""
+        """Set the zone of all accounts of the person; "" clears it."""
         for account in sorted(accounts):
             await self._documents.put(CHOSEN + account, zone.encode() or None)
 
     async def learn(self, sender: Sender) -> None:
-        """Keep the zone that the sender's client tells, if there is such a zone. StoreFailed."""
+        """Store the zone that the sender's client tells, if it is a valid one. StoreFailed."""
         key, zone = sender.key, sender.zone
         known, until = self._told.get(key, ("", 0.0))
         if not zone or (known == zone and clock.monotonic() < until):

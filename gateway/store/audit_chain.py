@@ -1,11 +1,10 @@
-"""The audit as chains: each line is signed over the one before it, with a key that the store does
-not have. Pure.
+"""The audit as hash chains: each line is signed together with the one before it, with a key that
+the store does not have. Pure.
 
-A conversation has one chain, numbered from 1, and a sealed note of where it ends, which changes in
-the same commit as its lines; so has each replica for what belongs to no conversation. What
-retention drops leaves a sealed note of where the chain begins now. What is personal enters a
-signature as a salted digest: erasing a person takes salt and words away and leaves the digests,
-sealed, so that the chain still holds.
+A conversation has one chain, numbered from 1, and a sealed note of its end, which changes in the
+same commit as its lines; each replica has one for what belongs to no conversation. Retention leaves
+a sealed note of a chain's new begin. Personal fields enter a signature as salted digests: erasing a
+person removes salt and words and leaves the digests, sealed, so that the chain still verifies.
 """
 
 import base64
@@ -49,18 +48,18 @@ class AuditSigner:
         return tuple(signed), self.seal("end", chain, n, mac)
 
     def seal(self, purpose: Literal["begin", "end"], chain: str, n: int, mac: str) -> ChainEnd:
-        """A note that line `n` with the signature `mac` is the last one before a chain's begin, or
+        """Seal that line `n` with the signature `mac` is the last one before a chain's begin, or
         its last one."""
         seal = self._sign(self._own, purpose, chain, n, mac)
         return ChainEnd(chain=chain, n=n, mac=mac, key=self._own, seal=seal)
 
     def erase(self, line: AuditRow, *, who: str, where: str, detail: str) -> AuditRow:
-        """`line` with other words for what is personal in it, and no way back to what was said."""
+        """Return `line` with its personal fields replaced irreversibly."""
         if not line.chain:
             return replace(line, who=who, where=where, detail=detail)
         digests = _digest_words(line)
         line = replace(line, who=who, where=where, detail=detail, salt="", erased=None)
-        if line.key not in self._keys:  # nobody can seal it with a key that is not here
+        if line.key not in self._keys:  # nobody can sign it with a key that is missing here
             return replace(line, erased=ErasedWords(digests=digests, key="", seal=""))
         seal = self._sign_erased(line, digests, self._own)
         return replace(line, erased=ErasedWords(digests=digests, key=self._own, seal=seal))
@@ -76,7 +75,7 @@ class AuditSigner:
         return _is_same(self._sign(note.key, purpose, note.chain, note.n, note.mac), note.seal)
 
     def is_true(self, line: AuditRow, before: str) -> bool:
-        """The line is as it was signed, after the one with the signature `before`."""
+        """Return True if the line is unchanged and follows the one with the signature `before`."""
         if line.erased is not None:
             seal = self._sign_erased(line, line.erased.digests, line.erased.key)
             if line.erased.key not in self._keys or not _is_same(seal, line.erased.seal):
@@ -97,8 +96,8 @@ class AuditSigner:
 
 
 class ChainFlaw(Struct, frozen=True, kw_only=True):
-    """Something that is wrong with the lines `first` to `last` of a chain. `where`: the
-    conversation, as far as it is known."""
+    """A flaw in the lines `first` to `last` of a chain. `where`: the conversation, as far as
+    known."""
 
     kind: FlawKind
     chain: str
@@ -108,7 +107,7 @@ class ChainFlaw(Struct, frozen=True, kw_only=True):
 
 
 class ChainReport(Struct, frozen=True, kw_only=True):
-    """What a look at the whole audit found. `unsigned`: lines from before there were chains."""
+    """The result of verifying the whole audit. `unsigned`: lines from before there were chains."""
 
     lines: int
     chains: int
@@ -118,8 +117,8 @@ class ChainReport(Struct, frozen=True, kw_only=True):
 
 
 class _Chain:
-    """How far one chain was read. `before`: the signature of the last line; None: it is missing,
-    so that the next one cannot be judged."""
+    """The state of one chain. `before`: the signature of the last line; None: it is missing, so the
+    next one cannot be verified."""
 
     def __init__(self, begin: ChainEnd | None) -> None:
         known = begin or ChainEnd()
@@ -133,8 +132,8 @@ class _Chain:
 
 
 class ChainCheck:
-    """Reads all lines, in any order within a chain, and tells what does not fit. `begins`: by
-    chain, of what retention dropped."""
+    """Verifies all lines, in any order within a chain, and reports flaws. `begins`: by chain, where
+    retention cut it."""
 
     def __init__(self, signer: AuditSigner, begins: Mapping[str, ChainEnd]) -> None:
         self._signer = signer
@@ -153,7 +152,7 @@ class ChainCheck:
     def add(self, line: AuditRow) -> None:
         """The next line as it is stored."""
         if not line.chain:
-            if self._chains:  # since there are chains each line belongs to one
+            if self._chains:  # with chains, each line belongs to one
                 self._flaws.append(ChainFlaw(kind="foreign", chain="", where=line.where))
             self._unsigned += 1
             return
@@ -262,7 +261,7 @@ def _name_key(key: str) -> str:
 
 
 def _shorten(digest: bytes) -> str:
-    """128 bits of it in 22 characters."""
+    """Return 128 bits of it in 22 characters."""
     return base64.urlsafe_b64encode(digest[:16]).decode().rstrip("=")
 
 

@@ -1,6 +1,6 @@
 """Dead letters in the embedded store, and how damaged rows become letters.
 
-A letter holds the payload itself: what it was made of may be swept, or not be readable.
+A letter holds the payload itself: its source may be swept, or unreadable.
 """
 
 import logging
@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder().encode
 def make_damaged_letter(
     kind: LetterKind, conversation: str, name: str, payload: bytes | str, error: Exception
 ) -> Letter:
-    """A letter for a row that cannot be read; what is damaged may not even be bytes."""
+    """Make the letter of an unreadable row, whose body may not even be bytes."""
     log.error(
         "row_unreadable",
         extra={"conversation": conversation, "row": f"{kind} {name}", "why": str(error)},
@@ -69,7 +69,7 @@ def read_each(
     conversation: str,
     damaged: list[Letter],
 ) -> Iterator[T]:
-    """What `read` makes of each (name, body); those that it cannot read go to `damaged`."""
+    """Yield `read` of each (name, body); unreadable ones are added to `damaged`."""
     for name, body in rows:
         try:
             yield read(as_bytes(body))
@@ -89,7 +89,7 @@ def revive_view(payload: bytes) -> OutboxRow | None:
 
 
 def revive_turn(payload: bytes) -> TurnRow | None:
-    """A turn that is to run again; None if its payload cannot be read."""
+    """Return the turn to run again; None if its payload cannot be read."""
     try:
         return replace(_read_turn(payload), status="running", resumes=0)
     except (msgspec.MsgspecError, ValueError):
@@ -97,7 +97,7 @@ def revive_turn(payload: bytes) -> TurnRow | None:
 
 
 def due_of(payload: bytes) -> float:
-    """When something is to be done about a question; 0 if its payload cannot be read."""
+    """Return the time of a question's next action; 0 if its payload cannot be read."""
     try:
         return _read_question(payload).due
     except (msgspec.MsgspecError, ValueError):
@@ -135,7 +135,7 @@ def write_letter(c: sqlite3.Connection, letter: Letter) -> None:
 
 
 def write_letters(c: sqlite3.Connection, letters: Iterable[Letter]) -> None:
-    """As `write_letter`, several."""
+    """Write several letters; see `write_letter`."""
     for letter in letters:
         write_letter(c, letter)
 
@@ -156,12 +156,12 @@ def find_letter(c: sqlite3.Connection, name: str) -> Letter | None:
 
 
 def drop_letter(c: sqlite3.Connection, name: str) -> bool:
-    """Forget a letter; False if there is none."""
+    """Delete a letter. Return False if there is none."""
     return bool(c.execute("DELETE FROM letters WHERE id = ?", (name,)).rowcount)
 
 
 def resubmit_letter(c: sqlite3.Connection, name: str, now: float) -> str | None:
-    """Make what a letter is about work again; its conversation, None if it cannot be."""
+    """Make a letter's content work again. Return its conversation, None if that is impossible."""
     letter = find_letter(c, name)
     if letter is None or letter.kind == "conversation":
         return None

@@ -1,9 +1,9 @@
-"""What the gateway asks of its store. SQLite and Redis both pass one contract suite.
+"""The gateway's store. SQLite and Redis both pass one contract suite.
 
-A commit is the only way to write a conversation; it is refused with Fenced if the lease's token
-is not the newest. All calls raise StoreFailed if nothing was kept; Unstorable, if that is because
-of the content. A row that cannot be read stops only itself: `Opened.damaged` has those of a
-conversation, lists leave them out, and what is one row raises Unreadable.
+A commit is the only way to write a conversation; it is refused with Fenced if the lease's token is
+not the newest. All calls raise StoreFailed if nothing was stored; Unstorable if that is because of
+the content. An unreadable row concerns itself alone: `Opened.damaged` has those of a conversation,
+lists leave them out, and a single row raises Unreadable.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Inbox(Protocol):
 
 
 class Letters(Protocol):
-    """What was set aside, until an operator decides about it."""
+    """Content set aside until an operator decides about it."""
 
     async def letters(self, limit: int) -> tuple[Letter, ...]:
         """The newest dead letters."""
@@ -52,27 +52,27 @@ class Letters(Protocol):
         """Store a letter about something that is in no table."""
 
     async def resubmit(self, name: str) -> str | None:
-        """Make what the letter is about work again, and remove the letter; its conversation,
-        None if there is no such letter or it cannot be resubmitted."""
+        """Make a letter's content work again and delete the letter. Return its conversation, None
+        if there is no such letter or it cannot be resubmitted."""
 
     async def drop(self, name: str) -> bool:
-        """Remove a letter with its payload; False if there is none."""
+        """Delete a letter with its payload. Return False if there is none."""
 
 
 class Leases(Protocol):
-    """Who may write a conversation. Leases run out by the store's own clock, never by their
-    holders' clocks."""
+    """Leases on conversations. They expire by the store's own clock, never by their holders'
+    clocks."""
 
     async def acquire(
         self, conversation: str, owner: str, ttl: float
     ) -> AcquiredConversation | None:
-        """Take the conversation for `ttl` seconds with a new token, and what its holder needs.
-        None while another owner holds it. An owner takes back its own lease."""
+        """Take the conversation for `ttl` seconds with a new token. Return its content for the
+        holder, None while another owner holds it. An owner may take over its own lease."""
 
     async def take_in(
         self, inbounds: Sequence[Inbound], free: frozenset[str], owner: str, ttl: float
     ) -> tuple[tuple[AcceptedRow, ...], tuple[AcquiredConversation, ...]]:
-        """As `accept`, and where a store can do both in one commit, as `acquire` for those of the
+        """Accept messages, and, where a store can do both in one commit, acquire those of the
         conversations `free` that got something new. `free`: `owner` has no session for them."""
 
     async def renew(self, leases: Sequence[Lease], ttl: float) -> frozenset[str]:
@@ -83,20 +83,22 @@ class Leases(Protocol):
         row newer than `seen` exists, a view is unsent or a turn is running."""
 
     async def give_back(self, lease: Lease) -> None:
-        """Let go of a conversation that has work left, so that the next owner finds it."""
+        """Release a conversation that has work left, so that the next owner finds it."""
 
     async def work(self, owner: str) -> tuple[tuple[str, int], ...]:
-        """(conversation, newest `seq`) where there are rows not looked at or a lease was not
-        released, and nobody but `owner` holds it: what `owner` may take, and what it has."""
+        """Return (conversation, newest `seq`) of conversations with unseen rows or an unreleased
+        lease that nobody but `owner` holds: those that `owner` may take, and those it has."""
 
     def submit(self, lease: Lease, changes: Changes) -> asyncio.Future[None]:
-        """Queue one atomic write at once (in this very step) and return what is done when it
-        stands. Writes of one lease are applied in the order queued; after a failed one every
-        later one of the same token fails too."""
+        """Queue one atomic write without awaiting, and return a future of its completion.
+
+        Writes of one lease are applied in the order queued; after a failed one every later one of
+        the same token fails too.
+        """
 
 
 class Reads(Protocol):
-    """What is read besides a new lease's `AcquiredConversation`."""
+    """Reads beside a new lease's `AcquiredConversation`."""
 
     async def records(self, turn: str) -> tuple[Record, ...]:
         """A turn's journal in commit order."""
@@ -105,28 +107,29 @@ class Reads(Protocol):
         """A turn without its records."""
 
     async def outbox(self, conversation: str, turn: str) -> tuple[OutboxRow, ...]:
-        """A turn's views with what the platform has of them; () if it is not of `conversation`,
-        for a turn may be named by who pressed a button."""
+        """Return a turn's views with the platform's state; () if it is not of `conversation`, as
+        the presser of a button may name any turn."""
 
     async def views(self, conversation: str, after: int, limit: int) -> tuple[Shown, ...]:
         """Views changed after rev `after`, by rev."""
 
     async def latest(self, conversation: str, limit: int, before: int = 0) -> tuple[Shown, ...]:
-        """The last views by position, in order; with `before` of those below that position."""
+        """Return the last views by position, in order; with `before`, only views below that
+        position."""
 
     async def summary(self, conversation: str) -> Summary | None:
-        """One conversation as lists show it, None if nobody began it."""
+        """Return one conversation as lists show it, None if it does not exist."""
 
     async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
-        """The conversations of a list, newest first; with `words` those of the newest
-        MAX_SEARCHED that hold them (gateway.store.search)."""
+        """Return the conversations of a list, newest first; with `words` those of the newest
+        MAX_SEARCHED that contain them (gateway.store.search)."""
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:
         """The newest lines of the audit."""
 
 
 class Archive(Protocol):
-    """What was said, a row for each turn."""
+    """The transcript: a row for each turn."""
 
     async def thread(self, conversation: str, spans: Spans) -> Thread:
         """The messages of the transcript's rows `spans`, a tuple for each row."""
@@ -142,12 +145,12 @@ class Archive(Protocol):
     async def find_holding(
         self, conversations: Sequence[str], words: frozenset[str], limit: int
     ) -> tuple[tuple[str, tuple[TranscriptRow, ...]], ...]:
-        """The last `limit` transcript rows of those of the conversations in which each of the
-        folded `words` occurs, in the order given. Names some more: look again."""
+        """Return the last `limit` transcript rows of each conversation in which all of the folded
+        `words` occur, in the order given. May include false matches: check again."""
 
 
 class Questions(Protocol):
-    """Open questions, wherever they were asked."""
+    """Open questions of all conversations."""
 
     async def find(self, question: str) -> tuple[str, QuestionRow] | None:
         """(conversation, row) of a question."""
@@ -155,8 +158,8 @@ class Questions(Protocol):
     async def due(
         self, now: float, limit: int, after: tuple[str, QuestionRow] | None = None
     ) -> tuple[tuple[str, QuestionRow], ...]:
-        """Open questions for which the moment to do something (`QuestionRow.due`) has come, by
-        that moment. `after`: the last one of the page before."""
+        """Return open questions whose `QuestionRow.due` has come, in that order. `after`: the last
+        one of the page before."""
 
     async def next_due(self, after: float = 0.0) -> float | None:
         """The nearest `QuestionRow.due` of an open question behind `after`, seconds since 1970."""
@@ -179,15 +182,14 @@ class Store(Inbox, Letters, Leases, Reads, Archive, Questions, Directory, Budget
 
     @property
     def failed(self) -> str:
-        """Why nothing can be kept any more until a restart, "" while all is well."""
+        """The reason why nothing can be stored until a restart, "" while all is well."""
 
     async def now(self) -> float:
-        """The store's clock, seconds since 1970: the same for all that share it, so that what is
-        due is judged once."""
+        """Return the store's clock, seconds since 1970: the same for all that share it, so that due
+        times are judged once."""
 
     async def sweep(self, now: float, journals: float | None = 30 * 86_400.0) -> int:
-        """Drop what is past its time (deduplication ids 24 h, journals of ended turns after
-        `journals` seconds, None never), as much as takes no time from others; how many rows, 0
-        when none is left."""
+        """Delete expired rows (deduplication ids after 24 h, journals of ended turns after
+        `journals` seconds, None never) in small portions. Return how many, 0 when none is left."""
 
     async def close(self) -> None: ...

@@ -16,7 +16,8 @@ T = TypeVar("T")
 
 
 def as_bytes(body: object) -> bytes:
-    """A stored body. A damaged one may be of any type: SQLite takes text and numbers too."""
+    """Return a stored body as bytes. A damaged one may have any type: SQLite accepts text and
+    numbers too."""
     match body:
         case bytes():
             return body

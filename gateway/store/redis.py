@@ -1,10 +1,10 @@
 """The store for replicas: Redis 7, every conversation in one hash slot, commits as Lua.
 
-What differs from SQLite: an `accept` is atomic per conversation, not per call; events are known
-again per conversation; a lease is good only in the object that took it; done inbox rows, event
-ids and old journals go by themselves. It keeps what Redis keeps: with `appendfsync everysec` a
-power cut may lose the last second, a failover what was not yet copied; what went missing is seen
-by its commit number, and the lease that wrote it writes no more.
+Differences from SQLite: an `accept` is atomic per conversation, not per call; events are
+deduplicated per conversation; a lease works only in the object that took it; done inbox rows, event
+ids and old journals expire by themselves. It is as durable as Redis: with `appendfsync everysec` a
+power cut may lose the last second, a failover what was not yet replicated. A loss is noticed by the
+commit number, and the lease that wrote it writes no more.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ log = logging.getLogger("turnkeeper.store")
 SEQ = "tk:seq"
 JOURNALS = 30 * 86_400.0
 SPENT_KEPT = 40 * 86_400
-"""Seconds for which it is kept what was spent on a day."""
+"""Seconds for which a day's spending is kept."""
 CHUNK = 100
 
 _encode = msgspec.json.Encoder().encode
@@ -100,9 +100,9 @@ class RedisStore(RedisReads):
         self._renewals = self._wire()
         self._held: dict[str, Held] = {}
         self._newest = 0
-        """The newest number of an inbox row that this process was given."""
+        """The newest inbox row number given to this process."""
         self.losses = 0
-        """How often it was seen that the server lost what it had acknowledged (a failover)."""
+        """Losses of acknowledged writes found on the server (after a failover)."""
         self._carried = ""
         """The day whose old document is counted."""
 
@@ -131,7 +131,7 @@ class RedisStore(RedisReads):
         return store
 
     def _wire(self) -> RedisWire:
-        """A connection of its own: what one waits for holds up no other."""
+        """Open a connection of its own, so that one that waits delays no other."""
         wire = RedisWire(connect(self._url), self._leave)
         self._wires.append(wire)
         return wire
@@ -141,7 +141,7 @@ class RedisStore(RedisReads):
         return Presence(self._wire(), name)
 
     def _leave(self) -> None:
-        """One wire was told that the server is no master: none stays there."""
+        """Leave the server on all wires: one was told that it is no master."""
         for wire in self._wires:
             wire.leave()
 
@@ -152,7 +152,7 @@ class RedisStore(RedisReads):
 
     @property
     def failed(self) -> str:
-        """Why nothing can be written any more, "" while all is well."""
+        """The reason why nothing can be written any more, "" while all is well."""
         return next((wire.failed for wire in self._wires if wire.failed), "")
 
     @property
@@ -224,7 +224,7 @@ class RedisStore(RedisReads):
         `above`: numbers that Redis itself may have forgotten (a failover)."""
         epochs = [("HGET", key(name), "epoch") for name in conversations]
         last, *found = cast("list[int]", await self._writes.call(("INCRBY", SEQ, count), *epochs))
-        if last - count < self._newest:  # numbers that were given out are given out again
+        if last - count < self._newest:  # numbers were assigned twice
             self._count_loss("")
         self._newest = last
         if last - count < above:
@@ -302,7 +302,7 @@ class RedisStore(RedisReads):
                     before = _enlist(conversation, int(epoch), now)
                 case [b"taken", int(token), head, *rows]:
                     lease = Lease(conversation=conversation, owner=owner, token=token, nonce=nonce)
-                    # always the newest: after a failover its token may be the lower one
+                    # always the newest: after a failover its token may be lower
                     known = self._held.get(conversation)
                     if known is not None and known.lease.token >= token:
                         self._count_loss(conversation)
@@ -317,8 +317,8 @@ class RedisStore(RedisReads):
                     return None
 
     async def _recount(self, conversation: str, row: ConversationRow) -> ConversationRow:
-        """A row that has lost its counters: what is written next must not take the places of what
-        is there."""
+        """Recover the counters of a row that lost them, so that later writes do not overwrite
+        existing rows."""
         base, last = key(conversation), (0, 0, "REV", "WITHSCORES")
         found = await self._writes.call(
             *(("ZRANGE", f"{base}:{name}", *last) for name in ("n", "rev", "pos"))
@@ -328,7 +328,7 @@ class RedisStore(RedisReads):
         return replace(row, end=end, rev=highest[1], position=highest[2])
 
     def _flush(self, conversation: str, audit: Sequence[bytes]) -> None:
-        """Lines whose writer ended before it could move them."""
+        """Move audit lines whose writer ended before it could."""
         parts = (body.partition(b" ") for body in audit[1::2])
         pairs = zip(audit[::2], parts, strict=True)
         lines = [(name.decode(), float(at), body) for name, (at, _, body) in pairs]
@@ -344,7 +344,7 @@ class RedisStore(RedisReads):
         replies = await self._renewals.call(*(_hold(one, ttl) for one in held))
         kept: set[str] = set()
         for one, still in zip(held, replies, strict=True):
-            if still == 1 or (still == 0 and one.releasing):  # its release may have come first
+            if still == 1 or (still == 0 and one.releasing):  # it may have been released before
                 kept.add(one.lease.conversation)
                 continue
             if still == -1:
@@ -353,7 +353,7 @@ class RedisStore(RedisReads):
         return frozenset(kept)
 
     def _count_loss(self, conversation: str) -> None:
-        """The server does not have what it acknowledged here."""
+        """Count a loss: the server lacks what it acknowledged here."""
         self.losses += 1
         log.error("store_lost_writes", extra={"conversation": conversation})
 
@@ -422,20 +422,20 @@ class RedisStore(RedisReads):
         return await self._writes.call(*commands)
 
     async def begin_snapshot(self) -> str:
-        """Let the server write its snapshot; where it lies, as far as the server tells."""
+        """Let the server write its snapshot. Return its path as far as the server tells it."""
         await self.call(("BGSAVE", "SCHEDULE"))
         try:
             folder, name = await self.call(
                 ("CONFIG", "GET", "dir"), ("CONFIG", "GET", "dbfilename")
             )
-        except StoreFailed:  # some hosts do not tell
+        except StoreFailed:  # some providers hide it
             return "its RDB file"
         parts = (cast("list[bytes]", one)[1].decode() for one in (folder, name))
         return "/".join(parts)
 
     async def rewrite_log(self) -> None:
-        """Let the server write its log anew: what was written over is in the old one."""
-        with suppress(StoreFailed):  # some hosts do it themselves, and allow nobody to ask
+        """Let the server rewrite its log, which still has overwritten content."""
+        with suppress(StoreFailed):  # some providers do it themselves, and forbid the command
             await self.call(("BGREWRITEAOF",))
 
     # ---- directory -----------------------------------------------------------------------
@@ -463,7 +463,7 @@ class RedisStore(RedisReads):
         return {name: int(amount) for name, amount in amounts if amount is not None}
 
     async def _carry(self, day: str) -> None:
-        """Take over what an older version counted on this day, before the first look at it."""
+        """Take over the day's spending counted by an older version, before the first read."""
         if day == self._carried:
             return
         old = budgets.read_document(await self.get(budgets.document_key(day)))
@@ -472,12 +472,12 @@ class RedisStore(RedisReads):
         self._carried = day
 
     async def sweep(self, now: float, journals: float | None = JOURNALS) -> int:
-        """Nothing is left to do: event ids and journals of ended turns go by themselves."""
+        """Delete nothing: event ids and journals of ended turns expire by themselves."""
         return 0
 
 
 def budget_key(day: str) -> str:
-    """What was spent on a day, by account."""
+    """The hash of a day's spending, by account."""
     return f"tk:{{spent}}:{day}"
 
 
@@ -504,7 +504,7 @@ async def _listen(
 
 
 def _enlist(conversation: str, epoch: int, now: float) -> tuple[Command, Command]:
-    """What must stand before a conversation may have work: see `redis_scripts`."""
+    """Commands to run before a conversation may have work: see `redis_scripts`."""
     return (
         ("ZADD", ACTIVE, "GT", epoch, conversation),
         ("ZADD", KNOWN, "GT", now, conversation),

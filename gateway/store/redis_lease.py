@@ -16,7 +16,7 @@ ACTIVE, DUE, DEAD, AUDIT = "tk:active", "tk:due", "tk:dead", "tk:audit"
 
 _encode = msgspec.json.Encoder().encode
 Line: TypeAlias = tuple[str, float, bytes]
-"""Of the audit: its name in the store, its time, its body."""
+"""An audit line: its name in the store, time and body."""
 
 
 def key(conversation: str) -> str:
@@ -25,19 +25,19 @@ def key(conversation: str) -> str:
 
 
 def turn_key(turn: str) -> str:
-    """Where it is written which conversation a turn belongs to."""
+    """The key with the conversation of a turn."""
     return f"tk:of:{turn}"
 
 
 def question_key(question: str) -> str:
-    """Where it is written which conversation a question belongs to."""
+    """The key with the conversation of a question."""
     return f"tk:q:{question}"
 
 
 @dataclass(slots=True, kw_only=True)
 class Held:
-    """A lease that this process took. `number` is the last commit's; `turns` are those whose place
-    is written; `releasing`: its release is on its way."""
+    """A lease of this process. `number` is the last commit's; `turns` are those whose place is
+    written; `releasing`: its release is on its way."""
 
     lease: Lease
     number: int = 0
@@ -51,8 +51,8 @@ class Held:
 class Commit:
     """One atomic write under a lease; with `seen` also its release. A request of a wire.
 
-    Indexes outside of the conversation's slot are written before it and cleaned after it, so
-    what they name is always a superset of what there is.
+    Indexes outside of the conversation's slot are written before it and cleaned after it, so they
+    always name a superset of what exists.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class Commit:
         self._seen = seen
         self._done = done
         self._number = 0
-        """The lease may have sent others when this one's answer comes."""
+        """Settle the request; the lease may have sent others before its reply."""
         self.lost = False
-        """The store does not have what it acknowledged before: a failover, a restore."""
+        """True if the store lacks what it acknowledged before: after a failover or a restore."""
         self._prepare_commit: list[Command] = []
         self.after: list[Command] = []
-        """What to tell the wire once the commit stands."""
+        """Notes for the wire once the commit is stored."""
 
     def commands(self) -> Sequence[Command]:
         held = self._held
@@ -135,7 +135,7 @@ def resolve(future: "asyncio.Future[bool]", outcome: str, error: Exception | Non
 
 
 def flush_audit(conversation: str, lines: Sequence[Line]) -> Iterator[Command]:
-    """Move lines of a conversation's audit to the list of all; twice is harmless."""
+    """Move a conversation's audit lines to the global list; repeating it is harmless."""
     for name, at, body in lines:
         yield "ZADD", AUDIT, at, f"{conversation} {name} ".encode() + body
     if lines:

@@ -1,6 +1,9 @@
 """Lists of conversations in Redis: a sorted set for each account, group and person, by the time of
-the last message. A conversation is entered before it has the message: a list names a superset of
-what there is. Fills the lists and the directory's names for a store of an older version."""
+the last message.
+
+A conversation is entered before it has the message, so a list names a superset of what exists. Also
+fills the lists and the directory's names for a store of an older version.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +23,7 @@ PIECE = 200
 
 
 class _Named(msgspec.Struct):
-    """Whose a transcript's row or a turn is."""
+    """The owner of a transcript's row or a turn."""
 
     person: str = ""
     sender: str = ""
@@ -36,7 +39,7 @@ def list_key(name: str) -> str:
 
 
 def list_commands(where: Conversation, person: str, at: float) -> Iterator[Command]:
-    """Put a conversation to the front of its lists; `person`: whose it is if it is private."""
+    """Move a conversation to the front of its lists; `person`: its owner if it is private."""
     scopes = [account_scope(where)]
     if not where.private:
         scopes.append(channel_scope(where))
@@ -48,7 +51,7 @@ def list_commands(where: Conversation, person: str, at: float) -> Iterator[Comma
 
 
 async def find_persons(wire: RedisWire, inbounds: Sequence[Inbound]) -> Mapping[str, str]:
-    """Whose each private conversation is: of who writes there, else as it is stored."""
+    """Return the owner of each private conversation: the writer, otherwise as stored."""
     found = {inbound.conversation.id: "" for inbound in inbounds}
     for inbound in inbounds:
         sender = sender_of(inbound)
@@ -64,7 +67,7 @@ async def find_persons(wire: RedisWire, inbounds: Sequence[Inbound]) -> Mapping[
 
 
 async def fill(wire: RedisWire) -> None:
-    """Make the lists of a store that has none yet, in pieces; again from the start if cut off."""
+    """Build the lists of a store that has none yet, in pieces; restarted if interrupted."""
     (done,) = await wire.call(("GET", FILLED))
     if done is not None:
         return
@@ -79,7 +82,7 @@ async def fill(wire: RedisWire) -> None:
         persons = await _find_stored(wire, names)
         commands: list[Command] = []
         for name, at, person in zip(names, flat[1::2], persons, strict=True):
-            with suppress(ValueError):  # no address: it is in no list, as nobody can open it
+            with suppress(ValueError):  # not an address: unlisted, since nobody can open it
                 commands += list_commands(read_conversation(name), person, float(at))
         await wire.call(*commands)
     await _fill_names(wire)
@@ -87,7 +90,7 @@ async def fill(wire: RedisWire) -> None:
 
 
 async def _find_stored(wire: RedisWire, names: Sequence[str]) -> list[str]:
-    """Whose the conversations are, "" where nothing there tells."""
+    """Return the owners of the conversations, "" where their rows do not tell."""
     spoken = (run(LAST, key(name), ":n", ":transcript", 0, 19) for name in names)
     begun = (("HRANDFIELD", f"{key(name)}:turns", 5, "WITHVALUES") for name in names)
     waiting = (("HRANDFIELD", f"{key(name)}:in", 5, "WITHVALUES") for name in names)

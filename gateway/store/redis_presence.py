@@ -1,7 +1,7 @@
-"""One living process for each name among replicas: a key that runs out unless its holder is alive.
+"""Ensures one living process for each replica name: a key that expires unless its holder is alive.
 
-A process that was killed leaves its key behind for at most `TTL`: who starts under its name waits
-for that. A key that is renewed meanwhile has a living holder.
+A killed process leaves its key behind for at most `TTL`; its successor waits for that. A key that
+is renewed meanwhile has a living holder.
 """
 
 import logging
@@ -37,7 +37,7 @@ class Presence:
             if held is None or held == self._nonce.encode():
                 return True
             if before is not None:
-                return False  # it was renewed, or another was faster than we
+                return False  # it was renewed, or another replica was faster
             before = held
             await ambient.wait(max(0, cast(int, left)) / 1_000 + 0.01)
 
@@ -51,7 +51,7 @@ class Presence:
                 (kept,) = await self._wire.call(run(KEEP, self._key, self._nonce, TTL))
             except StoreFailed as error:
                 failures += 1
-                if failures == 1:  # of an outage: it may last for hours
+                if failures == 1:  # an outage may last for hours
                     log.warning("name_not_renewed", extra={"why": str(error)})
                 continue
             if not kept:
@@ -61,7 +61,7 @@ class Presence:
             failures = 0
 
     async def give_up(self) -> None:
-        """Let the next process have the name at once."""
+        """Release the name for the next process at once."""
         try:
             await self._wire.call(run(KEEP, self._key, self._nonce, 0))
         except StoreFailed as error:

@@ -1,6 +1,8 @@
-"""What is read from Redis besides a new lease's `AcquiredConversation`, on a connection of its own:
-a long journal never stands before a commit. Indexes name more than there is; what they name is
-checked."""
+"""Reads from Redis besides a new lease's `AcquiredConversation`, on a connection of its own, so
+that a long journal never delays a commit.
+
+Indexes name more than exists; each name is checked.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
@@ -41,13 +43,13 @@ T = TypeVar("T")
 DAY = 86_400.0
 CHUNK = 100
 MAX_STALE = 10_000
-"""Names of dead letters that are looked at, of which some may be of none any more."""
+"""Names of dead letters that are read, some of which may be stale."""
 
 VIEWS, ENTRIES = (":pos", ":views"), (":n", ":transcript")
 FIRST = 32
 """Bodies that are read of each conversation before it is known to be long."""
 AHEAD = 8 * search.PIECE
-"""Rows of a long conversation that are asked for in one round trip."""
+"""Rows of a long conversation that are requested in one round trip."""
 MAX_VIEWS = 100_000
 """Views of a conversation that a search looks through."""
 
@@ -61,7 +63,7 @@ _audit = msgspec.json.Decoder(AuditRow).decode
 
 
 class RedisReads:
-    """Reads, questions and the directory's reads."""
+    """Reads of conversations, of questions and of the directory."""
 
     def __init__(self, reads: RedisWire, writes: RedisWire) -> None:
         self._reads = reads
@@ -81,7 +83,7 @@ class RedisReads:
         return tuple(found[:limit])
 
     async def _letters_of(self, members: Sequence[str]) -> list[Letter]:
-        """Those letters of the index that are there; it may name more."""
+        """Return the existing letters of the index, which may name more."""
         placed = [tuple(member.split(" ", 1)) for member in members]
         bodies = await self._reads.call(
             *(
@@ -100,7 +102,7 @@ class RedisReads:
         return found
 
     async def find_letter(self, name: str) -> Letter | None:
-        """The letter `name`, wherever it is."""
+        """Return the letter `name`, wherever it is."""
         cursor = b"0"
         while True:
             (reply,) = await self._reads.call(("ZSCAN", DEAD, cursor, "MATCH", f"* {name}"))
@@ -181,7 +183,8 @@ class RedisReads:
     async def _summarize(
         self, names: Sequence[str], views: int = 0
     ) -> list[tuple[Summary, list[bytes | None]]]:
-        """What is there of `names`, with the bodies of the newest `views` of each."""
+        """Return the summaries of those `names` that exist, each with the bodies of its newest
+        `views`."""
         replies = await self._reads.call(*(run(SUMMARIZE, key(name), views) for name in names))
         found = []
         for name, reply in zip(names, replies, strict=True):
@@ -207,7 +210,7 @@ class RedisReads:
         return tuple(sorted(found[:limit], key=lambda one: -one.at))
 
     async def _find_summaries(self, names: Sequence[str], words: frozenset[str]) -> list[Summary]:
-        """Of the conversations that hold the words."""
+        """Return the summaries of the conversations that contain the words."""
         some = await self._summarize(names, FIRST)
 
         def look() -> list[frozenset[str]]:
@@ -225,7 +228,7 @@ class RedisReads:
         return found
 
     async def _seek_older(self, conversation: str, missing: frozenset[str]) -> frozenset[str]:
-        """Those of the words that no view behind the first ones holds."""
+        """Return those of the words that no older view contains."""
         async with aclosing(self._read_older(conversation, VIEWS, MAX_VIEWS)) as older:
             async for pieces in older:
                 missing = await asyncio.to_thread(search.seek, missing, pieces, _read_shown)
@@ -247,8 +250,8 @@ class RedisReads:
     async def _newest_bodies(
         self, conversations: Sequence[str], where: tuple[str, str], limit: int
     ) -> list[list[Sequence[bytes | None]]]:
-        """The newest bodies of each conversation in pieces, the newest first. What is long is read
-        a piece at a time: neither Redis nor this process is held by it."""
+        """Return the newest bodies of each conversation in pieces, newest first. A long one is read
+        piece by piece, so that it blocks neither Redis nor this process."""
         first = await self._first_bodies(conversations, where)
         found: list[list[Sequence[bytes | None]]] = [[one] for one in first]
         for name, pieces in zip(conversations, found, strict=True):
@@ -266,8 +269,8 @@ class RedisReads:
     async def _read_older(
         self, conversation: str, where: tuple[str, str], limit: int
     ) -> AsyncGenerator[list[list[bytes]], None]:
-        """The bodies behind the first ones, a round trip's pieces at a time. The next are on their
-        way while these are looked at. What is removed meanwhile is left out."""
+        """Yield the older bodies, the pieces of one round trip at a time. The next ones are on
+        their way while these are used. Bodies removed meanwhile are left out."""
         start = FIRST + AHEAD
         coming: asyncio.Future[list[Reply]] | None = self._ask_older(
             conversation, where, (), (FIRST, limit)
@@ -330,8 +333,8 @@ class RedisReads:
     async def _open(
         self, after: tuple[float, str], until: float, limit: int
     ) -> list[tuple[str, QuestionRow]]:
-        """Open questions by when they are due, behind `after` (time, member). The index may name
-        closed ones, or too early a time: what is found so is put right."""
+        """Return open questions by due time, after `after` (time, member). The index may name
+        closed ones, or too early a time; such entries are corrected."""
         rows: list[tuple[str, QuestionRow]] = []
         wrong: list[Command] = []
         moved = False
@@ -346,7 +349,7 @@ class RedisReads:
             entries = [(member, at) for member, at in scored if (at, member) > after]
             named = await self._load_named([member for member, _ in entries])
             for (member, at), row in zip(entries, named, strict=True):
-                if isinstance(row, Letter):  # or it would be due for ever
+                if isinstance(row, Letter):  # otherwise it would be due forever
                     wrong += self._set_aside(row)
                     wrong.append(run(MOVE, DUE, member, at, ""))
                 elif row is None or row.due <= 0:
@@ -400,7 +403,7 @@ def _inbox_rows(
 
 
 def index_letter(letter: Letter) -> list[Command]:
-    """Keep a letter beside any commit."""
+    """Commands that store a letter beside any commit."""
     member = f"{letter.conversation} {letter.id}"
     return [
         ("ZADD", DEAD, letter.at, member),
@@ -426,7 +429,7 @@ def _old_letter(conversation: str, seq: str, body: bytes) -> Letter:
 def read_opened(
     lease: Lease, head: Sequence[bytes], found: Sequence[list[bytes]], began: float
 ) -> AcquiredConversation:
-    """What ACQUIRE answers, as a value."""
+    """Decode the reply of ACQUIRE."""
     last, crashed, body = head
     where = lease.conversation
     inbox, turns, views, questions = (pairs(flat) for flat in found)
@@ -459,7 +462,7 @@ def pairs(flat: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
 
 
 def _drop_removed(bodies: Sequence[bytes | None]) -> list[bytes]:
-    """Those that are there: an index may name one that was removed."""
+    """Drop the missing ones: an index may name a removed body."""
     return [body for body in bodies if body is not None]
 
 
@@ -470,7 +473,8 @@ def _read_shown(body: bytes) -> str:
 def _hold_each(
     words: frozenset[str], bodies: Sequence[Sequence[Sequence[bytes | None]]], limit: int
 ) -> list[tuple[TranscriptRow, ...]]:
-    """Of each conversation its last rows, none if one of the folded words is in none of them."""
+    """Return the last rows of each conversation; none if one of the folded words occurs in none of
+    them."""
     found: list[tuple[TranscriptRow, ...]] = []
     for pieces in bodies:
         flat = [body for piece in pieces for body in _drop_removed(piece)][:limit][::-1]

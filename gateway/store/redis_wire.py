@@ -1,8 +1,9 @@
-"""One connection to Redis that sends what has gathered while it waited: requests made in the same
-round trip share the next one (group commit), and all run in the order in which they were made.
+"""One connection to Redis with group commit: requests made during a round trip share the next one,
+and all run in the order in which they were made.
 
-A trip has a bound in time and in attempts. A server that is no master any more is left: its name
-is resolved anew, for it may mean another machine by now."""
+A trip is bounded in time and in attempts. A server that is no longer master is left: its name is
+resolved anew, as it may be another machine by now.
+"""
 
 import asyncio
 import logging
@@ -39,8 +40,8 @@ MOVED = (ReadOnlyError, MasterDownError)
 
 
 class _PackedByHiredis:
-    """Has commands written by hiredis, which redis-py leaves to its synchronous client: a command
-    of many parts costs a tenth."""
+    """Encodes commands with hiredis, which redis-py leaves to its synchronous client: a command of
+    many parts costs a tenth."""
 
     def pack_command(self, *args: EncodableT) -> list[bytes]:
         name = args[0] if isinstance(args[0], bytes) else str(args[0]).encode()
@@ -67,7 +68,7 @@ _PACKING = {
 
 
 def connect(url: str, *, listening: bool = False) -> Redis:
-    """A client that tries once, and waits for no reply longer than `PATIENCE` seconds unless it
+    """Make a client that tries once, and waits for a reply at most `PATIENCE` seconds unless it
     only listens."""
     client = Redis.from_url(
         url,
@@ -82,22 +83,22 @@ def connect(url: str, *, listening: bool = False) -> Redis:
 
 
 class RedisRequest(Protocol):
-    """What a wire carries. Every command must be harmless when sent twice: a lost reply means
-    that it is sent again."""
+    """A request of a wire. Every command must be idempotent: after a lost reply it is sent
+    again."""
 
     def commands(self) -> Sequence[Command]:
-        """What to send, asked for when its turn has come. May raise StoreFailed or Fenced, or
-        what encoding raises: that is what `fail` then gets."""
+        """Return the commands, when the request's turn has come. StoreFailed, Fenced, or an
+        encoding error; it is passed to `fail`."""
 
     def settle(self, replies: Sequence[Reply]) -> None:
-        """One reply a command; an Exception among them is that command's failure."""
+        """Take one reply for each command; an Exception among them is that command's failure."""
 
     def fail(self, error: Exception) -> None:
-        """Nothing is known of the commands, or they were not sent."""
+        """Take a failure: the commands were not sent, or their outcome is unknown."""
 
 
 class _Call:
-    """Commands whose replies a future gets; without a future nobody cares."""
+    """Commands whose replies a future gets; without a future they are dropped."""
 
     def __init__(
         self, commands: Sequence[Command], future: asyncio.Future[list[Reply]] | None
@@ -122,7 +123,7 @@ class _Call:
 
 
 def _look(future: asyncio.Future[list[Reply]]) -> None:
-    """Let nobody be told of an error that nobody waits for."""
+    """Mark an exception that nobody awaits as retrieved."""
     if not future.cancelled():
         future.exception()
 
@@ -156,14 +157,15 @@ class RedisWire:
         return await self.ask(*commands)
 
     def ask(self, *commands: Command) -> "asyncio.Future[list[Reply]]":
-        """The same, queued in this very step; a future that nobody awaits any more is silent."""
+        """Queue `commands` without awaiting, and return a future of their replies; it may be
+        dropped."""
         future: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
         future.add_done_callback(_look)
         self.put(_Call(commands, future))
         return future
 
     def tell(self, *commands: Command) -> None:
-        """Queue `commands` whose outcome decides nothing."""
+        """Queue `commands` whose replies do not matter."""
         self.put(_Call(commands, None))
 
     def leave(self) -> None:
@@ -171,7 +173,7 @@ class RedisWire:
         self._leaving = True
 
     async def close(self) -> None:
-        """Send what is queued and end."""
+        """Send what is queued, then close."""
         self._closing = True
         self._wake.set()
         await self._task
@@ -180,7 +182,7 @@ class RedisWire:
     async def _run(self) -> None:
         try:
             await self._serve()
-        except Exception as error:  # who waits must not wait for ever
+        except Exception as error:  # waiters must not wait forever
             log.exception("wire_failed")
             self.failed = f"the store's connection ended: {error!r}"
             while self._queue:
@@ -201,7 +203,7 @@ class RedisWire:
                 ready.append((request, [_encode_command(one) for one in request.commands()]))
             except (StoreFailed, Fenced) as error:
                 request.fail(error)
-            except Exception as error:  # noqa: BLE001  # one odd request ends no other
+            except Exception as error:  # noqa: BLE001  # a bad request must not end the others
                 request.fail(Unstorable(f"cannot be encoded: {error}"))
         try:
             replies = await self._send([one for _, commands in ready for one in commands])
@@ -213,7 +215,7 @@ class RedisWire:
         for request, commands in ready:
             try:
                 request.settle(replies[start : start + len(commands)])
-            except Exception as error:  # noqa: BLE001  # one odd reply ends no other request
+            except Exception as error:  # noqa: BLE001  # a bad reply must not end other requests
                 request.fail(StoreFailed(f"not understood: {error!r}"))
             start += len(commands)
 
@@ -259,7 +261,8 @@ class RedisWire:
 
 
 def _encode_command(command: Command) -> tuple[bytes | int | float, ...]:
-    """Text as bytes: what cannot be encoded fails here, alone, and replies stay as they come."""
+    """Encode texts as bytes: a text that cannot be encoded fails here, alone, and replies stay
+    raw."""
     return tuple([part.encode() if isinstance(part, str) else part for part in command])
 
 

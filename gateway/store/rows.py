@@ -18,14 +18,14 @@ TurnStatus = Literal["running", "parked", "done", "cancelled", "dead"]
 QuestionStatus = Literal["open", "answered", "expired", "cancelled"]
 RowState = Literal["waiting", "done", "dead"]
 Spans: TypeAlias = tuple[tuple[int, int], ...]
-"""Ranges of transcript rows, each from its first to before its last, in the order they are read."""
+"""Ranges of transcript rows, half-open, in reading order."""
 Thread: TypeAlias = tuple[tuple[Message, ...], ...]
-"""What the model sees of a conversation: the messages of each row that is shown to it."""
+"""The history that the model sees: the messages of each visible row."""
 
 
 class Lease(Struct, frozen=True, kw_only=True):
     """The right to write one conversation. Every write carries `token`; an older one is refused.
-    `nonce` tells two leases apart that a failover gave the same token."""
+    `nonce` distinguishes leases that a failover gave the same token."""
 
     conversation: str
     owner: str
@@ -34,7 +34,7 @@ class Lease(Struct, frozen=True, kw_only=True):
 
 
 class AcceptedRow(Struct, frozen=True, kw_only=True):
-    """What became of an inbound value: its place in the inbox, or that it was known already."""
+    """The result for an inbound value: its place in the inbox, or that it was known already."""
 
     seq: int
     fresh: bool
@@ -68,11 +68,11 @@ class TurnRow(Struct, frozen=True, kw_only=True):
     text: str = ""
     """The first words, for lists."""
     firing: Firing | None = None
-    """What began it, where no person did."""
+    """The due time that began it, None if a person did."""
 
 
 class RecordRow(Struct, frozen=True, kw_only=True):
-    """One journal record; `n` orders the records of a turn. Encoded where it is written."""
+    """One journal record; `n` orders the records of a turn. Encoded by its writer."""
 
     turn: str
     n: int
@@ -91,12 +91,9 @@ class Native(Struct, frozen=True, kw_only=True):
 
 
 class OutboxRow(Struct, frozen=True, kw_only=True):
-    """The desired state of one view and what the platform has of it.
-
-    `version` is wanted, `sent` is there. `sending` is the index of the part whose first send is
-    under way (-1: none): found after a crash it means 'perhaps sent'. `final`: no newer version
-    will come.
-    """
+    """The desired and delivered state of one view. `version` is wanted, `sent` is delivered.
+    `sending` is the index of the part whose first send is under way (-1: none): found after a crash
+    it means 'perhaps sent'. `final`: no newer version will come."""
 
     turn: str
     name: str
@@ -109,7 +106,7 @@ class OutboxRow(Struct, frozen=True, kw_only=True):
     natives: tuple[Native, ...] = ()
     sending: int = -1
     doubtful: bool = False
-    """A first send was cut off: it may stand there twice, and says so."""
+    """A first send was cut off: it may have arrived twice, and says so."""
     lost: bool = False
     """It was cut off by the connection, not by a restart."""
     rev: int = 0
@@ -118,22 +115,23 @@ class OutboxRow(Struct, frozen=True, kw_only=True):
     crashes: int = 0
     """Holders that ended in the middle of such a send."""
     anew: int = 0
-    """Times that a message of it was sent again, because it was gone."""
+    """The number of its messages sent again because they were gone."""
     answers: str = ""
     """The message that its first one replies to, where several people talk."""
     given: int = 0
-    """Messages of it that another view took over, or that went: what comes next is none of them."""
+    """The number of its messages that another view took over, or that were removed: its next
+    message is none of them."""
     spent: tuple[Native, ...] = ()
     """Messages of words that came before a call, which are to go: its tool lines say them."""
 
     @property
     def is_unsent(self) -> bool:
-        """The platform is still to be told something of it."""
+        """True if the platform does not have its newest state."""
         return self.version > self.sent or self.sending >= 0 or bool(self.spent)
 
 
 class Vote(Struct, frozen=True, kw_only=True):
-    """One person's yes to a question that needs several. `accounts`: all that the person had."""
+    """One person's yes to a question that needs several. `accounts`: all of the person's."""
 
     accounts: tuple[str, ...]
     name: str
@@ -143,7 +141,7 @@ class Vote(Struct, frozen=True, kw_only=True):
 
 class QuestionRow(Struct, frozen=True, kw_only=True):
     """A question to a person. `id` cannot be guessed; `entitled` are the sender keys whose plain
-    words answer an input; `deciders` the rule that it was asked under, None for the default.
+    words answer an input; `deciders`: the rule under which it was asked, None for the default.
     `expires` and `remind` in seconds since 1970, 0 = never."""
 
     id: str
@@ -160,12 +158,12 @@ class QuestionRow(Struct, frozen=True, kw_only=True):
     escalated: bool = False
     votes: tuple[Vote, ...] = ()
     chat: str = ""
-    """Address of the approvers' chat that shows it too; `relayed`: it was brought there, `told`:
-    so was its end."""
+    """Address of the approvers' chat that shows it too; `relayed`: it was sent there, `told`: so
+    was its end."""
     relayed: bool = False
     told: bool = False
     writes: bool = False
-    """Who chooses has said that they write something else: their next plain words answer it."""
+    """The person chose to write something else: their next plain words answer it."""
     writers: tuple[str, ...] = ()
     """Sender keys of others who may decide it and have said so: their words are an answer too."""
 
@@ -191,11 +189,11 @@ class QuestionRow(Struct, frozen=True, kw_only=True):
 
 
 class TranscriptRow(Struct, frozen=True, kw_only=True):
-    """What one ended turn adds to the conversation, or a change of what the model sees of it.
+    """The messages of one ended turn, or a change of the history that the model sees.
 
-    `turn`: what the turn `turn` of `person` added. The others say in `shows` what is seen from
-    here on: `new` (nothing), `undone` (all but that turn), `summary` (this row, in place of what
-    was seen at the end of that turn), `resumed` (earlier rows, or this one, a copy).
+    `turn`: the messages of the turn `turn` of `person`. The others name the rows visible from here
+    on in `shows`: `new` (none), `undone` (all but that turn), `summary` (this row, in place of what
+    was visible at the end of that turn), `resumed` (earlier rows, or this one, a copy).
     """
 
     n: int
@@ -219,7 +217,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     by: str = ""
     at: float = 0.0
     covers: Coverage | None = None
-    """What `pattern` covers, as a value; rules of an older version have none."""
+    """The extent of `pattern`, as a value; rules of an older version have none."""
 
 
 MAX_MODES = 200
@@ -227,44 +225,45 @@ MAX_MODES = 200
 
 
 class PersonMode(Struct, frozen=True, kw_only=True):
-    """What one person, a sender key, chose in a group for their own turns."""
+    """The choice of one person, a sender key, for their own turns in a group."""
 
     person: str
     permission: Literal["ask", "auto"]
 
 
 class ConversationSettings(Struct, frozen=True, kw_only=True):
-    """What a conversation's people chose. "" = the gateway's default. `permission` is for private
+    """Settings chosen in a conversation. "" = the gateway's default. `permission` is for private
     chats, `modes` for groups."""
 
     permission: Literal["", "ask", "auto"] = ""
     modes: tuple[PersonMode, ...] = ()
     arrival: Literal["", "queue", "steer", "interrupt"] = ""
     mode: Literal["", "research", "data", "app", "code", "image", "slide"] = ""
-    """Which agent requests go to."""
+    """The agent that requests go to."""
     plans: Literal["", "on", "off"] = ""
     """`on`: a plan is shown before it runs."""
     model: str = ""
     profile: str = ""
-    """What the agent is for here: its tools, its further instructions."""
+    """The agent's profile here: its tools and further instructions."""
     memory: Literal["", "off"] = ""
-    """`off`: nothing is remembered here, and nothing of it shown to the model."""
+    """`off`: nothing is remembered here, and the model sees no memory."""
     rules: tuple[Rule, ...] = ()
-    """Those for this conversation; and of an older version those for always."""
+    """Rules for this conversation; of an older version also 'always' rules."""
     people: tuple[str, ...] = ()
-    """Accounts whose rules for always were given here."""
+    """Accounts whose 'always' rules were given here."""
     workspace: str = ""
     instructions: str = ""
-    """What its people ask of the agent for good."""
+    """Lasting instructions of its people."""
     tools: str = ""
     """The set of tools that its turns have at most, "" for no such limit."""
 
     def find_mode(self, person: str) -> Literal["", "ask", "auto"]:
-        """What the person chose here for their own turns, "" if nothing."""
+        """Return the person's choice for their own turns here, "" for none."""
         return next((one.permission for one in self.modes if one.person == person), "")
 
     def apply_terms(self, firing: Firing | None) -> "ConversationSettings":
-        """With what a run of a job is done by instead; as they are where no job began the turn."""
+        """Return the settings with those of a job's run in their place; unchanged if no job began
+        the turn."""
         if firing is None:
             return self
         terms = firing.terms
@@ -278,14 +277,15 @@ class ConversationSettings(Struct, frozen=True, kw_only=True):
     def choose_mode(
         self, person: str, permission: Literal["ask", "auto"]
     ) -> "ConversationSettings":
-        """With this choice of the person's; of many people the latest are kept."""
+        """Return the settings with this choice of the person's; the latest of many people are
+        kept."""
         others = tuple(one for one in self.modes if one.person != person)
         chosen = PersonMode(person=person, permission=permission)
         return replace(self, modes=(*others, chosen)[-MAX_MODES:])
 
 
 class HistoryPart(Struct, frozen=True, kw_only=True):
-    """A part of a conversation that may be resumed: what was seen of it at its end."""
+    """A part of a conversation that may be resumed: its history at its end."""
 
     conversation: str
     title: str
@@ -293,9 +293,9 @@ class HistoryPart(Struct, frozen=True, kw_only=True):
 
 
 class ChainEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A sealed note about a chain of audit lines (gateway.store.audit_chain): `n` and `mac` are
-    the number and the signature of a line, `key` names what the seal was made with. `behind` and
-    `behind_mac`, of a begin: the line before those that go, which are there until they are gone."""
+    """A sealed note about a chain of audit lines (gateway.store.audit_chain): `n` and `mac` are the
+    number and the signature of a line, `key` names the sealing key. `behind` and `behind_mac`, of a
+    begin: the line before those to be dropped, which remain until they are gone."""
 
     chain: str = ""
     n: int = 0
@@ -307,16 +307,16 @@ class ChainEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class EditedWords(Struct, frozen=True, kw_only=True):
-    """What the person of the turn `turn` made of its message when it was answered already."""
+    """A later edit of the answered message of the turn `turn`."""
 
     turn: str
     text: str
 
 
 class ConversationRow(Struct, frozen=True, kw_only=True):
-    """A conversation's own state. `shows`: the part of the transcript that is sent to the model,
-    `end`: how many rows there are; `settings` are chosen in the chat; `position` and `rev` are
-    the last ones given."""
+    """A conversation's own state. `shows`: the part of the transcript sent to the model, `end`: the
+    number of rows; `settings` are chosen in the chat; `position` and `rev` are the last ones used.
+    """
 
     shows: Spans = ()
     end: int = 0
@@ -328,7 +328,7 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     quiet_until: float = 0.0
     """Seconds since 1970 until which the platform wants to hear nothing here."""
     quiet_for: float = 3_600.0
-    """Seconds that the platform asked for."""
+    """The platform's retry-after, in seconds."""
     brought: tuple[str, ...] = ()
     """Open questions of other conversations that are shown here for a decision."""
     followed: bool = False
@@ -336,32 +336,29 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     settings: ConversationSettings = ConversationSettings()
     spent: Spent = Spent()
     found: tuple[HistoryPart, ...] = ()
-    """What the last /resume found here, in the order it was listed."""
+    """The results of the last /resume here, in the order listed."""
     offered: tuple[str, str] | None = None
-    """The view, by its turn and name, that bears what can be done about the last turn."""
+    """The view, by turn and name, with the buttons for the last turn."""
     edited: EditedWords | None = None
-    """With what the last turn is asked again by its button; goes with `offered`."""
+    """The words with which the last turn's button asks again; belongs to `offered`."""
     audited: ChainEnd | None = None
-    """Where its chain of audit lines ends."""
+    """The end of its chain of audit lines."""
 
     @property
     def is_counted(self) -> bool:
-        """Something was counted here."""
+        """True if something was counted here."""
         return bool(self.end or self.position or self.rev)
 
 
 LetterKind = Literal["message", "turn", "view", "question", "conversation", "job", "run"]
 JOBS = "jobs"
-"""Where the letters of jobs and runs belong, which are no conversation's."""
+"""The place of letters of jobs and runs, which belong to no conversation."""
 
 
 class Letter(Struct, frozen=True, kw_only=True):
-    """A dead letter: something that was set aside, with its payload, until an operator resubmits
-    or drops it.
-
+    """A dead letter: content set aside with its payload until an operator resubmits or drops it.
     `name` is the row's own: the `seq` of a message, the id of a turn or a question, `turn name` of
-    a view. `turn`: the one that a message began. `payload`: the row's JSON as it was stored.
-    """
+    a view. `turn`: the one that a message began. `payload`: the row's JSON as it was stored."""
 
     id: str
     kind: LetterKind
@@ -374,7 +371,7 @@ class Letter(Struct, frozen=True, kw_only=True):
 
 
 class AcquiredConversation(Struct, frozen=True, kw_only=True):
-    """What a new lease holder needs: all of it small, nothing that grows with history."""
+    """The content for a new lease holder: all of it small, nothing that grows with history."""
 
     lease: Lease
     row: ConversationRow
@@ -385,17 +382,17 @@ class AcquiredConversation(Struct, frozen=True, kw_only=True):
     views: tuple[OutboxRow, ...]
     questions: tuple[QuestionRow, ...]
     crashed: bool
-    """The holder before did not release: what it began may be half done."""
+    """The previous holder did not release: its work may be half done."""
     began: float
-    """`ambient.monotonic()` before the lease was asked for: its time counts from here at the
-    latest, whenever the answer came."""
+    """`ambient.monotonic()` before the lease was requested: its time counts from here at the
+    latest, whenever the reply came."""
     damaged: tuple[Letter, ...] = ()
     """Rows that this version cannot read, as letters that are not stored yet."""
 
 
 class ErasedWords(Struct, frozen=True, kw_only=True):
-    """What is left of a line's who, where and detail when a person is erased: their digests, and
-    the seal of who erased them."""
+    """The digests of a line's who, where and detail after a person's erasure, with the seal of who
+    erased them."""
 
     digests: tuple[str, str, str]
     key: str
@@ -403,8 +400,8 @@ class ErasedWords(Struct, frozen=True, kw_only=True):
 
 
 class AuditRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One line of the append-only audit. `where`: the conversation, "" for what belongs to none.
-    Its place in a chain is "" and 0 in lines from before there were chains."""
+    """One line of the append-only audit. `where`: the conversation, "" for none. Its place in a
+    chain is "" and 0 in lines from before there were chains."""
 
     at: float
     who: str
@@ -429,7 +426,7 @@ class Changes(Struct, frozen=True, kw_only=True):
     """Names of messages (see `dedupe_keys`) that were not for the agent: each may come once more,
     as when an edit adds a mention."""
     letters: tuple[Letter, ...] = ()
-    """What is set aside: its row does not count as work any more."""
+    """Content to set aside: its row no longer counts as work."""
     views: tuple[OutboxRow, ...] = ()
     questions: tuple[QuestionRow, ...] = ()
     transcript: tuple[TranscriptRow, ...] = ()

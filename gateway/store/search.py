@@ -1,5 +1,8 @@
-"""Finding a conversation by its words: each must occur, in any order and case, in its title or in
-what people see of it. Both stores ask here, so that both find the same."""
+"""Searches conversations: each word must occur, in any order and case, in the title or in a view's
+visible text.
+
+Both stores use it, so that both find the same.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +23,7 @@ from gateway.views import (
 )
 
 MAX_SEARCHED = 500
-"""How many of a person's newest conversations are looked through."""
+"""Number of a person's newest conversations that are searched."""
 PIECE = 256
 """Rows that are looked at together."""
 ESCAPED = re.compile(r'[\x00-\x1f"\\\x7f]')
@@ -32,15 +35,15 @@ def miss(
     pieces: Iterable[Sequence[bytes]],
     read: Callable[[bytes], str],
 ) -> frozenset[str]:
-    """Those of the words that neither the title holds nor the texts."""
+    """Return those of the words that neither the title nor the texts contain."""
     return seek(_drop_found(words, title.casefold()), pieces, read)
 
 
 def seek(
     missing: frozenset[str], pieces: Iterable[Sequence[bytes]], read: Callable[[bytes], str]
 ) -> frozenset[str]:
-    """Those of the folded words that none of the texts holds that `read` finds in stored rows.
-    Reads no more than it must: a row without the word is not taken apart."""
+    """Return those of the folded words that occur in none of the texts that `read` finds in stored
+    rows. Only rows that contain a word are decoded."""
     for bodies in pieces:
         if not missing:
             break
@@ -53,7 +56,7 @@ def seek(
 
 
 def may_hold(words: frozenset[str], bodies: Sequence[bytes]) -> bool:
-    """False if one of the folded words is surely in none of the stored rows."""
+    """Return False if one of the folded words certainly occurs in none of the stored rows."""
     return len(_find_stored_words(words, bodies)) == len(words)
 
 
@@ -62,10 +65,10 @@ def _drop_found(missing: frozenset[str], folded: str) -> frozenset[str]:
 
 
 def _find_stored_words(words: frozenset[str], bodies: Sequence[bytes]) -> frozenset[str]:
-    """Those of the words that occur in the rows as they are stored. JSON keeps a text as it is but
-    for signs that are escaped: of these words only what stands before and after them is sought."""
+    """Return those of the words that may occur in the rows as stored. JSON keeps a text except for
+    escaped characters: only the parts of a word between these are searched."""
     stored = b"\n".join(bodies)
-    if stored.isascii():  # most of what is stored: no copy of it as text is made
+    if stored.isascii():  # no text copy is made of most of the stored data
         lower = stored.lower()
         return frozenset(
             word
@@ -82,7 +85,7 @@ def _split_escaped(word: str) -> list[str]:
 
 
 def visible_text(view: View) -> str:
-    """All words of a view that people read."""
+    """Return all text of a view that people read."""
     match view:
         case ReplyView() | Notice() | SaidView():
             return view.text

@@ -4,7 +4,7 @@ from gateway.store.rows import Spans
 
 
 def length(spans: Spans) -> int:
-    """How many rows `spans` holds."""
+    """Return the number of rows in `spans`."""
     return sum(end - start for start, end in spans)
 
 

@@ -56,9 +56,9 @@ SCHEMA = Path(__file__).with_name("schema.sql")
 
 
 CACHE_SIZE = 3_000
-"""Documents of the directory that are kept at hand, those that are not there among them."""
+"""Cached documents of the directory, missing ones included."""
 CACHED_PREFIXES = ("memory:", "identity:", "accounts:", "zone:", "zonetold:")
-"""How the names of those begin: what each turn asks for, and only this process writes."""
+"""Name prefixes of cached documents: read by each turn, and written by this process alone."""
 SWEPT = 20
 """Pieces of a sweep, one after the other: other writes go in between."""
 PAGE_SIZE = 2_048
@@ -73,7 +73,7 @@ class SqliteStore:
     """All store ports over one file. Open it with `await SqliteStore.open(path)`.
 
     One process has the file (the folder's lock), so a lease is judged here, by a clock that nobody
-    can set: what this object did not give out is of an earlier life, whose process has ended.
+    can set: a lease that this object did not give out is of an earlier process, which has ended.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,16 +81,16 @@ class SqliteStore:
         self._writer = Writer(self._connect)
         self._reader = ThreadPoolExecutor(1, "store-reader")
         self._searcher = ThreadPoolExecutor(1, "store-search")
-        """Begins its thread with the first search: what takes long stands before no turn."""
+        """Starts its thread with the first search; long searches delay no turn."""
         self._reading: sqlite3.Connection | None = None
         self._searching: sqlite3.Connection | None = None
         self._broken: set[tuple[str, int]] = set()
         self._leases: dict[str, tuple[int, float]] = {}
-        """Token and end (monotonic) of the leases given out; the writer's thread alone writes
-        it."""
+        """Token and end (monotonic) of the leases given out; written by the writer's thread
+        alone."""
         self._recent: sqlite3.Connection | None = None
         self._near: dict[str, bytes | None] = {}
-        """Small documents read lately, None where there is none: nobody else writes this file."""
+        """Small documents read lately, None for missing ones: nobody else writes this file."""
         self._puts = 0
         self._sweep = Sweep()
 
@@ -124,7 +124,7 @@ class SqliteStore:
 
     @property
     def failed(self) -> str:
-        """Why nothing can be written any more, "" while all is well."""
+        """The reason why nothing can be written any more, "" while all is well."""
         return self._writer.failed
 
     async def accept(self, inbounds: Sequence[Inbound]) -> tuple[AcceptedRow, ...]:
@@ -134,7 +134,7 @@ class SqliteStore:
         )
 
     async def arrivals(self, conversation: str, after: int) -> tuple[InboxRow, ...]:
-        # written a moment ago, so still in memory: a thread would cost more than the look
+        # written a moment ago and so still in memory: a thread would cost more than the read
         try:
             if self._recent is None:
                 self._recent = _open(self._path, patience=0.0)
@@ -179,19 +179,20 @@ class SqliteStore:
         if opened is not None:
             self._leases[conversation] = (opened.lease.token, began + wanted.ttl)
             self._broken.discard((conversation, opened.lease.token - 1))
-            self._broken.discard((conversation, opened.lease.token))  # after a removal: given anew
+            self._broken.discard((conversation, opened.lease.token))  # a removal reuses the token
         return opened
 
     def _take_apart(
         self, c: sqlite3.Connection, wanted: statements.Wanted
     ) -> AcquiredConversation | None:
-        """As `_take`; what goes wrong with one conversation takes no accepted message along."""
+        """Take a lease like `_take`; a failure with one conversation does not affect accepted
+        messages."""
         c.execute("SAVEPOINT take")
         try:
             opened = self._take(c, wanted)
         except sqlite3.Error:
             raise
-        except Exception:  # the border: it is taken again by itself, and fails alone
+        except Exception:  # boundary: it is retried separately, and fails alone
             log.exception("not_taken", extra={"conversation": wanted.conversation})
             c.execute("ROLLBACK TO take")
             opened = None
@@ -199,7 +200,7 @@ class SqliteStore:
         return opened
 
     def is_live(self, conversation: str, token: int) -> bool:
-        """Whether the lease with `token` is of this life and has not run out."""
+        """Return True if this process gave out the lease with `token` and it has not expired."""
         held = self._leases.get(conversation)
         return held is not None and held[0] == token and held[1] > ambient.monotonic()
 
@@ -318,7 +319,7 @@ class SqliteStore:
         return await self._read(work)
 
     async def outbox(self, conversation: str, turn: str) -> tuple[OutboxRow, ...]:
-        # by the key alone: an index of the conversation would lead through all of its views
+        # by the key alone: an index on the conversation would scan all of its views
         sql = "SELECT body FROM outbox WHERE turn = ? AND +conversation = ?"
 
         def work(c: sqlite3.Connection) -> tuple[OutboxRow, ...]:
@@ -422,7 +423,7 @@ class SqliteStore:
             rows += (
                 (where, q) for q in read_each([(name, body)], read, "question", where, damaged)
             )
-        if damaged:  # or they would be due for ever
+        if damaged:  # otherwise they would be due forever
             await self._writer.submit(lambda c: write_letters(c, damaged))
         return tuple(rows)
 
@@ -442,7 +443,7 @@ class SqliteStore:
 
         puts = self._puts
         found = await self._read(work)
-        # with a write in between, it may be older than that
+        # after a concurrent write it may be outdated
         if key.startswith(CACHED_PREFIXES) and puts == self._puts:
             while len(self._near) >= CACHE_SIZE:
                 del self._near[next(iter(self._near))]
@@ -488,8 +489,8 @@ class SqliteStore:
         return await self._read(work)
 
     def compact(self, *, whole: bool) -> None:
-        """Leave nothing in the log of what was written over; `whole`: nor in pages that an older
-        version has freed, which writes the file anew. Blocks."""
+        """Remove overwritten content from the log; `whole`: also from pages freed by an older
+        version, which rewrites the file. Blocks."""
         connection = _open(self._path)
         try:
             if whole:
@@ -512,9 +513,9 @@ class SqliteStore:
             connection.execute(f"PRAGMA {pragma}").fetchall()
         (size,) = connection.execute("PRAGMA page_size").fetchone()
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // size}").fetchall()
-        read_layout(connection)  # refused before anything is made in it
+        read_layout(connection)  # refused before anything is created
         known = connection.execute("PRAGMA schema_version").fetchone()[0]
-        with connection:  # in one commit, or not at all
+        with connection:  # all in one commit
             connection.executescript(f"BEGIN IMMEDIATE;{SCHEMA.read_text()}")
             if not known:
                 statements.put(connection, CREATED, str(ambient.now()).encode(), b"")

@@ -1,8 +1,8 @@
-"""Lists of conversations in the embedded store, and what is looked for in them.
+"""Lists of conversations in the embedded store, and searches in them.
 
-A conversation stands in the list of its account and in that of its group or its person. It is
-brought to the front of both only when it is not there already: who goes on in the newest
-conversation writes nothing, and the order of a list is still that of the last messages.
+A conversation is in the list of its account and in that of its group or person. It is moved to the
+front only if it is not there already: further messages in the newest conversation write nothing,
+and the lists stay in the order of the last messages.
 """
 
 import sqlite3
@@ -20,7 +20,7 @@ from gateway.store.rows import OutboxRow, TranscriptRow
 
 State = Literal["idle", "running", "waiting"]
 STEP = 1e-6
-"""Seconds by which what is brought to the front stands before what was there, at least."""
+"""Minimum seconds by which a moved conversation is ahead of the former first."""
 
 _SUMMARY = """c.id, c.at, c.body, c.owner, EXISTS(SELECT 1 FROM turns WHERE conversation = c.id
 AND status = 'parked')"""
@@ -37,7 +37,7 @@ class _Chosen(Struct, frozen=True):
 
 
 class _Titled(Struct):
-    """What a list needs of a conversation's row."""
+    """The part of a conversation's row that a list needs."""
 
     title: str = ""
     settings: _Chosen = _Chosen()
@@ -47,7 +47,7 @@ _title = msgspec.json.Decoder(_Titled).decode
 
 
 def name_lists(where: Conversation, person: str) -> tuple[str, ...]:
-    """The lists in which a conversation stands; `person`: whose it is if it is private."""
+    """Return the lists of a conversation; `person`: its owner if it is private."""
     if not where.private:
         own: ListScope | None = channel_scope(where)
     else:
@@ -77,7 +77,7 @@ def bring_forward(c: sqlite3.Connection, inbound: Inbound, now: float) -> None:
 def enter(
     c: sqlite3.Connection, conversation: str, lists: Sequence[str], at: float, person: str
 ) -> None:
-    """Write the conversation's place in `lists`, in which it does not stand."""
+    """Write the conversation's place in `lists`, in which it is missing."""
     for name in lists:
         c.execute("INSERT INTO lists VALUES(?, ?, ?)", (name, at, conversation))
     sql = "UPDATE conversations SET listed = ?, person = ? WHERE id = ?"
@@ -85,7 +85,7 @@ def enter(
 
 
 def read_summary(c: sqlite3.Connection, conversation: str) -> Summary | None:
-    """One conversation as lists show it."""
+    """Return one conversation as lists show it."""
     row = c.execute(
         f"SELECT {_SUMMARY} FROM conversations c WHERE c.id = ?", (conversation,)
     ).fetchone()
@@ -95,7 +95,7 @@ def read_summary(c: sqlite3.Connection, conversation: str) -> Summary | None:
 def read_recent(
     c: sqlite3.Connection, scope: ListScope, limit: int, words: frozenset[str]
 ) -> tuple[Summary, ...]:
-    """A list, the newest first; with folded `words` only those that hold them."""
+    """Return a list, newest first; with folded `words` only conversations that contain them."""
     if not words:
         return tuple(_summary(*row) for row in c.execute(_RECENT, (scope.key, limit)))
     found: list[Summary] = []
@@ -118,7 +118,8 @@ def _read_shown(body: bytes) -> str:
 def read_holding(
     c: sqlite3.Connection, conversations: Sequence[str], words: frozenset[str], limit: int
 ) -> tuple[tuple[str, tuple[TranscriptRow, ...]], ...]:
-    """The last rows of the conversations whose last rows may hold all of the folded words."""
+    """Return the last rows of the conversations whose last rows may contain all of the folded
+    words."""
     sql = "SELECT body FROM transcript WHERE conversation = ? ORDER BY n DESC LIMIT ?"
     found = []
     for name in conversations:

@@ -1,5 +1,5 @@
-"""Drops what is past its time from the embedded store, a small piece at a time: the one writer is
-never held by it."""
+"""Deletes expired rows from the embedded store, in small pieces that never hold up the one
+writer."""
 
 import sqlite3
 from itertools import takewhile
@@ -9,14 +9,14 @@ from agent_core import ambient
 DAY = 86_400.0
 JOURNALS = 30 * DAY
 ROWS, SECONDS = 100, 0.004
-"""What one piece looks at, at most, and the time after which it ends early."""
+"""Maximum rows of one piece, and the seconds after which it ends early."""
 DAYS_SPENT = 40
-"""Days for which it is kept what was spent."""
+"""Days for which spending is kept."""
 
 
 class Sweep:
-    """Where the sweep of the inbox stands: rows are stored in the order of their time, and those
-    that must stay are passed once."""
+    """The position of the inbox's sweep: rows are stored in the order of their time, and those that
+    must stay are passed once."""
 
     def __init__(self) -> None:
         self._seq = 0
@@ -24,8 +24,8 @@ class Sweep:
     def work(
         self, c: sqlite3.Connection, now: float, kept: float | None = JOURNALS
     ) -> tuple[int, bool]:
-        """One piece in the running transaction: how many rows went, and whether more may. `kept`:
-        seconds that journals of ended turns stay, None for ever."""
+        """Delete one piece in the running transaction. Return how many rows, and whether there may
+        be more. `kept`: seconds that journals of ended turns stay, None for ever."""
         until = ambient.monotonic() + SECONDS
         inbox, more = self._inbox(c, now - DAY, until)
         journals, old = (0, False) if kept is None else _journals(c, now - kept, until)
@@ -45,12 +45,12 @@ class Sweep:
             self._seq = seq
         if len(rows) == ROWS:
             return gone, True
-        self._seq = 0  # what was passed may be done by the next time
+        self._seq = 0  # skipped rows may be done by the next time
         return gone, False
 
 
 def _journals(c: sqlite3.Connection, before: float, until: float) -> tuple[int, bool]:
-    """Records of turns that ended before; a turn that has none left is not looked at again."""
+    """Delete records of turns that ended before; a turn without records is not visited again."""
     ended = "SELECT id FROM turns WHERE ended IS NOT NULL AND ended < ? ORDER BY ended LIMIT ?"
     records = "SELECT n FROM records WHERE turn = ? LIMIT ?"
     gone = 0
@@ -70,7 +70,7 @@ def _journals(c: sqlite3.Connection, before: float, until: float) -> tuple[int, 
 
 
 def _days(c: sqlite3.Connection, oldest: str) -> int:
-    """What was spent on days long past."""
+    """Delete spending of days long past."""
     sql = "SELECT day, account FROM spent WHERE day < ? LIMIT ?"
     rows = c.execute(sql, (oldest, ROWS)).fetchall()
     for row in rows:

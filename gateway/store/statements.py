@@ -64,10 +64,10 @@ COUNTERS = """SELECT
 (SELECT coalesce(max(n) + 1, 0) FROM transcript WHERE conversation = :where),
 (SELECT coalesce(max(rev), 0) FROM outbox WHERE conversation = :where),
 (SELECT coalesce(max(position), 0) FROM outbox WHERE conversation = :where)"""
-# One aggregate each: of two together SQLite reads all rows.
+# One aggregate per query: for two SQLite reads all rows.
 CHANGED = "SELECT body FROM outbox WHERE conversation = ? AND rev > ? ORDER BY rev LIMIT ?"
 NO_POSITION = 2**62
-"""Above the position of any view."""
+"""A position above all views."""
 LATEST = (
     "SELECT body FROM outbox WHERE conversation = ? AND position < ? ORDER BY position DESC LIMIT ?"
 )
@@ -110,7 +110,7 @@ def _read_inbox(
 
 
 class Wanted(NamedTuple):
-    """A lease that is asked for: `began` monotonic, `now` seconds since 1970."""
+    """A requested lease: `began` monotonic, `now` seconds since 1970."""
 
     conversation: str
     owner: str
@@ -122,8 +122,8 @@ class Wanted(NamedTuple):
 def acquire(
     c: sqlite3.Connection, wanted: Wanted, is_live: Callable[[int], bool]
 ) -> AcquiredConversation | None:
-    """Take the lease if it is free, with what its holder needs. `is_live`: whether the lease with
-    this token has not run out."""
+    """Take the lease if it is free, and return the content for its holder. `is_live`: whether the
+    lease with this token has not expired."""
     conversation, owner, ttl, began, now = wanted
     row = c.execute(
         "SELECT token, owner, last, body FROM conversations WHERE id = ?", (conversation,)
@@ -161,8 +161,8 @@ def acquire(
 def _read_conversation(
     c: sqlite3.Connection, conversation: str, body: bytes | None, damaged: list[Letter]
 ) -> ConversationRow:
-    """The conversation's own row. From one that cannot be read only the counters come back, or
-    what is written next would take the places of what is there."""
+    """Return the conversation's own row. From an unreadable one only the counters are recovered, so
+    that later writes do not overwrite existing rows."""
     stored = [("", body)] if body else []
     rows = read_each(stored, read_row, "conversation", conversation, damaged)
     row = next(rows, ConversationRow())
@@ -173,7 +173,7 @@ def _read_conversation(
 
 
 def _status(question: QuestionRow) -> str:
-    """`telling`: it is closed, and another conversation is to be told."""
+    """Return the status; `telling`: it is closed, and another conversation is to be told."""
     return "telling" if question.status != "open" and question.due > 0 else question.status
 
 
@@ -217,7 +217,7 @@ def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None
 
 
 def _write_view(c: sqlite3.Connection, conversation: str, view: OutboxRow) -> None:
-    """A view that was sent changes no place in an index but that of what is unsent."""
+    """Write a view. A sent one keeps its place in all indexes but that of unsent views."""
     unsent, body = view.is_unsent, encode(view)
     same = (view.turn, view.name, view.rev, view.position, conversation)
     done = c.execute(

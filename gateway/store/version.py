@@ -1,12 +1,10 @@
-"""The number of the layout in which the store is kept, in SQLite `PRAGMA user_version`, in Redis
-`tk:version`.
+"""The store's layout number, in SQLite `PRAGMA user_version`, in Redis `tk:version`.
 
 0 is the layout before there was a number. A process refuses a store with a number above its own
-`LAYOUT`: it would not keep what it does not know of. One with a lower number is brought up in
-place, by the steps that each store has (`STEPS` in `opening`): step `n`
-makes layout `n + 1` of layout `n`. A step may be cut off anywhere and is then done again.
-
-What only adds needs no new number: a field with a default, a table or a key that may be missing.
+`LAYOUT`, as it would lose what it does not know. A lower one is upgraded in place, by the steps of
+each store (`STEPS` in `opening`): step `n` makes layout `n + 1` of layout `n`. A step may be
+interrupted anywhere and is then repeated. Additions need no new number: a field with a default, a
+table or a key that may be missing.
 """
 
 from gateway.errors import StoreFailed

@@ -1,5 +1,5 @@
-"""One writer thread over one SQLite connection, with group commit: requests that come while a
-commit is on its way share the next one and its fsync."""
+"""One writer thread over one SQLite connection, with group commit: requests made while a commit is
+running share the next one and its fsync."""
 
 import asyncio
 import logging
@@ -46,8 +46,9 @@ class Writer:
     def submit(
         self, work: Callable[[sqlite3.Connection], T], broken: Broken | None = None
     ) -> "asyncio.Future[T]":
-        """Queue `work` in this very step; the future is done when its commit stands. `broken`
-        is called in the writer's thread, before any later work, if it fails with its commit."""
+        """Queue `work` without awaiting; the future is done when its commit is stored. `broken` is
+        called in the writer's thread, before any later work, if `work` fails together with its
+        commit."""
         future: asyncio.Future[object] = self._loop.create_future()
         self._queue.put((work, future, broken))
         return cast("asyncio.Future[T]", future)
@@ -63,7 +64,7 @@ class Writer:
         except StoreFailed as error:
             self._tell([(self._ready, None, error)])
             return
-        except Exception as error:  # noqa: BLE001  # who waits must not wait for ever
+        except Exception as error:  # noqa: BLE001  # waiters must not wait forever
             self._tell([(self._ready, None, StoreFailed(f"cannot open the store: {error}"))])
             return
         self._tell([(self._ready, None, None)])
@@ -79,7 +80,7 @@ class Writer:
             going = item is not None
             try:
                 outcomes = self._commit(batch) if batch and not self.failed else []
-            except BaseException as error:  # noqa: BLE001  # who waits must not wait for ever
+            except BaseException as error:  # noqa: BLE001  # waiters must not wait forever
                 log.critical("writer_failed", exc_info=error)
                 self.failed = f"the store writes no more: {error!r}"
                 outcomes = []
@@ -100,16 +101,16 @@ class Writer:
             self.commits += 1
         except (sqlite3.Error, StoreFailed, OSError, MemoryError) as error:
             self._take_back()
-            # one of them may be too large for what is left of the disk; a file that another
-            # process holds is waited for once, not once for each
+            # a single request may be too large for the rest of the disk; a file locked by another
+            # process is waited for once, not once per request
             if begun and len(batch) > 1:
                 return [outcome for item in batch for outcome in self._commit([item])]
             return _fail(batch, StoreFailed(f"the store could not be written: {error}"))
         return outcomes
 
     def _take_back(self) -> None:
-        """Undo what is half done. Where even that fails, the connection is given up, which undoes
-        it too; the next commit begins with a new one."""
+        """Roll back. If even that fails, the connection is closed, which rolls back too; the next
+        commit opens a new one."""
         if self._connection is None:
             return
         try:
@@ -125,11 +126,11 @@ class Writer:
         try:
             self._loop.call_soon_threadsafe(_resolve, outcomes)
         except RuntimeError:
-            return  # the loop is closed: nobody waits any more
+            return  # the loop is closed: there are no waiters
 
 
 def _fail(batch: list[_Item], error: StoreFailed) -> list[_Outcome]:
-    """Nothing of the batch stands."""
+    """Fail the whole batch: nothing of it is stored."""
     for _, _, broken in batch:
         if broken is not None:
             broken()
@@ -143,7 +144,7 @@ def _run_alone(
     try:
         value = work(connection)
     except (Fenced, StoreFailed, sqlite3.IntegrityError, UnicodeEncodeError) as error:
-        if not connection.in_transaction:  # as when the disk is full: all of it was taken back
+        if not connection.in_transaction:  # for example on a full disk: everything was rolled back
             raise StoreFailed(str(error)) from error
         connection.execute("ROLLBACK TO one")
         connection.execute("RELEASE one")

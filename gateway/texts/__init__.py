@@ -1,10 +1,9 @@
-"""The fixed texts that people see, written once, by language. What happened, then what to do.
-A feature may hold its own beside them, as `gateway.texts.languages.Texts`.
+"""The fixed texts that people see, written once, by language: what happened, then what to do.
 
-A command is written `{/stop all}`, or `{/resume …}` if its person goes on with it, and stays a
-value in what `say` gives (`gateway.command_texts`).
-
-Vocabulary: imports nothing of ours. Adapters take the words of their cards from here.
+A feature may have its own beside them, as `gateway.texts.languages.Texts`. A command is written
+`{/stop all}`, or `{/resume …}` if its person completes it, and stays a value in the result of `say`
+(`gateway.command_texts`). Vocabulary: imports nothing of ours. Adapters take the words of their
+cards from here.
 """
 
 from pathlib import Path
@@ -532,7 +531,6 @@ CATALOGUE: Texts[Key] = Texts({"en": ENGLISH, "de": GERMAN}, Path(__file__).pare
 
 
 def say(key: Key, language: str = "", **values: object) -> str:
-    """The text `key` in the person's `language` (`de`, `de-AT`, …), English where there is none.
-
-    It holds its commands as values; of `values` only an OwnText may bring more of them."""
+    """Return the text `key` in the person's `language` (`de`, `de-AT`, …), or in English. It holds
+    its commands as values; of `values` only an OwnText may add commands."""
     return CATALOGUE.say(key, language, **values)

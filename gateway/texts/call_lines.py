@@ -7,13 +7,14 @@ from gateway.texts.signs import visible
 from gateway.texts.tool_names import name_tool
 
 MAX_SUMMARY, HEAD, TAIL = 100, 60, 35
-"""Characters of what a call is about: all of them, or its head and its tail."""
+"""Characters of a call's summary: the maximum, and those of head and tail if it is longer."""
 _SAYS_MOST = ("command", "code", "url", "path", "title")
-"""Arguments that tell what a call is about; where there is none, its first text does."""
+"""Arguments that summarise a call; without one of them its first text does."""
 
 
 def summarize_call(tool: str, arguments: str, language: str = "") -> str:
-    """The tool by people's name and what it is to work on; no sign in it hides or turns text."""
+    """Return the tool's name for people and a summary of the call's arguments, with no sign that
+    hides or turns text."""
     title, known = visible(name_tool(tool, language)), read_arguments(arguments) or {}
     texts = (known[name] for name in (*_SAYS_MOST, *known) if name in known)
     words = next((text for text in texts if isinstance(text, str) and text.strip()), "")
@@ -24,7 +25,7 @@ def summarize_call(tool: str, arguments: str, language: str = "") -> str:
 
 
 def head_line(tool: str, summary: str, language: str = "") -> str:
-    """What a line of activity begins with, before its summary: the tool by people's name."""
+    """Return the start of an activity line, before its summary: the tool's name for people."""
     return f"{visible(name_tool(tool, language))}{':' if summary.strip() else ''}"
 
 

@@ -1,5 +1,8 @@
-"""The fixed texts about what failed in the agent, keyed by `agent_core.phrases`, whose English they
-take. Vocabulary: imports nothing of ours but that."""
+"""The fixed texts about failures of the agent, keyed by `agent_core.phrases`, whose English they
+take.
+
+Vocabulary: imports nothing of ours but that.
+"""
 
 from agent_core.phrases import FAULTS
 from agent_core.phrases import FaultKey as FaultKey

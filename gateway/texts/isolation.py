@@ -1,8 +1,8 @@
-"""Words of either direction within one of our sentences. Pure; imports nothing of ours.
+"""Isolates bidirectional words within the gateway's sentences. Pure; imports nothing of ours.
 
-A name in Hebrew or Arabic turns round what stands beside it: `Approved by …, 12:05` would be read
-in another order than it was written. Unicode's isolates keep it to itself on every platform. What
-else turns writing round, and an isolate that is not whole, is shown as a code.
+A name in Hebrew or Arabic would reorder the text around it: `Approved by …, 12:05` would be read in
+another order than it was written. Unicode's isolates prevent that on every platform. Other
+direction marks, and incomplete isolates, are shown as codes.
 """
 
 import re
@@ -31,8 +31,8 @@ def isolate(text: str) -> str:
 
 
 def find_isolates(text: str) -> Iterator[int]:
-    """The places of the signs of whole isolates that hold writing from right to left: they turn
-    nothing round, neither within nor beside them."""
+    """Yield the positions of complete isolates around right-to-left text, which reorder nothing
+    inside or outside of them."""
     for found in _ISOLATE.finditer(text):
         if _TURNING.search(found.group()):
             yield found.start()

@@ -1,4 +1,4 @@
-"""Fixed texts by language: how one is found, and what is wrong with a set of them.
+"""Fixed texts by language: look-up, and checks of a set of texts.
 
 Vocabulary: imports nothing of ours but the commands in texts.
 """
@@ -32,18 +32,17 @@ class LanguageFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Texts(Struct, Generic[K_contra], frozen=True):
-    """Texts by language (`en`, `de`, …), then by key. `{name}` in a text is a place for a value,
-    `{name:step|steps}` the form that goes with the number `name`. `folder` holds more languages,
-    a file for each (`fr.json`), which is read when somebody speaks it.
-    English is complete; what another language lacks is said in English."""
+    """Texts by language (`en`, `de`, …), then by key. `{name}` in a text is a placeholder,
+    `{name:step|steps}` the plural form for the number `name`. `folder` holds more languages, a file
+    for each (`fr.json`), loaded on first use. English is complete; texts that another language
+    lacks are English."""
 
     languages: Mapping[str, Mapping[K_contra, str]] = {}
     folder: Path | None = None
 
     def say(self, key: K_contra, language: str = "", **values: object) -> str:
-        """The text `key` in the person's `language` (`de`, `de-AT`, …).
-
-        It holds its commands as values; of `values` only an OwnText may bring more of them."""
+        """Return the text `key` in the person's `language` (`de`, `de-AT`, …). It holds its
+        commands as values; of `values` only an OwnText may add commands."""
         code = self._code(key, language)
         text = self.read(code).get(key)
         if text is None:
@@ -54,11 +53,11 @@ class Texts(Struct, Generic[K_contra], frozen=True):
         return text.format(**{name: _fit(value, code) for name, value in values.items()})
 
     def find(self, key: str, language: str = "") -> str | None:
-        """The text `key` with its places, None if there is none."""
+        """Return the text `key` with its placeholders, None if there is none."""
         return self.read(self._code(key, language)).get(key)
 
     def read(self, code: str) -> Mapping[str, str]:
-        """All texts of the language (`de`), none if it is not spoken."""
+        """Return all texts of the language (`de`), none if it is not supported."""
         if code in self.languages:
             return cast(Mapping[str, str], self.languages[code])
         if self.folder is None or code not in _list_files(self.folder):
@@ -92,7 +91,8 @@ def reduce_language(language: str) -> str:
 
 
 def compare(key: str, text: str, english: str) -> str:
-    """What a text lacks, or has too much, beside the English one; "" if it says the same."""
+    """Return the difference between a text's placeholders and the English ones; "" if there is
+    none."""
     if not text.strip():
         return "is empty"
     if _find_places(key, text) != _find_places(key, english):
@@ -145,7 +145,7 @@ def _parse(key: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def choose_accepted(accepted: str, known: Collection[str]) -> str:
-    """The language that the header Accept-Language likes best of those `known`; "" if none."""
+    """Return the language of those `known` that the header Accept-Language prefers; "" if none."""
     wishes: list[tuple[float, str]] = []
     for wish in accepted[:500].split(","):
         language, _, weight = wish.partition(";")

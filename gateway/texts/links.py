@@ -1,5 +1,7 @@
-"""The fixed texts about what people can open: an app that runs, the browser to watch. Vocabulary:
-imports nothing of ours."""
+"""The fixed texts about links: a running app, the browser's live view.
+
+Vocabulary: imports nothing of ours.
+"""
 
 from typing import Literal
 

@@ -1,4 +1,7 @@
-"""The fixed texts about what is remembered. Vocabulary: imports nothing of ours."""
+"""The fixed texts about the memory.
+
+Vocabulary: imports nothing of ours.
+"""
 
 from typing import Literal
 

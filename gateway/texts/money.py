@@ -14,7 +14,8 @@ def dollars(amount: float) -> str:
 
 
 def describe_cost(cost: float, unpriced: int, language: str) -> str:
-    """`$4.20`, `price unknown for 3 calls`, or both: nobody knows the price of `unpriced` calls."""
+    """Return `$4.20`, `price unknown for 3 calls`, or both, if `unpriced` calls have no known
+    price."""
     if not unpriced:
         return dollars(cost)
     unknown = say("usage_unpriced", language, n=unpriced)

@@ -1,4 +1,7 @@
-"""The fixed texts about what is allowed without asking. Vocabulary: imports nothing of ours."""
+"""The fixed texts about standing permissions.
+
+Vocabulary: imports nothing of ours.
+"""
 
 from typing import Literal
 

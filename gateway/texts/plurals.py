@@ -1,7 +1,8 @@
-"""Forms of a text that go by a number: `{n} {n:step|steps}`. Vocabulary: imports nothing of ours.
+"""Plural forms of a text: `{n} {n:step|steps}`.
 
-A language lists its forms in the order of the CLDR (one, few, many, other), without those that
-whole numbers never take, and without French's, Spanish's and Portuguese's form for millions.
+Vocabulary: imports nothing of ours. A language lists its forms in the order of the CLDR (one, few,
+many, other), without those that whole numbers never take, and without French's, Spanish's and
+Portuguese's form for millions.
 """
 
 from collections.abc import Callable
@@ -40,18 +41,18 @@ _RULES: dict[str, tuple[int, Callable[[int], int]]] = {
 
 
 def count_forms(language: str) -> int:
-    """How many forms a text has to give in the language (`de`)."""
+    """Return the number of forms that a text of the language (`de`) must have."""
     return _RULES.get(language, _USUAL)[0]
 
 
 def choose_form(language: str, n: int, forms: str) -> str:
-    """Of `step|steps` the one that goes with `n`, the last one where there are too few."""
+    """Return the form of `step|steps` for `n`, the last one if there are too few."""
     listed = forms.split(BETWEEN)
     return listed[min(_RULES.get(language, _USUAL)[1](abs(n)), len(listed) - 1)]
 
 
 class Counted:
-    """A number in a text of the language: it shows itself, or the form that goes with it."""
+    """A number in a text of the language: formats as itself, or as the matching plural form."""
 
     __slots__ = ("_language", "_n")
 

@@ -1,5 +1,8 @@
-"""The fixed texts of the pages between a link to an app and the app, keyed by `agent_core.phrases`,
-whose English they take. Vocabulary: imports nothing of ours but that."""
+"""The fixed texts of the pages in front of a previewed app, keyed by `agent_core.phrases`, whose
+English they take.
+
+Vocabulary: imports nothing of ours but that.
+"""
 
 from agent_core.phrases import PREVIEWS
 from agent_core.phrases import PreviewKey as PreviewKey

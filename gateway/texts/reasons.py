@@ -1,5 +1,8 @@
 """The fixed texts about why a person is asked, keyed by `agent_core.phrases`, whose English they
-take; what a rule covers is said here alone. Vocabulary: imports nothing of ours but that."""
+take; the extent of rules is described here alone.
+
+Vocabulary: imports nothing of ours but that.
+"""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""A job in words: when it is due, where its report goes, what it does, how a run went."""
+"""Describes a job in words: its schedule, delivery and work, and how a run went."""
 
 from collections.abc import Iterable
 
@@ -11,12 +11,12 @@ from gateway.texts.money import describe_cost, dollars
 
 
 def due(times: Timetable, job: Job, language: str, *, zoned: bool = True) -> OwnText:
-    """When it runs: its schedule, its hook, or both. `zoned`: times of a day are told with their
+    """Describe when it runs: its schedule, its hook, or both. `zoned`: times of day have their
     zone."""
     if not job.schedule:
         return OwnText(say("jobs_at_hook", language, name=job.hook))
     words = OwnText(times.words(job.schedule, job.zone, language))
-    if zoned and not has_moment(words):  # a moment is told in the reader's own zone
+    if zoned and not has_moment(words):  # times are shown in the reader's time zone
         words = OwnText(say("jobs_in_zone", language, words=words, zone=job.zone))
     if not job.hook:
         return words
@@ -24,19 +24,19 @@ def due(times: Timetable, job: Job, language: str, *, zoned: bool = True) -> Own
 
 
 def places(job: Job, language: str) -> str:
-    """Where its report goes."""
+    """Describe where its report goes."""
     return ", ".join(place(one, language) for one in job.deliver or (HERE,))
 
 
 def place(one: str, language: str) -> str:
-    """One place of delivery."""
+    """Describe one delivery target."""
     if one == HERE:
         return say("jobs_here", language)
     return one
 
 
 def describe_work(job: Job, feeds_on: str, language: str) -> str:
-    """What it does; `feeds_on`: the title of the job whose report it is given."""
+    """Describe its work; `feeds_on`: the title of the job whose report it receives."""
     lines = []
     if job.script:
         lines.append(say("jobs_runs", language, script=job.script))
@@ -50,25 +50,25 @@ def describe_work(job: Job, feeds_on: str, language: str) -> str:
 
 
 def works_with(job: Job, language: str) -> str:
-    """The model, profile and tools of its own, "" for none."""
+    """Describe its own model, profile and tools, "" for none."""
     means = (("model", job.model), ("profile", job.profile), ("tools", job.tools))
     named = ", ".join(f"{name} {value}" for name, value in means if value)
     return say("jobs_with", language, means=named) if named else ""
 
 
 def spends(job: Job, day: str, language: str) -> str:
-    """What it may spend; `day`: its limit of a day in words, "" for none."""
+    """Describe its spending limits; `day`: the daily limit in words, "" for none."""
     run = say("jobs_run_limit", language, limit=dollars(job.spend)) if job.spend else ""
     return ", ".join(filter(None, (run, day))) or say("jobs_no_limit", language)
 
 
 def describe_run(run: JobRun, language: str) -> str:
-    """How a run went."""
+    """Describe how a run went."""
     state: Key = f"jobs_run_{run.state}"  # type: ignore[assignment]  # keys of texts
     text = say(state, language)
     if run.count > 1:
         text += say("jobs_count", language, n=run.count)
-    if run.cost:  # of a run that has no price known, /usage tells
+    if run.cost:  # /usage explains runs without a known price
         cost = describe_cost(run.cost, run.unpriced, language)
         text = say("jobs_run_cost", language, text=text, cost=cost)
     if run.reason:
@@ -85,12 +85,12 @@ def show_moment(times: Timetable, moment: float, zone: str, *, zoned: bool = Tru
 
 
 def show_due(due: float, when: str) -> OwnText:
-    """`when`, as the moment that it is where that is known (`due` is not 0)."""
+    """Return `when` as a moment, if `due` is known (not 0)."""
     return OwnText(mark_moment(due, when) if due else when)
 
 
 def say_failed(told: JobFailed, language: str) -> str:
-    """That a run failed, and why."""
+    """Say that a run failed, and why."""
     paused = say("jobs_failed_paused", language) if told.retried else ""
     when = show_due(told.due, told.when)
     return say(
@@ -114,7 +114,8 @@ def describe_tries(times: Timetable, job: Job, run: JobRun, language: str) -> tu
 
 
 def describe_delivery(run: JobRun, language: str) -> str:
-    """What became of its report beyond its conversation, "" if there is nothing to say."""
+    """Describe the delivery of its report beyond its conversation, "" if there is nothing to
+    say."""
     there = [place(one.to, language) for one in run.delivered if not one.why]
     lines = [say("jobs_delivered", language, places=", ".join(there))] if there else []
     for one in run.delivered:

@@ -1,8 +1,8 @@
-"""Signs that hide, turn or imitate text, shown as codes and told by name. Pure.
+r"""Shows signs that hide, reorder or imitate text as codes, and names them. Pure.
 
-A sign is written as JSON writes it (`\\u202e`). Letters of people's languages stay: a sign of
-another alphabet is one that imitates only within a word of Latin letters, or where all of the word
-looks Latin and no other word of the text shows its alphabet.
+A sign is written as JSON writes it (`\u202e`). Letters of people's languages stay: a letter of
+another alphabet counts only within a word of Latin letters, or if the whole word looks Latin and no
+other word of the text shows its alphabet.
 """
 
 import re
@@ -20,7 +20,7 @@ from gateway.texts.isolation import find_isolates, write_code
 SignKind = Literal["hidden", "alike"]
 
 MAX_NAMED = 12
-"""Signs of one kind that are told by name; what is more is counted."""
+"""Maximum signs of one kind that are named; the rest is counted."""
 MAX_MARKS = 3
 """Marks above or below one letter; more of them would cover the lines around it."""
 WORD_JOINER = "\u2060"
@@ -30,7 +30,7 @@ _FOREIGN = re.compile(r"[^\n\t -\[\]-~]")
 _WORD = re.compile(r"[^\W\d_]+")
 _TURNED = frozenset({"R", "AL"})
 _OPEN, _CLOSE = "\u27e8", "\u27e9"
-"""What stands around a count of what is left out: nobody else may write them."""
+"""Marks around the count of omitted text, which nobody else may write."""
 _BLANK_LETTERS = frozenset(
     map(chr, (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164))
 ) | frozenset(map(chr, (0xFFA0, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
@@ -45,7 +45,7 @@ _LATIN_LOOKS = frozenset(
 )
 """Letters of other alphabets that look like Latin ones: Cyrillic, Greek, Armenian, Cherokee."""
 _PUNCTUATION = frozenset("\u037e\u01c0\u01c3\u2024\u2044\u2215\u2223\u2236\u29f5\u29f8\ua789\ufe68")
-"""What looks like ; | ! . / : and the backslash."""
+"""Look-alikes of ; | ! . / : and the backslash."""
 
 
 class Sign(Struct, frozen=True):
@@ -56,8 +56,8 @@ class Sign(Struct, frozen=True):
 
 
 def visible(text: str, *, exact: bool = False) -> str:
-    """`text` with its signs shown as codes. Isolates that keep writing from right to left to itself
-    stay, unless `exact` says that the text is what will run."""
+    """Return `text` with its signs shown as codes. Isolates around right-to-left text stay, unless
+    the text is `exact`, i.e. what will run."""
     found = dict(_find_signs(text))
     if not found:
         return text
@@ -70,7 +70,7 @@ def visible(text: str, *, exact: bool = False) -> str:
 
 
 def name_signs(text: str, language: str = "") -> tuple[str, ...]:
-    """What deceives in `text`, by name, a line for each kind; () if nothing does."""
+    """Return the names of deceptive signs in `text`, a line for each kind; () if there are none."""
     found = Counter(Sign(text[place], kind) for place, kind in _find_signs(text))
     hidden = [_name(one.sign, n) for one, n in found.items() if one.kind == "hidden"]
     alike = [_name(one.sign, n) for one, n in found.items() if one.kind == "alike"]
@@ -130,7 +130,7 @@ def _hides(text: str, at: int, sign: str) -> bool:
 
 
 def _joins(before: str, sign: str, after: str) -> bool:
-    """A joiner stands where a language, or a picture made of pictures, needs it."""
+    """Return True if a joiner is required there by a language, or by a composed emoji."""
     if sign == _EMOJI:
         return bool(before) and unicodedata.category(before) == "So"
     picture = before == _EMOJI or (bool(before) and unicodedata.category(before) in ("So", "Sk"))

@@ -1,4 +1,7 @@
-"""The fixed texts about what model calls take. Vocabulary: imports nothing of ours."""
+"""The fixed texts about the cost of model calls.
+
+Vocabulary: imports nothing of ours.
+"""
 
 from typing import Literal
 

@@ -1,16 +1,19 @@
-"""Tools by the names that people give them. Vocabulary: imports nothing of ours but the texts."""
+"""Names of tools for people.
+
+Vocabulary: imports nothing of ours but the texts.
+"""
 
 from gateway.texts import say
 from gateway.texts.tools import TOOL_NAMES
 
 SIGN_IN = "sign_in"
-"""The tool by which people sign in at a server, beside the server's own."""
+"""The suffix of the tool by which people sign in at a server."""
 _FOREIGN = "__"
 """Stands between a server and its tool in the name of a tool of MCP."""
 
 
 def name_tool(tool: str, language: str = "") -> str:
-    """What people call the tool; its own name where there is no other."""
+    """Return the tool's name for people, by default its own name."""
     if (key := TOOL_NAMES.get(tool)) is not None:
         return say(key, language)
     server, between, name = tool.partition(_FOREIGN)

@@ -1,5 +1,8 @@
-"""The fixed texts about a call that waits for approval: its tool as people say it, its arguments,
-what deceives in it. Vocabulary: imports nothing of ours."""
+"""The fixed texts about a call that waits for approval: its tool, its arguments, and deceptive
+signs in it.
+
+Vocabulary: imports nothing of ours.
+"""
 
 from typing import Literal
 
@@ -171,7 +174,7 @@ TOOL_NAMES: dict[str, ToolTextKey] = {
     "ask_user": "tool_ask",
     "find_tools": "tool_find",
 }
-"""Tools by what people call what they do; all others go by their own name."""
+"""Names of tools for people; all others go by their own name."""
 
 ARGUMENT_NAMES: dict[str, ToolTextKey] = {
     "path": "given_path",
@@ -186,4 +189,4 @@ ARGUMENT_NAMES: dict[str, ToolTextKey] = {
     "prompt": "given_prompt",
     "schedule": "given_schedule",
 }
-"""Arguments of our own tools by what people call them; all others go by their own name."""
+"""Names of arguments of our own tools for people; all others go by their own name."""

@@ -87,13 +87,14 @@ SKILLS = "skills"
 MAX_NAMED = 5
 """Changed files that are named."""
 TIER = "pro"
-"""What a conversation uses that chose no model."""
+"""The tier of a conversation that chose no model."""
 
 
 class Equipment(Struct, frozen=True, kw_only=True):
-    """What the agent works with besides models and tools. `ask_all`: every call is asked;
-    `memory` makes it, beside another one; `job_ledger`: for runs of jobs with a limit of their own,
-    where nothing else is limited; `walls`: what keeps the browser in, if something does."""
+    """The agent's equipment besides models and tools. `ask_all`: every call is asked about;
+    `memory` makes the memory, with an additional one if set; `job_ledger`: for runs of jobs with a
+    limit of their own, where nothing else is limited; `walls`: the browser's sandbox, if there is
+    one."""
 
     jobs: JobWork
     memory: Callable[[MemoryProvider | None], Memories | None]
@@ -109,8 +110,8 @@ class Equipment(Struct, frozen=True, kw_only=True):
 
 
 class TurnkeeperAgent:
-    """Makes turns for conversations. `folder` holds a workspace for each, `kept` the copies of
-    files given to people. Model calls wait for `warm`."""
+    """Makes turns for conversations. `folder` holds a workspace for each, `kept` the copies of sent
+    files. Model calls wait for `warm`."""
 
     def __init__(
         self,
@@ -168,20 +169,20 @@ class TurnkeeperAgent:
         self._past, self._beside = equipment.past, desk.find_memory(models.memory)
         self.memory = equipment.memory(self._beside)
         self._served: dict[str, tuple[str, str]] = {}
-        """Provider and model behind a name, as far as it was met."""
+        """Provider and model behind a name, as far as seen."""
         self._picked: dict[str, tuple[Model, str]] = {}
 
     async def open(self, stack: AsyncExitStack) -> None:
-        """Be there for servers' tools; `stack` closes all. Starts none of them."""
-        logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it writes down what servers say
+        """Prepare connections to tool servers, which `stack` closes. Starts none of them."""
+        logging.getLogger("mcp").setLevel(logging.CRITICAL)  # collects the output of servers
         stack.push_async_callback(self.close)
         await stack.enter_async_context(self.servers)
         await stack.enter_async_context(self._browser)
         await self._show_old_links()
 
     async def warm(self) -> None:
-        """Import the models' SDKs beside the loop, then let the waiting calls go; try the sandbox
-        out, for which calls of tools wait."""
+        """Import the models' SDKs in a thread, then release waiting calls; run the sandbox's
+        self-test, for which tool calls wait."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._sandbox.check())
             await self._import_models()
@@ -208,11 +209,12 @@ class TurnkeeperAgent:
             await asyncio.to_thread(self.models.warm)
         except SettingsError as error:
             log.error("model_not_ready", extra={"why": str(error)})
-        except Exception:  # the border: an SDK that cannot be imported fails turns, not the gateway
+        except Exception:  # boundary: an SDK that cannot be imported fails turns, not the gateway
             log.exception("model_not_ready")
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
-        """What a turn begins with; recorded at its start. The demo model makes no plans."""
+        """Make the brief of a turn, which is recorded at its start. The demo model makes no
+        plans."""
         own, demo, name = self._settings.agent, self.models.demo, _name(conversation)
         window = self._find_window(settings.model or TIER)
         small = window <= SMALL_WINDOW
@@ -240,12 +242,12 @@ class TurnkeeperAgent:
             direct=first,
         )
         places = (conversation.platform, conversation.id)
-        profile = "" if first is not None else settings.profile  # the skill has to be in reach
+        profile = "" if first is not None else settings.profile  # the skill must be reachable
         specs = self._toolbox.specs if small else None
         return choice.apply_choice(brief, self._kit, profile, places, specs, settings.tools)
 
     def find_mentions(self, texts: tuple[str, ...]) -> tuple[Mention, ...]:
-        """What people name of servers: resources with an @, a prompt that they run."""
+        """Find the server resources (`@…`) and prompts that people name."""
         return find_mentions(texts, self.servers.names)
 
     def picture(self, conversation: Conversation, path: str) -> Picture | None:
@@ -265,16 +267,17 @@ class TurnkeeperAgent:
         return choice.list_missing(self._kit, profile)
 
     def why_unusable(self, mode: str) -> str:
-        """Why the skill that `mode` calls cannot be used here, "" if it can or there is none."""
+        """Return the reason why the skill of `mode` cannot be used here, "" if it can or there is
+        none."""
         skill = skill_of(mode)
         return self._skills.why_unusable(skill) if skill else ""
 
     def _room(self, model: str) -> ContextLimits:
-        """What a request may hold for `model`. The work set for it summarises, else FLASH; a
-        model that was chosen by name does it itself."""
+        """Return the limits of a request to `model`. The model set for it summarises, otherwise
+        FLASH; a model chosen by name does it itself."""
         served = self._find_served(model)
         if served is None:
-            return ContextLimits()  # the turn's first call says what is wrong
+            return ContextLimits()  # the turn's first call explains the problem
         own = "compression" in self._settings.auxiliary or "/" not in model
         window = self.models.catalog.window(*served)
         return self._settings.context.room(window, "auxiliary.compression" if own else model)
@@ -303,8 +306,8 @@ class TurnkeeperAgent:
     def permission(
         self, conversation: Conversation, settings: ConversationSettings, asker: tuple[str, str]
     ) -> Mode:
-        """What was chosen here, in a group by this person; else auto for an admin in private,
-        else ask. Auto is for who may choose it, whatever was chosen before."""
+        """Return the mode chosen here, in a group by this person; otherwise auto for an admin in
+        private, else ask. Auto requires the role that may choose it, whatever was chosen before."""
         person, role = asker
         if role != "admin":
             return "ask"
@@ -313,7 +316,7 @@ class TurnkeeperAgent:
         return settings.permission or "auto"
 
     def model_name(self, settings: ConversationSettings) -> str:
-        """The model in use, in words, and those that answer where it fails."""
+        """Return the model in use, in words, and its fallbacks."""
         first, *others = (settings.model or TIER).split(",")
         return " → ".join((self.models.describe(first), *others))
 
@@ -322,7 +325,8 @@ class TurnkeeperAgent:
         return () if self.models.demo else await list_models(self._settings)
 
     async def check_model(self, name: str, language: str) -> str:
-        """Why `name` cannot be used, "" if it can; its provider is asked for its models."""
+        """Return the reason why `name` cannot be used, "" if it can; asks its provider for its
+        models."""
         if self.models.demo:
             return "" if name in TIERS else say("model_demo", language)
         try:
@@ -348,7 +352,7 @@ class TurnkeeperAgent:
             nonlocal unsaved, exposed, committed
             turn, workspace = circumstances.payer().turn, self.workspace(conversation)
             unsaved = await self._snapshot(workspace, name_before(turn))
-            if self._sandbox.isolated:  # else every command is asked about anyway
+            if self._sandbox.isolated:  # otherwise every command needs an approval anyway
                 secrets = await asyncio.to_thread(find_secret_files, workspace)
                 exposed = not secrets.complete or bool(secrets.names and not self._sandbox.masks)
                 committed = await asyncio.to_thread(has_committed, workspace, secrets)
@@ -390,8 +394,8 @@ class TurnkeeperAgent:
         return self._add_memory(hands, circumstances)
 
     async def _refresh(self, circumstances: PolicyContext) -> None:
-        """What calls are judged by; the sandbox is tried out, also where a turn goes on whose
-        model was asked by an earlier process."""
+        """Update the facts by which calls are judged; runs the sandbox's self-test, also in a
+        resumed turn whose model was asked by an earlier process."""
         await self._tried.wait()
         await circumstances.refresh()
 
@@ -400,12 +404,12 @@ class TurnkeeperAgent:
         return self.server_desk.reach(circumstances) if self.servers.ask_sign_ins else None
 
     async def _search_past(self, circumstances: PolicyContext, words: str) -> tuple[PastTalk, ...]:
-        """What the turn's person said, or was told, elsewhere."""
+        """Search what the turn's person said, or was told, elsewhere."""
         where, sender = circumstances.conversation, circumstances.sender()
         return await search_past(self._past, where, sender, words)
 
     def _look_around(self, circumstances: PolicyContext) -> Situation:
-        """What is in force now for a turn."""
+        """Return the circumstances now in force for a turn."""
         settings, conversation = circumstances.settings(), circumstances.conversation
         person, role = circumstances.asker()
         return Situation(
@@ -427,8 +431,8 @@ class TurnkeeperAgent:
         )
 
     def _add_memory(self, hands: Hands, circumstances: PolicyContext) -> Hands:
-        """`hands` with what is remembered where they work; older messages are summarised, and
-        looked through before, by the same model. Earlier conversations can be searched."""
+        """Return `hands` with the memory of their conversation, a summariser of older messages that
+        is also used to extract memories, and a search of earlier conversations."""
         hands = replace(hands, past=partial(self._search_past, circumstances))
         if self.memory is None:
             return hands
@@ -442,7 +446,7 @@ class TurnkeeperAgent:
         return replace(hands, memory=memory, flush=flush)
 
     def tidy(self, before: float) -> int:
-        """Remove copies of given files that were made before `before`; how many."""
+        """Remove copies of sent files made before `before`; return how many."""
         return self._kept.forget(before)
 
     async def code(
@@ -453,9 +457,9 @@ class TurnkeeperAgent:
         history: tuple[Message, ...],
         past: tuple[Message, ...],
     ) -> TurnResult:
-        """The turn's code over its scope. A turn that is stopped takes along what runs in the
-        background of its conversation, one that parks or ends leaves it running."""
-        # where it lies now: the data folder may have been moved, or restored elsewhere
+        """Run the turn's code over its scope. A stopped turn ends the background work of its
+        conversation, one that parks or ends leaves it running."""
+        # the current location: the data folder may have been moved or restored elsewhere
         workspace = self._folder / os.path.basename(brief.workspace)
         brief = replace(brief, workspace=str(workspace))
         box = hands.toolbox.show_more(brief.more, hands.toolbox.barred)
@@ -487,7 +491,7 @@ class TurnkeeperAgent:
         return result
 
     def _take_news(self, scope: Scope, workspace: Path) -> str:
-        """What is to be told of files that were lost and came back."""
+        """Return the news about lost and restored files."""
         if (revived := self._snapshots.take_news(workspace)) is None:
             return ""
         writers = {one.name for one in self._toolbox.tools if one.access in ("write", "shell")}
@@ -495,7 +499,7 @@ class TurnkeeperAgent:
         return describe_revived(revived, [one for one in calls if one.name in writers])
 
     async def _tell_changed(self, scope: Scope, workspace: Path) -> None:
-        """Where calls change files unasked, people are told which, and can have them back."""
+        """Tell people which files calls changed unasked, so that they can restore them."""
         await self._tried.wait()
         if not self._sandbox.contains or not self._sandbox.isolated:
             return
@@ -518,17 +522,17 @@ class TurnkeeperAgent:
         return ""
 
     def holds(self, turn: str) -> bool:
-        """Something of the parked turn waits in this process: a script, a server's call."""
+        """Return True if the parked turn still holds a script or a server call in this process."""
         scripts = any(token.startswith(f"{turn}/") for token in self._scripts.tokens)
         return scripts or self.servers.holds(turn)
 
     def end_turn(self, turn: str) -> None:
-        """The turn is over, however it ended: nothing waits for it any more."""
+        """Release what the finished turn holds."""
         self._scripts.end_turn(turn)
         self.servers.end_turn(turn)
 
     async def close(self) -> None:
-        """End what runs in the background; close the models' connections."""
+        """End background work and close the models' connections."""
         await self._preview.close()
         await self._background.close()
         await self.models.close()
@@ -542,14 +546,14 @@ class TurnkeeperAgent:
         return replace(reply, usage=replace(reply.usage, cost=price_reply(reply, price)))
 
     def _price(self, provider: str, *names: str) -> Price | None:
-        """By the name that the provider gave, else by the one it was asked for."""
+        """Return the price by the provider's name of the model, otherwise by the requested one."""
         prices = (self.models.catalog.price(provider, name) for name in names)
         return next(filter(None, prices), None)
 
     async def _complete_paid(
         self, purse: tuple[Ledger, Payer], name: str, request: ModelRequest, on_delta: OnDelta
     ) -> ModelReply:
-        """As `_complete`, within the limits of money."""
+        """Complete within the spending limits; see `_complete`."""
         ledger, payer = purse
         model, known_as = self._picked.get(name) or await self._pick(name)
         price = self._price(model.provider, known_as)
@@ -571,7 +575,7 @@ class TurnkeeperAgent:
                 raise PRICES.error(f"{provider}/{model}", f"{why}; set {PRICES.name}.")
 
     async def _pick(self, name: str) -> tuple[Model, str]:
-        """In a thread: a provider met for the first time imports its SDK."""
+        """Pick the model in a thread, as a provider's SDK is imported at first use."""
         await self._warm.wait()
         try:
             picked = await asyncio.to_thread(self.models.pick, name)

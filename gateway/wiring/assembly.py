@@ -1,5 +1,7 @@
-"""Puts one gateway's parts together: everything behind the adapters. Imported after the first
-poll went out, for that is what people wait for."""
+"""Assembles one gateway: everything behind the adapters.
+
+Imported after the first poll went out, as people wait for that.
+"""
 
 import asyncio
 import logging
@@ -77,12 +79,12 @@ STORE = "turnkeeper.db"
 DEMO = "This is a demo: a script answers. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real model."
 WEB_SECRET = "secret:web"
 MIN_SECRET = 16
-"""Bytes of what signs sessions."""
+"""Minimum bytes of the secret that signs sessions."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Parts:
-    """What a running gateway is made of."""
+    """The parts of a running gateway."""
 
     settings: Settings
     host: Host
@@ -94,18 +96,18 @@ class Parts:
 
     @property
     def services(self) -> Services:
-        """What the sessions share."""
+        """The services shared by all sessions."""
         return self.host.services
 
     async def run_removals(self) -> None:
-        """Have another memory remove what left ours, until cancelled."""
+        """Let another memory remove what left ours, until cancelled."""
         memory = self.services.memory
         if memory is not None and memory.removals is not None:
             await memory.removals.run()
 
     async def reload(self) -> None:
-        """Take over the access lists, the operator's rules and instructions and the webhook's
-        secret as they are set now."""
+        """Reload the access lists, the operator's rules and instructions, and the webhook's
+        secret."""
         async with self._reloading:
             try:
                 settings = await asyncio.to_thread(Settings.read, declared=find_declared)
@@ -130,7 +132,7 @@ class Parts:
             adapter.change_webhook(bot.webhook_url, bot.webhook_secret)
 
     def describe_start(self, url: str, state: str = "is ready") -> str:
-        """Two lines for people: where it is, what it talks to."""
+        """Describe in two lines where it is and what it talks to."""
         lines = [
             f"Turnkeeper {VERSION} {state}: {url}",
             f"Platforms: {', '.join(self.services.adapters)}",
@@ -141,30 +143,30 @@ class Parts:
         return "\n".join(lines)
 
     async def redeem_page_link(self, token: str) -> str:
-        """The person of the page whose link from a chat this is, "" if it is not good."""
+        """Return the person of a page link from a chat, "" if it is not valid."""
         pages = self.services.page_links
         return await pages.redeem(token) if pages is not None else ""
 
     @property
     def desk(self) -> GatewayDesk:
-        """What the page asks."""
+        """The backend of the page."""
         return GatewayDesk(self.host)
 
     @property
     def hooks(self) -> WebhookReceiver:
-        """What calls from outside begin."""
+        """The receiver of webhook calls."""
         store, jobs = self.services.store, self.agent.jobs.ports
         return WebhookCalls(jobs, self.agent.vault, KnownCalls(store), store, self.host.accept)
 
     @property
     def sign_in_pages(self) -> SignInPages:
-        """What links do that people are given to sign in at servers."""
+        """The pages behind sign-in links."""
         desk = self.agent.server_desk
         return SignInVisits(desk.sign_ins, desk.servers, self.host.accept, self.trail.note)
 
     @property
     def job_desk(self) -> JobDesk:
-        """What the HTTP API may do about jobs."""
+        """The job operations of the HTTP API."""
         return BookDesk(self.agent.jobs.ports, self.services)
 
     def operations(
@@ -175,8 +177,8 @@ class Parts:
         stop: Callable[[], None],
         restore: Callable[[str], bool],
     ) -> control.Operations:
-        """What the control socket can do; `issue` gives a one-time token for a person
-        of the page, "" for its owner."""
+        """Make the control socket's operations; `issue` makes a one-time token for a person of the
+        page, "" for its owner."""
 
         def link(name: str) -> str:
             if name and self.services.access.role(Sender(platform="web", id=name)) is None:
@@ -221,7 +223,7 @@ class Parts:
 async def assemble(
     settings: Settings, adapters: Mapping[str, Adapter], stack: AsyncExitStack, port: int
 ) -> Parts:
-    """Everything behind the adapters; `stack` closes it. `port`: where the page listens.
+    """Assemble everything behind the adapters; `stack` closes it. `port`: of the page.
     SettingsError, StoreFailed."""
     features = load_features(settings.plugins, settings.quick)
     models = await find_models(settings)
@@ -271,13 +273,13 @@ async def assemble(
 
 
 def make_snapshots(tools: ToolSettings) -> Snapshots:
-    """Where files are kept as they were. SettingsError."""
+    """Make the snapshot store. SettingsError."""
     kept, bucket = tools.snapshot_hours * 3_600.0, make_bucket(tools.bucket)
     return Snapshots(kept, tools.snapshot_bytes, bucket, is_erased)
 
 
 class Supplies(Struct, frozen=True, kw_only=True):
-    """What the services are built of."""
+    """Values from which the services are built."""
 
     settings: Settings
     models: ModelSettings
@@ -296,13 +298,13 @@ class Supplies(Struct, frozen=True, kw_only=True):
 
 
 def _select_env(features: Features, settings: Settings) -> Env:
-    """What is set of what features declare, and nothing else."""
+    """Return the values of settings that features declare, and no others."""
     declared = features.settings.items()
     return {name: text for name, one in declared if (text := one.text(settings.env))}
 
 
 def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
-    """What the sessions share, around the host that runs them. SettingsError."""
+    """Build the services shared by all sessions, around the host that runs them. SettingsError."""
     settings, store, lists = supplies.settings, supplies.store, supplies.access
     jobs = _build_jobs(supplies, ports.deliver)
     agent = _build_agent(supplies, jobs, ports.deliver)
@@ -360,7 +362,7 @@ def _build_jobs(supplies: Supplies, deliver: Accept) -> JobWork:
 def _build_memory(
     supplies: Supplies, deliver: Accept, hides: Hides, provider: MemoryProvider | None
 ) -> Memories | None:
-    """What is remembered, and what `provider` has to forget with it; None where it is off."""
+    """Build the memory, with `provider` as an additional one; None if it is off."""
     limits, store = supplies.models.memory, supplies.store
     removals = MemoryRemovals(store, provider, deliver) if provider is not None else None
     memories = Memories(store, limits, supplies.access.accounts, removals, hides)
@@ -420,7 +422,7 @@ def _check_rights(settings: Settings) -> None:
 
 async def open_store(settings: Settings) -> Store:
     """Redis where it is set, else the file in the data folder."""
-    if lock.was_cut_off(settings.home):  # a command that reads settings ends it first
+    if lock.was_cut_off(settings.home):  # a command that reads settings stops it first
         raise StoreFailed("a restore was cut off; give `turnkeeper restore FILE --force` again")
     await asyncio.to_thread(remove_leftovers, settings.home)
     if not settings.redis_url:
@@ -435,7 +437,7 @@ async def open_store(settings: Settings) -> Store:
 async def claim_name(
     store: Store, name: str, stack: AsyncExitStack
 ) -> Callable[[], Coroutine[None, None, None]]:
-    """Take the replica's name, for which there is one living process, and what keeps it.
+    """Claim the replica's name for this process, and return the function that keeps it.
     SettingsError. A store in a file has one process anyway."""
     if isinstance(store, SqliteStore):
         return keep_nothing
@@ -457,11 +459,11 @@ async def claim_name(
 
 
 async def keep_nothing() -> None:
-    """There is no name to keep."""
+    """Do nothing: there is no name to keep."""
 
 
 async def listen_for_hints(parts: Parts) -> None:
-    """Wake conversations that other replicas leave to us, where the store tells of them."""
+    """Wake conversations that other replicas leave to this one, where the store sends hints."""
     if parts.settings.redis_url:
         from gateway.store.redis import RedisStore
 
@@ -470,8 +472,8 @@ async def listen_for_hints(parts: Parts) -> None:
 
 
 async def web_secret(directory: Directory) -> bytes:
-    """What signs sessions and sign-in links; the same in all replicas. In place of one that is
-    spoilt there is a new one: people sign in again."""
+    """Return the secret that signs sessions and sign-in links, shared by all replicas. A damaged
+    one is replaced: people sign in again."""
     known = await directory.get(WEB_SECRET)
     if known is not None and len(known) < MIN_SECRET:
         log.error("web_secret_spoilt")

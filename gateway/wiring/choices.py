@@ -1,5 +1,7 @@
-"""What a command may go on with while somebody types it. Only reads: no turn is touched, and nobody
-is shown what the command itself would not show."""
+"""Completes a command's arguments while they are typed.
+
+Read-only: no turn is touched, and nobody is shown what the command itself would not show.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,10 +17,10 @@ from gateway.jobs_port import Asker
 from gateway.messages import Conversation, Sender
 
 Choice = tuple[str, str]
-"""What is shown, and the words that it stands for."""
+"""A label, and the words it stands for."""
 
 EDITS = ("done", "skip", "retry", "drop", "move")
-"""What is done to a step of a plan, by its number."""
+"""Edits of a plan's step, by its number."""
 WORDS: dict[str, tuple[str, ...]] = {
     "mode": (
         *("ask", "auto", "queue", "steer", "interrupt"),
@@ -40,7 +42,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 async def choices(
     host: Host, conversation: Conversation, sender: Sender, name: str, typed: str
 ) -> Sequence[Choice]:
-    """Words that go on from what is typed, for somebody who may give the command."""
+    """Return completions for somebody who may give the command."""
     access, command = host.services.access, host.features.commands.get(name)
     role = await access.learn(sender)
     if command is None or not is_allowed(access, role, command):
@@ -68,7 +70,7 @@ async def _jobs(host: Host, who: Asker) -> Iterable[Choice]:
 
 
 def _steps(host: Host, conversation: Conversation) -> Iterable[Choice]:
-    """Of the plan that runs here now."""
+    """Return the steps of the plan that runs here."""
     session = host.sessions.get(conversation.id)
     active = session.state.active if session is not None else None
     course = active.fold.course if active is not None else None
@@ -77,7 +79,7 @@ def _steps(host: Host, conversation: Conversation) -> Iterable[Choice]:
 
 
 def _match_choices(found: Iterable[Choice], typed: str) -> Sequence[Choice]:
-    """Those that begin with what is typed come first, then those that hold it."""
+    """Return the matches that begin with the typed words, then those that contain them."""
     words = typed.strip().casefold()
     hits = [one for one in found if words in one[0].casefold()]
     return sorted(hits, key=lambda one: not one[0].casefold().startswith(words))

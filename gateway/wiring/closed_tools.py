@@ -1,4 +1,5 @@
-"""All tools of a conversation with nothing behind them: for judging calls that are never made."""
+"""All tools of a conversation without anything behind them: for judging calls that are never
+made."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -58,7 +59,7 @@ class ClosedSandbox:
         output: Callable[[str], None],
         permits: Permits = NO_PERMITS,
     ) -> ProcessResult:
-        """As the port says: refused."""
+        """Refuse."""
         raise ToolFailed(CLOSED)
 
     async def start(
@@ -68,26 +69,26 @@ class ClosedSandbox:
         limit: float,
         permits: Permits = NO_PERMITS,
     ) -> Running:
-        """As the port says: refused."""
+        """Refuse."""
         raise ToolFailed(CLOSED)
 
     async def open_shell(self, cwd: Path, limit: float) -> Shell:
-        """As the port says: refused."""
+        """Refuse."""
         raise ToolFailed(CLOSED)
 
     @property
     def channels(self) -> ChannelSandbox | None:
-        """So that the tools that need it are there."""
+        """Itself, so that tools that need a channel exist."""
         return self
 
     async def start_talking(
         self, command: str, cwd: Path, limit: float, permits: Permits = NO_PERMITS
     ) -> ChannelCommand:
-        """As the port says: refused."""
+        """Refuse."""
         raise ToolFailed(CLOSED)
 
     def lend_network(self, hosts: frozenset[str]) -> AbstractContextManager[NetworkLoan]:
-        """As the port says: refused."""
+        """Refuse."""
         raise ToolFailed(CLOSED)
 
 
@@ -99,7 +100,7 @@ class _ClosedPreview:
 
 
 def make_closed_tools(settings: ModelSettings, *, isolated: bool) -> tuple[Tool, ...]:
-    """The tools as a gateway with these settings has them; none can be called, no disk is used."""
+    """Make the tools of a gateway with these settings; none can be called, and no disk is used."""
 
     async def refuse(*_: object) -> str:
         raise ToolFailed(CLOSED)
@@ -115,12 +116,12 @@ def make_closed_tools(settings: ModelSettings, *, isolated: bool) -> tuple[Tool,
         means=ResearchDeps(web=web_of(settings.tools.web), kept=kept),
         job=make_job_tool(refuse),
         skills=built_in(settings),
-        browser=Browser(_NOWHERE, settings.tools.web.allowed),  # no sandbox runs, to be looked at
+        browser=Browser(_NOWHERE, settings.tools.web.allowed),  # no sandbox is running
         scripts=RunningScripts(),
     )
     return (*toolkit(ground), terminate_tool(), *finding_tools(()))
 
 
 def list_tool_names() -> tuple[str, ...]:
-    """All tools that a gateway may have by itself, whatever is set."""
+    """Return the names of all tools that a gateway may have itself, with any settings."""
     return tuple(one.name for one in make_closed_tools(ModelSettings.read({}), isolated=True))

@@ -1,4 +1,4 @@
-"""What the HTTP API may ask, answered from the store, the feed and the access lists."""
+"""Answers the HTTP API from the store, the feed and the access lists."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -30,7 +30,7 @@ RANKS: tuple[Role, ...] = ("viewer", "user", "admin")
 
 
 class GatewayDesk:
-    """gateway.ports.Desk over the host and what its sessions share."""
+    """gateway.ports.WebBackend over the host and its services."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -40,7 +40,7 @@ class GatewayDesk:
         await self._host.accept(inbounds)
 
     async def list_waiting(self, sender: Sender) -> tuple[WaitingCard, ...]:
-        """By whichever of the person's accounts."""
+        """Return the questions of all of the person's accounts."""
         services = self._host.services
         person = await services.access.person(sender)
         return tuple(
@@ -61,7 +61,7 @@ class GatewayDesk:
         return await self._host.services.store.latest(conversation, limit, before)
 
     async def read_standing(self, conversation: str) -> Standing:
-        """Its state, the messages that no turn has begun with, and which model answers."""
+        """Return its state, its waiting messages, and its model."""
         store = self._host.services.store
         waiting = still_waiting(await store.arrivals(conversation, 0))
         one = await store.summary(conversation)
@@ -74,7 +74,7 @@ class GatewayDesk:
         try:
             return self._host.services.agent.model_name(ConversationSettings(model=chosen))
         except SettingsError:
-            return ""  # the next turn says what is wrong
+            return ""  # the next turn explains the problem
 
     async def remove(self, conversation: str) -> bool:
         """Take away all that it has, with its files and secrets, once nothing runs there."""
@@ -97,7 +97,7 @@ class GatewayDesk:
         return await self._host.services.store.recent(scope, limit, words)
 
     def watch(self, conversation: str) -> AbstractAsyncContextManager[AsyncIterator[Live]]:
-        """What changes from now on, in this process, behind what has grown of an answer."""
+        """Watch all changes in this process from now on, after what an answer has grown so far."""
         return self._host.services.feed.watch(conversation, self._find_grown(conversation))
 
     def _find_grown(self, conversation: str) -> Growing | None:
@@ -109,11 +109,11 @@ class GatewayDesk:
         return Growing(turn=active.id, text=active.words) if shown else None
 
     async def find_role(self, sender: Sender) -> Role | None:
-        """By the access lists and the directory."""
+        """Return the role by the access lists and the directory."""
         return await self._host.services.access.learn(sender)
 
     def commands(self, sender: Sender) -> tuple[Offered, ...]:
-        """Of the menu what the sender's role may give, in the sender's language."""
+        """Return the commands of the menu that the sender's role may give, in their language."""
         role = self._host.services.access.role(sender)
         allowed = RANKS[: RANKS.index(role) + 1] if role else ()
         return tuple(
@@ -128,7 +128,7 @@ class GatewayDesk:
 
 
 def still_waiting(rows: Iterable[InboxRow]) -> tuple[Waiting, ...]:
-    """The messages among waiting `rows`, with what their people changed since."""
+    """Return the messages among waiting `rows`, with later edits applied."""
     waiting: dict[str, Waiting] = {}
     for row in rows:
         match row.inbound:

@@ -1,4 +1,4 @@
-"""The features of this gateway: our own, and those that are installed and named in `PLUGINS`."""
+"""The features of this gateway: built-in ones, and installed ones named in `PLUGINS`."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -52,8 +52,8 @@ MENU = ("start", *(name for _, names in general.GROUPS for name in names))
 def load_features(
     plugins: tuple[str, ...] = (), quick: tuple[tuple[str, str], ...] = ()
 ) -> Features:
-    """Put our own features, the installed ones named `plugins` and the `quick` commands together,
-    each a name and its text. SettingsError."""
+    """Combine the built-in features, the installed ones named `plugins` and the `quick` commands
+    (name, text). SettingsError."""
     found = list(OWN)
     for name in plugins:
         found.append(_load_plugin(name))
@@ -72,7 +72,8 @@ def load_features(
 
 
 def _check_settings(plugin: Feature) -> None:
-    """Its settings bear its name, so that no later version of the gateway has them too."""
+    """Check that its settings have its name as prefix, so that they never clash with the
+    gateway's."""
     start = f"{plugin.name.upper().replace('-', '_')}_"
     for setting in plugin.settings:
         if not setting.name.startswith(start) or setting.name in OURS:
@@ -96,7 +97,7 @@ def _load_plugin(name: str) -> Feature:
         raise PLUGINS.error(name, mend)
     try:
         feature = installed[name].load()
-    except Exception as error:  # the border: a plugin's code may fail in any way
+    except Exception as error:  # boundary: plugin code may fail in any way
         mend = (
             f"it cannot be imported ({type(error).__name__}: {error}); mend or remove its package."
         )

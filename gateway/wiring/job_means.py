@@ -1,4 +1,4 @@
-"""What a job may be done with: the models, profiles and sets of tools that are here."""
+"""The models, profiles and tool sets that a job may use."""
 
 from agent_core.config.declaration import SettingsError
 from agent_core.models.tiers import Models
@@ -10,7 +10,7 @@ from gateway.jobs_port import JobRequest
 
 
 def find_missing_means(settings: ModelSettings) -> Fits:
-    """What tells of a wish that names something that `settings` do not have."""
+    """Return a function that finds names in a request that `settings` do not have."""
     models, sets = Models(settings), sorted({*settings.tools.sets.sets, *BUILT_IN})
 
     def find(wish: JobRequest) -> tuple[str, str]:

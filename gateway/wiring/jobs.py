@@ -1,4 +1,4 @@
-"""Jobs put together: the book that decides when, what its runs do, the agent's tool, the scheduler.
+"""Assembles jobs: the book that decides when, the work of runs, the agent's tool, the scheduler.
 
 Nothing of the clock is imported before the gateway runs.
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class JobWork:
-    """Jobs as the agent and the gateway have them. `run` fires what is due."""
+    """Jobs as the agent and the gateway use them. `run` fires what is due."""
 
     def __init__(self, ports: JobPorts, deps: JobDeps, access: Access, home: Path) -> None:
         self.ports = ports
@@ -53,7 +53,7 @@ class JobWork:
         self._turns[circumstances.payer().turn] = circumstances
 
     def make_console(self, check: CheckModel) -> Console:
-        """What the command line asks of the running gateway."""
+        """Make the console for commands to the running gateway."""
         return Console(self.ports, self.file, live=True, check=check)
 
     def tool(self, check: CheckModel) -> Tool:
@@ -102,7 +102,7 @@ def make_job_tool(run_in_turn: Callable[..., Awaitable[str]]) -> Tool:
 
 
 def make_job_ports(jobs: JobStore, settings: JobSettings, deps: JobDeps) -> JobPorts:
-    """The book over the store `jobs`, and what becomes of its runs."""
+    """Make the book over the store `jobs`, and the settling of its runs."""
     from cron.book import BookDeps, JobBook
     from cron.timetable import Times
 
@@ -128,7 +128,7 @@ def make_job_ports(jobs: JobStore, settings: JobSettings, deps: JobDeps) -> JobP
 
 
 def console_alone(settings: Settings, store: Store) -> Console:
-    """What the command line does while no gateway runs: its news wait in the store."""
+    """Make the console for commands without a gateway: their messages wait in the store."""
     bots = (
         ("telegram", settings.telegram),
         ("discord", settings.discord),
@@ -142,7 +142,7 @@ def console_alone(settings: Settings, store: Store) -> Console:
     deps = JobDeps(
         store=store, accept=accept, folder=settings.home / WORKSPACES, platforms=platforms
     )
-    with suppress(SettingsError):  # models that are not set up keep nobody from his jobs
+    with suppress(SettingsError):  # people can use their jobs even if no models are set up
         deps = replace(deps, fits=find_missing_means(read_models(settings)))
     ports = make_job_ports(make_jobs(store), settings.jobs, deps)
     return Console(ports, JobFile(settings.home, ports, platforms), live=False)

@@ -26,9 +26,9 @@ WORDLESS = frozenset({"start", "help", "new", "undo", "retry", "approvals", "sta
 
 
 class Menu:
-    """`load` gives the commands when an adapter looks: after its first contact. `admins`: ids of
-    the people, on the adapter's platform, who see what only admins may do. `choices`: what a
-    command may go on with, as `gateway.wiring.choices` has it."""
+    """The menu of commands. `load` returns the commands, after the adapter's first contact.
+    `admins`: ids of people on the platform who also see admin commands. `choices`: completions, as
+    in `gateway.wiring.choices`."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Menu:
         self._choices = choices
 
     def rows(self, language: str, *, admin: bool) -> Sequence[tuple[str, str]]:
-        """(name, description) of each command that may be given."""
+        """Return (name, description) of each command."""
         shown = [one for one in self._load().values() if admin or one.least != "admin"]
         return [(one.name, drop_marks(one.help(language))) for one in shown]
 
@@ -52,7 +52,7 @@ class Menu:
     async def choices(
         self, conversation: Conversation, sender: Sender, name: str, typed: str
     ) -> Sequence[tuple[str, str]]:
-        """(what is shown, what it stands for) of words that go on from what is typed."""
+        """Return (label, words) completions of what is typed."""
         if self._choices is None:
             return ()
         return await self._choices(conversation, sender, name, typed)

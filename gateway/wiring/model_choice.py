@@ -1,4 +1,4 @@
-"""Which models a conversation or a job may be given: those that there are, and why one is not."""
+"""The models that a conversation or a job may use, and why one cannot be."""
 
 import difflib
 
@@ -8,7 +8,7 @@ from agent_core.settings import TIERS, ModelSettings
 from gateway.texts import say
 
 MAX_LISTED = 20
-"""Models that are named where nobody asked for one."""
+"""Models named where nobody asked for one."""
 
 
 async def list_models(settings: ModelSettings) -> tuple[str, ...]:
@@ -19,8 +19,8 @@ async def list_models(settings: ModelSettings) -> tuple[str, ...]:
 async def find_problem(
     settings: ModelSettings, name: str, language: str
 ) -> tuple[str, tuple[str, ...]]:
-    """Why there is no model `name`, "" if there is one, and what its provider lists. Raises
-    SettingsError."""
+    """Return why there is no model `name`, "" if there is one, and the models that its provider
+    lists. Raises SettingsError."""
     every = () if settings.knows(name) else (*TIERS, *await _list_named(settings))
     if meant := find_nearest(name, every):
         return say("model_unknown", language, model=name, near=meant), ()

@@ -1,4 +1,4 @@
-"""Which models there are: what is set now, or a server that was found."""
+"""The available models: as set now, or of a server found on this machine."""
 
 import logging
 
@@ -12,13 +12,13 @@ log = logging.getLogger("turnkeeper.assembly")
 
 
 def read_models_now() -> ModelSettings:
-    """The settings read again, with what installed features declare. SettingsError."""
+    """Read the settings again, with those that installed features declare. SettingsError."""
     return read_models(Settings.read(declared=find_declared))
 
 
 async def find_models(settings: Settings) -> ModelSettings:
-    """What is set; else a server on this machine, but never for a platform's strangers.
-    SettingsError."""
+    """Return the models that are set, otherwise a server on this machine, but never for a
+    platform's strangers. SettingsError."""
     models = read_models(settings)
     if not models.empty or settings.bots or not settings.discovery:
         return models

@@ -1,5 +1,8 @@
-"""What waits for a person, what runs for them, and their jobs: a page of it, from the store and the
-sessions of this process. Only reads, and shows nothing that its person could not see elsewhere."""
+"""The overview of a person: waiting questions, running work, and jobs, from the store and the
+sessions of this process.
+
+Read-only; shows nothing that its person could not see elsewhere.
+"""
 
 from gateway.access.access import Role
 from gateway.conversation.decisions import summarize
@@ -19,7 +22,8 @@ MOST = 8
 
 
 async def overview(host: Host, conversation: Conversation, sender: Sender) -> Overview:
-    """Of the sender, who looks from `conversation`, a private chat. StoreFailed."""
+    """Return the overview of the sender, who looks from `conversation`, a private chat.
+    StoreFailed."""
     role = await host.services.access.learn(sender)
     if not at_least(role, "viewer"):
         return Overview()

@@ -1,4 +1,4 @@
-"""What installed features declare of settings. Nothing is imported unless `PLUGINS` names one."""
+"""Settings that installed features declare. Imports nothing unless `PLUGINS` names one."""
 
 from gateway.declaration import Setting
 

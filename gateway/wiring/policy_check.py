@@ -1,5 +1,5 @@
-"""Asks the policy about calls that nobody makes: the gateway's tools, facts and verdicts, without
-a gateway, a workspace, a store or DNS."""
+"""Checks calls against the policy without making them: the gateway's tools, facts and verdicts,
+without a gateway, a workspace, a store or DNS."""
 
 import logging
 from typing import Literal
@@ -44,7 +44,7 @@ class CheckedCall(Struct, frozen=True, kw_only=True):
 
 
 class PolicyAnswer(Struct, frozen=True, kw_only=True):
-    """What is written for a line. `error`: why it could not be read."""
+    """The output for a line. `error`: why it could not be read."""
 
     decision: Ruling
     rule: str
@@ -59,7 +59,7 @@ class PolicyChecker:
         self._boxes: dict[bool, Toolbox] = {}
 
     def judge_call(self, line: bytes) -> PolicyAnswer:
-        """The verdict on a call that is written as JSON."""
+        """Judge a call written as JSON."""
         if len(line) > MAX_LINE:
             return refuse_line(f"the line is longer than {MAX_LINE:,} bytes.")
         try:
@@ -70,7 +70,7 @@ class PolicyChecker:
             return refuse_line(f"there is no tier {call.tier!r}; tiers: {', '.join(TIERS)}.")
         try:
             return self._judge(call)
-        except Exception as error:  # the border: one line takes no other along
+        except Exception as error:  # boundary: one line must not affect another
             log.exception("policy_check_failed")
             return refuse_line(f"it cannot be judged: {type(error).__name__}.")
 
@@ -109,7 +109,7 @@ class PolicyChecker:
         )
 
     def judge_url(self, line: bytes) -> PolicyAnswer:
-        """Whether a URL may be read at all, by its words."""
+        """Judge by its words whether a URL may be read at all."""
         text = _read_text(line)
         if isinstance(text, PolicyAnswer):
             return text
@@ -119,11 +119,11 @@ class PolicyChecker:
         return PolicyAnswer(decision="deny", rule="address")
 
     def judge_path(self, line: bytes) -> PolicyAnswer:
-        """Whether a path of the workspace may be read at all, by its words."""
+        """Judge by its words whether a path of the workspace may be read at all."""
         return _judge_path(line, write=False)
 
     def judge_written_path(self, line: bytes) -> PolicyAnswer:
-        """Whether a path of the workspace may be written at all, by its words."""
+        """Judge by its words whether a path of the workspace may be written at all."""
         return _judge_path(line, write=True)
 
 
@@ -137,7 +137,7 @@ def _judge_path(line: bytes, *, write: bool) -> PolicyAnswer:
 
 
 def _make_foreign(name: str) -> Tool:
-    """A server's tool, of which the policy knows no more than that it is one."""
+    """Make a server's tool, of which the policy knows only that."""
     server, _, tool = name.partition(NAME_SEPARATOR)
     about = Definition(name=name, server=server, tool=tool, description="", parameters={})
 
@@ -153,7 +153,7 @@ def refuse_line(why: str) -> PolicyAnswer:
 
 
 def _read_text(line: bytes) -> str | PolicyAnswer:
-    """The text of a line; one that is a JSON string is read as that, so that it can hold all."""
+    """Return the text of a line; a JSON string is decoded, so that it can hold anything."""
     if len(line) > MAX_LINE:
         return refuse_line(f"the line is longer than {MAX_LINE:,} bytes.")
     try:

@@ -1,4 +1,4 @@
-"""Where people look at apps, and the browser looks at them and at the web."""
+"""Wires the preview server, and the browser that sees apps and the web."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from gateway.delivery.phrasing import say_to_browser
 def make_preview(
     models: ModelSettings, sandbox: SandboxPool, home: Path, again: StartsAgain
 ) -> PreviewServer:
-    """The server of what runs in sandboxes, whose pages speak as the gateway does."""
+    """Make the server of what runs in sandboxes, with the gateway's texts on its pages."""
     tools = models.tools
     place = tools.preview_port, tools.preview_url, tools.preview_host
     return PreviewServer(sandbox.connect, *place, home, again, say_to_browser)
@@ -27,7 +27,8 @@ def make_browser(
     origin: PreviewServer,
     walls: Walls | None,
 ) -> Browser:
-    """The browser, which reaches what runs in sandboxes if their ports are not this machine's."""
+    """Make the browser, which reaches what runs in sandboxes if their ports are not this
+    machine's."""
     return Browser(
         home / "browser",
         models.tools.web.allowed,

@@ -18,7 +18,7 @@ from gateway.services.sign_ins import SignIns
 
 
 class GatewayServers:
-    """`conversation.agent.ServerDesk`; `folder` holds what is known of the servers' tools."""
+    """`conversation.agent.ServerDesk`; `folder` holds descriptions of the servers' tools."""
 
     def __init__(
         self, tools: ToolSettings, folder: Path, kept: FileStore, sign_ins: SignIns
@@ -27,7 +27,7 @@ class GatewayServers:
         self.sign_ins = sign_ins
 
     def find_memory(self, settings: MemorySettings) -> MemoryProvider | None:
-        """The server that remembers beside, if one is set. Raises SettingsError."""
+        """Return the server used as additional memory, if one is set. Raises SettingsError."""
         known = {name: self.servers.asks_sign_in(name) for name in self.servers.names}
         return find_provider(settings, known, self.servers.ask_tool)
 
@@ -37,11 +37,12 @@ class GatewayServers:
         return PersonalServers(self.servers, desk)
 
     def find_reader(self, shelf: ToolRegistry) -> ResourceReader:
-        """What reads resources for the turn that has this shelf."""
+        """Return the reader of resources for the turn with this shelf."""
         return shelf if isinstance(shelf, PersonalServers) else self.servers
 
     async def list_servers(self, where: Conversation, sender: Sender) -> tuple[ServerFacts, ...]:
-        """Those that are set up, as the sender reaches them; waits a little for them to start."""
+        """Return the configured servers as the sender reaches them, after a short wait for their
+        start."""
         return await self.servers.describe(self.sign_ins.desk(lambda: sender, where))
 
     async def offer_sign_in(
@@ -53,7 +54,7 @@ class GatewayServers:
         return await self.sign_ins.offer(sender, where, server)
 
     def sign_out(self, server: str, sender: Sender) -> bool:
-        """Forget the sender's sign-in at the server; False if there is none."""
+        """Forget the sender's sign-in at the server. Return False if there is none."""
         known = self.sign_ins.read(sender.key, server) is not None
         self.sign_ins.keep(sender.key, server, None)
         self.servers.drop(sender.key, server)

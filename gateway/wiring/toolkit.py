@@ -32,7 +32,7 @@ from gateway.services.vault import Vault
 
 
 class ToolDeps(Struct, frozen=True, kw_only=True):
-    """What the tools stand on; `job` is the tool of another package."""
+    """The parts from which tools are built; `job` is the tool of another package."""
 
     settings: ModelSettings
     sandbox: Sandbox
@@ -48,7 +48,7 @@ class ToolDeps(Struct, frozen=True, kw_only=True):
 
 
 def toolkit(ground: ToolDeps) -> tuple[Tool, ...]:
-    """In the order in which models are shown them; it is part of every prompt."""
+    """Build the tools in the order shown to models, which is part of every prompt."""
     limit = ground.settings.tools.command_max_seconds
     commands = command_tools(ground.sandbox, ground.background, limit, ground.vault)
     own = (

@@ -1,5 +1,4 @@
-"""Who listens to voice notes: nobody, or a transcription model whose SDK is imported with the
-first note that comes."""
+"""Transcription of voice notes: none, or a model whose SDK is imported with the first note."""
 
 import asyncio
 import importlib
@@ -20,7 +19,7 @@ class Ears:
         self._transcriber: Transcriber | None = None
 
     async def words(self, audio: BinaryIO, name: str) -> str:
-        """What is said in the file `audio`; raises ModelFailed."""
+        """Transcribe the file `audio`; raises ModelFailed."""
         if self._transcriber is None:
             path = "agent_core.models.transcription"
             module = await asyncio.to_thread(importlib.import_module, path)

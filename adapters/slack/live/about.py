@@ -1,5 +1,7 @@
-"""'Ask the agent about this message': a shortcut in a message's menu. It opens a window for the
-question; what is sent off there is a message in the thread of the one that it is about."""
+"""'Ask the agent about this message': a shortcut in a message's menu.
+
+It opens a window for the question, which becomes a message in the thread of the chosen one.
+"""
 
 import logging
 
@@ -19,10 +21,10 @@ from gateway.texts import Key, say
 log = logging.getLogger("adapters.slack")
 
 SHORTCUT = "ask_about"
-"""Its `callback_id`, which the app's manifest names."""
+"""Its `callback_id`, as in the app's manifest."""
 WINDOW = "about"
 QUOTED, ASKED = 1_000, 3_000
-"""Most characters of the message that a window keeps (3,000 in all, as JSON), and of a question."""
+"""Maximum characters of the message kept in a window (3,000 in all, as JSON), and of a question."""
 OPENING = 2.5
 """A trigger lives for three seconds."""
 
@@ -39,7 +41,7 @@ class _Message(Struct, frozen=True):
 
 
 class _Chosen(Struct, frozen=True):
-    """What Slack sends when somebody chooses a shortcut."""
+    """Slack's payload when somebody chooses a shortcut."""
 
     type: str
     callback_id: str
@@ -50,7 +52,7 @@ class _Chosen(Struct, frozen=True):
 
 
 class _About(Struct, frozen=True, kw_only=True):
-    """What the window keeps."""
+    """The data kept in the window."""
 
     channel: str
     thread: str
@@ -103,7 +105,7 @@ class MessageShortcut:
 
 
 def read(payload: Json) -> _Chosen | None:
-    """The choice of our shortcut, None if it is none. What the window keeps of it is short then."""
+    """Parse the choice of our shortcut, shortened for the window; None if it is none."""
     try:
         chosen = msgspec.convert(payload, _Chosen)
     except msgspec.ValidationError:
@@ -115,7 +117,7 @@ def read(payload: Json) -> _Chosen | None:
 
 
 def window(about: _About, language: str) -> Json:
-    """One field for the question."""
+    """Make the window, with one field for the question."""
     field: Json = {
         "type": "plain_text_input",
         "action_id": "words",
@@ -149,7 +151,7 @@ def _refusal(language: str) -> Json:
 
 
 def read_question(payload: Json, me: SlackBot) -> Inbound | None:
-    """The question that was sent off, in the thread of the message; None if it is none."""
+    """Parse the submitted question, in the thread of the message; None if it is none."""
     view, user = payload.get("view"), payload.get("user")
     if payload.get("type") != "view_submission":
         return None

@@ -1,8 +1,8 @@
-"""What a chat stream is made of, and what has to be appended to one. Pure.
+"""The content of a chat stream, and the difference to append to one. Pure.
 
-Slack adds to a stream and takes nothing back: the title of a plan, the title and the state of a
-task are replaced, a task's details and output grow, blocks stay as they were appended. What cannot
-be said by adding is shown by an edit of the whole message.
+Slack adds to a stream and removes nothing: the title of a plan, the title and the state of a task
+are replaced, a task's details and output grow, blocks stay as they were appended. Other changes are
+made by an edit of the whole message.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from msgspec import Struct
 Chunk = dict[str, object]
 
 GROWS = ("details", "output")
-"""Fields of a task to which Slack adds what it is given, each time."""
+"""Fields of a task to which Slack appends each time."""
 
 
 class StreamChunks(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message as a chat stream shows it. `live`: it is about to change; `last`: it never will.
-    `tail`: blocks that stand below it when it has ended. `display`: how Slack shows its tasks."""
+    """A message as a chat stream. `live`: it will change soon; `last`: it never will. `tail`:
+    blocks below it after its end. `display`: how Slack shows its tasks."""
 
     chunks: tuple[Chunk, ...]
     live: bool = False
@@ -53,14 +53,14 @@ def step(name: str, title: str, status: str, output: str = "", details: str = ""
 
 
 def controls(blocks: Sequence[Chunk]) -> Chunk:
-    """Buttons and lists. They stay while the stream lasts, so those that are over must do no
-    harm when they are pressed."""
+    """Make buttons and lists. They stay while the stream lasts, so pressing outdated ones must do
+    no harm."""
     return {"type": "blocks", "blocks": list(blocks)}
 
 
 def difference(shown: Sequence[Chunk], wanted: Sequence[Chunk]) -> list[Chunk] | None:
-    """What to append for a stream that shows `shown` to show `wanted`; None if adding will not
-    do."""
+    """Return what to append to a stream that shows `shown` to show `wanted`; None if appending is
+    not enough."""
     old, new = _parts(shown), _parts(wanted)
     grows = new.text.startswith(old.text) and bool(old.title) == bool(new.title)
     if not grows or list(new.tasks)[: len(old.tasks)] != list(old.tasks):
@@ -78,7 +78,7 @@ def difference(shown: Sequence[Chunk], wanted: Sequence[Chunk]) -> list[Chunk] |
 
 
 def _diff_task(before: Chunk | None, after: Chunk) -> Chunk | None:
-    """What to append of one task, empty if it is as it was."""
+    """Return what to append for one task, {} if it is unchanged."""
     if before is None or before == after:
         return after if before is None else {}
     made = {name: value for name, value in after.items() if name not in GROWS}
@@ -92,7 +92,7 @@ def _diff_task(before: Chunk | None, after: Chunk) -> Chunk | None:
 
 
 def begins_with(chunks: Sequence[Chunk]) -> str:
-    """Words by which its message is known again: a plan's steps, or a text that is all there is."""
+    """Return words that identify its message: a plan's steps, or a text without anything else."""
     parts = _parts(chunks)
     if parts.title:
         return "\n".join(str(task["title"]) for task in parts.tasks.values())
@@ -112,7 +112,7 @@ def _parts(chunks: Sequence[Chunk]) -> _Parts:
 
 
 def _tokens(block: object) -> list[str]:
-    """What pressing something in `block` says."""
+    """Return the tokens in `block`."""
     if isinstance(block, dict):
         own = [block["value"]] if isinstance(block.get("value"), str) else []
         return [*own, *_tokens(list(block.values()))]

@@ -1,6 +1,6 @@
-"""The door for what Slack sends over HTTP: Bolt's own checks in Bolt's order, then our ears.
+"""Receives Slack's HTTP requests: Bolt's own checks in Bolt's order, then our handler.
 
-Of slack_bolt its checks are used, not its app: the app answers from handlers, and here nothing is
+Only slack_bolt's checks are used, not its app: the app answers from handlers, while here nothing is
 acknowledged before it is stored; it reads settings from the environment by itself; and its parser
 loses a slash command whose text has the word "payload" in it.
 """
@@ -26,17 +26,16 @@ from gateway import clock
 
 Json = Mapping[str, object]
 Heard: TypeAlias = Callable[[str, Json], Awaitable[int]]
-"""What is done with a payload, by its kind as Socket Mode calls it; the HTTP status it gives."""
+"""Handles a payload, by its kind in Socket Mode; returns the HTTP status."""
 
 DIGITS = 12
-"""Most digits of a moment in seconds: more of them are no time, and no number that is counted
-with."""
+"""Maximum digits of a time in seconds; longer ones are no time, and are not parsed."""
 LOG = logging.getLogger("adapters.slack.bolt")
-LOG.setLevel(logging.WARNING)  # of a request that is not signed it would write out everything
+LOG.setLevel(logging.WARNING)  # it would log an unsigned request completely
 
 
 class Door:
-    """Lets in what is signed with `secret`; `heard` gets what has to be answered by us."""
+    """Admits requests signed with `secret`; `heard` handles those that are ours to answer."""
 
     def __init__(self, secret: str, heard: Heard) -> None:
         self._heard = heard
@@ -80,7 +79,8 @@ class _Now(Clock):
 
 
 class _Signed(AsyncRequestVerification):
-    """Bolt's check of the signature, by our clock; what is no number or no ASCII is not signed."""
+    """Bolt's check of the signature, by our clock; a header that is no number or no ASCII counts as
+    unsigned."""
 
     def __init__(self, secret: str) -> None:
         super().__init__(secret, base_logger=LOG)
@@ -103,9 +103,9 @@ class _Signed(AsyncRequestVerification):
 
 
 def _request(body: bytes, headers: Mapping[str, str]) -> AsyncBoltRequest:
-    """As Bolt takes it; what it would read of the body is read by us."""
+    """Make Bolt's request; the body is parsed here instead."""
     request = AsyncBoltRequest(body="", headers=dict(headers))
-    request.raw_body = body.decode(errors="replace")  # other bytes than UTF-8 are signed by nobody
+    request.raw_body = body.decode(errors="replace")  # nothing but UTF-8 is ever signed
     return request
 
 

@@ -1,9 +1,9 @@
-"""What people wrote while nothing was received: read back from Slack, as far as it can be.
+"""Reads back messages from Slack that were missed while nothing was received, as far as possible.
 
-Known are the conversations that the store names, the newest first; their threads, and what stands
-in their channels outside threads, are read from a little before their last turn on. What was taken
-before is known by its message and dropped by `accept`; it remembers a day, so nothing older is
-read. Presses, edits and commands by slash cannot be read back.
+Covers the conversations that the store names, newest first; their threads, and the messages of
+their channels outside threads, are read from a little before their last turn on. Known messages are
+dropped by `accept`; it remembers a day, so nothing older is read. Presses, edits and slash commands
+cannot be read back.
 """
 
 import logging
@@ -29,11 +29,11 @@ class Backfill:
     def __init__(self, wire: SlackWire, recent: Recent | None) -> None:
         self._wire, self._recent = wire, recent
         self.turns: dict[tuple[str, str], float] = {}
-        """Of the last reading: by channel and thread, when the last turn there began."""
+        """The start of the last turn, by channel and thread, as of the last reading."""
 
     async def read(self, me: SlackBot) -> AsyncIterator[Sequence[Inbound]]:
-        """What was written in each known place, oldest first there; places that cannot be read are
-        left out."""
+        """Yield the messages of each known place, oldest first; places that cannot be read are
+        skipped."""
         for (channel, thread), since in (await self._places(me)).items():
             try:
                 found = [one async for one in self._iterate_messages(channel, thread, since)]

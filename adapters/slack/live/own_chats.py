@@ -1,5 +1,5 @@
-"""Which private chats are the app's own. A slash command can be given in any, also in one of two
-people: Slack says only that it is a direct message."""
+"""Tells the app's own private chats from others. A slash command can be given in any, also in one
+of two people: Slack only says that it is a direct message."""
 
 from collections import OrderedDict
 
@@ -14,20 +14,20 @@ from gateway.messages import CommandGiven, Inbound
 
 FOREIGN = ("channel_not_found", "not_in_channel")
 ASKING = 1.5
-"""Seconds that Slack may take to tell: a command is to be acknowledged within three."""
+"""Seconds for Slack to tell: a command must be acknowledged within three."""
 MOST = 1_000
 
 
 class OwnChats:
-    """What was found out of private chats."""
+    """A cache of private chats."""
 
     def __init__(self, wire: SlackWire) -> None:
         self._wire = wire
         self._known: OrderedDict[str, bool] = OrderedDict()
 
     async def place_command(self, inbound: Inbound | None, payload: Json) -> Inbound | None:
-        """A command in a chat of other people is answered to who gave it alone, as in a channel
-        of which the app is no member."""
+        """Answer a command in a chat of other people privately, as in a channel of which the app is
+        no member."""
         if not isinstance(inbound, CommandGiven) or not inbound.anywhere:
             return inbound
         where, user = inbound.conversation, inbound.sender.id
@@ -48,7 +48,7 @@ class OwnChats:
         except Rejected as error:
             own = not any(word in str(error) for word in FOREIGN)
         except (DeliveryError, TimeoutError):
-            return True  # found out another time
+            return True  # to be found out later
         self._known[channel] = own
         while len(self._known) > MOST:
             self._known.popitem(last=False)

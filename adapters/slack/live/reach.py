@@ -1,9 +1,9 @@
-"""Whether what Slack posts to us arrives, where it calls us over HTTP.
+"""Judges whether Slack's HTTP requests arrive.
 
-Slack tells nowhere what it could not deliver. So inbound is live once a signed request came, or
-once Slack, read back, has nothing for the agent that was written while we listened and came to
-nobody: a turn that began there since tells that it came to another replica. After a silence it is
-read back again, for a proxy that lets nothing through any more looks like a quiet day.
+Slack does not tell what it could not deliver. So inbound is live once a signed request came, or
+once Slack, read back, has no message for the agent that was written while we listened and arrived
+nowhere: a turn that began there since shows that another replica got it. After a silence it is read
+back again, as a proxy that blocks everything looks like a quiet day.
 """
 
 import logging
@@ -20,16 +20,16 @@ log = logging.getLogger("adapters.slack")
 QUIET = 600.0
 """Seconds without a request after which Slack is read back."""
 SETTLED = 60.0
-"""Seconds that a message may be on its way."""
+"""Seconds that a message may be in transit."""
 MOST = 1_000
 """Messages that are remembered."""
 
 Turns: TypeAlias = Mapping[tuple[str, str], float]
-"""By channel and thread, when the last turn there began."""
+"""The start of the last turn, by channel and thread."""
 
 
 class HookReach:
-    """What came, and what did not. Starts unproven."""
+    """The requests that arrived, and those that did not. Starts unproven."""
 
     def __init__(self) -> None:
         self.proven = self._lost = False
@@ -37,7 +37,7 @@ class HookReach:
         self._since, self._looked = math.inf, -math.inf
 
     def listen(self) -> None:
-        """From now on, at the latest, what is posted is heard."""
+        """Expect requests from now on, at the latest."""
         self._since = min(self._since, clock.now())
 
     def hear(self, inbound: Inbound | None) -> None:
@@ -47,12 +47,12 @@ class HookReach:
             self._remember(inbound)
 
     def is_quiet(self) -> bool:
-        """Nothing came for long: Slack is to be asked."""
+        """Return True after a long silence: Slack is to be asked."""
         return clock.monotonic() - self._looked > QUIET
 
     def judge(self, written: Sequence[Inbound], turns: Turns) -> None:
-        """`written` is all that Slack has of late. Of what was lost only a request is a proof that
-        requests arrive again."""
+        """Compare with `written`, all recent messages at Slack. After a loss only a request proves
+        that requests arrive again."""
         self._looked, now = clock.monotonic(), clock.now()
         lost = [
             one
@@ -65,7 +65,7 @@ class HookReach:
         ]
         self._lost = self._lost or bool(lost)
         self.proven = not self._lost
-        for one in lost:  # it tells something once: what is written stays written
+        for one in lost:  # a one-time notice: the message is not edited any more
             self._remember(one)
         if lost:
             where = {"messages": len(lost), "channel": lost[-1].conversation.channel}

@@ -1,7 +1,7 @@
-"""What people see of the agent above their messages: works, waits, is done (agent sessions).
+"""The agent's status above its messages: working, waiting, done (agent sessions).
 
-Slack shows its own stop button while a thread's session is `processing`. Statuses go out aside from
-messages, the newest one of a thread only, and only where Slack has them.
+Slack shows its own stop button while a thread's session is `processing`. Statuses are sent beside
+messages, only the newest of a thread, and only where Slack has them.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class Sessions:
             self._more.set()
 
     def forget_status(self, where: Conversation, status: Status | None) -> None:
-        """Slack itself has changed it with a stream, None: nobody knows to what."""
+        """Note that Slack itself changed it with a stream, None: to an unknown status."""
         key = where.channel, where.thread
         if status is None:
             self._shown.pop(key, None)

@@ -1,8 +1,8 @@
-"""Chat streams under way: begun, added to, and ended before Slack ends them.
+"""Running chat streams: begun, appended to, and ended before Slack ends them.
 
 A stream is for the private threads of an app that is an agent: there it brings Slack's own stop
-button, and its one reader sees all of it. In a channel Slack streams to one person and shows the
-others the beginning only, so there, and wherever a stream is refused, a message is edited.
+button, and its one reader sees all of it. In a channel Slack streams to one person and shows others
+only the beginning, so there, and wherever a stream is refused, a message is edited.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ MAX_STREAM_SECONDS = 240.0
 people see. Its message is edited from then on."""
 REFUSED_FOR, AGAIN = 3_600.0, 5.0
 LOOKED_BACK = 5.0
-"""Seconds before a call whose answer was lost, from which its stream is looked for: clocks
+"""Seconds before a call whose answer was lost from which its stream is searched for: clocks
 differ."""
 MAX_STREAM_TEXT = 12_000
 """Most characters of the text of one call."""
@@ -60,8 +60,8 @@ class SlackStreams:
         return here and clock.monotonic() >= self._not_before
 
     async def begin(self, where: Conversation, wanted: StreamChunks) -> str:
-        """The `ts` of a new stream, or of one that was found and has ended (`shows` is False: edit
-        it); "" if Slack will not have one: post a message. Ambiguous if it may be there."""
+        """Return the `ts` of a new stream, or of one that was found and has ended (`shows` is
+        False: edit it); "" if Slack refuses one: post a message. Ambiguous if it may exist."""
         chunks = wanted.chunks
         given = {"channel": where.channel, "thread_ts": where.thread, "chunks": list(chunks)}
         given["task_display_mode"] = wanted.display
@@ -97,9 +97,9 @@ class SlackStreams:
         self._sessions.forget_status(where, "processing")
 
     async def cut(self, where: Conversation, chunks: Sequence[Chunk]) -> str:
-        """The stream of this answer that an earlier life began and could not note down, ended now;
-        "" if there is none. Slack ends streams by itself, so soon after the start there is none
-        any more."""
+        """End the stream of this answer that was begun before a crash and not recorded; return its
+        `ts`, "" if there is none. Slack ends streams by itself, so some time after the start there
+        is none any more."""
         young = clock.now() - self._born < MAX_STREAM_SECONDS
         words = begins_with(chunks)
         if not young or not words or where.id in self._looked:
@@ -112,12 +112,12 @@ class SlackStreams:
         return stamp
 
     def shows(self, stamp: str) -> bool:
-        """It is a stream under way."""
+        """Return True for a running stream."""
         return stamp in self._live
 
     async def show(self, stamp: str, wanted: StreamChunks | None) -> bool:
-        """The stream shows what is `wanted`, and has ended if that is the last of it. False: it is
-        no stream any more, or cannot show this; edit the message."""
+        """Make the stream show `wanted`, and end it if that is final. Return False if it is no
+        stream any more, or cannot show this: edit the message."""
         live = self._live.get(stamp)
         if live is None:
             return False
@@ -133,7 +133,7 @@ class SlackStreams:
         method = "chat.stopStream" if wanted.last else "chat.appendStream"
         try:
             await self._wire.call(method, given)
-        except (Ambiguous, Rejected) as error:  # an edit shows all of it, whatever has come of this
+        except (Ambiguous, Rejected) as error:  # an edit shows all of it, whatever happened here
             log.info("slack_stream_over", extra={"why": str(error)})
             await self.end(live.where, stamp)
             return False
@@ -144,12 +144,12 @@ class SlackStreams:
         return True
 
     async def end(self, where: Conversation, stamp: str) -> None:
-        """End the stream as it stands, known or found; one that has ended already is none."""
+        """End the stream as it stands. Does nothing if it has ended."""
         try:
             await self._wire.call("chat.stopStream", {"channel": where.channel, "ts": stamp})
         except (Rejected, Ambiguous) as error:
             log.info("slack_stream_not_stopped", extra={"why": str(error)})
-            self._end_stream(where, stamp, None)  # Slack's own stop leaves the session as it is
+            self._end_stream(where, stamp, None)  # Slack's own stop does not change the session
         else:
             self._end_stream(where, stamp, "active")
 
@@ -158,7 +158,7 @@ class SlackStreams:
         self._sessions.forget_status(where, status)
 
     async def settle(self, where: Conversation) -> None:
-        """The turn has answered: end what still streams in its thread; best effort."""
+        """End what still streams in a thread whose turn has answered; best effort."""
         for stamp in [one for one, live in self._live.items() if live.where == where]:
             await self._stop_quietly(stamp)
 
@@ -172,14 +172,14 @@ class SlackStreams:
                 self._more.set()
 
     async def watch(self) -> None:
-        """End streams that have grown too old, or whose end was refused, until cancelled."""
+        """End streams that are too old, or whose end was refused, until cancelled."""
         while True:
             self._more.clear()
             due = min((live.until for live in self._live.values()), default=0.0)
             if not due:
                 await self._more.wait()
                 continue
-            with suppress(TimeoutError):  # one that is due sooner may come meanwhile
+            with suppress(TimeoutError):  # an earlier one may arrive meanwhile
                 async with clock.limit(max(0.0, due - clock.monotonic())):
                     await self._more.wait()
             now = clock.monotonic()

@@ -12,7 +12,7 @@ HEADERS = ("From", "To", "Cc", "Date", "Subject")
 
 
 def read(file: BinaryIO) -> Iterator[str]:
-    """The usual headers, the text, and the names of what is attached."""
+    """Yield the usual headers, the text, and the names of attachments."""
     message = email.message_from_binary_file(file, policy=policy.default)
     for name in HEADERS:
         if message[name]:

@@ -17,7 +17,7 @@ def read_xml(data: bytes) -> Iterator[str]:
 
 
 def read_html(data: bytes) -> Iterator[str]:
-    """The lines of an HTML page in UTF-8, also one that is strict XML, however broken. Raises
+    """Yield the lines of an HTML page in UTF-8, also of strict XML, however broken. Raises
     ValueError."""
     try:
         return _read(parse_xml(data))
@@ -39,8 +39,7 @@ def parse_xml(data: bytes) -> etree._Element:
 
 
 class _Lines:
-    """The line that is being read, or the row of a table: its cells stand in one line, whatever
-    blocks they have."""
+    """The current line, or table row: its cells form one line, whatever blocks they have."""
 
     def __init__(self) -> None:
         self._words: list[str] = []
@@ -48,7 +47,7 @@ class _Lines:
         self._depth = 0
 
     def add(self, words: str) -> None:
-        """More words of the line, or of the cell."""
+        """Add words to the line or cell."""
         if self._depth and self._cells:
             self._cells[-1].append(words)
         elif not self._depth:
@@ -62,7 +61,7 @@ class _Lines:
             self.add(" ")
 
     def meet_row(self, *, begins: bool) -> Iterator[str]:
-        """A row begins or ends: what was read until then."""
+        """Begin or end a row; yield the text before it."""
         if begins:
             yield from self.end_block()
             self._depth += 1

@@ -9,7 +9,7 @@ from agent_core.documents.refusal import Refused
 
 
 def read(file: BinaryIO) -> Iterator[str]:
-    """Its paragraphs and the cells of its tables."""
+    """Yield its paragraphs and the cells of its tables."""
     try:
         with zipfile.ZipFile(file) as archive:
             content = archive.read("content.xml")

@@ -14,7 +14,7 @@ COMBINING = dict(
         strict=True,
     )
 )
-"""Accents that stand for themselves, and as a part of the letter before them."""
+"""Spacing accents, and the combining ones for the preceding letter."""
 SCANNED = (
     "(No page of this PDF has any text: it is a scan, or pictures. Its words can only be had by "
     "recognising them, as with ocrmypdf or tesseract, or from a copy that was not scanned.)"

@@ -8,7 +8,7 @@ from agent_core.documents.refusal import Refused
 
 
 def read(file: BinaryIO) -> Iterator[str]:
-    """Its lines."""
+    """Yield its lines."""
     from striprtf.striprtf import rtf_to_text
 
     try:

@@ -12,8 +12,8 @@ MAX_COLUMNS = 500
 
 
 def read(file: BinaryIO) -> Iterator[str | None]:
-    """The rows of each sheet in which something stands, with their numbers; a formula whose value
-    is not stored as it is written. None stands for a row in which nothing does."""
+    """Yield the rows of each sheet that are not empty, with their numbers; a formula without a
+    stored value as written. None stands for an empty row."""
     import openpyxl
     from openpyxl.utils.exceptions import InvalidFileException
 

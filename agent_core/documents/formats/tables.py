@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 def render_row(cells: Iterable[object]) -> str:
-    """A row, its cells apart; "" if nothing stands in it."""
+    """Join the cells of a row; "" if all are empty."""
     texts = [" ".join(str(cell).split()) if cell is not None else "" for cell in cells]
     while texts and not texts[-1]:
         texts.pop()

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 
 class ServerAccount:
-    """Signs what goes to the server. What a refresh gives is kept at `desk`."""
+    """Signs requests to the server. Refreshed tokens are stored at `desk`."""
 
     def __init__(self, grant: ServerGrant, desk: SignInDesk, guard: SignInGuard) -> None:
         self._grant, self._desk, self._guard = grant, desk, guard
         self.is_over, self.wanted_scope = False, ""
-        """The server took the tokens no more, and no refresh gave others; what it asked for."""
+        """Set when the server refused the tokens and no refresh gave new ones; and the scope that
+        it asked for."""
 
     @asynccontextmanager
     async def connect(self, server: McpServer) -> "AsyncIterator[httpx2.AsyncClient]":

@@ -1,8 +1,8 @@
-"""A sign-in in two halves, which may be of two processes: `begin` and `finish`.
+"""A sign-in in two halves, perhaps of two processes: `begin` and `finish`.
 
-What a server says of itself may name any address. So all that is asked of another place than the
-server's own goes through the guarded proxy, by https: private addresses are out of reach, unless
-the operator lists the place (`WEB_ALLOWED_HOSTS`).
+A server's metadata may name any address. Every request to another place than the server's own
+therefore goes through the guarded proxy, by https: private addresses are out of reach, unless the
+operator lists the place (`WEB_ALLOWED_HOSTS`).
 """
 
 import asyncio
@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("turnkeeper.mcp")
 
 SECONDS = 30.0
-"""For one half of a sign-in."""
+"""Time limit in seconds of one half of a sign-in."""
 READ_SECONDS = 300.0
-"""For the next piece of a stream that a server holds open."""
+"""Time limit in seconds of the next piece of a stream that a server holds open."""
 USER = "turnkeeper"
 
 
 class SignInGuard:
-    """The guarded way to what servers name. `allowed`: places that may be anywhere, by http too."""
+    """The guarded way to places that servers name. `allowed`: places that may be anywhere, also by
+    http."""
 
     def __init__(self, allowed: frozenset[str] = frozenset()) -> None:
         self._allowed = allowed
@@ -58,7 +59,7 @@ class SignInGuard:
         return "Sign-ins go by https only." if plain else ""
 
     def is_fit(self, url: str, server: McpServer) -> bool:
-        """A person may be sent there."""
+        """Return True if a person may be sent to this address."""
         try:
             target = read_url(url)
         except Unreachable:
@@ -72,7 +73,8 @@ class SignInGuard:
     async def connect(
         self, server: McpServer, auth: "httpx2.Auth | None" = None
     ) -> "AsyncIterator[httpx2.AsyncClient]":
-        """A client for the server and what it names. Nothing is redirected elsewhere."""
+        """Open a client for the server and the places it names, which follows no redirects
+        elsewhere."""
         import httpx2
 
         from agent_core.mcp.oauth.ways import TwoWays, find_origin
@@ -91,8 +93,8 @@ class SignInGuard:
 async def begin(
     server: McpServer, redirect: str, guard: SignInGuard, scope: str = ""
 ) -> PendingSignIn:
-    """Find the authorization server, register there, make the link. `scope`: what to ask for
-    besides what the server says. Raises SignInFailed."""
+    """Find the authorization server, register there, and make the link. `scope`: requested besides
+    what the server says. Raises SignInFailed."""
     await asyncio.to_thread(importlib.import_module, "agent_core.mcp.oauth.provider")
     from agent_core.mcp.oauth.provider import PersonalOAuth, SignInNeeded
 
@@ -101,7 +103,7 @@ async def begin(
             await _ask(http, server, PersonalOAuth(server, redirect), scope)
     except SignInNeeded as needed:
         pending = needed.pending
-    except Exception as error:  # noqa: BLE001  # the border: whatever a server says
+    except Exception as error:  # noqa: BLE001  # boundary: servers may answer anything
         raise _tell_failure(server, error) from None
     else:
         raise SignInFailed("the server asks for no sign-in")
@@ -157,11 +159,11 @@ async def finish(
         async with ambient.limit(SECONDS), guard.connect(server) as http:
             provider = PersonalOAuth(server, pending.redirect)
             return await provider.exchange(http, pending, code, issuer or None)
-    except Exception as error:  # noqa: BLE001  # the border: whatever a server says
+    except Exception as error:  # noqa: BLE001  # boundary: servers may answer anything
         raise _tell_failure(server, error) from None
 
 
 def _tell_failure(server: McpServer, error: Exception) -> SignInFailed:
-    """What failed, by its kind: a server's own words may hold what nobody is to read."""
+    """Name the kind of failure only: a server's own words may contain secrets."""
     log.warning("mcp_sign_in_failed", extra={"server": server.name, "kind": type(error).__name__})
     return SignInFailed(type(error).__name__)

@@ -1,4 +1,4 @@
-"""Sign-ins at remote servers (OAuth 2.1): what one gave, what one needs, who keeps both."""
+"""Sign-ins at remote servers (OAuth 2.1): their results, their state, and their storage."""
 
 from typing import Protocol
 
@@ -10,7 +10,7 @@ class SignInFailed(Exception):
 
 
 class Parties(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who a sign-in is between, as the SDK's JSON: our registration, the authorization server's
+    """The parties of a sign-in as the SDK's JSON: our registration, the authorization server's
     metadata, the resource's."""
 
     client: str
@@ -22,7 +22,7 @@ class Parties(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ServerGrant(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one person may use one server with. `expires`: seconds since 1970, 0: not known."""
+    """A person's grant for a server. `expires`: seconds since 1970, 0: unknown."""
 
     access: str
     parties: Parties
@@ -48,8 +48,8 @@ class PendingSignIn(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SignInOffer(Struct, frozen=True, kw_only=True):
-    """How a person signs in: by `link`, which is "" where others would read it. `local`: it is
-    good on the gateway's machine only."""
+    """A way to sign in: by `link`, which is "" where others would read it. `local`: it works on the
+    gateway's machine only."""
 
     link: str = ""
     local: bool = False
@@ -60,13 +60,13 @@ class SignInDesk(Protocol):
 
     @property
     def person(self) -> str:
-        """Who it is."""
+        """The person's key."""
 
     def read(self, server: str) -> ServerGrant | None:
-        """What they are signed in with; None: they are not."""
+        """Return the person's grant for the server, None if they are not signed in."""
 
     def keep(self, server: str, grant: ServerGrant | None) -> None:
-        """Keep what a sign-in or a refresh gave, or forget it. Raises SignInFailed."""
+        """Store the result of a sign-in or a refresh, None to forget it. Raises SignInFailed."""
 
     async def offer(self, server: str) -> SignInOffer:
         """A new way to sign in, which ends at this conversation."""

@@ -1,9 +1,8 @@
-"""The SDK's OAuth client for one person at one server.
+"""The SDK's OAuth client for one person at one server: finds the authorization server, registers,
+makes PKCE, refreshes; its state is stored and survives a restart.
 
-It finds the authorization server, registers, makes PKCE, refreshes. What it knows is kept, so
-that it outlives a restart. The SDK waits in memory for the person who signs in. Here nobody waits:
-what the rest of the sign-in needs is handed out with the link (`SignInNeeded`), and `exchange`
-takes it up. Imports the SDK.
+The SDK waits in memory for the person who signs in. Here nobody waits: the state for the rest of
+the sign-in is returned with the link (`SignInNeeded`), and `exchange` uses it. Imports the SDK.
 """
 
 from collections.abc import Callable
@@ -34,7 +33,7 @@ CLIENT_NAME = "Turnkeeper"
 
 
 class SignInNeeded(OAuthFlowError):
-    """A person has to sign in; what that needs is here."""
+    """A person has to sign in, with the state for that."""
 
     def __init__(self, pending: PendingSignIn) -> None:
         super().__init__("a person has to sign in")
@@ -42,8 +41,8 @@ class SignInNeeded(OAuthFlowError):
 
 
 class PersonalOAuth(OAuthClientProvider):
-    """Signs a person's requests with their tokens. Raises SignInNeeded where these are not taken
-    any more; `keep` is handed what a refresh gave, `end` the scope that was asked for then."""
+    """Signs a person's requests with their tokens. Raises SignInNeeded when these are refused;
+    `keep` receives refreshed tokens, `end` the scope that was requested then."""
 
     def __init__(
         self,
@@ -95,18 +94,18 @@ class PersonalOAuth(OAuthClientProvider):
             self._keep(self._grant)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """How we are registered: as the operator says, else as it was kept."""
+        """Return our registration: the operator's, otherwise the stored one."""
         kept = self._grant.parties.client if self._grant is not None else ""
         return self._registered or _parse(OAuthClientInformationFull, kept)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Part of what the sign-in hands on."""
+        """Store our registration as part of the sign-in's state."""
 
     # ---- the flow --------------------------------------------------------------------------------
 
     async def _initialize(self) -> None:
-        """As the SDK does; with the moment at which the tokens expire and the addresses of the
-        authorization server, without which a refresh goes to the wrong one."""
+        """Initialize like the SDK, plus the tokens' expiry and the authorization server's
+        addresses, without which a refresh goes to the wrong one."""
         await super()._initialize()
         if self._grant is not None:
             self._restore(self._grant.parties)
@@ -124,7 +123,7 @@ class PersonalOAuth(OAuthClientProvider):
 
     async def _handle_refresh_response(self, response: httpx2.Response) -> bool:
         if response.status_code >= 500 or response.status_code == 429:
-            raise OAuthFlowError("the authorization server fails for now")  # the tokens stay
+            raise OAuthFlowError("the authorization server fails for now")  # the tokens are kept
         return await super()._handle_refresh_response(response)
 
     async def _perform_authorization_code_grant(self) -> tuple[str, str]:
@@ -165,7 +164,7 @@ class PersonalOAuth(OAuthClientProvider):
     async def exchange(
         self, http: httpx2.AsyncClient, pending: PendingSignIn, code: str, issuer: str | None
     ) -> ServerGrant:
-        """The tokens for the code of a sign-in that was begun. Raises what the SDK raises."""
+        """Exchange the code of a pending sign-in for tokens. Raises what the SDK raises."""
         self._restore(pending.parties)
         self.context.client_metadata.scope = pending.scope or None
         self.context.protocol_version = LATEST_PROTOCOL_VERSION

@@ -1,4 +1,4 @@
-"""How a person is asked to sign in at a server, and the tool by which the model has them do it."""
+"""The question to sign in at a server, and the tool by which the model asks it."""
 
 from collections.abc import Iterable
 
@@ -34,12 +34,12 @@ def ask_sign_in(server: str, offer: SignInOffer) -> Decision:
 
 
 def name_sign_in(server: str) -> str:
-    """What a question awaits that a sign-in there answers."""
+    """Return the event awaited by a question that a sign-in answers."""
     return f"sign-in:{server}"
 
 
 def define_sign_in_tool(server: str, parameters: dict[str, object] | None = None) -> Definition:
-    """The tool, as what is known of a server's own."""
+    """Define the tool as one of the server's own."""
     return Definition(
         name=f"{server}{NAME_SEPARATOR}{SIGN_IN}",
         server=server,
@@ -52,7 +52,7 @@ def define_sign_in_tool(server: str, parameters: dict[str, object] | None = None
 
 
 def tell_tools(server: str, tools: Iterable[str]) -> str:
-    """What the model is told once the person is signed in."""
+    """Describe the available tools to the model once the person is signed in."""
     names = sorted(tools)
     more = f" and {len(names) - MAX_TOOLS} more" if len(names) > MAX_TOOLS else ""
     shown = ", ".join(f"{server}{NAME_SEPARATOR}{name}" for name in names[:MAX_TOOLS])

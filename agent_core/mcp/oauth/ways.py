@@ -1,10 +1,10 @@
-"""Two ways for one HTTP client: straight to one origin, by a proxy to others. Imports httpx2."""
+"""Two routes for one HTTP client: directly to one origin, by a proxy to others. Imports httpx2."""
 
 import httpx2
 
 
 class TwoWays(httpx2.AsyncBaseTransport):
-    """`origin` as `find_origin` gives it."""
+    """`origin` as `find_origin` returns it."""
 
     def __init__(self, origin: str, proxy: httpx2.Proxy) -> None:
         self._origin = origin

@@ -1,4 +1,4 @@
-"""How an answer of Anthropic's messages comes in, event by event or in one piece."""
+"""Reads answers of Anthropic's messages, event by event or in one piece."""
 
 from collections.abc import Iterator
 
@@ -94,7 +94,7 @@ _decode = msgspec.json.Decoder(_Event, strict=False).decode
 
 
 class _Open(Struct):
-    """A block that is still coming in."""
+    """An unfinished block."""
 
     start: _Block
     text: list[str]
@@ -171,7 +171,7 @@ class AnthropicReader:
             self._show(ThinkingDelta(text=thought))
 
     def _count(self, usage: _Usage | None) -> None:
-        """Later counts stand for the whole answer and replace earlier ones."""
+        """Take over counts: later ones stand for the whole answer and replace earlier ones."""
         if not usage:
             return
         details = usage.output_tokens_details

@@ -1,9 +1,10 @@
-"""Reasoning that a model wrote into its answer, between tags: so it comes from servers that do not
-take it out (LM Studio, vLLM without a parser of reasoning, older ones of Ollama and llama.cpp).
+"""Separates reasoning that a model wrote into its answer, between tags.
 
-An answer that begins with an opening tag holds reasoning up to the closing one. Templates that
-write the opening tag into the prompt (DeepSeek's R1) leave only the closing one, on a line of its
-own; what stands before it was shown as words by then.
+Such answers come from servers that do not separate it (LM Studio, vLLM without a parser of
+reasoning, older ones of Ollama and llama.cpp). An answer that begins with an opening tag holds
+reasoning up to the closing one. Templates that write the opening tag into the prompt (DeepSeek's
+R1) leave only the closing one, on a line of its own; the text before it has been shown as words by
+then.
 """
 
 import re
@@ -16,7 +17,7 @@ _LATE = re.compile(rf"(?:^|\n)[ \t]*{_LONE}[ \t]*(?=\n|$)")
 
 
 class Said(NamedTuple):
-    """A piece of an answer. `restart`: what was said before it was reasoning."""
+    """A piece of an answer. `restart`: the words so far were reasoning."""
 
     thought: str = ""
     words: str = ""
@@ -24,22 +25,22 @@ class Said(NamedTuple):
 
 
 class ThoughtSplitter:
-    """Takes the pieces of one answer apart, as they come."""
+    """Splits the pieces of one answer into words and reasoning, as they come."""
 
     def __init__(self) -> None:
         self._state: Literal["begins", "thinks", "ended", "speaks"] = "begins"
         self._held = ""
         self._closing = ""
-        """The tag that ended the reasoning, or will; "" where none was seen."""
+        """The tag that ended the reasoning, or will; "" if none was seen."""
 
     def add(self, text: str, before: list[str]) -> Said:
-        """What `text` is; `before` is what was said until now."""
+        """Classify `text`; `before` holds the words so far."""
         if self._state == "speaks":
             return self._find_late(text, before) if ">" in text else Said(words=text)
         return self._take(self._held + text)
 
     def end(self) -> Said:
-        """What was held back for more to come."""
+        """Return what was held back."""
         held, self._held = self._held, ""
         return Said(thought=held) if self._state == "thinks" else Said(words=held)
 
@@ -49,7 +50,7 @@ class ThoughtSplitter:
             begun = text.lstrip()
             tag = next((one for one in OPENING if begun.startswith(one)), "")
             if not tag:
-                if any(one.startswith(begun) for one in OPENING):  # nothing but blanks, too
+                if any(one.startswith(begun) for one in OPENING):  # only whitespace counts too
                     self._held = text
                     return Said()
                 self._state = "speaks"

@@ -1,4 +1,4 @@
-"""How an answer of OpenAI's chat completions comes in, event by event or in one piece."""
+"""Reads answers of OpenAI's chat completions, event by event or in one piece."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ FINISH: dict[str, Finish] = {
 
 
 FIELDS = ("reasoning_content", "reasoning")
-"""Where providers put reasoning; a part's signature names the second one."""
+"""Fields in which providers return reasoning; a part's signature names the second one."""
 
 
 class _Function(Struct):
@@ -83,7 +83,7 @@ _decode = msgspec.json.Decoder(_Chunk, strict=False).decode
 
 
 class _Open(Struct):
-    """A call that is still coming in."""
+    """An unfinished call."""
 
     id: str
     name: str
@@ -146,7 +146,8 @@ class ChatCompletionsReader:
             call.signature = piece.extra_content.google.thought_signature
 
     def _open(self, piece: _Call, function: _Function) -> _Open:
-        """The call that `piece` belongs to: by index; some providers give none, or always 0."""
+        """Return the call that `piece` belongs to, by index; some providers give none, or always
+        0."""
         known = self._by_index.get(piece.index) if piece.index is not None else None
         if piece.index is None and self._calls and not (piece.id or function.name):
             known = self._calls[-1]

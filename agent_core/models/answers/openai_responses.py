@@ -1,6 +1,7 @@
-"""How an answer of OpenAI's Responses API comes in, event by event or in one piece.
+"""Reads answers of OpenAI's Responses API, event by event or in one piece.
 
-The text of the deltas is shown; what counts are the finished items, and the response at the end.
+The text of the deltas is shown; the answer is made of the finished items, and of the response at
+the end.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ FAULTS: dict[object, ModelFault] = {
     "server_error": "overloaded",
     "vector_store_timeout": "overloaded",
 }
-"""What a failed response's code means; any other one is about the request."""
+"""Faults by the code of a failed response; any other code is about the request."""
 SHOWN = ("response.output_text.delta", "response.refusal.delta")
 THOUGHT = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 
@@ -82,7 +83,7 @@ class _Response(Struct):
 
 
 class _Event(_Response):
-    """One event; an answer in one piece is a response itself, of no type."""
+    """One event; an answer in one piece is a response itself, without a type."""
 
     type: str = ""
     output_index: int = 0
@@ -155,7 +156,7 @@ class ResponsesReader:
         self._end = response
         self._model = response.model or self._model
         for index, item in enumerate(response.output or ()):
-            self._items.setdefault(index, item)  # one that was cut is told of at the end alone
+            self._items.setdefault(index, item)  # a truncated item is only reported at the end
 
     def reply(self) -> ModelReply:
         """The whole answer; raises Broken if it was cut or says nothing."""

@@ -1,4 +1,4 @@
-"""How an answer of generateContent comes in, chunk by chunk."""
+"""Reads answers of generateContent, chunk by chunk."""
 
 import base64
 from typing import TYPE_CHECKING

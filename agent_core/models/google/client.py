@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Chunks = AsyncGenerator[Chunk, None]
 
 PAUSE = 0.5
-"""Seconds before the next try, where the provider names none."""
+"""Seconds before the next attempt, if the provider names none."""
 
 
 class Gemini:
@@ -43,7 +43,7 @@ class Gemini:
         self._http = httpx2.AsyncClient(timeout=self._line.timeout, verify=load_trust())
         options = types.HttpOptions(
             base_url=endpoint.base_url,
-            api_version="v1beta",  # thoughts and their signatures are there for sure
+            api_version="v1beta",  # thoughts and their signatures are always present
             timeout=int(endpoint.timeout * 1000),
             httpx_async_client=self._http,
             client_args={"verify": load_trust()},

@@ -33,7 +33,7 @@ Json = dict[str, object]
 
 
 def config(request: ModelRequest, thinking: bool | None) -> Json:
-    """Everything but the conversation."""
+    """Return the request without the conversation."""
     made: Json = {"automatic_function_calling": {"disable": True}}
     if request.system:
         made["system_instruction"] = request.system
@@ -83,7 +83,7 @@ def contents(request: ModelRequest, provider: str) -> list[Json]:
 
 
 def _parts(message: Message, provider: str, request: ModelRequest) -> list[Json]:
-    """The parts of a message; a signature stands at the part behind it, as it came."""
+    """Return the parts of a message; a signature belongs to the part after it, as received."""
     out: list[Json] = []
     signature: bytes | None = None
     called = False
@@ -104,7 +104,7 @@ def _parts(message: Message, provider: str, request: ModelRequest) -> list[Json]
 
 
 def _signature(part: Thinking, provider: str) -> bytes | None:
-    """A signature alone; thoughts in words are not given back."""
+    """Return the signature of a thought; thoughts in words are not sent back."""
     if part.provider != provider or part.text or not part.signature:
         return None
     try:
@@ -157,7 +157,7 @@ def _result(call: ToolCall, content: str, failed: bool) -> Json:
 
 
 def _object(arguments: str) -> Json:
-    """Arguments as an object, which is what is taken; what is no object goes in one."""
+    """Return arguments as an object, as required; anything else is wrapped in one."""
     try:
         value = msgspec.json.decode(arguments or "{}")
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""How an answer of Ollama's /api/chat comes in, a line of JSON at a time."""
+"""Reads answers of Ollama's /api/chat, a line of JSON at a time."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,9 @@
-"""Ollama by its own protocol. Chat completions cannot say how many tokens of a conversation the
-model is to hold, so it holds what the server's memory suggests, often 4,096, and what is longer
-loses its beginning without a word. Here the number is said with each request, and a conversation
-that is longer all the same is refused (`truncate`)."""
+"""Ollama by its own protocol.
+
+Chat completions cannot request a window, so the model gets what the server's memory suggests, often
+4,096 tokens, and longer conversations silently lose their beginning. Here each request names the
+window, and a longer conversation is refused (`truncate`).
+"""
 
 from dataclasses import replace
 
@@ -22,7 +24,7 @@ from agent_core.phrases import phrase
 
 
 class OllamaChat:
-    """A server of Ollama. `catalog` knows, and is told, how much each model holds."""
+    """An Ollama server. `catalog` holds, and is told, the windows of its models."""
 
     def __init__(self, endpoint: Endpoint, catalog: Catalog) -> None:
         self.provider = endpoint.provider
@@ -32,7 +34,7 @@ class OllamaChat:
         self._tools = ToolSheet(render_tool)
         self._calls = ChatClient(self._endpoint, self._line, "api/chat")
         self._contexts: dict[str, int] = {}
-        """What each model is asked to hold: another number would load it anew."""
+        """The window requested of each model: another number would load it again."""
         self._thoughtless: set[str] = set()
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
@@ -46,7 +48,7 @@ class OllamaChat:
         await self._calls.close()
 
     async def _find_context(self, model: str) -> int:
-        """Tokens that `model` is to hold; 0: what its server gives it."""
+        """Return the window to request for `model`; 0 for the server's default."""
         wanted = self._endpoint.num_ctx
         known = self._catalog.has_window(self.provider, model)
         if wanted and not known:
@@ -65,7 +67,8 @@ class OllamaChat:
             raise self._line.read_refusal(error.response) from None
 
     def _learn(self, request: ModelRequest, error: CallRefused) -> bool:
-        """True if the model does not think, or not as it was asked to."""
+        """Learn from an error that the model does not think, or not with that effort. Return True
+        if the request can be retried."""
         if request.model in self._thoughtless or "think" not in error.response.text:
             return False
         self._thoughtless.add(request.model)
@@ -85,8 +88,8 @@ class OllamaChat:
 
 
 class OwnServerChat:
-    """A server at an address of the operator's own, whose protocol nobody named: Ollama's where it
-    is Ollama, else chat completions."""
+    """A server at an address of the operator's own without a set API: spoken to as Ollama if it is
+    that, otherwise by chat completions."""
 
     def __init__(self, endpoint: Endpoint, catalog: Catalog) -> None:
         self.provider = endpoint.provider
@@ -103,7 +106,7 @@ class OwnServerChat:
         if self._chosen is not None:
             return await self._chosen.complete(request, on_delta)
         reply = await self._plain.complete(request, on_delta)
-        # only now: a server that is still starting answers nothing, and may be Ollama
+        # only now: a server that is still starting does not answer, and may be Ollama
         self._chosen = self._chosen or self._plain
         return reply
 

@@ -14,12 +14,12 @@ LEVELS: dict[Effort, bool | str] = {
     "medium": "medium",
     **dict.fromkeys(("high", "xhigh", "max"), "high"),
 }
-"""What stands for an effort in `think`."""
+"""Values of `think` by effort."""
 _THOUGHTS = ("reasoning_content", "reasoning")
 
 
 def build_body(request: ModelRequest, provider: str, tools: msgspec.Raw, num_ctx: int) -> Json:
-    """All but `think`. `num_ctx` 0: the window is the server's business."""
+    """Build the body without `think`. `num_ctx` 0: the server's default window."""
     body: Json = {"model": request.model, "stream": True, "truncate": False}
     if request.tools and request.tool_choice != "none":
         body["tools"] = tools
@@ -31,7 +31,7 @@ def build_body(request: ModelRequest, provider: str, tools: msgspec.Raw, num_ctx
 
 
 def _convert(messages: list[Json]) -> list[Json]:
-    """Chat completions' messages as Ollama has them: words and pictures apart, arguments as
+    """Convert chat completions' messages to Ollama's: words and pictures apart, arguments as
     objects, the tool's name beside its result."""
     names: dict[object, object] = {}
     out: list[Json] = []
@@ -71,7 +71,7 @@ def _convert_call(call: Json, names: dict[object, object]) -> Json:
 
 
 def _read_object(arguments: str) -> Json:
-    """Arguments as an object, which alone is taken; what is no object goes in one."""
+    """Return arguments as an object, as required; anything else is wrapped in one."""
     try:
         value = msgspec.json.decode(arguments or "{}")
     except msgspec.DecodeError:

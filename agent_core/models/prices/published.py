@@ -1,8 +1,8 @@
-"""Makes a table of prices of what genai-prices publishes: as JSON, or as the installed package.
+"""Makes a table of prices from genai-prices, its JSON or the installed package.
 
-Of conditions (a date from which a price holds) the newest that holds counts, of tiers the dearest,
-from where the first begins: a price is never told too low. What is paid by something else than
-tokens of text is left out.
+Of prices with conditions (valid from a date) the newest valid one counts, of tiers the dearest,
+from where the first begins: a price is never too low. Models that are not paid by tokens of text
+are left out.
 """
 
 import re
@@ -20,13 +20,13 @@ URL = (
     "https://raw.githubusercontent.com/pydantic/genai-prices/refs/heads/main/prices/new_data/v2/"
     "data.json"
 )
-"""Where the project publishes its newest data."""
+"""The project's newest data."""
 PACKAGE = "genai-prices"
 Json = dict[str, object]
 
 
 def make_table(providers: object, source: str, date: str) -> PriceTable:
-    """The table of the published list of providers, as of `date`. ValueError: it is none."""
+    """Make the table of the published list of providers, as of `date`. ValueError if it is none."""
     if not isinstance(providers, list) or not providers:
         raise ValueError("it is no list of providers")
     models = {}
@@ -96,7 +96,7 @@ def _price_models(listed: Iterable[object], date: str) -> Iterable[PricedModel]:
             match = msgspec.convert(one.get("match"), Match)
             _check(match)
         except (msgspec.ValidationError, re.error):
-            continue  # one model that is published in a new way does not cost the others
+            continue  # a model in an unknown format must not affect the others
         if price is not None:
             yield PricedModel(match=match, price=price)
 
@@ -109,7 +109,7 @@ def _check(match: Match) -> None:
 
 
 def _choose(prices: object, date: str) -> Json:
-    """The newest prices that hold on `date`; those of a time of the day are nobody's."""
+    """Return the newest prices valid on `date`, without those for a time of day."""
     if not isinstance(prices, list):
         return _as_object(prices)
     held: Json = {}
@@ -122,7 +122,7 @@ def _choose(prices: object, date: str) -> Json:
 
 
 def _read_price(prices: Json) -> Price | None:
-    """In our form; None where text is not paid by tokens."""
+    """Convert a price; None if text is not paid by tokens."""
     read, said = _base(prices.get("input_mtok")), _base(prices.get("output_mtok"))
     if read is None or said is None:
         return None
@@ -153,7 +153,7 @@ def _base(price: object) -> float | None:
 
 
 def _tier(price: object) -> tuple[int, float]:
-    """From how many tokens on it is dearer, and how many times at most."""
+    """Return the tokens from which it is dearer, and the maximum factor."""
     base, listed = _base(price), _as_object(price).get("tiers")
     tiers = [_as_object(one) for one in listed] if isinstance(listed, list) else []
     known = [(one.get("start"), _base(one.get("price"))) for one in tiers]

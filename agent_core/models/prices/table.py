@@ -1,7 +1,7 @@
-"""The table of prices: which models of which providers cost what, by a source and a date.
+"""The table of prices: of models by provider, with source and date.
 
-The one that comes along was made of the package genai-prices (MIT); a newer one beside it, made by
-`turnkeeper prices refresh`, comes first.
+The built-in one was made from the package genai-prices (MIT); a newer one made by `turnkeeper
+prices refresh` takes precedence.
 """
 
 import logging
@@ -23,11 +23,11 @@ ALIASES = {"gemini": "google"}
 MAX_BYTES = 5_000_000
 MAX_MODEL = 200
 LATEST = 1_000
-"""Models whose price is kept, as a search of the table takes as long as a send."""
+"""Models whose prices are cached, as a search of the table takes as long as a send."""
 
 
 class Match(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which names of a model are meant: the one field that is set says how."""
+    """Matches names of a model: the one field that is set says how."""
 
     equals: str | None = None
     starts_with: str | None = None
@@ -38,7 +38,7 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True):
     all_of: "tuple[Match, ...] | None" = msgspec.field(default=None, name="and")
 
     def fits(self, name: str) -> bool:
-        """Whether the model of this name is meant."""
+        """Return True if the name matches."""
         low = name.lower()
         if self.equals is not None:
             return low == self.equals.lower()
@@ -63,20 +63,20 @@ class PricedModel(Struct, frozen=True, kw_only=True):
 
 
 class PriceTable(Struct, frozen=True, kw_only=True):
-    """Models by provider, as `source` had them on `date` (ISO)."""
+    """Models by provider, as of `source` and `date` (ISO)."""
 
     source: str
     date: str
     models: dict[str, tuple[PricedModel, ...]]
 
     def find(self, provider: str, model: str) -> Price | None:
-        """What the model costs; None where the table does not say."""
+        """Return the price of the model, None if it is not in the table."""
         listed = self.models.get(ALIASES.get(provider, provider), ())
         return next((one.price for one in listed if one.match.fits(model)), None)
 
 
 def read_table(path: Path) -> PriceTable | None:
-    """The table in the file; None where there is none that can be read."""
+    """Read the table in the file; None if there is no readable one."""
     try:
         return _read(path)
     except FileNotFoundError:
@@ -91,19 +91,19 @@ def _read(path: Path) -> PriceTable:
 
 
 def make_tables(newer: str) -> tuple[FindPrice | None, FindPrice]:
-    """The prices of the table in the file `newer`, None without one, and of the one that comes
-    along, which is read when it is first needed."""
+    """Return the prices of the table in the file `newer`, None without one, and those of the
+    built-in table, which is read at first use."""
     table = read_table(Path(newer)) if newer else None
     return lru_cache(LATEST)(table.find) if table is not None else None, find_shipped
 
 
 @lru_cache(LATEST)
 def find_shipped(provider: str, model: str) -> Price | None:
-    """What the model costs by the table that comes along; None where it does not say."""
+    """Return the model's price in the built-in table, None if it is not there."""
     return load_shipped().find(provider, model)
 
 
 @lru_cache(maxsize=1)
 def load_shipped() -> PriceTable:
-    """The table that comes along."""
+    """Return the built-in table."""
     return _read(SHIPPED)

@@ -1,8 +1,8 @@
-"""Which way a request takes, decided by rules alone: no model is called.
+"""Chooses a request's route by rules alone, without a model.
 
-The rules in their order: research mode; a mode of its own (app, code, image, slide, data) is
-simple; one short sentence is simple; a sequence of steps or several kinds of work together are
-complex; all else is simple. What steps and work look like is data (`patterns`).
+The rules in order: research mode; a mode of its own (app, code, image, slide, data) is simple; one
+short sentence is simple; a sequence of steps or several kinds of work together are complex;
+everything else is simple. The patterns are data (`patterns`).
 """
 
 import re
@@ -18,7 +18,7 @@ MODES: dict[str, Mode] = {
     **{name: name for name in ("task", "research", "data", "app", "code", "image", "slide")},
     "writing": "task",
 }
-"""What people may write, with the older names of agents, and what it means."""
+"""Modes as people may write them, with older names of agents."""
 DIRECT: tuple[Mode, ...] = ("app", "code", "image", "slide")
 """Modes whose first round is the call of a skill."""
 SHORT_WORDS = 12
@@ -28,7 +28,7 @@ READ = 1_000
 
 _DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SENTENCE = re.compile(r"[.!?…](?=\s)|[。！？\n](?=[\s\S])")
-"""The end of a sentence that is not the last one, in a text without blanks at its end."""
+"""Matches the end of a sentence that is not the last one, in a text without blanks at its end."""
 _LISTED = re.compile(r"^[ \t]*(?:\d{1,2}[.)]|[-*•])\s+\S", re.MULTILINE)
 
 
@@ -46,7 +46,8 @@ def classify(text: str, mode: Mode = "task", short: int = SHORT_WORDS) -> Route:
 
 
 def _is_short(text: str, most: int) -> bool:
-    """One sentence of few words; two signs count as a word where words are not parted."""
+    """Return True for one sentence of few words; two characters count as a word in languages
+    without spaces."""
     if len(text) > 30 * most:
         return False
     dense = len(_DENSE.findall(text))
@@ -55,7 +56,7 @@ def _is_short(text: str, most: int) -> bool:
 
 
 class _Language:
-    """One language's patterns, ready to be searched."""
+    """One language's compiled patterns."""
 
     def __init__(self, patterns: Patterns) -> None:
         self._opens = _match_any(patterns.openers, patterns.spaced)
@@ -83,5 +84,5 @@ def _match_any(patterns: tuple[str, ...], spaced: bool) -> re.Pattern[str]:
 
 @cache
 def _read_languages() -> tuple[_Language, ...]:
-    """All that are known, compiled with the first use: a start waits for nothing."""
+    """Return all languages, compiled at the first use, so that the start is not delayed."""
     return tuple(_Language(patterns) for patterns in LANGUAGES.values())

@@ -1,19 +1,17 @@
-"""What a request for several steps looks like, as data: one entry a language.
+r"""Patterns of requests with several steps, as data: one entry a language.
 
-All entries are regular expressions, matched without regard to case. A word stands alone where
-the language parts its words; `\\w*` after a stem takes its endings in.
+All entries are regular expressions, matched ignoring case. A word stands alone in languages with
+spaces; `\w*` after a stem covers its endings.
 """
 
 from msgspec import Struct
 
 
 class Patterns(Struct, frozen=True, kw_only=True):
-    """One language.
-
-    `openers` begin a sequence that one of `followers` continues; two followers are a sequence
-    too. `step`: the word before a step's number. `works`: kinds of work, of which several
-    together make a task. `phrases`: enough by themselves. `spaced`: words are parted by spaces.
-    """
+    """One language. `openers` begin a sequence that one of `followers` continues; two followers are
+    a sequence too. `step`: the word before a step's number. `works`: kinds of work, of which
+    several together make a task. `phrases`: enough by themselves. `spaced`: words are separated by
+    spaces."""
 
     openers: tuple[str, ...]
     followers: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Snapshots in a bucket of S3's protocol, by obstore. Blocks.
 
-Below the prefix each workspace has a folder of its name. What fails is an OSError, as it is where
-snapshots lie in a folder: a request is tried again for half a minute at most.
+Below the prefix each workspace has a folder of its name. Failures are OSErrors, as for snapshots in
+a folder: a request is retried for half a minute at most.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ PROBE = "turnkeeper-doctor"
 
 
 class BucketFailed(OSError):
-    """The bucket did not do what was asked for; the text says why."""
+    """A request to the bucket failed; the text says why."""
 
 
 class SnapshotBucket:
@@ -46,7 +46,7 @@ class SnapshotBucket:
         self._ask(lambda store: store.put(name, data))
 
     def get(self, name: str) -> bytes | None:
-        """What is stored under this name, None if nothing is. OSError."""
+        """Return what is stored under this name, None if nothing is. OSError."""
         try:
             return self._ask(lambda store: bytes(store.get(name).bytes()))
         except FileNotFoundError:
@@ -57,16 +57,17 @@ class SnapshotBucket:
         return self._ask(lambda store: [one["path"] for page in store.list(folder) for one in page])
 
     def remove(self, names: Sequence[str]) -> None:
-        """Remove these; what is not there is no matter. OSError."""
+        """Remove these, ignoring missing ones. OSError."""
         if names:
             self._ask(lambda store: store.delete(list(names)))
 
     def find(self, workspace: Path) -> str | None:
-        """What is stored of a workspace: by its name, whatever its folder knows."""
+        """Return the name under which snapshots of a workspace are stored, independent of its
+        folder."""
         return ""
 
     def erase(self, workspace: str, what: str = "") -> None:
-        """Remove all that is stored of a workspace. OSError."""
+        """Remove everything stored of a workspace. OSError."""
         self.remove(self.list_names(workspace))
 
     def probe(self) -> None:
@@ -118,12 +119,12 @@ class SnapshotBucket:
 
 
 def make_bucket(access: BucketAccess) -> SnapshotBucket | FolderStore | None:
-    """What is set: a bucket or a folder; None for neither. SettingsError."""
+    """Make the configured store: a bucket or a folder; None for neither. SettingsError."""
     if access.url.startswith("/"):
         return FolderStore(Path(access.url))
     return SnapshotBucket(access) if access.url else None
 
 
 def _shorten(text: str) -> str:
-    """The first sentence of what the SDK says: the rest is how it came to it."""
+    """Return the first sentence of the SDK's error; the rest is its cause."""
     return text.partition("\n\n")[0].partition("Debug source:")[0].strip()[:300]

@@ -23,7 +23,7 @@ class FolderStore:
         self._folder = folder
 
     def put(self, name: str, data: bytes) -> None:
-        """Store `data`, all of it or nothing. OSError."""
+        """Store `data` atomically. OSError."""
         place = self._folder / name
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         part = self._folder / f"{ambient.new_id()}{_UNFINISHED}"
@@ -38,38 +38,40 @@ class FolderStore:
             raise
 
     def get(self, name: str) -> bytes | None:
-        """What is stored under this name, None if nothing is. OSError."""
+        """Return what is stored under this name, None if nothing is. OSError."""
         with suppress(FileNotFoundError):
             return (self._folder / name).read_bytes()
         return None
 
     def list_names(self, folder: str) -> list[str]:
         """The whole names below a folder. OSError."""
-        if not self._folder.is_dir():  # a disk that is not there is not an empty one
+        if not self._folder.is_dir():  # a missing disk is not an empty one
             raise FileNotFoundError(f"{self._folder} is not there")
         found = (self._folder / folder).rglob("*")
         return [str(one.relative_to(self._folder)) for one in found if one.is_file()]
 
     def remove(self, names: Sequence[str]) -> None:
-        """Remove these; what is not there is no matter. OSError."""
+        """Remove these, ignoring missing ones. OSError."""
         for name in names:
             place = self._folder / name
             place.unlink(missing_ok=True)
             for above in (place.parent, place.parent.parent):
-                with suppress(OSError):  # something else is in it
+                with suppress(OSError):  # the folder has other content
                     if above != self._folder:
                         above.rmdir()
 
     def find(self, workspace: Path) -> str | None:
-        """What is stored of a workspace: by its name, whatever its folder knows."""
+        """Return the name under which snapshots of a workspace are stored, independent of its
+        folder."""
         return ""
 
     def erase(self, workspace: str, what: str = "") -> None:
-        """Remove all that is stored of a workspace. OSError."""
+        """Remove everything stored of a workspace. OSError."""
         self.remove(self.list_names(workspace))
 
     def probe(self) -> None:
-        """Write, read and remove something, and what a kill left unfinished. OSError."""
+        """Test writing, reading and removing; also remove leftovers of killed processes.
+        OSError."""
         for left in self._folder.glob(f"*{_UNFINISHED}"):
             if left.stat().st_mtime < ambient.now() - 3_600.0:
                 left.unlink(missing_ok=True)

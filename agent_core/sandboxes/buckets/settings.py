@@ -14,7 +14,7 @@ _PREFIX = re.compile(r"(?:/[\w.-]+)*/?")
 
 
 class BucketAccess(Struct, frozen=True, kw_only=True):
-    """Where a bucket is and who may use it; "" for what its SDK finds by itself."""
+    """A bucket's address and credentials; "" for those that its SDK finds itself."""
 
     url: str = ""
     endpoint: str = ""
@@ -24,7 +24,7 @@ class BucketAccess(Struct, frozen=True, kw_only=True):
 
 
 def parse_bucket(text: str) -> str:
-    """`s3://bucket/prefix`, the prefix may be left out; or a folder's whole path."""
+    """Parse `s3://bucket/prefix`, where the prefix is optional, or a folder's absolute path."""
     if text.startswith("/") and ".." not in text.split("/"):
         return os.path.normpath(text)
     parts = urlsplit(text)
@@ -71,7 +71,7 @@ TABLE: tuple[Setting[str], ...] = (STORE, ENDPOINT, REGION, KEY_ID, SECRET)
 
 
 def read_bucket(env: Env) -> BucketAccess:
-    """What is set."""
+    """Read the bucket's settings."""
     return BucketAccess(
         url=STORE.read(env),
         endpoint=ENDPOINT.read(env),

@@ -1,4 +1,4 @@
-"""What to do otherwise in any sandbox: read off the end of what a command wrote that failed."""
+"""Advice after a failed command, read off the end of its output; the same in every sandbox."""
 
 import re
 import signal
@@ -71,14 +71,14 @@ _USUAL = (
         "[A job belongs to the command that started it. End what stayed by its number.]",
     ),
 )
-"""What people's machines have, and a sandbox has not, by what programs say of it."""
+"""Common programs that a sandbox lacks, by their error messages."""
 MAX_FILE = 1 << 30
 """Bytes of one file that a command writes."""
 _FILE_LIMIT = f"[Stopped: over {MAX_FILE >> 30} GB in one file.]"
 _LARGE_FILE = re.compile(r"File too large|File size limit exceeded|EFBIG")
 _ENDS_BY_WORDS = re.compile(r"\b(?:pkill|killall|pgrep)\b")
 MAX_LOOKED = 4_000
-"""Characters of the end of an output that are looked at for what it calls for."""
+"""Characters at the end of an output that are searched."""
 _ENDINGS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
 _CRASHES = frozenset(
     {signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV, signal.SIGSYS}
@@ -104,8 +104,8 @@ _NO_ROOT = "[Nobody is root in the sandbox: system packages and settings stay as
 
 
 def advise(output: str, exit_code: int) -> str:
-    """What the end of a command's `output` calls for, "" if nothing."""
-    program = _PROGRAM.search(output)  # behind a pipe the exit code says nothing of it
+    """Return the advice for the end of a command's `output`, "" for none."""
+    program = _PROGRAM.search(output)  # after a pipe the exit code does not tell
     if exit_code == 127:
         program = program or _PROGRAM_127.search(output)
     usual = [words for said, words in _USUAL if said.search(output)] if exit_code else []
@@ -128,8 +128,8 @@ def advise(output: str, exit_code: int) -> str:
 
 
 def explain_end(command: str, done: ProcessResult) -> str:
-    """Which limit of the kernel's, or which signal, ended a command, where nothing else says so; ""
-    if none did."""
+    """Explain which limit of the kernel, or which signal, ended a command, if nothing else says so;
+    "" for none."""
     if done.timed_out or done.reason:
         return ""
     if done.exit_code == 128 + signal.SIGXFSZ or _LARGE_FILE.search(done.output[-MAX_LOOKED:]):

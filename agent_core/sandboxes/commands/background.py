@@ -1,7 +1,6 @@
-"""What runs on after the call that started it, in memory only: commands, by workspace and handle,
-and the shells that stay.
+"""Background commands and lasting shells, by workspace and handle, in memory only.
 
-None outlives the gateway's process, so nothing of it is kept on disk: after a restart a handle is
+None outlives the gateway's process, so nothing is kept on disk: after a restart a handle is
 unknown. Handles are random, so that an old one never names a new command.
 """
 
@@ -17,15 +16,15 @@ from agent_core.sandboxes.port import NO_PERMITS, Permits, ProcessResult, Runnin
 MAX_COMMANDS = 4
 """Commands that run at once in one workspace."""
 MAX_KEPT = 8
-"""Commands of a workspace, ended ones with them, whose output is kept."""
+"""Commands of a workspace, ended ones included, whose output is kept."""
 DEATH = 5.0
-"""Seconds that a killed command gets to be gone."""
+"""Seconds for a killed command to be gone."""
 KEEP = 3_600.0
 """Seconds that an ended command's output is kept at least, unless others take its place."""
 
 
 class BackgroundCommand:
-    """One command that was started. `limit` in seconds."""
+    """One background command. `limit` in seconds."""
 
     def __init__(
         self,
@@ -49,7 +48,7 @@ class BackgroundCommand:
 
     @property
     def alive(self) -> bool:
-        """It runs, or is about to."""
+        """True if it runs, or is about to."""
         return self._running is None or self._running.done is None
 
     @property
@@ -59,11 +58,11 @@ class BackgroundCommand:
 
     @property
     def done(self) -> ProcessResult | None:
-        """How it ended."""
+        """Its result, None while it runs."""
         return self._running.done if self._running is not None else None
 
     def output(self) -> str:
-        """What it wrote so far, bounded."""
+        """Return its bounded output so far."""
         return self._running.output() if self._running is not None else ""
 
     async def wait(self, seconds: float) -> None:
@@ -80,7 +79,7 @@ class BackgroundCommand:
 
 
 class Background:
-    """All commands of this process that nobody waits for."""
+    """All background commands of this process."""
 
     def __init__(self) -> None:
         self._commands: dict[Path, dict[str, BackgroundCommand]] = {}
@@ -121,8 +120,8 @@ class Background:
         return self._commands.get(workspace, {}).get(handle)
 
     def halt(self, workspace: Path | None = None) -> int:
-        """End what runs in this workspace, or everywhere, its shell too; how many commands were
-        not being ended yet."""
+        """End the background commands and the shell of this workspace, or of all; return how many
+        commands were not being ended yet."""
         self.shells.halt(workspace)
         alive = [one for one in self._list_in(workspace) if one.alive and not one.stopped]
         for command in alive:
@@ -130,7 +129,7 @@ class Background:
         return len(alive)
 
     async def close(self) -> None:
-        """End everything, and see it gone."""
+        """End everything, and wait until it is gone."""
         await self.shells.close()
         self.halt()
         for command in list(self._list_in(None)):

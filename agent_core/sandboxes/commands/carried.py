@@ -9,8 +9,8 @@ from agent_core.sandboxes.port import NOTHING, Ran
 
 
 class CarriedShell:
-    """A shell under way. `before` and `after`: what carries; the second is given the command, and
-    gives what its output has to say of that."""
+    """A running shell in a copied workspace. `before` and `after` copy the files; the second
+    receives the command, and returns a note for its output."""
 
     def __init__(
         self,
@@ -22,12 +22,12 @@ class CarriedShell:
 
     @property
     def alive(self) -> bool:
-        """As the port says."""
+        """See the port."""
         return self._shell.alive
 
     @property
     def gone(self) -> bool:
-        """As the port says."""
+        """See the port."""
         return self._shell.gone
 
     async def run(
@@ -37,19 +37,19 @@ class CarriedShell:
         live: Callable[[str], None],
         env: Mapping[str, str] = NOTHING,
     ) -> Ran:
-        """As the port says."""
+        """See the port."""
         await self._before()
         ran = await self._shell.run(command, limit, live, env)
         if not ran.folder:
-            return ran  # it ended with the command, and files were carried at its end
+            return ran  # it ended with the command, and files were transferred at its end
         note = await self._after(command)
         output = f"{ran.done.output.rstrip()}\n{note}\n".lstrip() if note else ran.done.output
         return replace(ran, done=replace(ran.done, output=output))
 
     def close(self) -> None:
-        """As the port says."""
+        """See the port."""
         self._shell.close()
 
     async def wait(self, seconds: float) -> None:
-        """As the port says."""
+        """See the port."""
         await self._shell.wait(seconds)

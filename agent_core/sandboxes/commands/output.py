@@ -1,4 +1,4 @@
-"""What a command writes, bounded: its beginning, its end, and a count of the rest."""
+"""Bounded output of a command: its beginning, its end, and a count of the rest."""
 
 import codecs
 from collections.abc import Callable
@@ -6,17 +6,17 @@ from collections.abc import Callable
 HALF = 500_000
 """Bytes that are kept of the output's beginning, and of its end."""
 HALF_BEHIND = 50_000
-"""The same of a command that nobody waits for."""
+"""The same for a background command."""
 LIVE = 200_000
 """Characters that people see while it runs."""
 FLOOD = 64_000_000
 """Bytes of output after which the process is stopped."""
 DRAIN = 1.0
-"""Seconds that a killed command gets to be gone."""
+"""Seconds for a killed command to be gone."""
 
 
 class OutputBuffer:
-    """What a process writes: a head, a tail, and a count of the rest. `half`: bytes of each."""
+    """The output of a process: a head, a tail, and a count of the rest. `half`: bytes of each."""
 
     def __init__(self, half: int, live: Callable[[str], None] | None = None) -> None:
         self.total = 0
@@ -28,7 +28,7 @@ class OutputBuffer:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def add(self, data: bytes) -> None:
-        """Keep what fits, show what fits."""
+        """Keep what fits, and show it."""
         self.total += len(data)
         space = self._half - len(self._head)
         self._head += data[:space]
@@ -41,14 +41,14 @@ class OutputBuffer:
             self._live(text if self._left else f"{text}\n[more is not shown while it runs]\n")
 
     def show(self, live: Callable[[str], None]) -> None:
-        """What comes from now on is shown to `live` too."""
+        """Show further output to `live` too."""
         self._live = live
 
     def end(self) -> None:
-        """Nothing depends on it."""
+        """Do nothing: the end of the output does not matter here."""
 
     def text(self) -> str:
-        """All, or its beginning and end with the count of what is missing."""
+        """Return the output, or its beginning and end with the count of omitted bytes."""
         tail = bytes(self._tail[-self._half :])
         missing = self.total - len(self._head) - len(tail)
         if not missing:

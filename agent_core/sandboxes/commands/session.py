@@ -1,8 +1,8 @@
-"""One shell that stays: it is told commands one after the other, and keeps what they leave behind.
+"""A lasting shell: it runs commands one after the other and keeps their effects.
 
-The shell reads its commands from its standard input. What it writes
-comes in one stream, parted by marks that no command knows before: the end of each is told by the
-shell itself, after it, through a copy of its output that commands do not inherit.
+The shell reads its commands from its standard input. Its output is one stream, separated by marks
+that no command can know in advance: the shell itself writes one after each command, through a copy
+of its output that commands do not inherit.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ MAX_SAID = 16_000
 LIFE = 86_400.0
 """Seconds after which the oldest shell ends."""
 COMMAND_LINE = "exec /bin/bash --noprofile --norc 9>&1"
-"""The shell, which reads what to run from its standard input."""
+"""The shell's command line; it reads commands from its standard input."""
 
 
 class ShellOutput:
-    """What a shell writes, parted by the mark of the command under way."""
+    """A shell's output, separated by the mark of the running command."""
 
     def __init__(self) -> None:
         self._output = OutputBuffer(HALF)
@@ -36,7 +36,7 @@ class ShellOutput:
 
     @property
     def total(self) -> int:
-        """Bytes that the command wrote, or what runs behind wrote since the last one."""
+        """Bytes written by the command, or by background processes since the last one."""
         return self._output.total
 
     def begin(self, mark: bytes, live: Callable[[str], None]) -> "asyncio.Future[Ran | None]":
@@ -47,7 +47,7 @@ class ShellOutput:
         return self._over
 
     def add(self, data: bytes) -> None:
-        """Keep what the command wrote; what may be the beginning of a mark waits for the rest."""
+        """Keep the command's output; what may be the beginning of a mark waits for the rest."""
         self._held += data
         before, mark, after = self._held.partition(self._mark) if self._mark else (b"", b"", b"")
         if mark and b"\0" in after:
@@ -67,12 +67,12 @@ class ShellOutput:
             self._output.add(data)
 
     def _count_unmarked(self) -> int:
-        """How many bytes surely belong to no mark."""
+        """Count the bytes that certainly belong to no mark."""
         at = self._held.rfind(b"\0")
         return at if at >= 0 and self._mark.startswith(self._held[at:]) else len(self._held)
 
     def _end(self, said: bytes) -> None:
-        """The command is over; what comes from now on belongs to the next one."""
+        """End the command; later output belongs to the next one."""
         code, _, folder = said.decode("utf-8", "replace").partition(" ")
         exit_code = int(code) if code.isdigit() else 1
         done = ProcessResult(exit_code=exit_code, output=self.text(), timed_out=False)
@@ -81,7 +81,7 @@ class ShellOutput:
             self._over.set_result(Ran(done=done, folder=folder))
 
     def text(self) -> str:
-        """What was kept."""
+        """Return the output kept."""
         return self._output.text()
 
     def end(self) -> None:
@@ -99,12 +99,12 @@ class ShellSession:
 
     @property
     def alive(self) -> bool:
-        """It takes commands; not any more as soon as it is being ended."""
+        """True while it takes commands; False as soon as it is being ended."""
         return not self._closing and not self.gone
 
     @property
     def gone(self) -> bool:
-        """It is dead."""
+        """True if it is dead."""
         return self._process.done is not None
 
     async def run(
@@ -124,7 +124,7 @@ class ShellSession:
         try:
             self._process.write(words)
         except BrokenPipeError:
-            self.close()  # it is dying; the stream says so
+            self.close()  # it is exiting; the stream reports it
         try:
             async with ambient.limit(limit):
                 ran = await asyncio.shield(over)
@@ -152,7 +152,7 @@ class ShellSession:
 
 
 def _words(command: str, mark: str, env: Mapping[str, str]) -> bytes:
-    """What the shell reads: the command, then the word that it is over."""
+    """Return the shell's input: the command, then the one that writes its end mark."""
     given = "".join(f"{name}={shlex.quote(value)} " for name, value in env.items())
     said = "builtin printf '\\0%s %s %s\\0' " + mark + ' "$?" "$(builtin pwd -P 2>/dev/null)"'
     text = f"{given}eval {shlex.quote(command)} </dev/null 9>&-\n{said} >&9\n"

@@ -12,15 +12,15 @@ from agent_core.sandboxes.port import Sandbox, Shell
 MAX_SHELLS = 16
 """Shells of all workspaces together; the one that was idle longest makes room."""
 DEATH = 5.0
-"""Seconds that a killed shell gets to be gone."""
+"""Seconds for a killed shell to be gone."""
 REMEMBERED = 256
 """Workspaces of which it is known why their last shell ended."""
 
 
 class WorkspaceShell:
-    """The shell of one workspace, for who holds its turn. `top`: what it calls the workspace;
-    `folder`: where it is, likewise; `name`: its own, `told`: how many commands it was given, each
-    of which may have changed what a word means to it."""
+    """The shell of one workspace, for the holder of its turn. `top` and `folder`: the workspace's
+    and the current folder's names inside; `name`: its own, `told`: the number of its commands, each
+    of which may have changed the meaning of a word."""
 
     def __init__(self) -> None:
         self.turn = asyncio.Lock()
@@ -33,7 +33,7 @@ class WorkspaceShell:
 
     @property
     def alive(self) -> bool:
-        """There is a shell that takes commands."""
+        """True if there is a shell that takes commands."""
         return self.session is not None and self.session.alive
 
     def end(self) -> None:
@@ -54,13 +54,13 @@ class Shells:
 
     def __init__(self) -> None:
         self._desks: dict[Path, WorkspaceShell] = {}
-        self._begun: list[Shell] = []  # all that are not known to be gone, at a desk or not
+        self._begun: list[Shell] = []  # all shells not known to have ended, attached or not
         self._why: dict[Path, str] = {}
 
     @asynccontextmanager
     async def turn(self, workspace: Path, idle: float) -> AsyncIterator[WorkspaceShell]:
-        """The workspace's desk, when those who came before are through; a shell that stands at it
-        afterwards is ended when nobody comes for `idle` seconds."""
+        """Wait for the workspace's shell in order; a shell left there is ended if nobody comes for
+        `idle` seconds."""
         desk = self._desks.setdefault(workspace, WorkspaceShell())
         desk.waiting += 1
         try:
@@ -71,7 +71,7 @@ class Shells:
             desk.waiting -= 1
             desk.used = ambient.monotonic()
             if desk.turn.locked():
-                pass  # who gave up waiting sets no clock for who is at work
+                pass  # an abandoned waiter does not set the clock of a working command
             elif desk.alive:
                 loop = asyncio.get_running_loop()
                 why = f"it was idle for {idle / 60:g} minutes"
@@ -82,7 +82,7 @@ class Shells:
     async def open(
         self, desk: WorkspaceShell, sandbox: Sandbox, workspace: Path, limit: float
     ) -> Shell:
-        """A new shell at `desk`. What it runs may take `limit` seconds of computing."""
+        """Open a new shell at `desk`. Its processes may use `limit` seconds of CPU time."""
         self._make_room()
         desk.session = session = await sandbox.open_shell(workspace, limit)
         desk.name, desk.told = ambient.new_id(), 0
@@ -96,13 +96,13 @@ class Shells:
         return session
 
     def describe(self, workspace: Path) -> str:
-        """Another text as soon as the workspace's shell is another one, or was told something; ""
-        where none was told anything."""
+        """Return a text that changes whenever the workspace's shell is replaced or runs a command;
+        "" if none was given any command."""
         desk = self._desks.get(workspace)
         return f"{desk.name} {desk.told}" if desk is not None and desk.alive and desk.told else ""
 
     def take_reason(self, workspace: Path) -> str:
-        """Why the last shell of the workspace ended, "" if that is not known; told once."""
+        """Return, once, why the last shell of the workspace ended, "" if unknown."""
         return self._why.pop(workspace, "")
 
     def end(self, workspace: Path, why: str) -> None:
@@ -123,12 +123,12 @@ class Shells:
             del self._why[next(iter(self._why))]
 
     def halt(self, workspace: Path | None = None) -> None:
-        """End the shell of this workspace, or all: a person stopped what they do."""
+        """End the shell of this workspace, or all: a person stopped their work."""
         for place in [workspace] if workspace is not None else list(self._desks):
             self.end(place, "it was stopped")
 
     async def close(self) -> None:
-        """End all of them, and see them gone."""
+        """End all of them, and wait until they are gone."""
         self.halt()
         for session in self._begun:
             await session.wait(DEATH)

@@ -16,10 +16,10 @@ SECONDS_TO_ANSWER = 30.0
 MAX_HEAD = 65_536
 """Bytes of an answer's head."""
 MAX_SAID = 4_000
-"""Bytes that are kept of what a supervisor complained of."""
+"""Bytes kept of a supervisor's error output."""
 _STDOUT, _STDERR = 1, 2
 _FRAME = 8
-"""Bytes before each piece of a stream: whose it is, three of nothing, four of its length."""
+"""The header of each piece of a stream: its number, three zero bytes, four bytes of length."""
 JsonObject: TypeAlias = Mapping[str, object]
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class DockerEngine:
         self.socket = socket
 
     async def ask(self, path: str, kind: type[T], query: Mapping[str, str] | None = None) -> T:
-        """What the engine tells at `path`."""
+        """Return the engine's answer at `path`."""
         body = await self._call("GET", path, query=query)
         try:
             return msgspec.json.decode(body, type=kind)
@@ -55,11 +55,11 @@ class DockerEngine:
         await self._call("POST", "/containers/create", spec, {"name": name})
 
     async def start(self, name: str) -> None:
-        """Let a container run."""
+        """Start a container."""
         await self._call("POST", f"/containers/{quote(name)}/start")
 
     async def remove(self, name: str) -> None:
-        """End a container and see it gone; nothing happens if it is."""
+        """Remove a container, and wait until it is gone; does nothing if it does not exist."""
         path = f"/containers/{quote(name)}"
         try:
             await self._call("DELETE", path, query={"force": "true", "v": "true"})
@@ -70,7 +70,7 @@ class DockerEngine:
                 raise
 
     async def attach(self, name: str, link: asyncio.Protocol) -> "EngineStream":
-        """Let `link` speak with a container's first process."""
+        """Attach `link` to a container's first process."""
         loop = asyncio.get_running_loop()
         stream = EngineStream(name, link)
         try:
@@ -90,7 +90,7 @@ class DockerEngine:
         query: Mapping[str, str] | None = None,
         none: int = 0,
     ) -> bytes:
-        """Ask the engine. `none`: a status that means that there is nothing."""
+        """Call the engine. `none`: a status that means that the object does not exist."""
         timeout = aiohttp.ClientTimeout(total=SECONDS_TO_ANSWER)
         connector = aiohttp.UnixConnector(self.socket)
         try:
@@ -110,8 +110,8 @@ class DockerEngine:
 
 
 class EngineStream(asyncio.Protocol):
-    """The connection to a container's standard streams, which the engine mixes into one: what the
-    process writes goes to the link, what it complains of is kept."""
+    """The connection to a container's standard streams, which the engine multiplexes: output goes
+    to the link, error output is kept."""
 
     def __init__(self, name: str, link: asyncio.Protocol) -> None:
         self.said = b""
@@ -128,7 +128,7 @@ class EngineStream(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(
             asyncio.Transport, transport
-        )  # uvloop's are of no class of asyncio's
+        )  # uvloop's transports are not subclasses of asyncio's
         query = "stream=1&stdin=1&stdout=1&stderr=1"
         head = f"POST /containers/{quote(self._name)}/attach?{query} HTTP/1.1\r\nHost: engine\r\n"
         more = "Connection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n"

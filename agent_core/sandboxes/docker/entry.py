@@ -1,9 +1,8 @@
-"""The first words of a container's first process: it takes its share of the processors, puts a
-filter of system calls on itself and on all that it starts, beside the engine's own, and goes on as
-the supervisor.
+"""The entry of a container's first process: takes its share of the processors, installs a filter of
+system calls on itself and its children, besides the engine's own, and becomes the supervisor.
 
-Standard library only: it is given as text, with the supervisor's text, how many processors, the
-filter, and the supervisor's configuration.
+Standard library only: it is passed as text, with the supervisor's text, the number of processors,
+the filter, and the supervisor's configuration.
 """
 
 import ctypes
@@ -25,8 +24,8 @@ def install(refusals: bytes) -> None:
 
 
 def choose_cpus(count: int) -> None:
-    """Run on so many of the processors, whose number programs go by; the engine's limit is one of
-    time. Sandboxes are spread over them."""
+    """Run on so many processors, as programs count them; the engine's limit is one of time.
+    Sandboxes are spread over them."""
     may = sorted(os.sched_getaffinity(0))
     first = int.from_bytes(os.urandom(4), "big")
     os.sched_setaffinity(0, {may[(first + one) % len(may)] for one in range(count)})

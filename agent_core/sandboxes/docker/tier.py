@@ -1,13 +1,14 @@
 """The tier of Docker: one container a workspace, made through the engine's HTTP API.
 
-The supervisor is the container's first process; what holds it is the attached connection to the
-engine. When that ends, with the gateway, however it ends, the engine closes the supervisor's
-input, the supervisor ends, the kernel ends all the others, and the engine removes the container.
-What a gateway left that was killed between making a container and starting it is removed when
-the next one looks for the engine.
+The supervisor is the container's first process; the attached connection to the engine keeps it
+alive. When that ends, with the gateway, however it ends, the engine closes the supervisor's input,
+the supervisor ends, the kernel ends all the others, and the engine removes the container.
+Containers of a gateway killed between creating and starting one are removed when the next one looks
+for the engine.
 
-The program of the supervisor comes with its call, so an older image serves a newer gateway. What
-runs inside is `nobody` where the gateway is root, as with bubblewrap; else the gateway's user.
+The program of the supervisor is passed with the call, so an older image serves a newer gateway.
+Commands run as `nobody` where the gateway is root, as with bubblewrap; otherwise as the gateway's
+user.
 """
 
 import asyncio
@@ -54,7 +55,7 @@ RECIPE = Path(__file__).parents[1] / "image"
 OWNER = "turnkeeper.owner"
 """The label that says which process a container belongs to."""
 STALE = 60
-"""Seconds after which a container that does not run was left by somebody."""
+"""Seconds after which a container that does not run is a leftover."""
 _ENTRY = Path(__file__).with_name("entry.py")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _ALIASES = "/opt/turnkeeper/bin"
@@ -74,11 +75,11 @@ echo "version $(node --version 2>/dev/null)"
 for name in {_BROWSERS}
 do command -v $name >/dev/null && echo "browser $(command -v $name)"; done
 """
-"""What is asked of a new image, in the words of any shell."""
+"""Questions to a new image, for any shell."""
 
 
 class EngineMissing(TierUnusable):
-    """No engine answers, or none that can be used."""
+    """No usable engine answers."""
 
 
 class ImageMissing(TierUnusable):
@@ -105,7 +106,7 @@ class _ListedContainer(Struct):
 
 
 class EngineFacts(Struct, frozen=True, kw_only=True):
-    """What is known of an engine that has the image. `path`: where the image has its programs."""
+    """Facts about an engine that has the image. `path`: where the image has its programs."""
 
     engine: DockerEngine
     cpus: int
@@ -128,14 +129,14 @@ class ContainerSandbox:
 
     @property
     def said(self) -> bytes:
-        """What it complained of."""
+        """The supervisor's error output."""
         return self.stream.said if self.stream is not None else b""
 
     async def save(self) -> None:
-        """As the port says: HOME and /tmp are in the workspace's folder."""
+        """See the port: HOME and /tmp are in the workspace's folder, so nothing is saved."""
 
     async def close(self) -> None:
-        """As the port says; where the engine is gone, the next look for it removes the rest."""
+        """See the port; if the engine is gone, the next look for it removes the container."""
         self._link.close()
         try:
             async with ambient.limit(SECONDS_TO_DIE):
@@ -158,7 +159,7 @@ class DockerTier:
     masks = True
     serves = True
     max_processes = 4096
-    """The kernel counts those of one user in all containers together."""
+    """The kernel counts the processes of one user in all containers together."""
 
     def __init__(
         self, facts: EngineFacts, programs: Mapping[Language, str], browser: str = ""
@@ -177,15 +178,15 @@ class DockerTier:
         return "python3"
 
     def find_folder(self, workspace: Path) -> str:
-        """As the port says."""
+        """See the port."""
         return WORKSPACE
 
     def build_env(self, workspace: Path) -> Mapping[str, str]:
-        """As the port says."""
+        """See the port."""
         return self._env
 
     def advise(self, output: str) -> str:
-        """As the port says."""
+        """See the port."""
         return ""
 
     async def open(
@@ -196,7 +197,7 @@ class DockerTier:
         *,
         lasts: bool = True,
     ) -> ContainerSandbox:
-        """As the port says."""
+        """See the port."""
         return await await_commands(self._begin(workspace, limits, hidden))
 
     async def _begin(
@@ -220,7 +221,7 @@ class DockerTier:
     def describe(
         self, workspace: Path, limits: SandboxLimits, hidden: SecretFiles = NO_SECRETS
     ) -> dict[str, object]:
-        """The container, as the engine is told of it."""
+        """Describe the container for the engine."""
         spec = SupervisorSpec(limits=limits, folders=(WORKSPACE, HOME, TMP), proxy_port=PORT)
         program = SUPERVISOR.read_text(encoding="utf-8")
         mounts = _mount(workspace, hidden)
@@ -235,9 +236,9 @@ class DockerTier:
         limits: SandboxLimits,
         binds: Iterable[tuple[Path, str]],
     ) -> dict[str, object]:
-        """A container for a program of the gateway's, the text of one in Python and its `words`: it
-        sees the image, an empty /tmp, and `binds`, folders and what they are called inside. The
-        words may be made more. It has no limit of disk but that of memory."""
+        """Describe a container for one of the gateway's own Python programs, passed as text, with
+        its `words`, to which more may be added. It sees the image, an empty /tmp, and `binds`,
+        folders with their paths inside. Its only disk is memory, within its limit."""
         mounts: list[JsonObject] = [
             {"Type": "bind", "Source": str(source), "Target": target} for source, target in binds
         ]
@@ -263,12 +264,12 @@ class DockerTier:
             "NetworkDisabled": True,
             "Labels": {OWNER: describe_owner()},
             **dict.fromkeys(("AttachStdin", "AttachStdout", "AttachStderr", "OpenStdin"), True),
-            "StdinOnce": True,  # its input ends with the connection
+            "StdinOnce": True,  # its input is closed with the connection
             "HostConfig": {**self._enclose(limits), "Mounts": mounts},
         }
 
     def _enclose(self, limits: SandboxLimits) -> JsonObject:
-        """Walls, and limits beyond those that the supervisor keeps and has words for."""
+        """Return the isolation, and the limits that the supervisor does not enforce itself."""
         shared = min(MAX_SHARED, limits.memory // 4)
         memory = limits.memory + shared + (64 << 20)
         return {
@@ -281,7 +282,7 @@ class DockerTier:
             "ShmSize": shared,
             "Memory": memory,
             "MemorySwap": memory,
-            "PidsLimit": 2 * limits.processes + 64,  # threads are counted
+            "PidsLimit": 2 * limits.processes + 64,  # threads count too
             "NanoCpus": min(limits.cpus, self.facts.cpus) * 1_000_000_000,
             "AutoRemove": True,
             "LogConfig": {"Type": "none"},
@@ -342,7 +343,7 @@ async def remove_leftovers(engine: DockerEngine) -> None:
 
 
 def _is_left(one: _ListedContainer) -> bool:
-    """Its owner is gone; or nobody can say, and it does not run, and it is not new."""
+    """Return True if its owner is gone; or if that is unknown, and it is old and does not run."""
     gone = is_owner_gone(one.labels.get(OWNER, ""))
     if gone is None:
         return one.state != "running" and one.created < ambient.now() - STALE
@@ -366,7 +367,7 @@ async def _find_programs(tier: DockerTier, workspace: Path) -> tuple[Mapping[Lan
 
 
 def _find_user() -> tuple[int, int]:
-    """Who commands are, and their group."""
+    """Return the user and group of commands."""
     return (NOBODY, NOBODY) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
 
 
@@ -376,8 +377,8 @@ def _prepare(workspace: Path) -> None:
 
 
 def _mount(workspace: Path, hidden: SecretFiles) -> list[JsonObject]:
-    """The workspace, HOME and /tmp; the gateway's own folder is only read, its state not even; in
-    place of `hidden` is a file that nobody may read, or an empty folder."""
+    """Mount the workspace, HOME and /tmp; the gateway's own folder is read-only, its state
+    invisible; `hidden` files are replaced by an unreadable one, folders by an empty one."""
     own, inside = workspace / OWN, f"{WORKSPACE}/{OWN}"
     state = own / folders.STATE
     binds = (

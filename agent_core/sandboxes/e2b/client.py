@@ -1,4 +1,4 @@
-"""E2B's SDK, and what its errors mean: try again, never, or nobody knows whether it happened."""
+"""E2B's SDK, with its errors by their meaning: passing, refused, or unknown outcome."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,22 +17,22 @@ from agent_core.sandboxes.link import SandboxGone
 LABEL = "turnkeeper"
 """The name in a sandbox's metadata that says that a gateway of ours made it."""
 OWNER, KEEPS = "turnkeeper.owner", "turnkeeper.keeps"
-"""Who made it, and whether it is found again (`yes`)."""
+"""Metadata: the owner, and whether it is to be found again (`yes`)."""
 SECONDS_ALIVE = 300
 """Seconds after which E2B ends a sandbox that nobody renews."""
 SECONDS_TO_ANSWER = 30.0
 RemoteBox: TypeAlias = BaseSandbox
 """A sandbox of E2B's, as its SDK has it."""
 _BOXES: type[BaseSandbox] = AsyncSandbox
-"""With the data libraries, where no template is set."""
+"""The default template, which has the data libraries."""
 
 
 class E2BUnavailable(ToolFailed):
-    """It does not answer now, or not more: passing."""
+    """E2B does not answer now, or no longer: passing."""
 
 
 class E2BRefused(ToolFailed):
-    """It answers that it will not do it: so it will the next time. `about_key`: of the key."""
+    """E2B refuses the call, as it will the next time. `about_key`: because of the key."""
 
     def __init__(self, words: str, about_key: bool = False) -> None:
         super().__init__(words)
@@ -50,7 +50,7 @@ class E2BClient:
         self._access = access
 
     async def create(self, metadata: dict[str, str], template: str = "") -> RemoteBox:
-        """A new one, without a network and reached by nobody else. `template`: a snapshot to
+        """Create a sandbox, without a network and unreachable by others. `template`: a snapshot to
         begin from; BoxGone if there is none."""
         async with translate_errors():
             return await _BOXES.create(
@@ -69,7 +69,7 @@ class E2BClient:
             return await _BOXES.connect(name, timeout=SECONDS_ALIVE, **self._options())
 
     async def list_own(self) -> list[e2b.SandboxInfo]:
-        """Those that gateways made, running and paused."""
+        """Return the gateways' sandboxes, running and paused."""
         async with translate_errors():
             query = e2b.SandboxQuery(metadata={LABEL: "1"})
             pages = _BOXES.list(query=query, **self._options())
@@ -79,17 +79,17 @@ class E2BClient:
             return found
 
     async def pause(self, name: str) -> None:
-        """Keep it with all that is in it, without running. BoxGone."""
+        """Pause it: kept with its content, without running. BoxGone."""
         async with translate_errors():
             await _BOXES.pause(name, **self._options())
 
     async def kill(self, name: str) -> None:
-        """End it, if it is there."""
+        """End it, if it exists."""
         async with translate_errors():
             await _BOXES.kill(name, **self._options())
 
     async def delete_snapshot(self, name: str) -> None:
-        """Forget a snapshot, if it is there."""
+        """Delete a snapshot, if it exists."""
         async with translate_errors():
             await _BOXES.delete_snapshot(name, **self._options())
 
@@ -98,7 +98,7 @@ class E2BClient:
 
 
 def make_options(access: E2BAccess) -> ApiParams:
-    """What each call of the SDK is told of who asks, and where."""
+    """Return the options of each SDK call: credentials and address."""
     given = ApiParams(api_key=access.api_key, request_timeout=SECONDS_TO_ANSWER)
     if access.api_url:
         given["api_url"] = access.api_url
@@ -109,8 +109,8 @@ def make_options(access: E2BAccess) -> ApiParams:
 
 @asynccontextmanager
 async def translate_errors() -> AsyncIterator[None]:
-    """Raise what the SDK raises as BoxGone, E2BRefused or E2BUnavailable. It has tried again by
-    itself by then, where that is safe."""
+    """Translate the SDK's errors to BoxGone, E2BRefused or E2BUnavailable. The SDK has retried by
+    then where that is safe."""
     try:
         yield
     except e2b.CommandExitException:

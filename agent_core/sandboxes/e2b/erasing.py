@@ -1,4 +1,4 @@
-"""Ends what E2B holds of a workspace that is gone: its machine, paused or not, and its snapshot."""
+"""Removes what E2B holds of a deleted workspace: its machine, paused or not, and its snapshot."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +10,7 @@ from agent_core.sandboxes.e2b.state import BoxState, load_state
 
 
 class BoxEraser:
-    """By the key of `access`. Blocks; its SDK is imported when something is to be ended."""
+    """With the key of `access`. Blocks; the SDK is imported when something is to be removed."""
 
     kind = "e2b"
 
@@ -18,14 +18,14 @@ class BoxEraser:
         self._access = access
 
     def find(self, workspace: Path) -> str | None:
-        """What E2B holds of this folder, None for nothing."""
+        """Return the name of the workspace's machine at E2B, None if there is none."""
         state = load_state(workspace)
         if not (state.box or state.snapshot):
             return None
         return msgspec.json.encode(BoxState(box=state.box, snapshot=state.snapshot)).decode()
 
     def erase(self, workspace: str, what: str) -> None:
-        """End it, or find it gone. OSError."""
+        """Remove it, ignoring a missing one. OSError."""
         import e2b
         import httpx
 

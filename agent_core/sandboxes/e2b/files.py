@@ -26,11 +26,11 @@ from contextlib import suppress
 PLACE, WORKSPACE, OWN = ".turnkeeper", "workspace", ".turnkeeper"
 MAX_FILE, MAX_ALL, MAX_FILES = 100 << 20, 256 << 20, 20_000
 MAX_INLINE = 1 << 20
-"""Bytes of a packed answer that is part of the answer's text."""
+"""Maximum bytes of a packed answer within the answer's text."""
 
 
 def scan(avoided: frozenset) -> Iterator[tuple[str, os.stat_result]]:  # type: ignore[type-arg]
-    """What is in the copy by path, a folder before what is in it."""
+    """Yield what is in the copy by path, a folder before its content."""
     waiting, count = [""], 0
     while waiting:
         prefix = waiting.pop()
@@ -56,7 +56,7 @@ def scan(avoided: frozenset) -> Iterator[tuple[str, os.stat_result]]:  # type: i
 
 
 def describe(path: str, info: os.stat_result) -> list:  # type: ignore[type-arg]
-    """The state of what is there; its kind is "" where it is neither file, folder nor link."""
+    """Return the state of a path; its kind is "" if it is neither file, folder nor link."""
     place, mode = f"{WORKSPACE}/{path}", stat.S_IMODE(info.st_mode)
     if stat.S_ISDIR(info.st_mode):
         return ["folder", mode, ""]
@@ -69,13 +69,13 @@ def describe(path: str, info: os.stat_result) -> list:  # type: ignore[type-arg]
 
 
 def is_same(one: list, other: list) -> bool:  # type: ignore[type-arg]
-    """The same content, which may be run by the same."""
+    """Return True for the same content, executable by the same."""
     runs = bool(one[1] & 0o111) == bool(other[1] & 0o111)
     return one[0] == other[0] and one[2] == other[2] and (runs or one[0] != "file")
 
 
 def remove(path: str) -> None:
-    """Take away whatever is there."""
+    """Remove a path of any kind."""
     place = f"{WORKSPACE}/{path}"
     with suppress(OSError):
         if os.path.isdir(place) and not os.path.islink(place):
@@ -85,7 +85,7 @@ def remove(path: str) -> None:
 
 
 def load(name: str, default: object) -> dict:  # type: ignore[type-arg]
-    """What stands in one of our own files."""
+    """Load one of our own files."""
     try:
         with open(f"{PLACE}/{name}") as file:
             return json.load(file)  # type: ignore[no-any-return]
@@ -100,12 +100,12 @@ def store(name: str, value: object) -> None:
 
 
 def remember(avoided: frozenset) -> dict:  # type: ignore[type-arg]
-    """What is there now, as it is known by what tells a change of it."""
+    """Return the present state, in a form that detects changes."""
     return {path: sign(info) for path, info in scan(avoided)}
 
 
 def sign(info: os.stat_result) -> list:  # type: ignore[type-arg]
-    """What differs as soon as it is written to; of a folder, as soon as it is another one."""
+    """Return a signature that changes with every write; of a folder, when it is replaced."""
     kind = stat.S_IFMT(info.st_mode)
     if stat.S_ISDIR(kind):
         return [kind, info.st_mode]
@@ -113,7 +113,7 @@ def sign(info: os.stat_result) -> list:  # type: ignore[type-arg]
 
 
 def compare() -> object:
-    """Remove what the workspace has not, and say what is missing."""
+    """Remove what the workspace lacks, and return what is missing here."""
     given = load("manifest", {})
     avoided, wanted = frozenset(given["avoided"]), given["files"]
     store("avoided", given["avoided"])
@@ -127,7 +127,8 @@ def compare() -> object:
 
 
 def apply(anew: bool) -> object:
-    """Unpack what came; from here on that is what is known, or with `anew` all that is there."""
+    """Unpack the files received; they become the known state, or with `anew` everything there
+    does."""
     given, done = load("removed", []), []
     for path in given:
         remove(path)
@@ -149,7 +150,7 @@ def apply(anew: bool) -> object:
 
 
 def unpack(tar: tarfile.TarFile, one: tarfile.TarInfo) -> None:
-    """Put one thing where it belongs, in place of what is there."""
+    """Extract one member, replacing what is there."""
     place = f"{WORKSPACE}/{one.name}"
     if not one.isdir() or os.path.islink(place) or not os.path.isdir(place):
         remove(one.name)
@@ -167,7 +168,7 @@ def unpack(tar: tarfile.TarFile, one: tarfile.TarInfo) -> None:
 
 
 def collect(number: int) -> object:
-    """What changed since then. `left`: files that are too large to be brought along."""
+    """Return the changes since then. `left`: files that are too large to be transferred."""
     avoided = frozenset(load("avoided", []))
     known, waiting = load("known", {"number": 0, "files": {}}), load("waiting", {"number": -1})
     if waiting["number"] == number:
@@ -193,7 +194,7 @@ def collect(number: int) -> object:
 
 
 def pack(paths: list) -> tuple:  # type: ignore[type-arg]
-    """Files, folders and links as a tar, and those that are too large."""
+    """Return files, folders and links as a tar, and those that are too large."""
     held, left, total = io.BytesIO(), [], 0
     with tarfile.open(fileobj=held, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path in paths:

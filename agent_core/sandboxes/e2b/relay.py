@@ -24,7 +24,7 @@ import time
 from contextlib import suppress
 
 SILENCE = 240.0
-"""Seconds without a line after which nobody is there any more."""
+"""Seconds without a line after which the gateway counts as gone."""
 MAX_KEPT = 4 << 20
 """Bytes that the other side does not have yet; beyond them nothing more is read."""
 _PIECE = 1 << 15
@@ -36,7 +36,7 @@ _SET_FLAGS, _GET_FLAGS, _UP = 0x8914, 0x8913, 1
 
 
 def find_facts() -> dict:  # type: ignore[type-arg]
-    """What the gateway has to know of this machine."""
+    """Return facts about this machine for the gateway."""
     found = [name for name in _PROGRAMS if shutil.which(name)]
     found += ["bash"] if shutil.which("/bin/bash") else []
     version = ""
@@ -49,7 +49,7 @@ def find_facts() -> dict:  # type: ignore[type-arg]
 
 
 def close_network() -> None:
-    """Have a network of one's own, with nothing but a loopback; OSError where that is refused."""
+    """Enter a network namespace with nothing but a loopback; OSError if that is refused."""
     libc = ctypes.CDLL(None, use_errno=True)
     user, group = os.geteuid(), os.getegid()
     if libc.unshare(_NEW_NET if user == 0 else _NEW_USER | _NEW_NET):
@@ -68,7 +68,7 @@ def close_network() -> None:
 
 
 def refuse_calls(refusals: bytes) -> None:
-    """Put on a filter as the kernel takes it; what runs below gains no rights."""
+    """Install a filter of system calls, compiled for the kernel; children gain no rights."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_NO_NEW_RIGHTS, 1, 0, 0, 0)
     held = ctypes.create_string_buffer(refusals)
@@ -78,8 +78,8 @@ def refuse_calls(refusals: bytes) -> None:
 
 
 def supervise(link: socket.socket, program: str, machine: str, refusals: str, spec: str) -> None:
-    """Be the supervisor. Where this kernel gives no network of its own it is the machine's, which
-    E2B closes; the gateway's self-test says what is within reach."""
+    """Become the supervisor. If this kernel allows no network namespace, the network is the
+    machine's, which E2B closes; the gateway's self-test tells what is within reach."""
     os.dup2(link.fileno(), 0)
     with suppress(OSError):
         close_network()
@@ -91,7 +91,7 @@ def supervise(link: socket.socket, program: str, machine: str, refusals: str, sp
 
 
 class Relay:
-    """Passes on what the link says."""
+    """Forwards the link."""
 
     def __init__(self, link: socket.socket) -> None:
         self._link = link
@@ -127,7 +127,7 @@ class Relay:
                         return
 
     def _serve_link(self, mask: int) -> bool:
-        """False: the supervisor is gone."""
+        """Forward the link's data. Return False if the supervisor is gone."""
         try:
             if mask & selectors.EVENT_WRITE:
                 del self._input[: self._link.send(self._input[:_PIECE])]
@@ -181,7 +181,7 @@ class Relay:
 
 
 def main() -> None:
-    """Start the supervisor, and pass on what it says."""
+    """Start the supervisor, and forward its link."""
     os.chdir(os.path.expanduser("~"))
     os.makedirs(WORKSPACE, exist_ok=True)
     near, far = socket.socketpair()

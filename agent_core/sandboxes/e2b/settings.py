@@ -7,7 +7,7 @@ from agent_core.config.kinds import Url
 
 
 class E2BAccess(Struct, frozen=True, kw_only=True):
-    """How E2B is reached; "" for what its SDK takes by itself."""
+    """The access to E2B; "" for the SDK's defaults."""
 
     api_key: str = ""
     api_url: str = ""
@@ -49,7 +49,7 @@ TABLE: tuple[Setting[object], ...] = (API_KEY, API_URL, SANDBOX_URL, TEMPLATE)
 
 
 def read_e2b(env: Env) -> E2BAccess:
-    """What is set."""
+    """Read the settings of E2B."""
     return E2BAccess(
         api_key=API_KEY.read(env),
         api_url=API_URL.read(env),

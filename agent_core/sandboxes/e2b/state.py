@@ -1,4 +1,4 @@
-"""What a workspace's folder knows of its machine at E2B; without E2B's SDK."""
+"""A workspace folder's notes about its machine at E2B; without E2B's SDK."""
 
 import os
 from contextlib import suppress
@@ -15,8 +15,7 @@ _STATE = f"{paths.OWN}/{folders.STATE}/e2b.json"
 
 
 class BoxState(Struct, frozen=True, kw_only=True):
-    """What the workspace's folder knows of its machine. `calls`: commands that ended since the
-    snapshot, the newest last."""
+    """Notes about the machine. `calls`: commands that ended since the snapshot, newest last."""
 
     box: str = ""
     snapshot: str = ""
@@ -25,7 +24,7 @@ class BoxState(Struct, frozen=True, kw_only=True):
 
 
 def load_state(workspace: Path) -> BoxState:
-    """What the workspace's folder knows of its machine."""
+    """Read the workspace folder's notes."""
     try:
         with paths.open_plain(workspace, Path(os.path.realpath(workspace)) / _STATE) as file:
             return msgspec.json.decode(file.read(), type=BoxState)
@@ -34,7 +33,7 @@ def load_state(workspace: Path) -> BoxState:
 
 
 def store_state(workspace: Path, state: BoxState) -> None:
-    """Write it there; a machine that is not known by it is not found again."""
+    """Write the notes; a machine without them is not found again."""
     with suppress(OSError, ToolFailed):
         place = Path(os.path.realpath(workspace)) / _STATE
         paths.put_file(workspace, place, msgspec.json.encode(state), 0o600)

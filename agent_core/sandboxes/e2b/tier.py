@@ -1,13 +1,11 @@
-"""The tier of E2B: one machine of E2B's for a workspace, found again after it was idle.
+"""The tier of E2B: one machine for a workspace, found again after it was idle.
 
-The supervisor runs there as in every tier, so that commands, servers, scripts and single hosts of
-the network go as everywhere; it is reached through E2B's commands (wire.py, relay.py), and the
-workspace's files are carried (workspace_copy.py).
-
-A machine that is used no more is paused, with HOME and /tmp; the workspace's own folder names it.
-While it runs, snapshots of it are taken: one that is lost begins again from the newest. E2B ends
-it when nobody renews it, so none outlives its gateway for long; what a gateway left running that
-was killed is paused when the next one starts on this machine, or ended if nobody looks for it.
+The supervisor runs there as in every tier, so that commands, servers, scripts and network grants
+work as everywhere; it is reached through E2B's commands (wire.py, relay.py), and the workspace's
+files are copied (workspace_copy.py). An idle machine is paused, with HOME and /tmp; the workspace's
+own folder names it. Snapshots are taken while it runs: a lost one begins again from the newest. E2B
+ends it when nobody renews it, so none outlives its gateway for long; machines that a killed gateway
+left running are paused when the next one starts on this machine, or ended if nobody looks for them.
 """
 
 import asyncio
@@ -60,9 +58,9 @@ SECONDS_TO_START = 60.0
 SECONDS_TO_PAUSE = 30.0
 SECONDS_BETWEEN_SNAPSHOTS = 600.0
 SECONDS_KEPT = 86_400.0
-"""After which a paused machine is ended."""
+"""Seconds after which a paused machine is ended."""
 SECONDS_BETWEEN_RESCUES = 6 * 3_600.0
-"""After which the next machine that is wanted has those of before looked for."""
+"""Seconds after which leftovers are searched for again, with the next machine wanted."""
 MAX_CALLS, MAX_CALL = 20, 120
 """Commands after the newest snapshot that are remembered, and characters of each."""
 _PROGRAMS = {
@@ -76,7 +74,7 @@ _EXPECTED = BoxFacts(
     programs=("bash", "python3", "node"),
     node="v20.0.0",
 )
-"""Of E2B's own template, until a machine has said what it has."""
+"""The programs of E2B's own template, until a machine has told its own."""
 _LOST = (
     "[A new sandbox: E2B has ended the one before. What ran in it is gone. The workspace's files "
     "are as the last finished command left them{rest}]\n"
@@ -116,7 +114,7 @@ class E2BSandbox:
 
     @property
     def carrier(self) -> "E2BSandbox":
-        """As the port says."""
+        """See the port."""
         return self
 
     async def begin(self, command: str) -> BoxFacts:
@@ -124,7 +122,7 @@ class E2BSandbox:
         await put_files(self._place.box, await asyncio.to_thread(_read_programs))
         await self._copy.mirror()
         serving = self._wire.serve(command)
-        self._serving = asyncio.ensure_future(serving)  # noqa: TID251  # `close` waits for it
+        self._serving = asyncio.ensure_future(serving)  # noqa: TID251  # `close` awaits it
         waits: set[asyncio.Future[BoxFacts] | asyncio.Task[None]]
         waits = {self._serving, self._wire.facts}
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -139,11 +137,11 @@ class E2BSandbox:
         return self._wire.facts.result()
 
     async def send(self) -> None:
-        """As the port says."""
+        """See the port."""
         await self._copy.send()
 
     async def fetch(self, command: str) -> str:
-        """As the port says; it never fails, because the command has ended in any case."""
+        """See the port; never fails, because the command has ended in any case."""
         try:
             note = await self._copy.fetch()
         except (ToolFailed, BoxGone) as error:
@@ -153,20 +151,20 @@ class E2BSandbox:
         self._store()
         old = self._state.snapshot_at < ambient.now() - SECONDS_BETWEEN_SNAPSHOTS
         if self._place.lasts and old and (self._saving is None or self._saving.done()):
-            self._saving = asyncio.ensure_future(self._save())  # noqa: TID251  # so does `close`
+            self._saving = asyncio.ensure_future(self._save())  # noqa: TID251  # `close` awaits it
         return note
 
     async def save(self) -> None:
-        """As the port says: a snapshot of the machine, where a command ended since the last one."""
+        """Take a snapshot of the machine if a command ended since the last one; see the port."""
         if not self._place.lasts or not self._state.calls:
             return
         if self._saving is None or self._saving.done():
-            self._saving = asyncio.ensure_future(self._save())  # noqa: TID251  # so does `close`
+            self._saving = asyncio.ensure_future(self._save())  # noqa: TID251  # `close` awaits it
         await asyncio.wait({self._saving})
 
     async def close(self) -> None:
-        """As the port says: it is paused where it is to be found again, else ended. Where E2B is
-        not reached, it ends by itself."""
+        """Pause the machine if it is to be found again, otherwise end it; see the port. If E2B
+        cannot be reached, it ends by itself."""
         if self._place.lasts and self._serving is not None:
             with suppress(SandboxGone, E2BRefused, TimeoutError):
                 async with ambient.limit(SECONDS_TO_DIE):
@@ -208,8 +206,8 @@ class E2BSandbox:
 
 
 class BoxPlace(Struct, frozen=True, kw_only=True):
-    """What a sandbox is made of: the machine, whose it is, what of the workspace it does not get;
-    `note`: what became of the one before."""
+    """The parts of a sandbox: the machine, its owner, the files it does not get; `note`: the fate
+    of the previous machine."""
 
     box: RemoteBox
     workspace: Path
@@ -244,7 +242,7 @@ class E2BTier:
 
     @property
     def programs(self) -> Mapping[Language, str]:
-        """Those of the machines."""
+        """The machines' programs."""
         return choose_languages(self._facts.programs, self._facts.node)
 
     @property
@@ -258,15 +256,15 @@ class E2BTier:
         return "python3"
 
     def find_folder(self, workspace: Path) -> str:
-        """As the port says."""
+        """See the port."""
         return f"{self._facts.home}/{WORKSPACE}"
 
     def build_env(self, workspace: Path) -> Mapping[str, str]:
-        """As the port says."""
+        """See the port."""
         return make_env(self._facts.home, self._facts.path)
 
     def advise(self, output: str) -> str:
-        """As the port says."""
+        """See the port."""
         return ""
 
     async def open(
@@ -277,7 +275,7 @@ class E2BTier:
         *,
         lasts: bool = True,
     ) -> E2BSandbox:
-        """As the port says."""
+        """See the port."""
         if self._rescued < ambient.monotonic() - SECONDS_BETWEEN_RESCUES:
             self._rescued = ambient.monotonic()
             with suppress(E2BRefused, E2BUnavailable):
@@ -327,8 +325,8 @@ class E2BTier:
 
 
 async def find_e2b(access: E2BAccess) -> E2BTier:
-    """The tier that `access` reaches, once what earlier gateways left is seen to. TierUnusable if
-    E2B takes the key not; where it is only away, the tier says so at each call."""
+    """Return the tier of `access`, once leftovers of earlier gateways are handled. TierUnusable if
+    E2B refuses the key; if it is only unreachable, the tier says so at each call."""
     tier = E2BTier(access)
     try:
         await rescue_leftovers(tier.client)
@@ -340,8 +338,8 @@ async def find_e2b(access: E2BAccess) -> E2BTier:
 
 
 async def rescue_leftovers(client: E2BClient) -> None:
-    """Pause the machines of gateways that are gone, where the next one looks for them, and end
-    the others; end those that were paused for long. E2BRefused, E2BUnavailable."""
+    """Pause the machines of gateways that are gone, if the next one looks for them, and end the
+    others; end those paused for long. E2BRefused, E2BUnavailable."""
     for one in await client.list_own():
         owner, keeps = one.metadata.get(OWNER, ""), one.metadata.get(KEEPS) == "yes"
         with suppress(BoxGone):

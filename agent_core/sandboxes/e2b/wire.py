@@ -1,7 +1,7 @@
-"""The link to a supervisor at E2B, carried by the standard streams of the relay there.
+"""The link to a supervisor at E2B, carried by the relay's standard streams there.
 
-What E2B's connections lose is sent again: pieces are numbered both ways (relay.py). The link ends
-with the sandbox, or where E2B cannot be reached for `SECONDS_TO_RETURN`.
+Data lost by E2B's connections is sent again: pieces are numbered both ways (relay.py). The link
+ends with the sandbox, or after `SECONDS_TO_RETURN` without E2B.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ from agent_core.sandboxes.e2b.client import (
 from agent_core.sandboxes.link import Link
 
 SECONDS_TO_RETURN = 60.0
-"""Without an answer of E2B's, after which a link is given up."""
+"""Seconds without an answer of E2B after which a link is given up."""
 SECONDS_BETWEEN_SIGNS = 60.0
 """Between two signs of life, for the relay and for E2B's own clock."""
 MAX_UNACKNOWLEDGED = 1 << 20
-"""Bytes that came, after which the relay is told so."""
+"""Received bytes after which the relay gets an acknowledgement."""
 MAX_PIECE = 1 << 17
 _PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0)
 MAX_LINE = 1 << 20
 
 
 class BoxFacts(Struct, frozen=True, kw_only=True):
-    """What the relay says of the machine."""
+    """Facts about the machine, from the relay."""
 
     home: str = ""
     path: str = ""
@@ -46,7 +46,7 @@ class BoxFacts(Struct, frozen=True, kw_only=True):
 
 
 class Wire(asyncio.Transport):
-    """What the link writes to; `serve` carries it until the link is over."""
+    """The link's transport; `serve` carries it until the link is over."""
 
     def __init__(self, box: RemoteBox, link: Link, lives: int) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Wire(asyncio.Transport):
         self._handle: AsyncCommandHandle[None] | None = None
 
     async def serve(self, command: str) -> None:
-        """Start the relay, and carry what both sides say until one of them is gone. E2BRefused,
+        """Start the relay, and carry the data of both sides until one of them is gone. E2BRefused,
         E2BUnavailable, BoxGone if it does not start."""
         async with translate_errors():
             self._handle = await self._box.commands.run(
@@ -93,7 +93,7 @@ class Wire(asyncio.Transport):
                 await self._handle.disconnect()
 
     async def end_relay(self) -> None:
-        """End what runs inside, and see it gone; BoxGone, E2BRefused."""
+        """End what runs inside, and wait until it is gone; BoxGone, E2BRefused."""
         if not self._closing and await self._tell(b"Q\n"):
             await self._ended.wait()
 
@@ -117,7 +117,7 @@ class Wire(asyncio.Transport):
                         return
 
     async def _sign(self) -> None:
-        """Say again and again that somebody is there."""
+        """Send keep-alives."""
         with suppress(BoxGone, E2BRefused):
             while True:
                 await ambient.wait(SECONDS_BETWEEN_SIGNS)
@@ -141,8 +141,8 @@ class Wire(asyncio.Transport):
     async def _listen(self) -> None:
         """Listen; where the connection breaks, listen anew."""
         while self._handle is not None and not self._closing:
-            # never cancelled itself: the SDK takes that for a connection that broke
-            waiting = asyncio.ensure_future(self._handle.wait())  # noqa: TID251  # it ends with it
+            # never cancelled itself: the SDK would take that for a broken connection
+            waiting = asyncio.ensure_future(self._handle.wait())  # noqa: TID251  # ends with it
             waiting.add_done_callback(lambda one: one.cancelled() or one.exception())
             await asyncio.wait({waiting})
             try:
@@ -151,7 +151,7 @@ class Wire(asyncio.Transport):
                 return
             except (BoxGone, E2BRefused, e2b.CommandExitException):
                 return
-            except (Exception, asyncio.CancelledError):  # noqa: BLE001  # also "without an end"
+            except (Exception, asyncio.CancelledError):  # noqa: BLE001  # includes "without an end"
                 self._handle = await self._return()
 
     async def _return(self) -> "AsyncCommandHandle[None] | None":

@@ -1,9 +1,9 @@
-"""The copy of a workspace at E2B: the workspace's folder is the truth.
+"""The copy of a workspace at E2B; the workspace's folder is the truth.
 
-What the workspace's files became goes up before a command starts; what the command changed comes
-down when it has ended. What came from there may be anything: names are checked, and no link is
-followed. Files for secrets do not go up, and what programs install (`node_modules`, `.venv`) goes
-neither way.
+Changes of the workspace are sent before a command starts; changes made by the command are fetched
+when it has ended. Data from there is untrusted: names are checked, and no link is followed. Files
+with secrets are not sent, and what programs install (`node_modules`, `.venv`) is copied in neither
+direction.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from agent_core.sandboxes.states.file_states import CACHES
 from agent_core.tools import paths
 
 FOLDER = ".turnkeeper"
-"""Where the gateway's programs are, in HOME there."""
+"""The folder of the gateway's programs, in HOME there."""
 MAX_FILE, MAX_ALL = 100 << 20, 256 << 20
 MAX_NAME, MAX_PARTS = 4_000, 100
 SECONDS_TO_CARRY = 120.0
@@ -44,7 +44,7 @@ _FAULTY = "[Not brought from the sandbox to the workspace: {names}.]"
 
 
 class LocalState(Struct, frozen=True, array_like=True):
-    """What stands at a path of the workspace, and what tells a change of it."""
+    """The state of a path in the workspace, with a signature that detects changes."""
 
     kind: str
     mode: int
@@ -54,7 +54,7 @@ class LocalState(Struct, frozen=True, array_like=True):
 
 
 class _Collected(Struct, frozen=True):
-    """An answer of files.py: what changed there."""
+    """An answer of files.py: the changes there."""
 
     number: int
     removed: list[str]
@@ -73,7 +73,7 @@ class WorkspaceCopy:
         self._turn = asyncio.Lock()
 
     async def mirror(self) -> None:
-        """Make the copy what the workspace is. ToolFailed, BoxGone."""
+        """Make the copy equal to the workspace. ToolFailed, BoxGone."""
         async with self._turn:
             found = await asyncio.to_thread(self._scan)
             states = await asyncio.to_thread(self._describe, found)
@@ -86,15 +86,15 @@ class WorkspaceCopy:
             self._known, self._number = found, 0
 
     async def send(self) -> None:
-        """Take to the workspace what something in the background did, then to the copy what
-        changed in the workspace. ToolFailed, BoxGone."""
+        """Fetch changes made in the background, then send changes of the workspace. ToolFailed,
+        BoxGone."""
         async with self._turn:
             self._untold = await self._fetch()
             await self._send()
 
     async def fetch(self) -> str:
-        """Take to the workspace what changed in the copy; what a model has to be told of it.
-        ToolFailed, BoxGone."""
+        """Fetch the copy's changes into the workspace; return notes for the model. ToolFailed,
+        BoxGone."""
         async with self._turn:
             told, self._untold = self._untold, ""
             return "\n".join(filter(None, (told, await self._fetch())))
@@ -122,7 +122,7 @@ class WorkspaceCopy:
         await put_files(self._box, files)
 
     async def _run(self, word: str, number: int) -> object:
-        """What files.py answers."""
+        """Return the answer of files.py."""
         command = f"python3 -I -S -B ~/{FOLDER}/files.py {word} {number}"
         try:
             async with translate_errors():
@@ -150,7 +150,7 @@ class WorkspaceCopy:
     # ---- here --------------------------------------------------------------------------------
 
     def _scan(self) -> dict[str, LocalState]:
-        """What goes up, by path. Blocks."""
+        """Return the files to send, by path. Blocks."""
         root = Path(os.path.realpath(self._workspace))
         hidden = self._hidden
         found: dict[str, LocalState] = {}
@@ -179,7 +179,7 @@ class WorkspaceCopy:
         return described
 
     def _pack(self, wanted: Iterable[str]) -> bytes:
-        """What stands at these paths, as a tar. Blocks."""
+        """Pack these paths as a tar. Blocks."""
         held = io.BytesIO()
         with tarfile.open(fileobj=held, mode="w", format=tarfile.PAX_FORMAT) as tar:
             for path in wanted:
@@ -212,7 +212,7 @@ class WorkspaceCopy:
             tar.addfile(one)
 
     def _bring(self, answer: _Collected, data: bytes) -> str:
-        """Do here what was done there. Blocks."""
+        """Apply the changes made there. Blocks."""
         twice: list[str] = []
         faulty: list[str] = []
         for path in sorted(filter(_is_name, answer.removed), reverse=True):
@@ -254,7 +254,7 @@ class WorkspaceCopy:
             self._known[path] = state
 
     def _is_touched(self, path: str) -> bool:
-        """Somebody else changed it here since the copy was made to have it."""
+        """Return True if somebody else changed it here since it was copied."""
         info = paths.status(self._workspace, self._place(path))
         now = _describe_entry(info) if info is not None else None
         return now != self._known.get(path)
@@ -299,7 +299,7 @@ def _kind(one: tarfile.TarInfo) -> int:
 
 
 def _unpack(data: bytes) -> Iterable[tuple[tarfile.TarInfo, bytes]]:
-    """What a tar has that may be a file, folder or link of a workspace."""
+    """Yield the members of a tar that may be a file, folder or link of a workspace."""
     if not data:
         return
     try:
@@ -314,7 +314,7 @@ def _unpack(data: bytes) -> Iterable[tuple[tarfile.TarInfo, bytes]]:
 
 
 def _is_name(path: str) -> bool:
-    """It is a place below the workspace, and none of the gateway's own."""
+    """Return True for a path below the workspace that is none of the gateway's own."""
     parts = path.split("/")
     if not path or len(path) > MAX_NAME or len(parts) > MAX_PARTS or "\0" in path:
         return False

@@ -1,7 +1,7 @@
-"""The kernel's calls that confine a process by itself: Landlock, seccomp, credentials.
+"""The kernel's calls by which a process confines itself: Landlock, seccomp, credentials.
 
-Standard library only: the supervisor of the tier `landlock` imports this. Landlock is given by its
-numbers (`linux/landlock.h`): what a right is called there stands beside it.
+Standard library only: the supervisor of the tier `landlock` imports this. Landlock's rights are
+given by their numbers (`linux/landlock.h`), with their names beside them.
 """
 
 import ctypes
@@ -15,11 +15,11 @@ _FILES_BY_ABI = ((1, (1 << 13) - 1), (2, 1 << 13), (3, _TRUNCATE), (5, _IOCTL_DE
 """The rights on files that a version of Landlock added."""
 READ = EXECUTE | READ_FILE | READ_DIR
 USE = READ_FILE | WRITE_FILE
-"""Of a device."""
+"""Rights to use a device."""
 CHANGE = (1 << 15) - 1 & ~_MAKE_DEVICE
-"""All that can be done in a folder, but for devices."""
+"""All rights in a folder, except for devices."""
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE | _IOCTL_DEVICE
-"""What can be allowed of a file that is no folder."""
+"""Rights that apply to a file that is no folder."""
 _TCP = 1 << 0 | 1 << 1
 _SCOPES = 1 << 0 | 1 << 1
 """Abstract sockets, signals."""
@@ -33,24 +33,24 @@ _SET_FILTER, _NEW_LISTENER, _WAIT_KILLABLE = 1, 1 << 3, 1 << 5
 _PR_SET_DEATH_SIGNAL, _PR_DROP_BOUND = 1, 24
 _PR_SET_SECURE_BITS, _PR_SET_NO_NEW_PRIVILEGES, _PR_AMBIENT = 28, 38, 47
 _ALSO_FOR_ACCESS = 0b1100
-"""NO_SETUID_FIXUP, locked: `access` tells what `open` will do, also of whom is not root."""
+"""NO_SETUID_FIXUP, locked: `access` tells what `open` will do, also for users other than root."""
 _AMBIENT_RAISE, _AMBIENT_CLEAR = 2, 4
 _CAPABILITY_VERSION = 0x20080522
 CHOWN, READ_SEARCH, KILL, SETGID, SETUID, SETPCAP = 0, 2, 5, 6, 7, 8
 """Capabilities, by their numbers."""
 _libc = ctypes.CDLL(None, use_errno=True)
 _held = ctypes.PyDLL(None, use_errno=True)
-"""The same, with the interpreter's lock held: for a process that begins in the middle of it."""
+"""The same, with the interpreter's lock held, for a process that forks in the middle of it."""
 
 
 def find_abi() -> int:
-    """The kernel's version of Landlock, 0 if there is none."""
+    """Return the kernel's Landlock version, 0 if there is none."""
     return max(0, int(_libc.syscall(_CREATE_RULESET, None, 0, 1)))
 
 
 def restrict(rules: list[tuple[int, int]], abi: int) -> None:
-    """Keep this process, and all that it starts, to `rules`: open files or folders, each with the
-    rights in it. No TCP, no signals out, no sockets by name, as far as `abi` goes. OSError."""
+    """Restrict this process and its children to `rules`: open files or folders with their rights.
+    No TCP, no outgoing signals, no named sockets, as far as `abi` supports it. OSError."""
     handled = 0
     for since, rights in _FILES_BY_ABI:
         handled |= rights if abi >= since else 0
@@ -74,7 +74,7 @@ def install_filter(program: bytes) -> int:
     number = _SECCOMP[os.uname().machine]
     try:
         return _call(number, _SET_FILTER, _NEW_LISTENER | _WAIT_KILLABLE, given)
-    except OSError:  # an older kernel
+    except OSError:  # on an older kernel
         return _call(number, _SET_FILTER, _NEW_LISTENER, given)
 
 
@@ -90,7 +90,7 @@ def fork_sibling() -> int:
 
 
 def forbid_new_privileges() -> None:
-    """No program that is started gives rights that its starter has not."""
+    """Prevent programs from gaining privileges when they are started."""
     _libc.prctl(_PR_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
 
 
@@ -112,12 +112,12 @@ def read_memory(pid: int, address: int, size: int) -> bytes:
 
 
 def set_times(path: str, times: bytes | None) -> None:
-    """Set a file's times as `utimensat` is given them: two `struct timespec`. OSError."""
+    """Set a file's times from the argument of `utimensat`: two `struct timespec`. OSError."""
     _check(_libc.utimensat(-100, os.fsencode(path), times, 0))
 
 
 def list_capabilities() -> set[int]:
-    """What this process may beyond its user."""
+    """Return this process's capabilities."""
     with open("/proc/self/status") as file:
         words = next((line.split()[1] for line in file if line.startswith("CapEff")), "0")
     return {one for one in range(64) if int(words, 16) >> one & 1}

@@ -40,7 +40,7 @@ _AT_FDCWD = -100
 _NOFOLLOW, _EMPTY_PATH = 0x100, 0x1000
 _PAGE = 4096
 _LOOPBACK, _OURS = "127.", ("0.0.0.0", "::", "::1")  # noqa: S104  # rewritten, never bound
-"""What commands call themselves."""
+"""Addresses by which commands mean their own machine."""
 _MAPPED, _MAPPED_HEX = "::ffff:", "0000000000000000FFFF0000"
 _LISTENS = "0A"
 _MAX_PATH, _MAX_ADDRESS = 4096, 128
@@ -56,7 +56,7 @@ class AskedCall:
         self._listener = listener
 
     def check(self) -> None:
-        """What was read of the caller since is the caller's. OSError if it is gone."""
+        """Check that the data read since belongs to the caller. OSError if it is gone."""
         fcntl.ioctl(self._listener, _VALID, _ID.pack(self.id))
 
     def answer(self, value: int = 0, number: int = 0) -> None:
@@ -64,7 +64,7 @@ class AskedCall:
         self._respond(_ANSWER.pack(self.id, value if not number else 0, -number, 0))
 
     def let_pass(self) -> None:
-        """Let the kernel do it, for calls whose arguments are all numbers."""
+        """Let the kernel run it, for calls whose arguments are all numbers."""
         self._respond(_ANSWER.pack(self.id, 0, 0, _LET_PASS))
 
     def add(self, descriptor: int, flags: int) -> None:
@@ -75,7 +75,7 @@ class AskedCall:
         try:
             fcntl.ioctl(self._listener, _SEND, data)
         except OSError:
-            pass  # the caller is gone
+            pass  # the caller has exited
 
     def read(self, address: int, size: int) -> bytes:
         """The caller's memory. OSError."""
@@ -92,13 +92,13 @@ class AskedCall:
         return found.partition(b"\0")[0]
 
     def find_file(self, descriptor: int) -> str:
-        """Where the caller's open file can be opened again."""
+        """Return a path by which the caller's open file can be opened again."""
         return f"/proc/{self.pid}/fd/{descriptor}"
 
 
 class SyscallGuard:
-    """The calls of one sandbox. `address`: its own; `folders`: where modes and times may be
-    changed, but not in `barred`; `own`: a process that commands must not signal, and that starts
+    """Handles the calls of one sandbox. `address`: its own; `folders`: where modes and times may be
+    changed, except in `barred`; `own`: a process that commands must not signal, and that starts
     them; `most`: processes and threads at once."""
 
     def __init__(  # noqa: PLR0913
@@ -128,13 +128,13 @@ class SyscallGuard:
         try:
             fcntl.ioctl(self._listener, _RECEIVE, data)
         except OSError:
-            return  # the caller is gone
+            return  # the caller has exited
         call = AskedCall(self._listener, bytes(data))
         try:
             self._acts[self._names[call.number]](call)
         except OSError as error:
             call.answer(number=error.errno or errno.EPERM)
-        except Exception:  # noqa: BLE001  # the border: one call does not end the sandbox
+        except Exception:  # noqa: BLE001  # boundary: one call must not end the sandbox
             call.answer(number=errno.EPERM)
 
     # ---- sockets -----------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class SyscallGuard:
         try:
             self._bind_to(sock, port)
         except OSError as error:
-            # our own descriptor of a socket that was closed inside may be all that is in the way
+            # our descriptor of a socket closed inside may be the only obstacle
             if error.errno != errno.EADDRINUSE or not self._forget_closed():
                 raise
             self._bind_to(sock, port)
@@ -225,7 +225,8 @@ class SyscallGuard:
             self._waiting.release()
 
     def find_place(self, port: int) -> tuple[str, int]:
-        """Where something of the sandbox's own listens that commands reach at `port`. OSError."""
+        """Return the address where a server of the sandbox listens that commands reach at `port`.
+        OSError."""
         if port in self.ports:
             return self.address, self.ports[port]
         at = f"{socket.inet_aton(self.address)[::-1].hex().upper()}:{port:04X}"
@@ -234,7 +235,7 @@ class SyscallGuard:
         raise OSError(errno.ECONNREFUSED, "Connection refused")
 
     def _find(self, call: AskedCall) -> socket.socket | None:
-        """Our descriptor of the caller's socket. OSError if it is none."""
+        """Return our descriptor of the caller's socket. OSError if there is none."""
         kind, _, number = os.readlink(call.find_file(call.arguments[0])).partition(":")
         call.check()
         if kind != "socket":
@@ -242,7 +243,7 @@ class SyscallGuard:
         return self._sockets.get(int(number[1:-1]))
 
     def _read_address(self, call: AskedCall, sock: socket.socket) -> tuple[bool, int]:
-        """Does the caller's address mean the sandbox itself? And the port. OSError."""
+        """Return whether the caller's address means the sandbox itself, and the port. OSError."""
         data = call.read(call.arguments[1], min(call.arguments[2] & 0xFFFFFFFF, _MAX_ADDRESS))
         least = 24 if sock.family == socket.AF_INET6 else 8
         if len(data) < least or struct.unpack_from("=H", data)[0] != sock.family:
@@ -325,7 +326,7 @@ class SyscallGuard:
         call.answer()
 
     def _hold(self, call: AskedCall, at: int, address: int, flags: int) -> int:
-        """An open file that holds what the call names, if it may be changed. OSError."""
+        """Open the file that the call names, if it may be changed. OSError."""
         words = call.read_path(address) if address else b""
         if not words and not flags & _EMPTY_PATH:
             raise OSError(errno.ENOENT, "no name")
@@ -364,8 +365,8 @@ class SyscallGuard:
     # ---- processes ---------------------------------------------------------------------------
 
     def _judge_fork(self, call: AskedCall) -> None:
-        """Let a process or a thread begin. The gateway's own command does whatever runs already:
-        what is too much is ended soon."""
+        """Let a process or a thread begin. The gateway's own command always may: excess processes
+        are ended soon."""
         if call.pid != self._own and not self._budget.spend():
             raise OSError(errno.EAGAIN, "too many processes")
         call.let_pass()
@@ -373,8 +374,8 @@ class SyscallGuard:
     # ---- signals -----------------------------------------------------------------------------
 
     def _judge_signal(self, call: AskedCall) -> None:
-        """Let a signal pass to what runs in this sandbox. All arguments are numbers, so what was
-        judged is what is done."""
+        """Let a signal pass to a process of this sandbox. All arguments are numbers, so they cannot
+        change after the check."""
         target = call.arguments[0] & 0xFFFFFFFF
         target -= 1 << 32 if target >= 1 << 31 else 0
         inside = [one for one in supervisor.list_alive(os.getpid())[1:] if one != self._own]
@@ -388,7 +389,7 @@ class SyscallGuard:
 
 
 def _has_listener(table: str, at: str) -> bool:
-    """Does something listen at exactly this address? Not at all addresses."""
+    """Return True if a server listens at exactly this address, not at all addresses."""
     try:
         with open(table) as file:
             rows = (line.split(maxsplit=4) for line in file)
@@ -398,7 +399,7 @@ def _has_listener(table: str, at: str) -> bool:
 
 
 def _convert_times(data: bytes, whole: bool = False) -> bytes:
-    """Two `struct timespec` of two `struct timeval`, or of two whole seconds."""
+    """Convert two `struct timeval`, or two whole seconds, to `struct timespec`."""
     if whole:
         first, second = struct.unpack("=qq", data)
         return struct.pack("=qqqq", first, 0, second, 0)
@@ -407,7 +408,7 @@ def _convert_times(data: bytes, whole: bool = False) -> bytes:
 
 
 def _find_process(thread: int) -> int:
-    """The process that a thread belongs to, 0 if there is none."""
+    """Return the process of a thread, 0 if there is none."""
     try:
         with open(f"/proc/{thread}/status") as file:
             return next((int(line.split()[1]) for line in file if line.startswith("Tgid:")), 0)

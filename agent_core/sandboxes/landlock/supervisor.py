@@ -1,10 +1,10 @@
 """The supervisor of the tier `landlock`: two processes in place of a namespace.
 
-This one stays outside of Landlock's domain, so that nothing inside can signal, trace or read it:
-it holds the socket to the gateway, watches the limits, answers the calls that the filter asks
-about, and everything that commands leave behind becomes its child. The other one, the keeper, is
-inside and does nothing but start commands, as siblings of its own: so all of them are in one domain
-and can signal each other, and their ends are told to this process.
+This one stays outside of Landlock's domain, so that nothing inside can signal, trace or read it: it
+holds the socket to the gateway, enforces the limits, answers the calls that the filter asks about,
+and adopts every orphan of the commands. The other one, the keeper, is inside and only starts
+commands, as siblings of its own: so all of them are in one domain and can signal each other, and
+their ends are reported to this process.
 
 Standard library only, started by its file with its configuration as the one argument
 (`LandlockSpec` in tier.py).
@@ -20,7 +20,7 @@ import socket
 import struct
 import sys
 
-if __name__ == "__main__":  # by its file, without anything installed
+if __name__ == "__main__":  # run as a file, without an installed package
     sys.path.append(os.path.abspath(__file__).rsplit("/", 4)[0])
 
 from agent_core.sandboxes import seccomp, supervisor
@@ -54,7 +54,7 @@ class LandlockGround(supervisor.Ground):
             self._await_keeper()
             pid, number = struct.unpack(">iI", _receive(self._channel, 8))
         except (BrokenPipeError, ConnectionResetError):
-            raise EOFError from None  # the keeper is gone
+            raise EOFError from None  # the keeper has exited
         if pid < 0:
             raise OSError(number, os.strerror(number))
         return int(pid)
@@ -84,7 +84,8 @@ def _receive(channel: socket.socket, size: int) -> bytes:
 
 
 def keep(spec: dict, channel: socket.socket, parent: int) -> None:  # type: ignore[type-arg]
-    """Be the keeper: enter the domain, and start what the other side says, until it is gone."""
+    """Become the keeper: enter the domain, and start commands for the other side until it is
+    gone."""
     calls.die_with_parent(signal.SIGKILL)
     os.setsid()
     abi = min(calls.find_abi(), spec["abi"])
@@ -125,7 +126,7 @@ def _receive_files(channel: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def _open_rules(spec: dict) -> list[tuple[int, int]]:  # type: ignore[type-arg]
-    """What is allowed inside, as open files with their rights; what is not there is left out."""
+    """Open the allowed paths with their rights; missing ones are left out."""
     rules = []
     rights = {"read": calls.READ, "use": calls.USE, "change": calls.CHANGE}
     for how, paths in spec["paths"].items():
@@ -160,7 +161,7 @@ def main() -> None:
             near.close()
             keep(spec, far, parent)
         except EOFError:
-            pass  # the other side is gone
+            pass  # the other side has exited
         except OSError as error:
             os.write(2, f"Landlock: {error.strerror}\n".encode())
         finally:
@@ -170,7 +171,7 @@ def main() -> None:
     if not files:
         sys.exit(1)
     change = spec["paths"]["change"]
-    most = 2 * spec["limits"]["processes"] + 64  # threads are counted
+    most = 2 * spec["limits"]["processes"] + 64  # threads count too
     guard = SyscallGuard(files[0], spec["address"], change, spec["barred"], keeper, most)
     ground = LandlockGround(keeper, near, guard, files[0])
     supervisor.Supervisor(reads, writes, spec, ground).run()

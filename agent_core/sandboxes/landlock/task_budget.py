@@ -1,9 +1,11 @@
-"""How many processes and threads a sandbox may have where no kernel counts those of one sandbox.
+"""Limits the processes and threads of a sandbox where the kernel does not count them for one
+sandbox.
 
-RLIMIT_NPROC counts all that a user runs, in all sandboxes together, and control groups are seldom
-given away. So the supervisor is asked before each one begins. They are counted when as many began
-as there was room for at the last count: what ended meanwhile makes room again. Standard library
-only: see `agent_core.sandboxes.supervisor`.
+RLIMIT_NPROC counts everything that a user runs, in all sandboxes together, and control groups are
+seldom writable. So the supervisor is asked before each one begins. They are counted when as many
+began as there was room for at the last count, since ended ones make room again.
+
+Standard library only: see `agent_core.sandboxes.supervisor`.
 """
 
 import os
@@ -16,7 +18,7 @@ _REST = 10
 
 
 class TaskBudget:
-    """`most`: processes and threads at once, those that are dead but not waited for too."""
+    """`most`: processes and threads at once, including zombies."""
 
     def __init__(self, most: int) -> None:
         self._most, self._left, self._next = most, 0, 0.0

@@ -1,13 +1,15 @@
-"""The tier of Landlock: for containers, and for kernels that give no namespaces.
+"""The tier of Landlock: for containers, and for kernels without user namespaces. Needs no
+privilege.
 
-It needs no privilege. Landlock keeps to files, and keeps signals in; a filter of system calls
-refuses what it does not know, and asks the supervisor about sockets, modes and times (guard.py).
-Each sandbox has a loopback address of its own: what commands call localhost is that address, so
-that no server of the machine is there, and no other sandbox's.
+Landlock confines file access and signals; a filter of system calls refuses unknown ones, and asks
+the supervisor about sockets, modes and times (guard.py). Each sandbox has a loopback address of its
+own: commands' localhost is that address, so that they reach no server of the machine, and none of
+another sandbox.
 
-A gateway that is root, and may, lets what runs inside be `nobody`, as with bubblewrap. Where
-folders above the workspace are closed to `nobody`, it keeps the right to pass through them;
-Landlock still decides what is opened. Else commands are the gateway's user, without capabilities.
+A gateway that is root, and has the capabilities, makes commands run as `nobody`, as with
+bubblewrap. If folders above the workspace are closed to `nobody`, it keeps the right to pass
+through them; Landlock still decides what is opened. Otherwise commands run as the gateway's user,
+without capabilities.
 """
 
 import asyncio
@@ -54,7 +56,7 @@ _SETTINGS = (
     *ETC,
     *("hosts", "ImageMagick-*", "lsb-release", "nsswitch.conf", "perl", "R", "terminfo", "texmf"),
 )
-"""What is read of /etc: nothing of the machine's people and secrets."""
+"""The readable part of /etc: nothing about the machine's people and secrets."""
 _ADVICE = (
     (
         re.compile(
@@ -78,7 +80,7 @@ _ADVICE = (
         "[This sandbox has no Unix sockets by name; use localhost and a port.]",
     ),
 )
-"""What programs say where the tier has no such thing, and what to do instead."""
+"""Error messages about what the tier lacks, and what to do instead."""
 _USE = tuple(f"/dev/{name}" for name in ("full", "null", "random", "tty", "urandom", "zero"))
 
 
@@ -86,8 +88,9 @@ _TO_BE_ANOTHER = {calls.CHOWN, calls.KILL, calls.SETGID, calls.SETUID, calls.SET
 
 
 class LandlockSpec(Struct, frozen=True, kw_only=True):
-    """What its supervisor is told besides. `user`: -1 for the gateway's; `paths`: what is allowed,
-    by how (read, use, change); `barred`: the folder whose modes and times stay as they are."""
+    """Additional configuration of its supervisor. `user`: -1 for the gateway's; `paths`: allowed
+    ones, by use (read, use, change); `barred`: the folder whose modes and times cannot be changed.
+    """
 
     address: str
     abi: int
@@ -97,7 +100,7 @@ class LandlockSpec(Struct, frozen=True, kw_only=True):
     barred: str
 
     def encode(self, basis: SupervisorSpec) -> str:
-        """As its one argument."""
+        """Encode it as the one argument."""
         paths = {how: list(some) for how, some in self.paths.items()}
         own = {"address": self.address, "abi": self.abi, "user": self.user, "barred": self.barred}
         own |= {"capabilities": list(self.capabilities), "paths": paths}
@@ -117,7 +120,7 @@ class LandlockTier:
     cannot: frozenset[Leak] = frozenset({"processes", "copies"})
     missing = ""
     max_processes = 16_384
-    """Of all sandboxes together, of which each one's are counted by its supervisor."""
+    """For all sandboxes together; its supervisor counts those of each."""
     masks = False
     serves = True
 
@@ -126,7 +129,7 @@ class LandlockTier:
 
     @property
     def programs(self) -> Mapping[Language, str]:
-        """Those of this machine: /usr is the same inside."""
+        """This machine's programs: /usr is the same inside."""
         return find_languages(_PATH)
 
     @property
@@ -140,12 +143,12 @@ class LandlockTier:
         return str(find_python()[0])
 
     def find_folder(self, workspace: Path) -> str:
-        """Where it is."""
+        """Return the workspace itself."""
         return os.path.realpath(workspace)
 
     def build_env(self, workspace: Path) -> Mapping[str, str]:
-        """As the port says. Programs that would watch files by the kernel's notes look themselves:
-        notes would name files outside."""
+        """See the port. Programs that would use inotify poll instead: its events would name files
+        outside."""
         home, tmp, aliases = self._find_state(workspace)
         return make_env(home, f"{_PATH}:{aliases}") | {
             "TMPDIR": tmp,
@@ -156,7 +159,7 @@ class LandlockTier:
         }
 
     def advise(self, output: str) -> str:
-        """As the port says."""
+        """See the port."""
         found = (advice for words, advice in _ADVICE if words.search(output))
         return "\n".join(found)
 
@@ -168,7 +171,7 @@ class LandlockTier:
         *,
         lasts: bool = True,
     ) -> LocalSandbox:
-        """As the port says."""
+        """See the port."""
         abi = min(calls.find_abi(), self._abi)
         if abi < calls.FILES or not build_guarded_filter(1, scoped=True):
             raise ToolFailed("This kernel has no Landlock, or not enough of it (Linux 6.2).")
@@ -201,7 +204,7 @@ class LandlockTier:
 
 
 def choose_user(workspace: Path, prefix: Path) -> tuple[int, tuple[int, ...]]:
-    """Who commands are, -1 for the gateway's user, and with which capabilities."""
+    """Return the user of commands, -1 for the gateway's, and their capabilities."""
     if os.geteuid() != 0:
         return -1, ()
     has = calls.list_capabilities()

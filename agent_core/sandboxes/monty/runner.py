@@ -1,8 +1,8 @@
-"""What runs in the place of a shell where there is Python alone: it runs a file of code by Monty.
+"""Stands for the shell where there is Python alone: runs a file of code by Monty.
 
-Its one command is the one that the tools for code give. The code sees no file of this machine: it
-gets copies of those of the workspace that it names, but for files for secrets, and what it writes
-is gone when it ends.
+Its one command is that of the tools for code. The code sees no file of this machine: it gets copies
+of the workspace files that it names, except those with secrets, and its own files are gone when it
+ends.
 """
 
 import os
@@ -93,7 +93,7 @@ def _print(stream: str, text: str) -> None:
 
 
 def main() -> int:
-    """Run what the command names, or say that it is none."""
+    """Run the code named by the command, or refuse any other command."""
     found = _CODE.fullmatch(sys.argv[-1].strip())
     if found is None:
         _print("stderr", f"{NO_COMMANDS}\n")

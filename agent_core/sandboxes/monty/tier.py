@@ -105,19 +105,19 @@ class MontyTier:
 
     @property
     def shell(self) -> tuple[str, ...]:
-        """What runs code, and nothing else."""
+        """The runner, which runs code and nothing else."""
         return (sys.executable, "-I", "-B", "-m", "agent_core.sandboxes.monty.runner")
 
     def find_folder(self, workspace: Path) -> str:
-        """Where it is."""
+        """Return the workspace itself."""
         return os.fspath(workspace)
 
     def build_env(self, workspace: Path) -> Mapping[str, str]:
-        """As the port says; it is the runner's, not the code's."""
+        """See the port; these are the runner's variables, not the code's."""
         return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 
     def advise(self, output: str) -> str:
-        """As the port says."""
+        """See the port."""
         return _ADVICE if _LACKS.search(output) else ""
 
     async def open(
@@ -128,14 +128,14 @@ class MontyTier:
         *,
         lasts: bool = True,
     ) -> LocalSandbox:
-        """As the port says."""
+        """See the port."""
         spec = SupervisorSpec(limits=limits, folders=(os.fspath(workspace),))
         argv = (str(find_python()[0]), "-I", "-S", "-B", str(SUPERVISOR), spec.encode())
         env = dict(self.build_env(workspace))
         return await open_local(ProcessSpec(argv=argv, env=env, cwd=workspace), limits)
 
     async def find_leaks(self, pool: ProbedPool) -> tuple[Leak, ...]:
-        """What code reached that tried, and whether it was ended that took too much."""
+        """Return what code reached that tried, and whether excessive code was not ended."""
         with hold_trial() as workspace:
             try:
                 given = f"PID = {os.getpid()}\nFILE = {__file__!r}\n"
@@ -153,14 +153,14 @@ class MontyTier:
 
 
 def find_monty() -> MontyTier:
-    """The tier, if the extra is there. TierUnusable."""
+    """Return the tier, if the extra is installed. TierUnusable."""
     if importlib.util.find_spec("pydantic_monty") is None:
         raise TierUnusable("it needs the extra monty: pip install 'turnkeeper[monty]'")
     return MontyTier()
 
 
 async def _run(pool: ProbedPool, workspace: Path, code: str, limit: float = _SECONDS) -> str:
-    """What code writes."""
+    """Return the code's output."""
     name = f"{paths.OWN}/code/probe.py"
     paths.put_file(workspace, Path(os.path.realpath(workspace)) / name, code.encode(), 0o644)
     words = f"PYTHONPATH=. exec python3 -u {shlex.quote(name)}"

@@ -1,7 +1,7 @@
-"""Starts the servers of apps again whose sandbox is gone, because somebody looks at them.
+"""Restarts the servers of apps whose sandbox is gone, when somebody opens them.
 
-It is the command that ran there before, asked for by nobody but who looks: so it is run only where
-the sandbox contains it, without hosts and without secrets.
+The command that ran before is run again, on behalf of a visitor alone: therefore only in a sandbox
+that contains it, without hosts and without secrets.
 """
 
 import logging
@@ -17,7 +17,7 @@ from agent_core.tools import paths
 log = logging.getLogger("turnkeeper.previews")
 
 SECONDS = 90.0
-"""For a server to come up."""
+"""Seconds for a server to start."""
 StartsAgain = Callable[[Path, str], Awaitable[None]]
 
 
@@ -26,17 +26,17 @@ async def start_nothing(workspace: Path, command: str) -> None:
 
 
 class StartedCommand(Protocol):
-    """What `ContainingSandbox.start` gives."""
+    """The result of `ContainingSandbox.start`."""
 
     async def wait(self, seconds: float) -> ProcessResult | None:
-        """How it ended, None while it runs still."""
+        """Return its result, None while it still runs."""
 
     async def end(self) -> None:
-        """Leave it; what it left behind stays."""
+        """Abandon it; its background processes stay."""
 
 
 class ContainingSandbox(Protocol):
-    """Where apps run."""
+    """The sandbox in which apps run."""
 
     @property
     def isolated(self) -> bool:
@@ -44,21 +44,21 @@ class ContainingSandbox(Protocol):
 
     @property
     def contains(self) -> bool:
-        """It was tried, and it does."""
+        """True if the self-test passed."""
 
     async def start(self, command: str, cwd: Path, limit: float) -> StartedCommand:
-        """As the port `Sandbox` says."""
+        """Start a command; see the port `Sandbox`."""
 
 
 class AppStarter:
-    """`ready`: returns when it is known what the sandbox contains."""
+    """`ready` returns when the self-test has run."""
 
     def __init__(self, sandbox: ContainingSandbox, ready: Callable[[], Awaitable[object]]) -> None:
         self._sandbox, self._ready = sandbox, ready
 
     async def start(self, workspace: Path, command: str) -> None:
-        """Start it and wait until it answers; NotShown if it does not. Nothing is done where it
-        may not be, or the workspace is gone."""
+        """Start it and wait until it answers; NotShown if it does not. Does nothing where that is
+        not allowed, or the workspace is gone."""
         await self._ready()
         if not (self._sandbox.isolated and self._sandbox.contains and paths.is_made(workspace)):
             return

@@ -1,9 +1,9 @@
-"""Who may look at which app: links that wait to be opened, and what was opened.
+"""Access to previews of apps: unopened links, and opened previews.
 
-Both outlive the process, in one file that is written whole before anybody is told. Of the words
-that open something it holds digests alone, so that who reads the file, or a copy of it, gets in
-nowhere. A link is crossed out there before what it opens is handed over: a kill in between uses
-it up, and never leaves it good twice.
+Both survive a restart, in one file that is written completely before anybody is told. It holds only
+digests of the secrets, so that a reader of the file, or of a copy, gets in nowhere. A link is
+marked as used there before its preview is handed over: a kill in between uses it up, and never
+leaves it valid twice.
 """
 
 import asyncio
@@ -29,8 +29,8 @@ NAME = "previews.json"
 
 
 class OpenPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A server in a sandbox that somebody may look at, `until` then. `workspace`: its folder, from
-    where the book lies. `start`: the command that starts it, "" if nothing starts it again."""
+    """A server in a sandbox that may be seen `until` then. `workspace`: its folder, relative to the
+    book. `start`: the command that starts it, "" if nothing restarts it."""
 
     workspace: str
     port: int
@@ -39,7 +39,7 @@ class OpenPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Pages(Struct, kw_only=True):
-    """All that is stored. `port`: where it was listened at last."""
+    """The stored state. `port`: the last port listened at."""
 
     port: int = 0
     links: dict[str, OpenPreview] = {}
@@ -59,13 +59,13 @@ class PreviewBook:
 
     @property
     def port(self) -> int:
-        """Where links that may still be good lead to, 0 if there is none."""
+        """The port to which possibly valid links lead, 0 if there is none."""
         _forget_old(self._pages.links)
         _forget_old(self._pages.sessions)
         return self._pages.port if self._pages.links or self._pages.sessions else 0
 
     def load(self) -> None:
-        """Read what an earlier process wrote, and keep what is good of it. Blocks."""
+        """Read the state of an earlier process, without expired entries. Blocks."""
         if self._home is None:
             return
         try:
@@ -96,7 +96,7 @@ class PreviewBook:
         return _is_good(self._pages.links.get(_digest(word)))
 
     async def take(self, word: str) -> str:
-        """The cookie that a link is good for, once; "" for none. OSError."""
+        """Exchange a link's secret for a cookie, once; "" if it is not valid. OSError."""
         made = self._pages.links.get(_digest(word))
         if made is None or not _is_good(made):
             return ""
@@ -113,7 +113,7 @@ class PreviewBook:
         return secret
 
     async def use(self, secret: str) -> OpenPreview | None:
-        """What the cookie shows, for a while longer from now; None if it is no good."""
+        """Return the cookie's preview, and extend it; None if it is not valid."""
         sessions, name = self._pages.sessions, _digest(secret)
         known, until = sessions.get(name), ambient.now() + SESSION_LIFE
         if known is None or not _is_good(known):
@@ -127,7 +127,7 @@ class PreviewBook:
         return known
 
     async def let_lie(self, workspace: Path) -> None:
-        """What runs in this workspace was stopped by a person: nothing starts it again. OSError."""
+        """Mark a workspace whose processes a person stopped: nothing restarts them. OSError."""
         name, found = self._name(workspace), False
         for known in (self._pages.links, self._pages.sessions):
             for word, one in known.items():
@@ -137,7 +137,7 @@ class PreviewBook:
             await self._save()
 
     def find(self, preview: OpenPreview) -> Path:
-        """The workspace, wherever the book lies now."""
+        """Return the workspace, relative to the book's present place."""
         return (self._home or Path("/")) / preview.workspace
 
     def _name(self, workspace: Path) -> str:

@@ -1,14 +1,14 @@
-"""People look at what a server in a sandbox serves, at an origin of its own.
+"""Serves apps that run in sandboxes to people, at an origin of its own.
 
-A link is good once, for half an hour: it makes a cookie of this origin, by which requests are
-known from then on. It is taken by a form that the page at the link sends, since chats look at links
-by themselves. Requests go to the server in the sandbox; what is ours of cookies neither reaches it
-nor is set by it. Anyone else is told to open the link that the chat has. One app after another is
-shown here: what one left in a browser is cleared when the next is opened, and none may have a
-worker that outlives its page. Servers of ours can be mounted beside it (`mount`).
+A link is valid once, for half an hour: it sets a cookie of this origin, which identifies later
+requests. It is redeemed by a form on the link's page, since chats fetch links by themselves.
+Requests are forwarded to the server in the sandbox; the gateway's own cookies neither reach it nor
+are set by it. Other visitors are told to open the link in the chat. Apps share this origin one
+after the other: a browser's data of the previous one are cleared when the next is opened, and none
+may have a worker that outlives its page. Servers of the gateway can be mounted beside it (`mount`).
 
-Links and cookies outlive the gateway (`book.py`). What ran does not: who looks at it then has it
-started again, where that may be (`again.py`), or reads that it ended and how to have it back.
+Links and cookies survive a restart (`book.py`). Apps do not: a visitor has one restarted, where
+that is allowed (`again.py`), or reads that it ended and how to have it back.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from agent_core.tools.web.connections import Connections
 from agent_core.tools.web.proxy import join_streams
 
 SECONDS = 20.0
-"""For a request's head."""
+"""Seconds for a request's head."""
 COOKIE = "turnkeeper_preview"
 OURS = "turnkeeper"
 """Cookies of this beginning are never the app's."""
@@ -43,7 +43,7 @@ _OPENS = (
 )
 Connect = Callable[[Path, int], Awaitable[Streams]]
 Speak = Callable[[Phrase, str], tuple[str, str]]
-"""A phrase for people whose browser sends this Accept-Language: the language, and the words."""
+"""Returns the language, and a phrase in it, for a browser with this Accept-Language."""
 
 
 def speak_english(said: Phrase, accepted: str) -> tuple[str, str]:
@@ -64,11 +64,11 @@ class _Refused(Exception):
 
 class PreviewServer:
     """Listens at `host` from the first link on. `port`: 0 for any; `public`: the address by which
-    people reach it from elsewhere, "" for this machine alone; `home`: where links are kept, None
-    for memory alone; `again`: starts what ran before the gateway was started anew; `speak`: what
-    people read."""
+    people reach it from elsewhere, "" for this machine alone; `home`: where links are stored, None
+    for memory alone; `again`: restarts apps after a restart of the gateway; `speak`: texts for
+    people."""
 
-    def __init__(  # noqa: PLR0913 - one for each thing that differs by where it runs
+    def __init__(  # noqa: PLR0913 - an argument for each difference between the tiers
         self,
         connect: Connect,
         port: int = 0,
@@ -91,37 +91,37 @@ class PreviewServer:
         return bool(self._public)
 
     async def listen(self) -> None:
-        """Take connections at a port that was set, or that links of before lead to, so that they
-        say what they are. OSError if the port that was set is taken."""
+        """Listen at the configured port, or at the one of earlier links, so that these explain
+        themselves. OSError if the configured port is taken."""
         await asyncio.to_thread(self._book.load)
         if self._port or self._book.port:
             await self._find_base()
 
     async def open(self, workspace: Path, port: int, start: str = "") -> str:
-        """A link to the server at `port` of this workspace's sandbox, which the command `start`
-        starts again. OSError if nothing can be listened at, or the link cannot be kept."""
+        """Return a link to the server at `port` of this workspace's sandbox, which the command
+        `start` restarts. OSError if listening or storing the link fails."""
         base = await self._find_base()
         word = await self._book.add(workspace, port, start, self._connections.port)
         return f"{base}/open/{word}"
 
     async def let_lie(self, workspace: Path) -> None:
-        """A person stopped what runs in this workspace: no link starts it again."""
-        with contextlib.suppress(OSError):  # known until the process ends
+        """Never restart the processes of this workspace, as a person stopped them."""
+        with contextlib.suppress(OSError):  # kept until the process ends
             await self._book.let_lie(workspace)
 
     async def mount(self, name: str, port: int) -> str:
-        """Show what is served at `port` of loopback under `/name/`, to everybody; the address of
-        that. OSError as above."""
+        """Show the server at `port` of loopback under `/name/`, to everybody; return its address.
+        OSError as above."""
         base = await self._find_base()
         self._mounts[name] = port
         return f"{base}/{name}"
 
     def unmount(self, name: str) -> None:
-        """Nothing is under this name any more."""
+        """Remove this mount."""
         self._mounts.pop(name, None)
 
     async def close(self) -> None:
-        """Take no more requests; who comes later may find the next process."""
+        """Stop listening; later visitors may find the next process."""
         self._mounts.clear()
         await self._connections.close()
 
@@ -179,14 +179,14 @@ class PreviewServer:
             raise _Refused("502 Bad Gateway", phrase("preview_silent")) from None
 
     async def _find_server(self, preview: OpenPreview, workspace: Path) -> Streams:
-        """A connection to it; where its sandbox is gone, it is started again first, once for all
-        who look. One that does not come up is not tried again while its sandbox is there."""
+        """Connect to it; if its sandbox is gone, restart it first, once for all visitors. A failed
+        restart is not repeated while its sandbox exists."""
         lock = self._starting.setdefault(workspace, asyncio.Lock())
         if not lock.locked():
             with contextlib.suppress(NothingRuns):
                 return await self._connect(workspace, preview.port)
         async with lock:
-            with contextlib.suppress(NothingRuns):  # another one who looks has started it
+            with contextlib.suppress(NothingRuns):  # another visitor has started it
                 return await self._connect(workspace, preview.port)
             if preview.start:
                 await self._again(workspace, preview.start)
@@ -208,7 +208,7 @@ class PreviewServer:
     async def _begin(
         self, writer: asyncio.StreamWriter, word: str, accepted: str, *, takes: bool
     ) -> None:
-        """Show what takes a link, or take it: once."""
+        """Show the form that redeems a link, or redeem it: once."""
         if not takes and self._book.has_link(word):
             _, label = self._speak(phrase("preview_open"), accepted)
             inside = _OPENS.format(open=html.escape(label))
@@ -258,7 +258,8 @@ def _read_cookie(headers: list[Header]) -> str:
 
 
 def _rewrite_request(first: str, headers: list[Header], port: int, *, upgrade: bool) -> bytes:
-    """As the app's server gets it: its own name, and no cookie of ours."""
+    """Rewrite a request for the app's server: its own host name, and none of the gateway's
+    cookies."""
     kept = [one for one in headers if one[0].lower() not in (*_HOP, "cookie")]
     kept.append(("Host", f"localhost:{port}"))
     if cookies := [one for one in _list_cookies(headers) if not one[0].startswith(OURS)]:
@@ -272,7 +273,8 @@ def _rewrite_request(first: str, headers: list[Header], port: int, *, upgrade: b
 
 
 def _rewrite_answer(head: bytes) -> bytes:
-    """As the browser gets it: no cookie in our name, one answer a connection."""
+    """Rewrite a response for the browser: no cookie in the gateway's name, one response a
+    connection."""
     first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     switches = first[9:12] == b"101"
     kept = []

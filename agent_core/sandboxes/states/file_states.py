@@ -1,4 +1,4 @@
-"""What stood at the paths of a workspace, as it is stored, and whether it is the same still."""
+"""Stored states of a workspace's paths, and their comparison."""
 
 import os
 
@@ -15,8 +15,8 @@ CACHES = frozenset(
 
 
 class FileState(Struct, frozen=True, array_like=True):
-    """What stood at a path: a file with its `digest`, a folder, or a link (`digest` is where it
-    leads, as hexadecimal bytes). The rest tells whether it is still that."""
+    """The state of a path: a file with its `digest`, a folder, or a link (`digest` is its target,
+    as hexadecimal bytes). The other fields tell whether it has changed."""
 
     kind: str
     mode: int
@@ -33,7 +33,7 @@ class FileState(Struct, frozen=True, array_like=True):
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """All that stood in a workspace, by path. `left_out`: folders that were too large."""
+    """All states of a workspace, by path. `left_out`: folders that were too large."""
 
     name: str
     at: float
@@ -41,7 +41,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     left_out: tuple[str, ...] = ()
 
     def encode(self) -> bytes:
-        """As it is stored. Names of files need not be text."""
+        """Encode it for storage. Names of files need not be text."""
         files = {os.fsencode(path): state for path, state in self.files.items()}
         left_out = tuple(map(os.fsencode, self.left_out))
         stored = _Stored(name=self.name, at=self.at, files=files, left_out=left_out)
@@ -49,7 +49,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def decode(cls, data: bytes) -> "Snapshot | None":
-        """What was stored, None if that cannot be read."""
+        """Decode a stored snapshot, None if it is invalid."""
         try:
             stored = msgspec.msgpack.decode(data, type=_Stored)
         except msgspec.DecodeError:
@@ -67,8 +67,8 @@ class _Stored(Struct, frozen=True, kw_only=True):
 
 
 class TakenBack(Struct, frozen=True, kw_only=True):
-    """What became of files: `restored`, changed by something else since, or `already` as they were,
-    such as by a restore that was cut off."""
+    """The result for files: `restored`, changed by something else since, or `already` as before,
+    such as after an interrupted restore."""
 
     restored: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -83,12 +83,13 @@ def is_untouched(known: FileState, now: FileState) -> bool:
 
 
 def are_same(one: FileState | None, other: FileState | None) -> bool:
-    """Nothing stands at both, or the same."""
+    """Return True if both are missing, or the same."""
     return one is other or (one is not None and one.is_same(other))
 
 
 def is_between(old: FileState | None, new: FileState | None, now: FileState | None) -> bool:
-    """What is of another kind makes room first, and `take_back` may have been cut off then."""
+    """Return True for the state in the middle of an interrupted `take_back`, which removes a path
+    of another kind first."""
     return now is None and old is not None and new is not None and old.kind != new.kind
 
 
@@ -98,13 +99,13 @@ def is_below(path: str, top: str) -> bool:
 
 
 def is_folder(path: str, before: Snapshot, now: dict[str, FileState]) -> bool:
-    """A folder stood at `path`, or stands there if nothing did."""
+    """Return True if `path` was a folder, or is one now if it did not exist."""
     stood = before.files.get(path) or now.get(path)
     return stood is not None and stood.kind == "folder"
 
 
 def name_place(path: str, before: Snapshot) -> str:
-    """The path as people know it: the folder, where that is new, hidden, or made by programs."""
+    """Return the path for people: the folder, where that is new, hidden, or made by programs."""
     parts = path.split("/")
     for n, part in enumerate(parts[:-1], 1):
         folder = "/".join(parts[:n])
@@ -114,8 +115,8 @@ def name_place(path: str, before: Snapshot) -> str:
 
 
 class RevivedFiles(Struct, frozen=True, kw_only=True):
-    """Files that came back from a snapshot, as they were `at` that time: those of the workspace, or
-    only HOME and /tmp. `left_out`: what was too large for it; `missing`: what did not come back."""
+    """Files restored from a snapshot, as they were `at` that time: those of the workspace, or only
+    HOME and /tmp. `left_out`: too large for it; `missing`: not restored."""
 
     at: float
     snapshot: str

@@ -1,4 +1,4 @@
-"""What the model is told of files that came back: of when they are, and what is not in them."""
+"""Tells the model about restored files: their time, and what they lack."""
 
 from collections.abc import Sequence
 
@@ -23,8 +23,8 @@ _CALLS = " Not in them is what these calls did since, do again what is needed: {
 
 
 def describe_revived(revived: RevivedFiles, calls: Sequence[ToolCall]) -> str:
-    """What came back, for the result of the next call. `calls`: those that changed something and
-    ended since."""
+    """Describe what was restored, for the result of the next call. `calls`: those that changed
+    something and ended since."""
     left = [one for one in revived.left_out if one != STATE]
     named = calls[-MAX_CALLS:]
     return (_FILES if revived.workspace else _STATE).format(

@@ -1,4 +1,4 @@
-"""What of a workspace is kept in a snapshot, and what is too much."""
+"""Chooses the files of a workspace for a snapshot, within limits."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ from agent_core.sandboxes.states.file_states import CACHES, FileState, is_below
 from agent_core.tools import paths
 
 STATE = f"{paths.OWN}/{folders.STATE}"
-"""HOME and /tmp of the workspace's sandbox, and what the gateway knows of it."""
+"""HOME and /tmp of the workspace's sandbox, and the gateway's notes about it."""
 _OF_STATE = (f"{STATE}/{folders.HOME}", f"{STATE}/{folders.TMP}", f"{STATE}/e2b.json")
 
 
@@ -20,7 +20,7 @@ class SnapshotRefused(Exception):
 
 
 MAX_DEPTH = 100
-"""Folders within each other; what lies in deeper ones is not looked at."""
+"""Maximum depth of folders; deeper ones are skipped."""
 
 
 def choose_files(workspace: Path, most: int) -> tuple[dict[str, FileState], tuple[str, ...]]:
@@ -30,7 +30,7 @@ def choose_files(workspace: Path, most: int) -> tuple[dict[str, FileState], tupl
 
 
 def choose_all(workspace: Path, most: int) -> tuple[dict[str, FileState], tuple[str, ...]]:
-    """As `choose_files`, with HOME and /tmp of the sandbox, as far as they fit in. Blocks."""
+    """Choose like `choose_files`, with HOME and /tmp of the sandbox as far as they fit. Blocks."""
     files, state = dict(scan_files(workspace)), dict(_scan_state(workspace))
     try:
         return _choose(files | state, most)
@@ -40,8 +40,8 @@ def choose_all(workspace: Path, most: int) -> tuple[dict[str, FileState], tuple[
 
 
 def scan_files(workspace: Path, start: str = "") -> Iterator[tuple[str, FileState]]:
-    """What stands below the workspace, or its folder `start`, but for the gateway's own;
-    SnapshotRefused if that is more than can be looked at."""
+    """Yield the states below the workspace, or its folder `start`, without the gateway's own;
+    SnapshotRefused if there are too many."""
     count, began = 0, ambient.monotonic()
     top = Path(os.path.realpath(workspace)) / start
     for entry in paths.walk(workspace, top, depth=MAX_DEPTH):

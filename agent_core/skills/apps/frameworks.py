@@ -1,5 +1,4 @@
-"""The frameworks that an app can be made with: what each project begins with, and how it is
-installed and started. Data."""
+"""The frameworks for apps: initial files, and commands to install and start. Data."""
 
 from collections.abc import Callable
 from typing import Literal, get_args
@@ -10,12 +9,13 @@ from msgspec import Struct
 Framework = Literal["React", "Next.js", "Vue", "Express", "FastAPI", "Flask", "static"]
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 MANIFEST = "turnkeeper-app.json"
-"""The file of a project that says what it is."""
+"""The file that describes a project."""
 
 
 class Stack(Struct, frozen=True, kw_only=True):
-    """`files`: what a project named so begins with. `install` and `start` run in its folder;
-    {packages} and {port} are filled in. `about`: what a model has to know to write the rest."""
+    """`files`: the initial files of a project with this name. `install` and `start` run in its
+    folder; {packages} and {port} are filled in. `about`: instructions for the model that writes the
+    rest."""
 
     about: str
     install: str
@@ -25,7 +25,7 @@ class Stack(Struct, frozen=True, kw_only=True):
 
 
 class AppManifest(Struct, frozen=True, kw_only=True):
-    """What a project is."""
+    """The description of a project."""
 
     name: str
     framework: Framework

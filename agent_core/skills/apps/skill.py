@@ -26,7 +26,7 @@ from agent_core.skills.files import slug
 
 MAX_FILES = 15
 MAX_TAIL = 1_500
-"""Characters of what a command gave that are handed on."""
+"""Characters of a command's output that are passed on."""
 
 PLAN = """\
 Plan a small web app for this request:
@@ -135,7 +135,7 @@ async def _run(context: SkillContext, params: Values) -> Values:
 
 
 async def _plan_files(context: SkillContext, wish: str, framework: str) -> _Plan:
-    """What is to be written: thought out on MAX."""
+    """Plan the files, on MAX."""
     named = GIVEN.format(framework=framework)
     choose = named if framework else CHOOSE.format(known=", ".join(FRAMEWORKS))
     stack = STACKS.get(cast(Framework, framework))
@@ -149,7 +149,7 @@ async def _plan_files(context: SkillContext, wish: str, framework: str) -> _Plan
 async def _write_files(
     context: SkillContext, wish: str, plan: _Plan, ready: Mapping[str, str]
 ) -> dict[str, str]:
-    """The content of each file: written on PRO, each one after all those before it."""
+    """Write the content of each file, on PRO, each one after all those before it."""
     ask = BEGIN.format(
         steps="plan, write each file, install, start",
         description=wish,
@@ -167,7 +167,7 @@ async def _write_files(
 
 
 async def _install_and_start(context: SkillContext, project: str) -> tuple[str, str, str]:
-    """How it went to install, to start and to show it. None takes the files back that are there."""
+    """Return the results of installing, starting and showing it. A failure removes no files."""
     (installed,) = await context.tools(((INSTALL, {"project": project}),))
     if installed.error or _has_failed(installed):
         return _tail(installed), "Not started, because its packages are not installed.", NOT_SHOWN

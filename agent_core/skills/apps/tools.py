@@ -1,7 +1,7 @@
 """The tools create_app_project, app_write_file, app_install_packages and app_start_server.
 
-They are turn tools over write_file, run_command and check_command: what they do is judged, asked
-for and journaled as those calls, with their diffs, their sandbox and their background.
+They are turn tools over write_file, run_command and check_command: their effects are judged, asked
+about and journaled as those calls, with their diffs, their sandbox and their background commands.
 """
 
 import asyncio
@@ -46,18 +46,18 @@ DOWN = "Nothing answers at port {port}, so nobody can look at it: see above, and
 UNSEEN = "The person cannot look at it: the port for previews (PREVIEW_PORT) is taken."
 UP = "(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null"
 _AGE = "$(sed 's/.*) //' /proc/$p/stat 2>/dev/null | cut -d' ' -f20)"
-"""When the process `p` began: in another sandbox its number is another one's. Nothing where that
-cannot be read: there the numbers are those of the machine."""
+"""Prints when the process `p` began: in another sandbox its number is another one's. Nothing where
+that cannot be read: there the numbers are those of the machine."""
 _BEGIN = (
-    "{{ start={start}; "  # first, for a card shows where a long line begins and ends
+    "{{ start={start}; "  # first, since a card shows the start and the end of a long line
     '{{ read -r p at < {pid} && [ "$at" = "{age}" ] && kill -9 -- -$p && '
     "for n in $(seq 50); do {up} || break; sleep 0.1; done; }} 2>/dev/null; "
     'setsid sh -c "$start" > {log} 2>&1 & p=$!; echo "$p {age}" > {pid}; '
     "for n in $(seq {tries}); do {up} && break; kill -0 $p || break; sleep 0.2; "
     "done 2>/dev/null; cat {log}; {up}; }}"
 )
-"""Starts what stays, once what was started before answers no more, and sees that it answers: it
-ends with the sandbox, when nobody used that for half an hour, and starts again for who looks."""
+"""Starts the server, once the previous one no longer answers, and checks that it answers: it ends
+with the sandbox, after half an hour without use, and restarts for visitors."""
 _PACKAGE = re.compile(r"@?[A-Za-z0-9][\w.@/\[\]-]*(?:[=<>~^!]=?[\w.*]+)?")
 
 
@@ -91,25 +91,25 @@ class StartServerArguments(BaseModel):
 
 
 class ProjectManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a project's manifest says, or what is wrong with it."""
+    """A project's manifest, or what is wrong with it."""
 
     manifest: AppManifest | None = None
     why: str = ""
 
 
 class Preview(Protocol):
-    """Shows people what a server in the sandbox serves."""
+    """Shows people a server in the sandbox."""
 
     @property
     def is_public(self) -> bool:
         """People reach it from other machines."""
 
     async def open(self, workspace: Path, port: int, start: str = "") -> str:
-        """A link that is good once; the command `start` starts the server again. OSError."""
+        """Return a single-use link; the command `start` restarts the server. OSError."""
 
 
 def app_tools(preview: Preview) -> tuple[Tool, ...]:
-    """The four tools; commands run as those of run_command do, and `preview` shows the app."""
+    """Make the four tools; commands run like those of run_command, and `preview` shows the app."""
     return (
         _tool(CREATE, "Begin an app's project in the workspace.", Create, _create),
         _tool(WRITE, "Write a file of an app's project.", WriteFile, _write),
@@ -129,7 +129,7 @@ def app_tools(preview: Preview) -> tuple[Tool, ...]:
 
 
 def folder_of(name: str) -> str:
-    """The folder of the project that is called so."""
+    """Return the folder of the project with this name."""
     return f"{FOLDER}/{slug(name, 'app')}"
 
 

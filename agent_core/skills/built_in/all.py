@@ -1,4 +1,4 @@
-"""The skills that come with the agent, and the tools that they are made of."""
+"""The built-in skills, and the tools they use."""
 
 from pathlib import Path
 
@@ -22,7 +22,8 @@ from agent_core.tools.send import FileStore
 
 
 def built_in(settings: ModelSettings, folder: Path | None = None) -> Skills:
-    """All skills; `folder` holds those without code that an operator added. SettingsError."""
+    """Return all skills; `folder` holds skills without code that an operator added.
+    SettingsError."""
     own = (
         image_skill(Painter(settings)),
         slide_skill(),
@@ -39,6 +40,6 @@ def built_in(settings: ModelSettings, folder: Path | None = None) -> Skills:
 def tools_of(
     skills: Skills, settings: ModelSettings, kept: FileStore, preview: Preview
 ) -> tuple[Tool, ...]:
-    """The tools over `skills`, and those that the skills that come with the agent call."""
+    """Return the tools over `skills`, and those that the built-in skills call."""
     made = (image_tool(Painter(settings), kept), slides_tool(kept), *app_tools(preview))
     return (*skill_tools(skills), *made, *skills.tools)

@@ -1,5 +1,5 @@
-"""The skill data_analysis: a look at the data, a plan, a program that is run where commands run,
-and a summary of what it gave. Numbers come from the program, never from the model."""
+"""The skill data_analysis: a look at the data, a plan, a program run where commands run, and a
+summary of its output. Numbers come from the program, never from the model."""
 
 from agent_core.errors import ToolFailed
 from agent_core.skills.built_in.fences import code_in
@@ -101,7 +101,7 @@ async def _heads(context: SkillContext, files: tuple[str, ...]) -> str:
 
 
 async def _run_program(context: SkillContext, path: str) -> str:
-    """What the program gave, after as many tries as it takes; ToolFailed where none went well."""
+    """Return the program's output, after retries; ToolFailed if all attempts fail."""
     ask, output = PROGRAM, ""
     for _ in range(MAX_TRIES):
         code = code_in(await context.think("pro", ask))

@@ -1,4 +1,4 @@
-"""Code in what a model wrote."""
+"""Extracts code from a model's text."""
 
 import re
 from bisect import bisect_right
@@ -8,13 +8,13 @@ _CLOSES = re.compile(r"(`{3,}|~{3,})[ \t]*")
 
 
 def code_in(text: str) -> str:
-    """The longest block of code in `text`, else all of it; ends with one line break."""
+    """Return the longest block of code in `text`, otherwise all of it; ends with one line break."""
     blocks, _ = _split_blocks(text)
     return (max(blocks, key=len) if blocks else text).strip("\n") + "\n"
 
 
 def strip_code_blocks(text: str) -> str:
-    """What stands around the blocks of code."""
+    """Return the text around the blocks of code."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(_split_blocks(text)[1])).strip()
 
 

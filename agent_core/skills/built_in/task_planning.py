@@ -74,8 +74,8 @@ class _Made(Struct):
 
 
 def read_plan(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> Plan | None:
-    """The plan that the tool or the skill made in this round, None if neither did. Its title is ""
-    where none was given."""
+    """Return the plan that the tool or the skill made in this round, None if there is none. Its
+    title is "" if none was given."""
     known, given = tuple(calls), {one.call_id: one for one in results if not one.error}
     if (plan := planning.read_plan(known, given.values())) is not None:
         return plan

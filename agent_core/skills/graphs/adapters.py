@@ -1,7 +1,7 @@
-"""The agent's models and tools as LangChain has them, so that a graph's calls go over the scope.
+"""The agent's models and tools for LangChain, so that a graph's calls go over the scope.
 
-Needs the extra `langgraph`; imported when a graph is run. A graph's nodes may run at once: its
-calls are made one after another, and are kept under what they ask, not under when they came.
+Needs the extra `langgraph`; imported when a graph is run. A graph's nodes may run concurrently: its
+calls are made one after another, and are recorded under their content, not under their order.
 """
 
 import asyncio
@@ -39,8 +39,8 @@ CHOICES: dict[str, ToolChoice] = {"any": "required", "required": "required", "no
 
 
 class GraphScope:
-    """Where the calls of one run of a graph are kept. A graph runs in tasks of its own, and a scope
-    belongs to one: calls come here by a queue, and are made one after another."""
+    """The calls of one run of a graph. A graph runs in tasks of its own, and a scope belongs to
+    one: calls come here by a queue, and are made one after another."""
 
     def __init__(self, context: SkillContext) -> None:
         self.context, self._scope = context, context.step("graph")
@@ -49,8 +49,8 @@ class GraphScope:
         self._calls = asyncio.Queue()
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What the graph's `work` gives; what it calls meanwhile is called from here."""
-        working = asyncio.ensure_future(work)  # noqa: TID251  # a group would wrap what a call raises
+        """Return the result of the graph's `work`, making its calls meanwhile."""
+        working = asyncio.ensure_future(work)  # noqa: TID251  # a group would wrap its exception
         try:
             while True:
                 coming = asyncio.ensure_future(self._calls.get())  # noqa: TID251  # ended below
@@ -64,7 +64,7 @@ class GraphScope:
             await asyncio.wait({working})
 
     async def ask(self, request: ModelRequest) -> ModelReply:
-        """What the model answers."""
+        """Return the model's answer."""
         asked = msgspec.json.encode((request.system, request.messages, request.tools))
         name = f"model-{hashlib.sha256(asked).hexdigest()[:16]}"
         call = partial(ask_aside, self.context.hands, request)
@@ -76,7 +76,8 @@ class GraphScope:
         return cast(ModelReply, await self._call(make))
 
     async def use(self, name: str, arguments: dict[str, object], call_id: str) -> ToolResult:
-        """What the tool gave; `call_id`: of the model's call, "" if the graph itself makes it."""
+        """Return the tool's result; `call_id`: of the model's call, "" if the graph itself makes
+        it."""
         text = msgspec.json.encode(arguments).decode()
         digest = hashlib.sha256(f"{name}{text}".encode()).hexdigest()[:16]
 
@@ -105,7 +106,7 @@ class GraphScope:
 async def _answer(make: Callable[[], Awaitable[Any]], answer: "asyncio.Future[Any]") -> None:
     try:
         made = await make()
-    except AgentError as error:  # for the graph, which may go on without
+    except AgentError as error:  # reported to the graph, which may go on without it
         if not answer.done():
             answer.set_exception(error)
         return
@@ -121,7 +122,7 @@ class ScopeChatModel(BaseChatModel):
 
     @classmethod
     def make(cls, scope: GraphScope, tier_name: Tier) -> "ScopeChatModel":
-        """One whose calls are kept in `scope`."""
+        """Make a chat model whose calls are recorded in `scope`."""
         made = cls(tier_name=tier_name)
         made._scope = scope
         return made
@@ -137,7 +138,7 @@ class ScopeChatModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """As LangChain says."""
+        """Bind tools as LangChain defines it."""
         given = [convert_to_openai_tool(one) for one in tools]
         return self.bind(tools=given, tool_choice=tool_choice, **kwargs)
 
@@ -178,7 +179,7 @@ class ScopeTool(BaseTool):
 
     @classmethod
     def make(cls, scope: GraphScope, spec: ToolSpec) -> "ScopeTool":
-        """One whose calls are kept in `scope`."""
+        """Make a tool whose calls are recorded in `scope`."""
         made = cls(name=spec.name, description=spec.description, args_schema=spec.parameters)
         made._scope = scope
         return made
@@ -187,7 +188,7 @@ class ScopeTool(BaseTool):
         raise NotImplementedError("Use ainvoke: the agent's tools are called asynchronously.")
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """What it gave, as a message if a call of the model's is answered."""
+        """Return its output, as a message if it answers a call of the model."""
         if isinstance(input, dict) and input.get("type") == "tool_call":
             result = await self._scope.use(self.name, input["args"], str(input["id"]))
             status = "error" if result.error else "success"
@@ -199,7 +200,7 @@ class ScopeTool(BaseTool):
 
 
 def read_messages(messages: Sequence[BaseMessage]) -> tuple[Message, ...]:
-    """A conversation as the agent's models take it; what the system says is not in it."""
+    """Convert a conversation to the agent's messages, without the system text."""
     found: list[Message] = []
     for one in messages:
         if isinstance(one, SystemMessage):

@@ -1,9 +1,11 @@
 """Skills that are LangGraph graphs (the extra `langgraph`).
 
-`graph_skill`: a graph that is built with the agent's models and tools. Each of their calls is
-judged and kept by itself, so a graph that a crash cut off goes on where it was; between them its
-nodes depend only on their state. `effect_skill`: a graph that was built with models and tools of
-its own is one effect: it is judged as a call that reaches outside, and never run twice.
+`graph_skill`: a graph built with the agent's models and tools. Each of their calls is judged and
+recorded by itself, so a graph interrupted by a crash continues where it was; between them its nodes
+depend only on their state.
+
+`effect_skill`: a graph built with models and tools of its own is one effect: it is judged as a call
+that reaches outside, and never run twice.
 """
 
 import json
@@ -27,12 +29,12 @@ if TYPE_CHECKING:
 
 MISSING = "LangGraph is not installed: pip install 'turnkeeper[langgraph]'."
 SECONDS = 600.0
-"""For a graph that is one effect."""
+"""Seconds for a graph that is one effect."""
 
 
 class GraphDeps(Struct, frozen=True, kw_only=True):
-    """What a graph is built with. `model`: the chat model of a tier; `tools`: those that the skill
-    named."""
+    """The means to build a graph. `model` returns the chat model of a tier; `tools`: those that the
+    skill named."""
 
     model: "Callable[[Tier], BaseChatModel]"
     tools: "tuple[BaseTool, ...]"
@@ -41,9 +43,9 @@ class GraphDeps(Struct, frozen=True, kw_only=True):
 Graph: TypeAlias = "CompiledStateGraph[Any, Any, Any, Any]"
 Build: TypeAlias = "Callable[[GraphDeps], Graph]"
 Begin: TypeAlias = Callable[[Values], Mapping[str, Any]]
-"""A graph's first state, from what the skill was given."""
+"""Makes a graph's first state from the skill's input."""
 End: TypeAlias = Callable[[Mapping[str, Any]], Values]
-"""What the skill gives, from the last state."""
+"""Makes the skill's result from the last state."""
 
 
 class GraphArguments(BaseModel):
@@ -65,7 +67,7 @@ def graph_skill(
     begin: Begin = keep_state,
     end: End = keep_state,
 ) -> ToolSkill:
-    """A skill that is the graph which `build` makes for each run. `tools`: what it may call."""
+    """Make a skill of the graph that `build` makes for each run. `tools`: those it may call."""
 
     async def run(context: SkillContext, params: Values) -> Values:
         from agent_core.skills.graphs.adapters import GraphScope, ScopeChatModel, ScopeTool
@@ -86,14 +88,14 @@ def graph_skill(
 def effect_skill(
     metadata: SkillMetadata, graph: "Graph", *, begin: Begin = keep_state, end: End = keep_state
 ) -> tuple[ToolSkill, Tool]:
-    """A skill that is a graph with models and tools of its own, and the tool that runs it."""
+    """Make a skill of a graph with models and tools of its own, and the tool that runs it."""
     name = f"run_{metadata.id}"
 
     async def call(arguments: GraphArguments, context: ToolContext) -> str:
         params = cast(Values, arguments.params)
         try:
             state = await graph.ainvoke(begin(params))
-        except Exception as error:  # the border: somebody else's code
+        except Exception as error:  # boundary: third-party code
             raise ToolFailed(f"The graph failed: {type(error).__name__}: {error}") from error
         return json.dumps(_make_plain(end(state)))
 
@@ -113,7 +115,7 @@ def effect_skill(
 
 
 def _make_plain(values: Values) -> Values:
-    """As JSON has it: LangChain's texts are texts of a kind of their own. ToolFailed."""
+    """Convert to plain JSON: LangChain's texts are of a type of their own. ToolFailed."""
     try:
         return cast(Values, json.loads(json.dumps(values)))
     except (TypeError, ValueError) as error:

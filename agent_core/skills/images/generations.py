@@ -1,4 +1,4 @@
-"""One call of OpenAI's image generations. It imports the SDK, so it is imported for a first
+"""One call of OpenAI's image generations. Imports the SDK, so it is imported for the first
 picture."""
 
 import base64
@@ -15,7 +15,7 @@ from agent_core.models.wire import Line
 from agent_core.settings import Endpoint
 
 MAX_BYTES = 68_000_000
-"""Of an answer: a file as large as can be given to people, in base64."""
+"""Maximum bytes of an answer: the largest file that can be sent to people, in base64."""
 
 
 class _Picture(msgspec.Struct, frozen=True):

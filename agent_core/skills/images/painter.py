@@ -1,5 +1,5 @@
-"""Pictures from words, by any server that speaks OpenAI's image generations: OpenAI, and Google by
-its endpoint that is compatible with it. The SDK is imported with the first picture."""
+"""Generates pictures by any server with OpenAI's image generations: OpenAI, and Google by its
+compatible endpoint. The SDK is imported with the first picture."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -28,7 +28,8 @@ class Painter:
         self._settings = settings
 
     def why_unusable(self) -> str:
-        """Why no picture can be made and what to do, "" if one can. Imports nothing."""
+        """Return the reason why no picture can be made and what to do, "" if one can. Imports
+        nothing."""
         provider = self._provider()
         if provider is None:
             return UNSET
@@ -47,12 +48,12 @@ class Painter:
         return f"{provider}/{self._settings.images.model or MODELS[provider]}"
 
     async def paint(self, prompt: str, shape: Shape) -> bytes:
-        """One picture; raises ModelFailed. It is asked for once: each costs money."""
+        """Return one picture; raises ModelFailed. Without retries, as each costs money."""
         if why := self.why_unusable():
             raise ModelFailed(why, "rejected")
         provider, _, model = self.name.partition("/")
         body: dict[str, object] = {"model": model, "n": 1}
-        if provider == "gemini":  # it knows no sizes in pixels
+        if provider == "gemini":  # it does not support sizes in pixels
             said = prompt if shape == "square" else f"{prompt}\n\nFormat: {shape}."
             body |= {"prompt": said, "response_format": "b64_json"}
         else:

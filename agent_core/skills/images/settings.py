@@ -40,5 +40,5 @@ class ImageSettings(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, env: Env) -> "ImageSettings":
-        """From `env`; raises SettingsError."""
+        """Read the settings from `env`; raises SettingsError."""
         return cls(provider=PROVIDER.read(env), model=MODEL.read(env))

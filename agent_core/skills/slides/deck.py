@@ -123,5 +123,5 @@ def _bar(slide: "Slide", top: float, height: float) -> None:
 
 
 def _printable(text: str) -> str:
-    """Without signs that no XML may hold."""
+    """Remove characters that XML forbids."""
     return "".join(c if c.isprintable() else " " for c in text)

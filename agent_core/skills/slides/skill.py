@@ -1,5 +1,5 @@
-"""The skill slide_generation: an outline by the model, after research where that is wanted, and a
-PPTX file of it."""
+"""The skill slide_generation: an outline by the model, after research if wanted, and its PPTX
+file."""
 
 from agent_core.skills.contract import (
     Schema,

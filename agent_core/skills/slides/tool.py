@@ -25,7 +25,7 @@ class Present(Deck):
 
 
 def why_unusable() -> str:
-    """Why no presentation can be made, "" if one can. Imports nothing."""
+    """Return the reason why no presentation can be made, "" if one can. Imports nothing."""
     return "" if find_spec("pptx") is not None else ABSENT
 
 

@@ -1,4 +1,4 @@
-"""What can be done in a browser: the sixteen actions, and what each one means for who decides."""
+"""The sixteen actions of the browser, and their meaning for whoever decides about them."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal
@@ -18,7 +18,7 @@ Action = Literal[
     "extract_content", "switch_tab", "open_tab", "close_tab",
 ]  # fmt: skip
 TOUCHES = frozenset({"click_element", "input_text", "send_keys", "select_dropdown_option"})
-"""They do something to the page, so something may come of it elsewhere."""
+"""Actions that change the page, and may so have effects elsewhere."""
 TRAVELS = frozenset({"go_to_url", "open_tab"})
 _NEEDS: dict[Action, tuple[str, ...]] = {
     "go_to_url": ("url",),
@@ -38,11 +38,11 @@ UNSURE = (
     "again."
 )
 EMPTY = "about:blank"
-"""What a new tab shows."""
+"""The address of a new tab."""
 
 
 class Act(BaseModel):
-    """Arguments of browser_use: an action, and what it needs."""
+    """Arguments of browser_use: an action, and its parameters."""
 
     action: Action
     url: str = Field(default="", max_length=4_000)
@@ -67,13 +67,13 @@ class Act(BaseModel):
 
     @property
     def looks(self) -> bool:
-        """It only looks at what is open."""
+        """True if it only looks at what is open."""
         return self.action not in TOUCHES | TRAVELS | {"web_search"}
 
 
 async def do(act: Act, desk: BrowserSession, ways: BrowserWays) -> str:
-    """Do it; what was done, in words of ours. Words of the page go to the desk's notes. Raises
-    ToolFailed, and the driver's Error where the page would not."""
+    """Perform it; describe it in words of ours. Words of the page go to the session's notes. Raises
+    ToolFailed, and the driver's Error if the page refuses."""
     match act.action:
         case "go_to_url" | "open_tab":
             return await _travel(act, desk, ways)
@@ -138,7 +138,7 @@ async def _touch(act: Act, desk: BrowserSession) -> str:
     except TooLong as error:
         if not desk.moving:
             raise ToolFailed(UNSURE.format(why=shorten_message(error.message))) from None
-        desk.note("The page is still loading.")  # it was done, and what comes of it takes long
+        desk.note("The page is still loading.")  # it was done, and its effect takes long
         return said
     await desk.settle()
     return said
@@ -147,7 +147,7 @@ async def _touch(act: Act, desk: BrowserSession) -> str:
 async def _prepare_act(
     act: Act, desk: BrowserSession
 ) -> tuple[Callable[[], Awaitable[object]], str]:
-    """What is to be done, once it is known that it can be, and what to say of it."""
+    """Prepare it, once it is known to be possible: return the act and its description."""
     if act.action == "send_keys":
         return (lambda: desk.page.keyboard.press(act.keys)), f"Pressed {act.keys}."
     element = await desk.elements.find(act.index or 0)
@@ -206,7 +206,7 @@ async def _options(act: Act, desk: BrowserSession) -> str:
 
 
 def shorten_message(message: str) -> str:
-    """What the driver says of a failure, without its log."""
+    """Return the driver's message about a failure, without its log."""
     return " ".join(message.split("Call log:")[0].split())[:300]
 
 
@@ -219,7 +219,7 @@ def name_page(url: str) -> str:
 
 
 def preview(act: Act, url: str, labels: dict[str, str]) -> str | Phrase:
-    """What a touch would do, for who is asked; "" for what touches nothing."""
+    """Describe the effect of a touch for the person who is asked; "" for other actions."""
     page = url[:200] or phrase("does_nowhere")
     label = labels.get(str(act.index)) or phrase("does_nothing")
     match act.action:

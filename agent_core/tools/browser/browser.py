@@ -40,12 +40,14 @@ SHUT = "The browser is shut down with the gateway. Try again after its restart."
 
 
 class Browser:
-    """Desks by workspace; `async with` ends them all. `folder` is the browser's home. `allowed`:
-    places (`host:port`) that may be anywhere, as the operator said; `origin`: where people watch
-    it; `connect`: how it reaches what runs in sandboxes, None where it does not; `walls`: what
-    its own sandbox is made of, None where it has none."""
+    """Browser sessions by workspace; `async with` ends them all.
 
-    def __init__(  # noqa: PLR0913 - one for each thing that differs by where it runs
+    `folder` is the browser's home. `allowed`: places (`host:port`) that the operator opened and
+    that may be anywhere; `origin`: where people watch it; `connect`: reaches servers in sandboxes,
+    None if that is impossible; `walls`: those of its own sandbox, None for none.
+    """
+
+    def __init__(  # noqa: PLR0913 - an argument for each difference between the tiers
         self,
         folder: Path,
         allowed: frozenset[str] = frozenset(),
@@ -70,7 +72,7 @@ class Browser:
 
     @property
     def encloses(self) -> bool:
-        """It has a sandbox of its own."""
+        """True if it has a sandbox of its own."""
         return self._enclosure is not None
 
     async def __aenter__(self) -> "Browser":
@@ -95,14 +97,14 @@ class Browser:
         return self._desks.get(workspace)
 
     def remember_page(self, workspace: Path) -> RememberedPage:
-        """The page that is worked in, or was before the browser was closed. May block."""
+        """Return the current page, or the last one before the browser was closed. May block."""
         desk = self._desks.get(workspace)
         return desk.remember() if desk is not None else memory.recall(workspace)
 
     @asynccontextmanager
     async def desk(self, workspace: Path) -> AsyncIterator[BrowserSession]:
-        """The workspace's desk for one piece of work at a time, made if there is none; ToolFailed
-        if there can be none."""
+        """Hold the workspace's session for one piece of work at a time, created if needed;
+        ToolFailed if that is impossible."""
         async with self._turning:
             if self._group is None:
                 raise ToolFailed(SHUT)
@@ -110,7 +112,7 @@ class Browser:
                 try:
                     known = self._desks[workspace] = await self._make_desk(workspace)
                 except BaseException:
-                    self._group.create_task(self._close(None))  # nobody may be left to use it
+                    self._group.create_task(self._close(None))  # there may be no user left
                     raise
         self._stir(workspace)
         try:
@@ -141,7 +143,7 @@ class Browser:
         )
 
     async def _make_inside(self, workspace: Path, running: "DrivenBrowser") -> "BrowserContext":
-        """The part of a desk whose pages are those of its sandbox."""
+        """Make the part of a session for pages of its sandbox."""
         try:
             way = await self.ways.open_inside(workspace)
         except OSError as error:
@@ -149,12 +151,12 @@ class Browser:
         return await _make_context(running, chromium.name_proxy(way))
 
     def _stir(self, workspace: Path) -> None:
-        """It has something to do."""
+        """Cancel the idle timer."""
         if (timer := self._timers.pop(workspace, None)) is not None:
             timer.cancel()
 
     def _wait_idle(self, workspace: Path) -> None:
-        """From now on it has nothing to do, until it is asked again."""
+        """Start the idle timer, until the next request."""
         self._stir(workspace)
         loop = asyncio.get_running_loop()
         self._timers[workspace] = loop.call_later(self._idle, self.halt, workspace)
@@ -167,7 +169,7 @@ class Browser:
             self._group.create_task(self._close(None))
 
     async def _close(self, workspace: Path | None) -> None:
-        """Close the desk; the browser too, if nobody else works with it."""
+        """Close the session; the browser too, if nobody else uses it."""
         async with self._turning:
             desk = self._desks.pop(workspace, None) if workspace is not None else None
             if desk is not None and workspace is not None:
@@ -177,7 +179,7 @@ class Browser:
                 await self._end()
 
     async def _end(self) -> None:
-        """No browser any more."""
+        """End the browser."""
         driven, self._driven = self._driven, None
         self._desks.clear()
         await self.stream.close()
@@ -185,7 +187,7 @@ class Browser:
             try:
                 async with ambient.limit(CLOSING):
                     await driven.close()
-            except Exception:  # the border: its driver is gone with it
+            except Exception:  # boundary: its driver ends with it
                 log.warning("browser_close_failed", exc_info=True)
         await self.ways.close()
 
@@ -203,7 +205,7 @@ async def _make_context(
             proxy=proxy,
         )
         await context.add_init_script(NO_WAY_OUT)
-    except Error:  # it was killed: by who watches its memory, or the kernel
+    except Error:  # killed by the memory watchdog or the kernel
         raise ToolFailed(ENDED) from None
     return context
 
@@ -212,5 +214,5 @@ async def _close_quietly(desk: BrowserSession) -> None:
     try:
         async with ambient.limit(CLOSING):
             await desk.close()
-    except Exception:  # the border: a page that hangs is ended with the browser
+    except Exception:  # boundary: a hanging page is closed with the browser
         log.warning("desk_close_failed", exc_info=True)

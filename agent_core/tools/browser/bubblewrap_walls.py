@@ -1,8 +1,8 @@
 """Walls of bubblewrap for the browser.
 
-A gateway that is root puts the filter of system calls on it that commands have; Chromium's own
-sandbox does not work then, as it does not for root anyway. For another gateway Chromium isolates
-pages by its own sandbox besides, which that filter would refuse.
+A gateway that is root applies the commands' filter of system calls; Chromium's own sandbox does not
+work then, as it does not for root anyway. For another gateway Chromium isolates pages by its own
+sandbox besides, which that filter would refuse.
 """
 
 import os
@@ -16,7 +16,7 @@ from agent_core.tools.browser.enclosure import PROGRAM, USER, WAYS_INSIDE, Enclo
 
 _INSIDE = "/opt/turnkeeper/inside.py"
 _OF_BROWSERS = ("/etc/chromium", "/etc/chromium.d", "/opt/google")
-"""What browsers have outside of /usr."""
+"""Files of browsers outside of /usr."""
 _FILTER = 9
 """The open file of the filter: a shell opens no higher one."""
 
@@ -28,17 +28,17 @@ class BubblewrapWalls:
 
     @property
     def nests(self) -> bool:
-        """As the port says."""
+        """See the port."""
         return os.geteuid() != 0
 
     def find_browser(self) -> str:
-        """As the port says: /usr is the same inside."""
+        """See the port: /usr is the same inside."""
         return chromium.find()
 
     def write_call(self, folders: EnclosedFolders) -> str:
-        """As the port says."""
+        """See the port."""
         root = os.geteuid() == 0
-        above = reversed(folders.downloads.parents[:-1])  # inside they are empty, and anybody's
+        above = reversed(folders.downloads.parents[:-1])  # empty inside, and writable by everybody
         binds = (
             *(word for one in above for word in ("--perms", "0755", "--dir", str(one))),
             *(word for one in _OF_BROWSERS for word in ("--ro-bind-try", one, one)),

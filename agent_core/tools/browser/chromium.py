@@ -18,7 +18,7 @@ from msgspec import Struct
 from agent_core.errors import ToolFailed
 from agent_core.tools.browser.enclosure import Enclosure
 
-if TYPE_CHECKING:  # imported when a browser is first wanted
+if TYPE_CHECKING:  # imported when a browser is first needed
     from playwright.async_api import Browser, Playwright, ProxySettings
 
 log = logging.getLogger("turnkeeper.browser")
@@ -31,13 +31,14 @@ DIES_WITH_PARENT = (
     "import ctypes,os,sys;ctypes.CDLL(None).prctl(1,9,0,0,0);os.execv(sys.argv[1],sys.argv[1:])"
 )
 """PR_SET_PDEATHSIG, SIGKILL; it holds across exec."""
-PLACE_INSIDE = "/tmp"  # noqa: S108  # its HOME in an enclosure, which is empty and its own
+PLACE_INSIDE = "/tmp"  # noqa: S108  # its HOME inside, which is empty and private
 ENV_INSIDE = {"PATH": PATH, "HOME": PLACE_INSIDE, "LANG": "C.UTF-8"}
-"""All that a browser's environment has in an enclosure."""
+"""The whole environment of a browser in an enclosure."""
 OF_OURS = frozenset(("PATH", "HOME", "LANG", "TMPDIR", "PLAYWRIGHT_BROWSERS_PATH"))
-"""What of the gateway's environment a browser's driver needs. No proxy: its browser has its own."""
+"""The part of the gateway's environment that a browser's driver needs. No proxy: its browser has
+its own."""
 FLAGS = (
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.*",  # names are the proxy's business
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.*",  # names are resolved by the proxy
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--disable-quic",
@@ -48,7 +49,7 @@ FLAGS = (
 
 
 class Driven(Struct, frozen=True, kw_only=True):
-    """A browser that runs, and what drives it."""
+    """A running browser, and its driver."""
 
     driver: "Playwright"
     browser: "Browser"
@@ -57,27 +58,27 @@ class Driven(Struct, frozen=True, kw_only=True):
         """End both."""
         try:
             await self.browser.close()
-        except Exception:  # the border: what is broken already has to be let go all the same
+        except Exception:  # boundary: broken parts must be released all the same
             log.warning("browser_close_failed", exc_info=True)
         finally:
             await self.driver.stop()
 
 
 def find() -> str:
-    """The browser's path, "" if there is none."""
+    """Return the browser's path, "" if there is none."""
     return next(filter(None, map(shutil.which, NAMES)), "")
 
 
 def find_missing(held_by: str = "") -> str:
-    """What to install for a browser, "" if nothing is missing. `held_by`: the tier of the sandbox
-    that it has to itself, "" for none."""
-    if held_by != "docker" and not find():  # there it is the image's
+    """Return what to install for a browser, "" if nothing is missing. `held_by`: the tier of its
+    own sandbox, "" for none."""
+    if held_by != "docker" and not find():  # it belongs to the image there
         return NO_BROWSER
     return "" if importlib.util.find_spec("playwright") is not None else NO_DRIVER
 
 
 async def start(folder: Path, proxy: str, enclosure: Enclosure | None = None) -> Driven:
-    """A browser whose every connection goes through `proxy`; ToolFailed says what is missing.
+    """Start a browser whose every connection goes through `proxy`; ToolFailed says what is missing.
     `folder` is its home; it is started in `enclosure`, if there is one."""
     path = find() if enclosure is None else enclosure.walls.find_browser()
     if not path:
@@ -115,7 +116,7 @@ async def _launch(
     driver: "Playwright", wrapper: Path, proxy: str, downloads: Path | None, *, sandbox: bool
 ) -> "Browser":
     own = {"HOME": str(wrapper.parent)} if downloads is None else {}
-    env = ENV_INSIDE | own  # and none of the gateway's secrets
+    env = ENV_INSIDE | own  # without the gateway's secrets
     return await driver.chromium.launch(
         executable_path=wrapper,
         chromium_sandbox=sandbox,
@@ -131,13 +132,14 @@ async def _launch(
 
 
 def name_proxy(address: str) -> "ProxySettings":
-    """The only way of a browser, or of a part of it; it leads to this machine's names, too."""
+    """Return the settings of the only proxy of a browser, or of a part of it, also for this
+    machine's names."""
     return {"server": address, "bypass": "<-loopback>"}
 
 
 def _strip_driver_environment() -> None:
-    """The driver gets of the gateway's environment what `OF_OURS` names, and none of its secrets.
-    Its library asks one function what to give it."""
+    """Reduce the driver's environment to `OF_OURS`, without the gateway's secrets. Its library asks
+    one function for it."""
     from playwright._impl import _driver, transport
 
     def take_harmless() -> dict[str, str]:

@@ -1,8 +1,8 @@
-"""A process that stands for a browser in a container: what its driver writes to file 3 goes to the
-container's input, and the container's output to file 4. It ends with either of them.
+"""Stands for a browser in a container: its driver's file 3 is forwarded to the container's input,
+and the container's output to file 4. Ends with either of them.
 
-Arguments: the engine's socket, the file of the container's description, and the words that its
-first process gets besides.
+Arguments: the engine's socket, the file of the container's description, and further words for its
+first process.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _Spec: TypeAlias = dict[str, object]
 
 
 class _Ends(asyncio.Protocol):
-    """Carries what comes from one side to the other, once that is there; `over` when it ends."""
+    """Forwards data from one side to the other, once that is there; `over` when it ends."""
 
     def __init__(self, over: asyncio.Event) -> None:
         self._over = over

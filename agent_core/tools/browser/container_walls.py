@@ -1,9 +1,9 @@
-"""Walls of Docker for the browser: a container to itself, of the image of the sandboxes, whose
-Chromium it is.
+"""Walls of Docker for the browser: a container of its own, of the sandboxes' image, with Chromium
+from there.
 
-What starts it (`contained.py`) holds the connection to the engine. When that ends, with the
-gateway, however it ends, the engine closes the first process's input, and the container goes.
-Chromium's own sandbox does not work there: containers may make no namespaces.
+Its starter (`contained.py`) holds the connection to the engine. When that ends, with the gateway,
+however it ends, the engine closes the first process's input, and the container goes. Chromium's own
+sandbox does not work there: containers may make no namespaces.
 """
 
 import os
@@ -31,11 +31,11 @@ class ContainerWalls:
         self._tier = tier
 
     def find_browser(self) -> str:
-        """As the port says: the image's."""
+        """See the port: the image's."""
         return self._tier.browser
 
     def write_call(self, folders: EnclosedFolders) -> str:
-        """As the port says."""
+        """See the port."""
         root = os.geteuid() == 0
         user = (USER, USER) if root else (os.geteuid(), os.getegid())
         limits = SandboxLimits(memory=folders.memory, processes=PROCESSES)

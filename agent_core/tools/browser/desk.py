@@ -23,21 +23,21 @@ MAX_NOTES = 10
 MAX_DOWNLOAD = 100_000_000
 MAX_DOWNLOADS = 20
 QUIET = 0.3
-"""Seconds in which what an action sets off has to begin."""
+"""Seconds in which an action's consequences have to begin."""
 SECONDS = 15.0
-"""For a page to come, and for a page to answer a question about itself."""
+"""Seconds for a page to load, and for a page to answer a question about itself."""
 SHOT = 5_000.0
-"""Milliseconds for a picture of it."""
+"""Milliseconds for a screenshot."""
 T = TypeVar("T")
 BUSY = "The page does not answer: a script of it is busy. Open another page."
 PLACE = "downloads"
 NO_WAY_OUT = "for (const n of ['RTCPeerConnection','webkitRTCPeerConnection','WebTransport']) delete window[n];"  # noqa: E501
-"""What could pass by the proxy; the browser's flags bar it as well."""
+"""Features that could bypass the proxy; the browser's flags bar them as well."""
 
 
 class BrowserSession:
-    """Tabs of one workspace; one action at a time (`lock`). `inside` makes the part of it whose
-    pages are those of servers in its sandbox, when it is wanted."""
+    """Tabs of one workspace; one action at a time (`lock`). `inside` makes the part for pages of
+    servers in its sandbox, on demand."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class BrowserSession:
         self.secret = ambient.secret_id()
         self.lock = asyncio.Lock()
         self.notes: list[str] = []
-        """What happened by itself since the model was told last."""
+        """Events since the model was last told."""
         self.downloads = 0
         self.tab = 0
         self._elements: dict[Page, Elements] = {}
@@ -66,7 +66,7 @@ class BrowserSession:
 
     @property
     def page(self) -> "Page":
-        """The tab that is worked in."""
+        """The current tab."""
         pages = self.pages
         if not pages:
             raise ToolFailed("No tab is open. Open one with go_to_url.")
@@ -75,11 +75,11 @@ class BrowserSession:
 
     @property
     def elements(self) -> Elements:
-        """What was seen on the tab's page."""
+        """The elements seen on the current page."""
         return self._elements[self.page]
 
     def remember(self) -> RememberedPage:
-        """What is worth knowing of it when it is gone."""
+        """Return what to remember of it when it is gone."""
         if not self.pages:
             return RememberedPage()
         labels = {str(one.number): one.label for one in self.elements.seen.values()}
@@ -99,16 +99,16 @@ class BrowserSession:
         return page
 
     def is_inside(self, page: "Page") -> bool:
-        """It is a tab for pages of the sandbox, and no other."""
+        """Return True for a tab that is only for pages of the sandbox."""
         return page.context is self._inside
 
     async def close(self) -> None:
-        """Close all tabs, and forget what they kept."""
+        """Close all tabs, and forget their data."""
         for context in filter(None, (self._inside, self.context)):
             await context.close()
 
     def begin(self) -> None:
-        """An action begins: see what it sets off."""
+        """Begin an action: watch its consequences."""
         self._moved.clear()
         self._setting_off.clear()
 
@@ -118,7 +118,7 @@ class BrowserSession:
         return self._setting_off.is_set()
 
     async def settle(self) -> None:
-        """Until what the action set off is there."""
+        """Wait until the action's consequences are there."""
         try:
             async with ambient.limit(QUIET):
                 await self._setting_off.wait()
@@ -132,7 +132,7 @@ class BrowserSession:
             self.notes.append("The page is still loading.")
 
     async def ask_page(self, question: Awaitable[T]) -> T:
-        """What a page answers about itself; ToolFailed if it does not."""
+        """Return a page's answer about itself; ToolFailed without one."""
         try:
             async with ambient.limit(SECONDS):
                 return await question
@@ -140,7 +140,7 @@ class BrowserSession:
             raise ToolFailed(BUSY) from None
 
     async def take_screenshot(self, quality: int) -> bytes:
-        """What is in sight, as a JPEG; nothing if the page has nothing to show now."""
+        """Return a JPEG of the visible part; b"" if the page has nothing to show now."""
         from playwright.async_api import Error
 
         try:
@@ -165,7 +165,7 @@ class BrowserSession:
         page.on("close", self._on_close)
 
     async def _limit_tabs(self, page: "Page") -> None:
-        """No page opens tabs without end."""
+        """Limit the number of tabs that pages open."""
         from playwright.async_api import Error
 
         if len(self.pages) > MAX_TABS:
@@ -191,11 +191,11 @@ class BrowserSession:
         said, leaves = " ".join(dialog.message.split())[:300], dialog.type == "beforeunload"
         if not leaves:
             self.note(f"The page showed a {dialog.type}, which was dismissed: {said}")
-        with contextlib.suppress(Error):  # the page went with it
+        with contextlib.suppress(Error):  # the page was closed with it
             await (dialog.accept() if leaves else dialog.dismiss())
 
     async def _on_download(self, download: "Download") -> None:
-        """Into the workspace; what is there already stays."""
+        """Save a download in the workspace without overwriting."""
         from playwright.async_api import Error
 
         self.downloads += 1
@@ -210,7 +210,7 @@ class BrowserSession:
             self.note(f"Downloaded into the workspace: {kept}")
         except ToolFailed as error:
             self.note(f"A download was not kept. {error}")
-        except Exception as error:  # noqa: BLE001  # the border: a page decides what comes
+        except Exception as error:  # noqa: BLE001  # boundary: pages may send anything
             self.note(f"A download failed: {type(error).__name__}.")
         finally:
             self._moved.set()
@@ -218,7 +218,7 @@ class BrowserSession:
                 await download.delete()
 
     def note(self, text: str) -> None:
-        """For the next result."""
+        """Add a note to the next result."""
         if len(self.notes) < MAX_NOTES:
             self.notes.append(text)
 
@@ -226,7 +226,7 @@ class BrowserSession:
 def _keep(workspace: Path, source: Path, suggested: str) -> str:
     """Copy a download to a free name below `downloads/`; its path."""
     place = Path(os.path.realpath(source.parent))
-    with paths.open_plain(place, place / source.name) as data:  # a browser may plant a link there
+    with paths.open_plain(place, place / source.name) as data:  # a browser may create a link there
         if os.fstat(data.fileno()).st_size > MAX_DOWNLOAD:
             raise ToolFailed(f"It is larger than {MAX_DOWNLOAD // 1_000_000} MB.")
         if why := paths.why_refused(f"{PLACE}/{file_name(suggested)}", write=True):

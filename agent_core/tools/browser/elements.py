@@ -1,5 +1,5 @@
-"""What can be used on a page: each element has a number, which it keeps as long as its document
-lives, and a label, by which it is known to people and to the model."""
+"""The usable elements of a page: each has a number, valid while its document lives, and a label for
+people and the model."""
 
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from playwright.async_api import ElementHandle, Frame, JSHandle, Page
 
 MAX_ELEMENTS = 120
-"""Elements that are told; those in sight come first."""
+"""Maximum elements told; visible ones come first."""
 MAX_FRAMES = 6
 TRIES = 3
-"""To look at a frame that is just being replaced."""
+"""Attempts to look at a frame that is being replaced."""
 GONE = "There is no element [{number}] on the page any more. Look at its state again."
 CHANGED = "Element [{number}] is now {now}, it was {was}. Nothing was done. Look again."
 
@@ -98,7 +98,7 @@ class _Found(Struct, frozen=True):
 
 
 class Element(Struct, frozen=True, kw_only=True):
-    """One element as it was seen. `near`: within the part of the page that is in sight."""
+    """One element as seen. `near`: in the visible part of the page."""
 
     number: int
     label: str
@@ -107,7 +107,7 @@ class Element(Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """As the model is told."""
+        """The line for the model."""
         far = "" if self.near else " (out of sight)"
         state = f" {self.state}" if self.state else ""
         return f"[{self.number}] {self.label}{state}{far}"
@@ -119,13 +119,13 @@ class Elements:
     def __init__(self) -> None:
         self.seen: dict[int, Element] = {}
         self.left = 0
-        """How many more there are."""
+        """The number of further elements."""
         self._next = 1
         self._registries: dict[Frame, JSHandle] = {}
         self._where: dict[int, Frame] = {}
 
     async def look(self, page: "Page") -> None:
-        """See what is there now."""
+        """Look at the page now."""
         seen: dict[int, Element] = {}
         where: dict[int, Frame] = {}
         self.left = 0
@@ -140,7 +140,7 @@ class Elements:
         self.seen, self._where = seen, where
 
     async def find(self, number: int) -> "ElementHandle":
-        """The element, if it is still what it was seen as; ToolFailed if it is not."""
+        """Return the element, if it is unchanged; ToolFailed if it is not."""
         from playwright.async_api import Error
 
         frame, known = self._where.get(number), self.seen.get(number)
@@ -169,7 +169,7 @@ class Elements:
                     self._registries[frame] = await frame.evaluate_handle(_REGISTRY)
                 given = [self._registries[frame], self._next, most, _WANTED]
                 found = convert(await frame.evaluate(_COLLECT, given), _Found)
-            except Error:  # the frame holds another document now
+            except Error:  # the frame has another document now
                 self._registries.pop(frame, None)
                 continue
             self._next, self.left = found.next, self.left + found.left

@@ -1,11 +1,10 @@
-"""The browser's own sandbox: what Chromium sees of the machine, and its way out.
+"""The browser's own sandbox: Chromium's view of the machine, and its way out.
 
-It has no network: a port inside leads to a guarded proxy over a Unix socket, at each address of
-loopback to another one. It sees the system's programs and one folder, where its downloads go. Its
-profile is in memory. It is apart from the sandboxes of commands: nothing that runs there can drive
-it, or use its way out. What it is made of are walls: bubblewrap's, or those of Docker.
-
-A gateway that is root lets it be a user that nobody else is.
+It has no network: a port inside leads to a guarded proxy over a Unix socket, a different one at
+each address of loopback. It sees the system's programs and one folder, for its downloads. Its
+profile is in memory. It is separate from the sandboxes of commands: nothing that runs there can
+drive it, or use its way out. It is made of walls: bubblewrap's, or those of Docker. A gateway that
+is root runs it as a user of its own.
 """
 
 import asyncio
@@ -22,7 +21,7 @@ from agent_core.tools.web.proxy import GuardedProxy
 MEMORY = 4 << 30
 """Bytes that all of the browser may take."""
 USER = 65533
-"""Who the browser is where the gateway is root."""
+"""The browser's user where the gateway is root."""
 WEB = "127.0.0.1"
 """The address at which the browser meets the proxy for the web."""
 PROGRAM = Path(__file__).with_name("inside.py")
@@ -41,7 +40,7 @@ class EnclosedFolders(Struct, frozen=True, kw_only=True):
 
 
 class Walls(Protocol):
-    """What keeps a browser in."""
+    """The walls of a browser's sandbox."""
 
     @property
     def name(self) -> str:
@@ -52,11 +51,11 @@ class Walls(Protocol):
         """Chromium's own sandbox isolates pages besides, inside."""
 
     def find_browser(self) -> str:
-        """Chromium's path inside, "" if there is none."""
+        """Return Chromium's path inside, "" if there is none."""
 
     def write_call(self, folders: EnclosedFolders) -> str:
-        """Make ready what is needed; the shell's words that start inside what they are given, with
-        their files 3 and 4 as the driver's. OSError."""
+        """Prepare the sandbox; return the shell's words that start a program inside, with their
+        files 3 and 4 as the driver's. OSError."""
 
 
 class Enclosure:
@@ -87,18 +86,18 @@ class Enclosure:
         return f"http://{address}:{PORT}"
 
     def remove_way(self, address: str) -> None:
-        """No connection comes in there any more; those that are there are the proxy's to end."""
+        """Accept no more connections there; existing ones are the proxy's to end."""
         if (server := self._ways.pop(address, None)) is not None:
             server.close()
             (self._folder / "ways" / address).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """No connection comes in any more."""
+        """Accept no more connections."""
         for address in list(self._ways):
             self.remove_way(address)
 
     def write_wrapper(self, path: str) -> Path:
-        """A program that starts the browser at `path` inside, with what it is given itself."""
+        """Write a program that starts the browser at `path` inside, with its own arguments."""
         ways = self._folder / "ways"
         folders = EnclosedFolders(
             home=self._folder, ways=ways, downloads=self.downloads, memory=MEMORY

@@ -1,11 +1,12 @@
 """The first process of the browser's own sandbox: starts Chromium there, and is its way out.
 
-A program that is started by its one file; standard library only. Chromium's every connection
-comes to a port here, and goes on over a Unix socket to a guarded proxy of the gateway's: there is
-no other network. Which proxy it is says the address at which it comes, by which the socket is
-called. When Chromium ends, or takes too much memory, this ends, and the kernel ends the rest.
-Arguments: `pipes` where the driver's pipes are files 3 and 4, `standard` where they are the
-standard streams; the folder of the sockets, the port, bytes of memory, Chromium and its words.
+Started by its one file; standard library only. Chromium's every connection comes to a port here,
+and goes on over a Unix socket to a guarded proxy of the gateway: there is no other network. The
+address at which it comes selects the proxy, by the socket's name. When Chromium ends, or takes too
+much memory, this ends, and the kernel ends the rest.
+
+Arguments: `pipes` if the driver's pipes are files 3 and 4, `standard` if they are the standard
+streams; the folder of the sockets, the port, bytes of memory, Chromium and its words.
 """
 
 import os
@@ -18,14 +19,14 @@ import threading
 from contextlib import suppress
 
 SECONDS_BETWEEN_LOOKS, SECONDS_TO_END = 1.0, 2.0
-PROFILE = "/tmp/profile"  # noqa: S108  # as it is called inside
+PROFILE = "/tmp/profile"  # noqa: S108  # paths inside the sandbox
 _PAGE = resource.getpagesize()
 _PIECE = 1 << 16
 _FROM_DRIVER, _TO_DRIVER = 3, 4
 
 
 def carry(source: socket.socket, target: socket.socket) -> None:
-    """Until one side has no more to say; the other side hears that."""
+    """Forward data until one side has no more, which the other side is told."""
     with suppress(OSError):
         while data := source.recv(_PIECE):
             target.sendall(data)
@@ -73,7 +74,7 @@ def choose_words(words: list[str]) -> list[str]:
 
 
 def move_streams() -> None:
-    """Make the standard input and output the driver's pipes; what is printed is complaints."""
+    """Make the standard input and output the driver's pipes; what is printed is error output."""
     os.dup2(0, _FROM_DRIVER)
     os.dup2(1, _TO_DRIVER)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -84,14 +85,14 @@ def start(words: list[str]) -> int:
     """Start Chromium with the driver's pipes, its files 3 and 4; its number."""
     pid = os.fork()
     if pid == 0:
-        os.execv(words[0], words)  # noqa: S606  # no shell is wanted
+        os.execv(words[0], words)  # noqa: S606  # no shell is needed
     os.close(_TO_DRIVER)
     return pid
 
 
 def wait_for_driver() -> None:
-    """Until the driver is gone: Chromium ends then by itself, unless it hangs. The kernel's signal
-    for that does not come through: who would send it may not reach another user."""
+    """Wait until the driver is gone: Chromium ends then by itself, unless it hangs. The kernel's
+    signal for that does not come through: its sender may not reach another user."""
     driver = select.poll()
     driver.register(_FROM_DRIVER, 0)
     driver.poll()
@@ -100,7 +101,7 @@ def wait_for_driver() -> None:
 
 
 def main() -> None:
-    """Until Chromium ends."""
+    """Run until Chromium ends."""
     streams, ways, port, memory, *words = sys.argv[1:]
     if streams == "standard":
         move_streams()
@@ -116,7 +117,7 @@ def main() -> None:
     for task in (watch, wait_for_driver):
         threading.Thread(target=task, daemon=True).start()
     while True:
-        pid, status = os.wait()  # others that ended here are let go, too
+        pid, status = os.wait()  # other exited children are reaped too
         if pid == chromium:
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 

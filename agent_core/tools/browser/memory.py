@@ -1,5 +1,5 @@
-"""What is remembered of a browser in the workspace's own folder: enough to say where it was, and to
-tell whether what was approved is what it was. Cookies and sign-ins are not kept."""
+"""Remembers the browser's page in the workspace's own folder: enough to say where it was, and to
+verify an approved action. Cookies and sign-ins are not kept."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ PLACE = f"{paths.OWN}/browser.json"
 
 
 class RememberedPage(Struct, frozen=True, kw_only=True):
-    """The page that was worked in, "" for none, and the labels of its elements by number."""
+    """The current page, "" for none, and the labels of its elements by number."""
 
     url: str = ""
     labels: dict[str, str] = {}
@@ -28,7 +28,7 @@ def note(workspace: Path, what: RememberedPage) -> None:
 
 
 def recall(workspace: Path) -> RememberedPage:
-    """What was remembered last. Blocks."""
+    """Read what was remembered last. Blocks."""
     try:
         with paths.open_read(workspace, PLACE) as file:
             return msgspec.json.decode(file.read(), type=RememberedPage)

@@ -1,5 +1,5 @@
-"""What the model is told of the browser after each call: where it is, what can be used there, and a
-picture. What a page says was written by strangers, and is marked so."""
+"""The browser's state for the model after each call: its page, the usable elements, and a
+screenshot. The page's words are a stranger's, and marked so."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ from agent_core.tools.web.tools import BEGINS, ENDS
 
 QUALITY = 70
 MAX_SHOTS = 100
-"""Pictures that a workspace keeps; what was shown stays with its conversation all the same."""
+"""Screenshots kept in a workspace; those shown stay with their conversation in any case."""
 CONTENT = 7_000
 """Characters of a page's text in one result."""
 MAX_URL = 500
@@ -31,7 +31,7 @@ Keep = Callable[[Path, str], GivenFile]
 
 
 class BrowserResult(Struct, frozen=True, kw_only=True):
-    """One call's result so far: our own words, and those of strangers."""
+    """One call's result so far: our own words, and strangers'."""
 
     action: str
     said: str
@@ -41,7 +41,7 @@ class BrowserResult(Struct, frozen=True, kw_only=True):
 async def output(
     told: BrowserResult, desk: BrowserSession, context: ToolContext, keep: Keep
 ) -> ToolOutput:
-    """The result with the state of the page that is worked in."""
+    """Return the result with the state of the current page."""
     notes, desk.notes = desk.notes, []
     where = name_page(desk.page.url) if desk.pages else "no page"
     head = f"[browser {told.action} at {where}]"
@@ -49,7 +49,7 @@ async def output(
         text = "\n".join((head, told.said, mark_untrusted(notes), "No tab is open."))
         return ToolOutput(text=text, browsed=Browsed(action=told.action))
     content = [f"Content:\n{told.content}"] if told.content else []
-    lines = [*notes, *await _state(desk), *content]  # what is the page's own word comes last
+    lines = [*notes, *await _state(desk), *content]  # text from the page comes last
     shot = await desk.take_screenshot(QUALITY)
     words = f"{head}\n{told.said}\n{mark_untrusted(lines)}"
     browsed = Browsed(action=told.action, url=desk.page.url[:MAX_URL])
@@ -76,19 +76,19 @@ async def content(desk: BrowserSession, offset: int) -> str:
 
 
 def mark_untrusted(lines: list[str]) -> str:
-    """What strangers wrote, between marks that it cannot forge."""
+    """Put strangers' words between marks that they cannot forge."""
     text = "\n".join(lines).replace(ENDS, "[…]").replace(BEGINS, "[…]")
     return f"{BEGINS}\n{text}\n{ENDS}" if text else ""
 
 
 class _Open:
-    """A page that is read from the browser, as if it had been fetched."""
+    """The browser's current page, as if it had been fetched."""
 
     def __init__(self, url: str, html: str) -> None:
         self._found = Fetched(url=url, mime="text/html", charset="utf-8", body=html.encode())
 
     async def get(self, url: str, stay: bool = False) -> Fetched:
-        """What is open."""
+        """Return the current page."""
         return self._found
 
 

@@ -1,8 +1,7 @@
-"""What the browser shows, to watch: a page on an origin of its own that takes no orders.
+"""A live view of the browser: a page on an origin of its own that takes no input.
 
-Its address cannot be guessed and is good as long as the desk it belongs to. It listens on
-loopback, and is shown at the origin where apps are seen (`Origin`); the browser itself cannot reach
-it, nor anything else there.
+Its address cannot be guessed, and is valid as long as its session. It listens on loopback, and is
+shown at the origin of apps (`Origin`); the browser itself cannot reach it, nor anything else there.
 """
 
 import asyncio
@@ -41,26 +40,26 @@ HEADERS = {
 
 
 NAME = "turnkeeper-watch"
-"""What the path of an address begins with."""
+"""Prefix of an address's path."""
 
 
 class Origin(Protocol):
-    """Where people look at what is served on loopback."""
+    """The origin where people see servers on loopback."""
 
     @property
     def is_public(self) -> bool:
         """People reach it from other machines."""
 
     async def mount(self, name: str, port: int) -> str:
-        """Show what is served at `port` under `/name/`; the address of that. OSError."""
+        """Show the server at `port` under `/name/`; return its address. OSError."""
 
     def unmount(self, name: str) -> None:
-        """Nothing is under this name any more."""
+        """Remove this mount."""
 
 
 class ScreenStream:
-    """Serves from the first address that is asked for until `close`; without an `origin` on
-    loopback alone."""
+    """Serves from the first requested address until `close`; without an `origin` on loopback
+    alone."""
 
     def __init__(
         self, at_work: Callable[[Path], BrowserSession | None], origin: Origin | None = None
@@ -71,11 +70,11 @@ class ScreenStream:
 
     @property
     def is_public(self) -> bool:
-        """It can be watched from other machines."""
+        """True if it can be watched from other machines."""
         return self._origin is not None and self._origin.is_public
 
     async def address(self, desk: BrowserSession) -> str:
-        """Where the desk can be watched. OSError."""
+        """Return the address where the session can be watched. OSError."""
         from aiohttp import web
 
         if self._runner is None:
@@ -93,7 +92,7 @@ class ScreenStream:
         return f"{base}/{desk.secret}"
 
     async def close(self) -> None:
-        """No address is good any more."""
+        """Invalidate all addresses."""
         runner, self._runner = self._runner, None
         self._places.clear()
         if runner is not None:
@@ -114,7 +113,7 @@ class ScreenStream:
         return web.Response(text=PAGE, content_type="text/html", headers=HEADERS)
 
     async def _live(self, request: "web.Request") -> "web.StreamResponse":
-        """A picture whenever there is something new to see, as long as the desk is there."""
+        """Stream a screenshot whenever something changes, as long as the session exists."""
         from aiohttp import web
 
         secret = request.match_info["secret"]
@@ -125,7 +124,7 @@ class ScreenStream:
         async with asyncio.TaskGroup() as group:
             showing = group.create_task(self._show(secret, socket))
             async for _ in socket:
-                pass  # whoever watches has nothing to say; this is how their end is seen
+                pass  # viewers send nothing; this detects their disconnect
             showing.cancel()
         return socket
 

@@ -55,7 +55,7 @@ NO_WAY_IN = "It reaches nothing that runs in the sandbox of commands."
 
 
 class Works(Struct, frozen=True, kw_only=True):
-    """What the tools stand on."""
+    """The parts from which the tools are built."""
 
     browser: Browser
     search: Search
@@ -102,7 +102,7 @@ Reading: TypeAlias = Callable[[BaseModel], Act]
 
 
 class _Face(Struct, frozen=True, kw_only=True):
-    """One tool over an action. `reads` makes the action of its arguments."""
+    """One tool over an action. `reads` makes the action from its arguments."""
 
     name: str
     description: str
@@ -112,7 +112,7 @@ class _Face(Struct, frozen=True, kw_only=True):
 
 
 def browser_tools(works: Works) -> tuple[Tool, ...]:
-    """All of them."""
+    """Return all of them."""
     where = ENCLOSED if works.browser.encloses else BESIDE
     about = f"{USE} {where} {REACHES if works.browser.ways.leads_inside else NO_WAY_IN}"
     use, boxed = (
@@ -208,7 +208,7 @@ def _tool(works: Works, face: _Face) -> Tool:
         return act.looks or (act.action in acts.TRAVELS and _is_inside(browser, act.url))
 
     def bind(arguments: BaseModel, workspace: Path) -> str:
-        """What is touched is part of what is approved: the page's place, and the label."""
+        """Bind an approval to what is touched: the page's address, and the label."""
         act = reads(arguments)
         if act.action not in TOUCHES:
             return ""
@@ -264,7 +264,7 @@ async def _work(works: Works, act: Act, context: ToolContext) -> ToolOutput:
         told = BrowserResult(action=act.action, said=said + _tell_new_browser(before), content=text)
         try:
             made = await output(told, desk, context, works.keep)
-        except (Error, ToolFailed) as error:  # what was done is done, and has to be told
+        except (Error, ToolFailed) as error:  # it is done, and must be reported
             why = acts.shorten_message(str(error))
             return ToolOutput(text=f"{told.said}\nHow the page is now cannot be told: {why}")
         await asyncio.to_thread(memory.note, workspace, desk.remember())

@@ -1,4 +1,4 @@
-"""Which walls the browser gets beside the sandboxes of a tier."""
+"""Chooses the browser's walls by the tier of sandboxes."""
 
 from agent_core.sandboxes.detect import can_enclose
 from agent_core.sandboxes.docker.tier import DockerTier
@@ -9,8 +9,8 @@ from agent_core.tools.browser.enclosure import Walls
 
 
 async def choose_walls(tier: Tier, name: str) -> Walls | None:
-    """Docker's where the image of its sandboxes has Chromium; else bubblewrap's where it works, but
-    not where the operator wants none. `name`: by which the tier was found."""
+    """Return Docker's if its image has Chromium; otherwise bubblewrap's if it works, unless the
+    operator wants none. `name`: by which the tier was found."""
     if isinstance(tier, DockerTier) and tier.browser:
         return ContainerWalls(tier)
     return BubblewrapWalls() if await can_enclose(tier, name) else None

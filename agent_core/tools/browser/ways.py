@@ -1,8 +1,8 @@
-"""The ways out of the browser: a guarded proxy to the web for all desks, and for each desk that
-looks at what runs in its own sandbox another one, which leads there and nowhere else.
+"""The ways out of the browser: a guarded proxy to the web for all sessions, and for each session
+that sees servers in its own sandbox another one, which leads there and nowhere else.
 
-So no page of the web reaches a sandbox, and no page of a sandbox the web: what commands wrote
-cannot leave by a page. Which of the two a tab has is decided when it is opened, by its address.
+So no page of the web reaches a sandbox, and no page of a sandbox the web: files of commands cannot
+leave by a page. A tab's address decides between the two when it is opened.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ from agent_core.tools.web.addresses import Target
 from agent_core.tools.web.proxy import Barred, GuardedProxy, Resolve, Side
 
 INSIDE = frozenset({"localhost", "127.0.0.1"})
-"""What a server in a sandbox is called there."""
+"""The host name of a server in a sandbox."""
 MAX_WAYS = 250 * 250
 NOTHING_RUNS = "Nothing runs in the sandbox. Start the server by a command in the background first."
 ONLY_INSIDE = "A page of the sandbox reaches the servers in the sandbox, and nothing else."
@@ -25,8 +25,8 @@ Connect: TypeAlias = Callable[[Path, int], Awaitable[Side]]
 
 
 class BrowserWays:
-    """The proxies of one browser. `allowed`: places that may be anywhere, as the operator said;
-    `connect`: how a sandbox is reached, None where that cannot be."""
+    """The proxies of one browser. `allowed`: places that the operator opened and that may be
+    anywhere; `connect`: reaches a sandbox, None if that is impossible."""
 
     def __init__(
         self,
@@ -43,16 +43,17 @@ class BrowserWays:
 
     @property
     def leads_inside(self) -> bool:
-        """What runs in sandboxes can be looked at."""
+        """True if servers in sandboxes can be seen."""
         return self._connect is not None
 
     def is_inside(self, target: Target) -> bool:
-        """It is a server in the sandbox of who asks; a place that an operator opened is not."""
+        """Return True for a server in the workspace's sandbox; False for a place that an operator
+        opened."""
         named = target.host in INSIDE and target.place not in self._allowed
         return named and self._connect is not None
 
     def why_barred(self, workspace: Path, url: str) -> str:
-        """Why nothing was reached at `url`, "" if it was not barred."""
+        """Return the reason why `url` was not reached, "" if it was not barred."""
         known = self._inside.get(workspace)
         inside = known[1].why_barred(url) if known is not None else ""
         return inside or self._web.why_barred(url)
@@ -67,7 +68,7 @@ class BrowserWays:
             raise ToolFailed(f"The browser's sandbox cannot be made: {error}.") from None
 
     async def open_inside(self, workspace: Path) -> str:
-        """The way to what runs in the workspace's sandbox, likewise. OSError."""
+        """Open the way to the workspace's sandbox, likewise. OSError."""
         proxy = GuardedProxy(frozenset(), reach=partial(self._reach, workspace))
         self._made = self._made % MAX_WAYS + 1
         address = f"127.1.{self._made // 250}.{self._made % 250 + 1}"

@@ -1,4 +1,4 @@
-"""All tools that run code, in the order in which models are shown them."""
+"""All tools that run code, in the order shown to models."""
 
 from agent_core.tools.code.bash import Bash, bash_tool
 from agent_core.tools.code.charts.tools import chart_tools
@@ -13,7 +13,7 @@ from agent_core.tools.send import FileStore
 def every_code_tool(
     bash: Bash, kept: FileStore, scripts: RunningScripts | None = None
 ) -> tuple[Tool, ...]:
-    """Those that the sandbox of `bash` has what it takes for."""
+    """Return those that the sandbox of `bash` supports."""
     shells = (bash_tool(bash),) if "bash" in bash.sandbox.programs else ()
     code = code_tools(bash.sandbox, bash.limit)
     code = (*code, *script_tools(bash.sandbox, scripts or RunningScripts(), bash.limit))

@@ -1,7 +1,7 @@
-"""The tool bash: a shell that stays from call to call, with its folder, variables and functions.
+"""The tool bash: a lasting shell with its folder, variables and functions.
 
-It lives in memory. What is kept of it is its folder: a new shell begins there, and the model is
-told that it is a new one.
+It is in memory. Only its folder is stored: a new shell begins there, and the model is told that it
+is new.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class Bash:
     async def run(
         self, wanted: BashArguments, context: ToolContext, desk: WorkspaceShell
     ) -> ToolOutput:
-        """What the call gives; who calls has the desk's turn."""
+        """Run the call; the caller holds the shell's turn."""
         place = await asyncio.to_thread(recall, context.workspace)
         if wanted.restart:
             desk.end()
@@ -80,7 +80,7 @@ class Bash:
     async def _look(
         self, wanted: BashArguments, context: ToolContext, desk: WorkspaceShell, moves: bool
     ) -> ToolOutput:
-        """Run what only looks around beside the shell, in its folder."""
+        """Run a read-only command beside the shell, in its folder."""
         if desk.alive and not locate_within(desk.folder, desk.top):
             raise ToolFailed(_OUTSIDE.format(folder=desk.folder))
         place = await asyncio.to_thread(recall, context.workspace)
@@ -97,7 +97,7 @@ class Bash:
         return shell.report(done, most)
 
     async def _open(self, context: ToolContext, desk: WorkspaceShell, place: ShellPlace) -> str:
-        """A new shell, and what the model has to know of it."""
+        """Open a new shell; return a note about it for the model."""
         await self.shells.open(desk, self.sandbox, context.workspace, self.limit)
         why = self.shells.take_reason(context.workspace) or "the gateway was started anew"
         lost = place.folder != "." and not await _go(desk, place.folder)
@@ -118,7 +118,7 @@ class Bash:
         """Run the command in the shell."""
         place = await asyncio.to_thread(recall, context.workspace)
         if locate_within(desk.folder, desk.top) not in ("", place.folder):
-            await _go(desk, place.folder)  # a look went there
+            await _go(desk, place.folder)  # only a read-only command changed to it
         assert desk.session is not None
         env = self._secrets.lend(context.workspace, wanted.command)
         most = min(wanted.timeout, self.limit)
@@ -176,14 +176,14 @@ def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
 
 
 def bind(wanted: BashArguments, workspace: Path) -> str:
-    """As run_command's, and the folder that the shell is in."""
+    """Bind an approval like run_command's, and to the shell's folder."""
     folder = recall(workspace).folder
     at = f"cd -- {shlex.quote(folder)}; {wanted.command}"
     return f"{folder}\n{shell.bind(shell.RunCommandArguments(command=at), workspace)}"
 
 
 def _offer_no_rule(arguments: BaseModel) -> str:
-    """What the same words do in a shell that stays depends on those before: no 'always'."""
+    """Offer no 'always': the effect of the same words depends on earlier commands of the shell."""
     return ""
 
 

@@ -130,8 +130,8 @@ def read_code(arguments: BaseModel) -> CodeArguments:
 
 
 def bind(arguments: BaseModel, workspace: Path) -> str:
-    """As run_command's: the files that the code names, and the modules of the workspace that it
-    imports, as they are now."""
+    """Bind an approval like run_command's: to the files that the code names, and the workspace's
+    modules that it imports, as they are now."""
     wanted = read_code(arguments)
     modules = [name.replace(".", "/") for name in _names(wanted.code)]
     imported = [f"{one}{end}" for one in modules for end in (".py", "/__init__.py")]
@@ -143,7 +143,8 @@ def bind(arguments: BaseModel, workspace: Path) -> str:
 
 
 def _names(code: str) -> list[str]:
-    """Modules that the code may import, wherever in it; what is taken from one may be one too."""
+    """Return the modules that the code may import, anywhere in it; a name imported from one may be
+    one too."""
     found = [name for line in _IMPORTED.findall(code) for name in line.split(",")]
     for package, inner in _FROM.findall(code):
         found += (package, *(f"{package}.{name.strip()}" for name in inner.split(",")))

@@ -1,8 +1,8 @@
-"""Which commands of a lasting shell only look around, and need neither it nor a person.
+"""Commands of a lasting shell that are read-only, and need neither it nor a person.
 
-What a word means to a shell depends on what it was told before: `ls` may be a function by now. So
-a command that is allowed without a person is not given to the shell at all: it runs beside it, in
-its folder, by a fresh one.
+The meaning of a word depends on the shell's earlier commands: `ls` may be a function by now. So a
+command that is allowed without a person is not given to the shell at all: it runs beside it, in its
+folder, by a fresh one.
 """
 
 import re
@@ -21,13 +21,15 @@ _BY_SHELL = (VERSIONS - {"git", "jq", "rg"}) | {
     "whereis",
     "which",
 }
-"""Verbs whose program depends on what the shell was told, such as a PATH."""
+"""Verbs whose program depends on the shell's state, such as its PATH."""
 _EXPANDS = re.compile(rf"\$\{{?({SHOWN})\b|\$\$|\A[^;|&\n]*\$(?:\?|\{{PIPE)")
-"""What a variable is depends on the shell, too, and so does how its last command ended."""
+"""Matches expansions, which depend on the shell's state, too: variables, and the status of its last
+command."""
 
 
 def readonly_verbs(command: str) -> tuple[str, ...]:
-    """The verbs of a command that is understood and means the same in a fresh shell; else ()."""
+    """Return the verbs of a command that is understood and means the same in a fresh shell;
+    otherwise ()."""
     known = understand(command)
     if not isinstance(known, Understood) or known.sets or _EXPANDS.search(command):
         return ()

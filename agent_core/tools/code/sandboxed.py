@@ -1,5 +1,7 @@
-"""Tools by the names that a separate computer has for them: sandbox_file, and those of the profile
-`sandboxed`. One tool for files, over what the file tools do; its shell is bash."""
+"""Tools by the names of a separate computer: sandbox_file, and those of the profile `sandboxed`.
+
+One tool for files, over the file tools; its shell is bash.
+"""
 
 import asyncio
 import os
@@ -51,7 +53,7 @@ def file_tool(name: str = "sandbox_file") -> Tool:
 
 
 def sandboxed_tools(bash: Bash, kept: FileStore) -> tuple[Tool, ...]:
-    """What the profile `sandboxed` works with, where something isolates it."""
+    """Make the tools of the profile `sandboxed`, if the sandbox isolates."""
     if not bash.sandbox.isolated:
         return ()
     shells = (bash_tool(bash, "sandbox_shell", IDLE),) if "bash" in bash.sandbox.programs else ()
@@ -59,7 +61,7 @@ def sandboxed_tools(bash: Bash, kept: FileStore) -> tuple[Tool, ...]:
 
 
 def vision_tool(kept: FileStore) -> Tool:
-    """sandbox_vision; what the model is shown is copied to `kept`."""
+    """Make sandbox_vision; pictures shown to the model are copied to `kept`."""
 
     async def call(wanted: See, context: ToolContext) -> ToolOutput:
         return await asyncio.to_thread(files.show_picture, kept, context.workspace, wanted.path)
@@ -81,7 +83,7 @@ async def _call(wanted: File, context: ToolContext) -> str | ToolOutput:
 
 
 def looks(wanted: File) -> bool:
-    """True for what only reads."""
+    """Return True for a read-only action."""
     return wanted.action in ("read", "list")
 
 
@@ -98,7 +100,7 @@ def preview(wanted: File, workspace: Path) -> str:
 
 
 def bind(wanted: File, workspace: Path) -> str:
-    """The file that is changed or removed, as it is."""
+    """Bind an approval to the changed or removed file as it is."""
     written = files.Write(path=wanted.path, content="")
     return "" if looks(wanted) else files.bind(written, workspace)
 
@@ -125,14 +127,14 @@ def entries(wanted: File, workspace: Path) -> str:
 
 
 def write(wanted: File, workspace: Path) -> str:
-    """The whole file; what it was is kept."""
+    """Write the whole file, and back up the old one."""
     if wanted.content is None:
         raise ToolFailed("write needs content.")
     return files.write(files.Write(path=wanted.path, content=wanted.content), workspace)
 
 
 def delete(wanted: File, workspace: Path) -> str:
-    """Remove a file; what it was is kept, so that rollback brings it back."""
+    """Remove a file, and back it up, so that rollback restores it."""
     real = paths.resolve(workspace, wanted.path, write=True)
     if paths.status(workspace, real) is None:
         return f"There is no {wanted.path}; nothing to delete."

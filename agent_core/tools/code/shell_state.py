@@ -1,4 +1,4 @@
-"""What is kept of a workspace's shell: the folder it is in, in the workspace's own place."""
+"""Stores the folder of a workspace's shell, in the workspace's own place."""
 
 import os
 from pathlib import Path
@@ -26,7 +26,7 @@ def locate_within(folder: str, top: str) -> str:
 
 
 def recall(workspace: Path) -> ShellPlace:
-    """What was kept."""
+    """Read what was stored."""
     try:
         with paths.open_read(workspace, _FILE) as file:
             return msgspec.json.decode(file.read(10_000), type=ShellPlace)

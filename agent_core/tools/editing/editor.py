@@ -17,7 +17,7 @@ from agent_core.tools.encodings import UTF8, find_encoding
 
 Command = Literal["view", "create", "str_replace", "insert", "undo_edit"]
 _Changed: TypeAlias = tuple[str, int, str]
-"""The file's new content, the first line that is new, and the encoding to write it in."""
+"""The file's new content, the first new line, and the encoding to write it in."""
 AROUND = 4
 """Lines shown before and after a change."""
 WHOLE = 1_000_000
@@ -41,7 +41,7 @@ class EditorArguments(BaseModel):
 
 
 def editor_tool() -> Tool:
-    """str_replace_editor. To view is no write; an approval holds for the file as it was."""
+    """Make str_replace_editor. Viewing is no write; an approval holds for the file as it was."""
     return Tool(
         name="str_replace_editor",
         description="View a file or folder; create a file, replace a text that occurs once, insert "
@@ -62,7 +62,7 @@ async def _call(wanted: EditorArguments, context: ToolContext) -> ToolOutput:
 
 
 def edit(wanted: EditorArguments, workspace: Path) -> str:
-    """Do what is wanted; ToolFailed with what to do instead."""
+    """Run the command; ToolFailed with what to do instead."""
     match wanted.command:
         case "view":
             return _view(wanted, workspace)

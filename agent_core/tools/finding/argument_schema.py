@@ -1,4 +1,4 @@
-"""What a model is shown of a tool's arguments: their schema, as short as it can be said."""
+"""The schema of a tool's arguments as shown to a model, as short as possible."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from agent_core.tools.finding.schema import Schema
 _REF = "#/$defs/"
 _OF_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf"})
 _CHECKED_HERE = frozenset({"minLength", "maxLength", "minItems", "maxItems", "pattern"})
-"""What a call is checked for when it comes; a model need not read it each time."""
+"""Limits that a call is checked for when it comes; a model need not read them each time."""
 NOTHING: tuple[object, ...] = ("", [], {}, None, 0)
-"""Defaults that go without saying: empty, none, 0 and false."""
+"""Obvious defaults: empty, none, 0 and false."""
 COUNTS = (0, 1)
-"""The least that a number of lines, seconds or results can be, which goes without saying."""
+"""Obvious minimums of numbers of lines, seconds or results."""
 ANYTHING: tuple[object, ...] = ({}, True)
-"""What further properties may be goes without saying, where it is anything."""
+"""Further properties of any kind are obvious."""
 
 
 @lru_cache(512)
@@ -44,8 +44,7 @@ def _find_refs(value: object) -> Iterator[str]:
 
 
 def _put_in(value: object, inline: Schema) -> object:
-    """The schema with what it names and uses once in its place: what no name is needed for. What
-    uses itself is used from elsewhere too."""
+    """Inline definitions that are used once. A recursive one is used from elsewhere too."""
     if isinstance(value, list):
         return [_put_in(inner, inline) for inner in value]
     if not isinstance(value, dict):
@@ -60,8 +59,8 @@ def _put_in(value: object, inline: Schema) -> object:
 
 
 def _simplify(schema: dict[str, object], own: bool = True) -> dict[str, object]:
-    """The schema without what pydantic adds and what says nothing: fewer tokens, same meaning.
-    `own`: it is that of all arguments, described by the tool itself."""
+    """Drop what pydantic adds and what says nothing: fewer tokens, same meaning. `own`: it is the
+    schema of all arguments, described by the tool itself."""
     slim: dict[str, object] = {}
     for key, value in schema.items():
         if key == "title" and isinstance(value, str):

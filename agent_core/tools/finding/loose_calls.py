@@ -1,7 +1,10 @@
-"""Calls as models misspell them: the tool's name in the dress of another protocol, arguments that
-are JSON in JSON. What is meant is plain, so nobody has to ask again. Arguments that are nested too
-deeply to be read give way to words that say so: a model that repeats itself writes them, and
-whoever decodes them would run out of stack, here, at a provider, or where people see the call."""
+"""Repairs calls as models misspell them: the tool's name in the form of another protocol, arguments
+that are JSON in JSON. Their meaning is clear, so nobody has to ask again.
+
+Arguments that are nested too deeply are replaced by words that say so: a model that repeats itself
+writes them, and every decoder would run out of stack, here, at a provider, or where people see the
+call.
+"""
 
 import re
 from collections.abc import Callable
@@ -17,11 +20,11 @@ _PREFIX = re.compile(r"(?:functions?|tools?|default_api)[.:/]+", re.IGNORECASE)
 _SUFFIX = re.compile(r"(?:<\|.*|:\d+)\Z", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _UNREADABLE = "[nested too deeply"
-"""No JSON, so the call is answered as one that is not."""
+"""No JSON, so the call is answered as invalid."""
 
 
 def tidy_calls(reply: ModelReply, is_known: Callable[[str], bool]) -> ModelReply:
-    """`reply` with calls named as the tools are that may be called, with objects for arguments."""
+    """Return `reply` with calls named like existing tools, with objects for arguments."""
     return replace(reply, parts=tuple(_tidy(part, is_known) for part in reply.parts))
 
 

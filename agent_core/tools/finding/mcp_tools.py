@@ -1,7 +1,7 @@
-"""Tools of servers that come and go: how they are known by name, and recorded.
+"""Tools of servers, which come and go: known by name, and recorded.
 
-A turn must meet the same tool again after a restart, when its server may not be there yet. So what
-is known of a foreign tool that is called stands in the journal; only its call is live.
+A turn must meet the same tool again after a restart, when its server may not be connected yet. So
+the definition of a foreign tool that is called is journaled; only its call is live.
 """
 
 import hashlib
@@ -25,8 +25,8 @@ GONE = "{name} is not available now: {why}. Go on without it, or say what you wo
 
 
 class Definition(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of a foreign tool. `name` is ours, `tool` its server's. `ours`: the server has
-    no such tool, it stands for something else that servers do."""
+    """The definition of a foreign tool. `name` is ours, `tool` its server's. `ours`: the server has
+    no such tool; it stands for another ability of servers."""
 
     name: str
     server: str
@@ -37,24 +37,23 @@ class Definition(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def version(self) -> str:
-        """The digest of all that its server says of it: who approves a call approves this."""
+        """The digest of its server's description: an approval of the call approves this."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
 
     @property
     def spec(self) -> ToolSpec:
-        """As the model sees it."""
+        """The specification for the model."""
         return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
 
 
 class ToolRegistry(Protocol):
-    """Where foreign tools are."""
+    """The registry of foreign tools."""
 
     async def seek(self, names: Iterable[str]) -> tuple[Definition, ...]:
-        """Those of `names` that there are; a server that is there is asked for one it never told
-        of."""
+        """Return those of `names` that exist; a connected server is asked for an unknown one."""
 
     async def list_known(self, reach: Reach) -> tuple[Definition, ...]:
-        """All within `reach`; waits a little for servers that were not met yet."""
+        """Return all tools within `reach`, after a short wait for servers never met."""
 
     def make(self, definition: Definition) -> Tool:
         """The tool; its call fails where the server is not there."""
@@ -64,14 +63,14 @@ class ToolRegistry(Protocol):
 
 
 class NoRegistry:
-    """No servers are set up."""
+    """The registry without servers."""
 
     async def seek(self, names: Iterable[str]) -> tuple[Definition, ...]:
-        """None."""
+        """Return ()."""
         return ()
 
     async def list_known(self, reach: Reach) -> tuple[Definition, ...]:
-        """None."""
+        """Return ()."""
         return ()
 
     def make(self, definition: Definition) -> Tool:
@@ -84,12 +83,11 @@ class NoRegistry:
         return foreign_tool(definition, call)
 
     def refresh(self) -> None:
-        """Nobody to ask."""
+        """Do nothing."""
 
 
 def foreign_tool(definition: Definition, call: object) -> Tool:
-    """A tool of which nothing is known but what its server says: it is asked for, and never run
-    twice."""
+    """Make a tool from its server's definition alone: it is asked about, and never run twice."""
     return Tool(
         name=definition.name,
         description=definition.description,

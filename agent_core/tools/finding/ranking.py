@@ -1,4 +1,4 @@
-"""Which of many tools a query means: words that they share, the rare ones worth more."""
+"""Ranks tools by a query: by the words they share, rare ones weighing more."""
 
 import math
 import re
@@ -16,7 +16,8 @@ MIN_STEM = 4
 
 
 def rank(query: str, specs: Iterable[ToolSpec], most: int) -> tuple[ToolSpec, ...]:
-    """The best of `specs`, at most so many; those that share no word with `query` are none."""
+    """Return at most `most` of the best `specs`; those that share no word with `query` are left
+    out."""
     known = [(spec, _words(spec.name), _words(spec.description)) for spec in specs]
     often = Counter(word for _, name, about in known for word in {*name, *about})
     scored = []
@@ -32,7 +33,7 @@ def rank(query: str, specs: Iterable[ToolSpec], most: int) -> tuple[ToolSpec, ..
 def _weight(
     word: str, name: Iterable[str], about: Iterable[str], often: Counter[str], count: int
 ) -> float:
-    """What `word` of the query says for a tool: more if few tools have it."""
+    """Return the weight of `word` of the query for a tool: more if few tools have it."""
     best = 0.0
     for worth, words in ((NAMED, name), (1.0, about)):
         for other in words:

@@ -12,7 +12,7 @@ MAX_FAULTS = 5
 
 
 class Given(RootModel[dict[str, JsonValue]]):
-    """Arguments as they were given: their schema is not ours."""
+    """Arguments as given: their schema is not ours."""
 
 
 class _Fault(Protocol):
@@ -29,7 +29,7 @@ class _Make(Protocol):
 
 
 def faults(schema: Schema, arguments: object) -> tuple[str, ...]:
-    """What does not fit, in words; () if all does. References are not fetched."""
+    """Describe what does not fit; () if everything does. References are not fetched."""
     if not isinstance(arguments, dict):
         return ("arguments: must be an object",)
     from referencing import Registry
@@ -41,7 +41,7 @@ def faults(schema: Schema, arguments: object) -> tuple[str, ...]:
             found.append(f"{path or 'arguments'}: {fault.message}"[:300])
             if len(found) == MAX_FAULTS:
                 break
-    except Exception:  # noqa: BLE001  # a stranger's schema is wrong: the server has the last word
+    except Exception:  # noqa: BLE001  # a foreign schema is invalid: the server decides
         return tuple(found)
     return tuple(found)
 

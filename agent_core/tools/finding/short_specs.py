@@ -15,12 +15,12 @@ def shorten_spec(spec: ToolSpec) -> ToolSpec:
 
 
 def _strip(value: object) -> object:
-    """`value` of a schema without limits, which a call that does not fit is told."""
+    """Return `value` of a schema without limits; a call that does not fit is told them."""
     if not isinstance(value, dict):
         return value
     limits = ("minimum", "maximum", "default")
     return {
         key: _strip(inner)
         for key, inner in value.items()
-        if key not in limits or isinstance(inner, dict)  # an argument may be called so
+        if key not in limits or isinstance(inner, dict)  # an argument may have that name
     }

@@ -1,7 +1,7 @@
-"""The names of the tools that a request does not describe, one line each, for its prompt.
+"""The list of tools that a request does not describe, one line each, for its prompt.
 
-A tool that nobody knows of is not looked for. Families of names are folded, so that the list
-stays short; who calls one of them without its arguments is told what they are.
+An unknown tool is not searched for. Families of names are folded to keep the list short; a call
+without arguments is answered with the schema.
 """
 
 import re
@@ -39,10 +39,10 @@ def render_tool_list(
     short: bool = False,
     servers: tuple[str, ...] = (),
 ) -> str:
-    """The list of tools by name, in their order; "" of none. `found`: there are the tools by
-    which others are found and called. `short`: all names in one line, and nothing about them.
+    """Render the list of tools by name, in their order; "" for none. `found`: there are the tools
+    by which others are found and called. `short`: all names in one line, without descriptions.
     `servers`: names of MCP servers, whose tools come and go: a prompt that named them would not
-    stay as it is."""
+    stay the same."""
     servers = servers if found else ()
     if not (lines or servers):
         return ""

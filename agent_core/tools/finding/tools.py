@@ -24,7 +24,7 @@ BEST = 5
 BEST_SMALL = 2
 """Tools that are described to a model that holds little."""
 LISTED = 60
-"""Names that are told where nothing was found."""
+"""Names listed if nothing was found."""
 LONG = 4_000
 """Characters of one schema that are shown."""
 
@@ -83,7 +83,7 @@ def _unwrap_call(part: Part) -> Part:
         inner = raw.arguments
         text = inner if isinstance(inner, str) else msgspec.json.encode(inner).decode()
     except msgspec.DecodeError:
-        return part  # its own schema says what is wrong
+        return part  # its own schema explains the error
     return replace(part, name=raw.name, arguments=text)
 
 
@@ -121,7 +121,7 @@ def _describe_tool(spec: ToolSpec) -> str:
     schema = msgspec.json.encode(spec.parameters).decode()
     if len(schema) > LONG:
         schema = f"{schema[:LONG]}… (cut; a call that does not fit shows what is wrong)"
-    said = " ".join(spec.description[:1_000].split())  # one line: it is no head of another tool
+    said = " ".join(spec.description[:1_000].split())  # one line: not another tool's header
     return f"{spec.name}: {said}\nArguments: {schema}"
 
 

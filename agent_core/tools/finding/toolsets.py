@@ -1,6 +1,6 @@
-"""Which tools there are for whom: named sets of patterns, which may name each other.
+"""Named sets of tools by patterns, which may name each other.
 
-Reach is what is left where several sets hold at once: a tool must be in each of them.
+Reach is the intersection of several sets: a tool must be in each of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,7 +35,7 @@ def is_in_all(name: str, reach: Reach) -> bool:
 
 
 def could_be_within(beginning: str, reach: Reach) -> bool:
-    """Some name with this beginning may be in each of the sets."""
+    """Return True if some name with this beginning may be in each of the sets."""
     return all(
         any(one.startswith(beginning) or fnmatchcase(f"{beginning}x", one) for one in patterns)
         for patterns in reach
@@ -61,8 +61,8 @@ class Toolsets(Struct, frozen=True, kw_only=True):
         return made
 
     def patterns(self, name: str, above: Patterns = ()) -> Patterns:
-        """The patterns of the set `name`, with those of the sets that it names by @. Raises
-        SettingsError where one is not there, or holds itself."""
+        """Return the patterns of the set `name`, with those of the sets that it names by @. Raises
+        SettingsError if one does not exist, or contains itself."""
         listed = self.sets.get(name, BUILT_IN.get(name))
         if listed is None:
             raise SETS.error(f"@{name}", f"{_describe_sets(self.sets)}.")
@@ -79,7 +79,7 @@ class Toolsets(Struct, frozen=True, kw_only=True):
         return tuple(found)
 
     def reach(self, places: Iterable[str]) -> Reach:
-        """What may be used where all of `places` come together."""
+        """Return what may be used where all of `places` apply."""
         names = dict.fromkeys(self.places[one] for one in places if one in self.places)
         return tuple(self.patterns(name) for name in names)
 

@@ -1,4 +1,4 @@
-"""Checks what a program is given against what is known of it."""
+"""Checks a program's arguments against what is known of the program."""
 
 import re
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from agent_core.tools.shell_reading.verbs import ALWAYS, ANY, Verb
 from agent_core.tools.shell_reading.words import Strange, Word
 
 _CHOOSING = frozenset({"--include", "--glob", "--iglob"})
-"""Options whose value says which files are shown."""
+"""Options whose value selects the files that are shown."""
 _HIDDEN = re.compile(r"(?:[\w-][\w.-]{0,80}/)?\.[\w.-]{0,80}\*/?")
 
 
@@ -65,7 +65,8 @@ def read_arguments(verb: Verb, words: tuple[Word, ...]) -> GivenArguments:
 
 
 def _place_expanded(verb: Verb, word: Word, *, options: bool) -> Word:
-    """The word as one that is known; a name of a file as the wildcard for which it stands."""
+    """Return the word with its expansions known; the name of a file becomes the wildcard that
+    matches it."""
     if not word.expands or verb.prints or (verb.revisions and word.fact):
         return word
     name, equals, _ = word.text.partition("=")
@@ -92,7 +93,7 @@ def check_place(word: Word) -> None:
 
 
 def check_glob(word: Word) -> None:
-    """Refuse a wildcard that may stand for a file for secrets."""
+    """Refuse a wildcard that may match a file with secrets."""
     if word.glob and could_be_secret(word.text):
         raise Strange(phrase("odd_glob_secret"))
 
@@ -103,7 +104,7 @@ def is_hidden(word: Word) -> bool:
 
 
 def check_text(words: Iterable[Word]) -> None:
-    """Refuse wildcards and what is not known in words that have to be themselves."""
+    """Refuse wildcards and unknown parts in words that must be literal."""
     for word in words:
         if word.glob:
             raise Strange(phrase("odd_glob_in_option"))
@@ -118,24 +119,24 @@ def _check_operand(verb: Verb, word: Word, early: bool, *, free: bool) -> None:
             raise Strange(phrase("odd_glob_option"))
     if verb.responds and word.text[:1] == "@":
         _refuse_option(word.text)
-    if verb.responds and word.glob and word.text[:1] in ("*", "?"):  # `--` ends no such words
+    if verb.responds and word.glob and word.text[:1] in ("*", "?"):  # `--` does not end such words
         raise Strange(phrase("odd_glob_option"))
     if free and word.glob and not verb.prints and could_be_secret(word.text):
         raise Strange(phrase("odd_glob_secret"))
     if word.feeds and free:
         raise Strange(phrase("odd_syntax"))
-    if free and verb.is_program and word.glob:  # a file's name would be the program
+    if free and verb.is_program and word.glob:  # a file name would be the program
         raise Strange(phrase("odd_glob_in_option"))
     if not free:
         check_place(word)
         if verb.shows:
             check_glob(word)
-    if word.glob and verb.most < ANY:  # the shell may make more of it than one
+    if word.glob and verb.most < ANY:  # the shell may expand it to several words
         raise Strange(phrase("odd_count"))
 
 
 def _count_values(verb: Verb, word: Word) -> int:
-    """How many of the next words belong to the long option."""
+    """Count the following words that belong to the long option."""
     name, equals, _ = word.text.partition("=")
     known = dict(verb.takes)
     if not equals and name in known:
@@ -168,7 +169,7 @@ def _take_value(option: Word, waiting: list[Word]) -> Word:
     if not waiting:
         raise Strange(phrase("odd_valued", option=option.text[:40]))
     value = waiting.pop(0)
-    check_text((value,))  # of a wildcard the first file would be the value, the others options
+    check_text((value,))  # the first file of a wildcard would be the value, the others options
     return value
 
 

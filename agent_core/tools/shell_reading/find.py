@@ -1,4 +1,4 @@
-"""Reads a command `find`: what it looks at, and what it runs on what it finds."""
+"""Reads the command `find`: what it looks at, and the commands it runs on the results."""
 
 import re
 
@@ -30,12 +30,13 @@ class FoundCommands(tuple[tuple[Word, ...], ...]):
 
 
 def read_find(words: tuple[Word, ...]) -> FoundCommands:
-    """What the command runs on what it finds. Raises Strange where it does more than look."""
+    """Return the commands that it runs on what it finds. Raises Strange if it does more than
+    look."""
     waiting, inner = list(words), []
     while waiting and waiting[0].text[:1] not in ("-", "(", "!"):
         if waiting[0].glob or waiting[0].expands:
             raise Strange(phrase("odd_find_glob"))
-        if waiting[0].text[:1] == "@":  # to some programs its names are lists of more words
+        if waiting[0].text[:1] == "@":  # for some programs its names are lists of more words
             raise Strange(phrase("odd_find"))
         check_place(waiting.pop(0))
     while waiting:
@@ -56,8 +57,8 @@ def read_find(words: tuple[Word, ...]) -> FoundCommands:
 
 
 def list_kinds(words: tuple[Word, ...]) -> tuple[str, ...]:
-    """The patterns of which each name that it finds fits one; () where nothing is known of them.
-    Only what all names have to fit counts: one `-name`, or several with `-o` in brackets."""
+    """Return the patterns of which each found name matches one; () if nothing is known of them.
+    Only tests of all names count: one `-name`, or several with `-o` in brackets."""
     tests = _list_tests([word.text for word in words])
     names = [at for at, (test, _) in enumerate(tests) if test in _NAMED]
     if not names:
@@ -71,14 +72,14 @@ def list_kinds(words: tuple[Word, ...]) -> tuple[str, ...]:
             return ()
     left = {test for test, _ in (*tests[:begin], *tests[end:])}
     negated = [test for test, _ in tests[begin - 1 : begin]] in (["!"], ["-not"])
-    acts = _ACTS & {test for test, _ in tests[:begin]}  # on names that nothing was asked of yet
+    acts = _ACTS & {test for test, _ in tests[:begin]}  # for names that were not checked yet
     if negated or acts or left & {"-o", "-or", ",", "("}:
         return ()
     return tuple(tests[at][1] for at in names if begin <= at < end)
 
 
 def _list_tests(texts: list[str]) -> list[tuple[str, str]]:
-    """What it tests, each with its value."""
+    """Return its tests with their values."""
     tests, at = [], 0
     while at < len(texts):
         takes = texts[at] in _VALUED | _PLACED
@@ -90,7 +91,8 @@ def _list_tests(texts: list[str]) -> list[tuple[str, str]]:
 
 
 def names_each_apart(words: tuple[Word, ...]) -> bool:
-    """It prints names alone, each ended by a zero: nothing of a name can be read as a word more."""
+    """Return True if it prints names alone, each ended by a zero: no name can be read as several
+    words."""
     texts = [word.text for word in words]
     written = {"-print", "-printf", "-ls", "-exec"} & set(texts)
     return "-print0" in texts and not written

@@ -21,7 +21,7 @@ _COMMIT = re.compile(r"HEAD(?:[~^]\d{0,4}){0,4}(?:\^\{(?:tree|commit)\})?(?=$|:)
 _SPAN = re.compile(r"(?:HEAD|[\w./-]{1,80}\.\.)[\w./~^-]{0,80}")
 """Commits, by words that are no path of a folder."""
 _MERGED = frozenset({"--merged", "--no-merged"})
-"""What makes of a word behind `git branch` no new branch's name."""
+"""Options that make a word after `git branch` no new branch's name."""
 
 
 def check_git(words: tuple[Word, ...]) -> None:
@@ -61,7 +61,7 @@ def _check_setting(asked: tuple[Word, ...]) -> None:
 
 
 def _check_use(verb: Verb, name: str, given: GivenArguments) -> None:
-    """Refuse what a command may be given and yet does more than look."""
+    """Refuse arguments that make a known command do more than look."""
     if name == "grep":
         check_search("git grep", given, found=True)
     if verb is GIT["branch"] and given.operands and not _MERGED & set(given.names):
@@ -84,21 +84,21 @@ def _check_changes(given: GivenArguments) -> None:
 
 
 def _check_compared(given: GivenArguments) -> None:
-    """Two files, not two folders with all that is in them."""
+    """Require two files, not two folders with all their content."""
     files = [one for one in given.operands if FILE.search(one.text) or one.text == "/dev/null"]
     if not len(files) == len(given.operands) == 2:
         raise Strange(phrase("odd_search"))
 
 
 def _names_object(given: GivenArguments) -> bool:
-    """What is asked of an object is no content, or that of a commit, a tree or a file by its name:
-    an object's own number may be a file for secrets."""
+    """Return True if an object's content is not shown, or is that of a commit, a tree or a file by
+    its name: an object's own number may be that of a file with secrets."""
     shown = given.operands[0].text
     return bool(given.letters - {"p"}) or ("p" in given.letters and bool(_COMMIT.match(shown)))
 
 
 def _check_revision(word: Word) -> None:
-    """Refuse what git finds behind the colon of `revision:path`."""
+    """Refuse an unsafe path after the colon of `revision:path`."""
     path = word.text.partition(":")[2]
     if path and paths.why_refused(path.removeprefix("./")):
         raise Strange(phrase("odd_place"))

@@ -1,4 +1,4 @@
-"""The commands of git that only read, and what each may be given for that."""
+"""Read-only commands of git, and the arguments that keep them so."""
 
 import re
 
@@ -148,6 +148,6 @@ GIT: dict[str, Verb] = {
     "worktree list": Verb(names=("--porcelain",), most=0),
 }
 REMOTE = re.compile(r"remote\.[\w.-]{1,80}\.(?:url|pushurl|fetch)")
-"""What `git remote -v` shows as well."""
+"""Addresses that `git remote -v` shows as well."""
 SAID = ("user.", "branch.", "init.", "pull.", "push.", "core.autocrlf", "merge.conflictstyle")
-"""How settings begin that `git config --get` may show: none that could hold a token."""
+"""Prefixes of settings that `git config --get` may show: none that could hold a token."""

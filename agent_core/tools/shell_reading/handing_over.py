@@ -1,7 +1,7 @@
-"""Decides whether a command does more than its program's own work: it runs another program, or
-reaches another machine, by words that a rule which allows the program does not name.
+"""Decides whether a command does more than its program's own work: runs another program, or reaches
+another machine, by words that a rule which allows the program does not name.
 
-Code that a program is there to run is its own work: `python3 x.py`, `npm test`, `make`.
+Code that a program exists to run is its own work: `python3 x.py`, `npm test`, `make`.
 """
 
 import re
@@ -17,8 +17,8 @@ _LOCAL_GIT = frozenset(
     | {"restore", "rev-list", "rev-parse", "revert", "rm", "shortlog", "show", "show-ref", "stash"}
     | {"status", "switch", "tag", "version", "whatchanged", "worktree", "write-tree"}
 )
-"""Commands of git's own that run no other program and reach no other machine by themselves; a name
-that is none of them may be an alias."""
+"""Commands of git that run no other program and reach no other machine; any other name may be an
+alias."""
 _BEFORE_GIT = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "git": (
@@ -55,7 +55,7 @@ _ELSEWHERE = re.compile(r"(?<![\w.+-])[\w.+-]*::|(?<![\w+.-])\w[\w+.-]*://|(?<![
 
 
 def hands_over(words: tuple[str, ...], named: tuple[str, ...]) -> bool:
-    """The command does what the words `named` of a rule do not say."""
+    """Return True if the command does what the words `named` of a rule do not say."""
     program = words[0].rpartition("/")[2]
     rest = tuple(word for word in words[1:] if word not in named[1:])
     if any(map(_names_option, rest, [program] * len(rest), [words] * len(rest))):
@@ -98,7 +98,7 @@ def _names_option(word: str, program: str, words: tuple[str, ...]) -> bool:
 
 def _git_hands_over(words: tuple[str, ...], named: tuple[str, ...]) -> bool:
     if named[1:2] and named[1].startswith("-") and words[: len(named)] == named:
-        return False  # the rule has options of git itself in it
+        return False  # the rule includes options of git itself
     at = 1
     while at < len(words) and words[at].startswith("-"):
         if words[at] == "-C":

@@ -1,10 +1,10 @@
-"""Splits a shell line into plain commands; what its small grammar does not have is refused.
+"""Splits a shell line into plain commands, and refuses everything beyond its small grammar.
 
 It has words, quotes, escaped signs, `;`, `&&`, `||`, `|`, line ends, comments, `<` from a file,
-here-documents, what goes to /dev/null, groups, `if`, `for` over words, `while read`, and of
-expansions `$WORKSPACE`, which is empty, a few that print a text, `$(…)` and `<(…)` of commands of
-this grammar, and variables that the line itself gives a value. All commands of a line count,
-whether they would be run or not; the body of a `for` counts once for each of its words.
+here-documents, output to /dev/null, groups, `if`, `for` over words, `while read`, and of expansions
+`$WORKSPACE`, which is empty, a few that print a text, `$(…)` and `<(…)` of commands of this
+grammar, and variables that the line itself sets. All commands of a line count, whether they would
+be run or not; the body of a `for` counts once for each of its words.
 """
 
 import re
@@ -20,11 +20,11 @@ from agent_core.tools.shell_reading.printed_words import describe_line, describe
 from agent_core.tools.shell_reading.words import PlainCommand, Strange, Word, join_parts
 
 MAX_LENGTH = 1_000
-"""Characters; padding hides what is at a longer command's end."""
+"""Maximum characters; padding hides the end of a longer command."""
 
 
 class SplitLine(Struct, frozen=True, kw_only=True):
-    """The commands of a line. `sets`: it also gives variables a value."""
+    """The commands of a line. `sets`: it also sets variables."""
 
     commands: tuple[PlainCommand, ...]
     sets: bool
@@ -56,7 +56,7 @@ _NAME = re.compile(
     r"(?:[a-z_][a-z0-9_]{0,40}|[A-Z]|BASE|BRANCH|COMMIT|COUNT|DIRS?|END|FILES?|NAME|OUT|PATTERN|ROOT|SRC"
     r"|START|TAG|TARGET|TOTAL|VERSION)"
 )
-"""Names of variables; of the large ones, which programs may obey, those that nothing obeys."""
+"""Names of variables that no program obeys."""
 _VARIABLE = re.compile(rf"\$(?:({_NAME.pattern})(?![A-Za-z0-9_])|\{{({_NAME.pattern})\}})")
 _LENGTH = re.compile(rf"\$\{{#(?:({_NAME.pattern})|({TOLD}))\}}")
 _SHAPED = re.compile(
@@ -128,7 +128,7 @@ def split_line(command: str, *, writes: bool = False) -> SplitLine:
 
 
 class _State(Struct, kw_only=True):
-    """What is known of the command that is being read. `sure`: it is run, if the line is."""
+    """The state of the command being read. `sure`: it is run, if the line is."""
 
     words: list[Word] = []
     source: Word | None = None
@@ -194,7 +194,7 @@ class _Reader:
         return found.group() if found and found.group() in ends else ""
 
     def _read_space(self) -> bool:
-        """Pass what stands between words and commands; False where it is neither."""
+        """Skip separators of words and commands. Return False if there is none."""
         line, at = self._line, self._at
         if line[at] in " \t":
             self._at += 1
@@ -217,7 +217,7 @@ class _Reader:
         return True
 
     def _read_part(self) -> None:
-        """One word, what feeds the command, or a command made of others."""
+        """Read one word, a redirection, or a compound command."""
         line, at, state = self._line, self._at, self._state
         if line.startswith("<<<", at):
             self._read_text(at + 3)
@@ -362,7 +362,7 @@ class _Reader:
         self._set_name(name, None)
 
     def _expand_braces(self) -> None:
-        """Have the words of a list in braces stand where it does, as bash does before all else."""
+        """Replace a list in braces by its words, as bash does before all else."""
         if found := _BRACES.match(self._line, self._at):
             before, listed, first, last, behind = found.groups()
             words = listed.split(",") if listed else _count(int(first), int(last))
@@ -390,7 +390,7 @@ class _Reader:
         state.assigned = True
 
     def _set_name(self, name: str, value: Word | None) -> None:
-        """What a variable holds; None where it is not known."""
+        """Set a variable; None if its value is unknown."""
         if name in _TAKEN:
             raise Strange(phrase("odd_substitution"))
         self._names[name] = value or Word(text=f"${name}", expands=True, wild=True)
@@ -425,11 +425,11 @@ class _Reader:
         return found is not None
 
     def _read_place(self, at: int, *, found: bool = False) -> Word:
-        """The word at `at`, which names one file. `found`: it may be one that a wildcard of a loop
-        found, held by a variable."""
+        """Return the word at `at`, which names one file; `found`: a loop's wildcard may have
+        matched it."""
         self._at, line = at, self._line
         word = self._read_word() if at < len(line) and line[at] not in "\n;|&#" else None
-        if found and word is not None and word.stands:  # a shell parts no name here, or fails
+        if found and word is not None and word.stands:  # a shell splits no name here, or fails
             text = "*" if word.loose else word.stands
             return Word(text=text, plain=False, glob=True)
         if word is None or word.expands or not word.text:
@@ -490,7 +490,7 @@ class _Reader:
             raise Strange(phrase("odd_syntax"))
 
     def _read_expansion(self, *, quoted: bool = False) -> Word | None:
-        """What a dollar that stands here becomes; None if none does, or nothing is known of it."""
+        """Expand a dollar here; None if there is none, or its value is unknown."""
         line, at = self._line, self._at
         if found := _BACKTICKS.match(line, at):
             self._rewrite(found.end(), f"$({found[1]})")
@@ -538,14 +538,14 @@ class _Reader:
         return Word(text=found.group(), plain=False, expands=True, wild=wild)
 
     def _is_sum(self, text: str) -> bool:
-        """Only numbers: a variable that is something else could be a sum by itself."""
+        """Return True for numbers only: a variable might hold an expression."""
         return all(
             name in self._names and self._names[name].text.isdecimal()
             for name in re.findall(r"[a-z_][a-z0-9_]*", text)
         )
 
     def _read_quoted(self, quote: str) -> Word:
-        """What stands in quotes."""
+        """Read a quoted part."""
         line, self._at = self._line, self._at + 1
         parts = [Word(text="")]
         while self._at < len(line) and line[self._at] != quote:
@@ -578,8 +578,8 @@ class _Reader:
 
 
 def _take_unquoted(inner: Word, is_value: bool) -> Word:
-    """What a dollar becomes that stands without quotes."""
-    if inner.glob:  # a loop's variable
+    """Return the value of an unquoted expansion."""
+    if inner.glob:  # the variable of a loop
         name = Word(text="$_", plain=False, expands=True, stands=inner.text, counts=True)
         return name if is_value else loosen(name)
     if inner.wild or not (inner.expands or _EASY.fullmatch(inner.text)):
@@ -588,7 +588,7 @@ def _take_unquoted(inner: Word, is_value: bool) -> Word:
 
 
 def _normalize(char: str) -> str:
-    """What some reader may take a sign for that looks like another one."""
+    """Return the sign for which some reader may take a look-alike."""
     return "" if char.isascii() else unicodedata.normalize("NFKC", char)
 
 

@@ -93,4 +93,5 @@ LONG_OPTIONS = {
     ),
     "sed": "--silent --separate --null-data --unbuffered --line-length= --posix",
 }
-"""Those with `=` at their end take a value; also without one where both forms are listed."""
+"""Long options by program. Those ending in `=` take a value; also without one where both forms are
+listed."""

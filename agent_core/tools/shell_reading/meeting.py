@@ -11,8 +11,8 @@ _GIT_VALUED = frozenset(
 
 
 def could_begin(command: PossibleCommand, wanted: tuple[str, ...]) -> bool:
-    """Its first words could be the wanted ones, with options behind the first. True only where
-    something of it is not known."""
+    """Return True if its first words could be the wanted ones, with options after the first; only
+    if a part of it is unknown."""
     words, many = command.words, command.many
     if len(wanted) > 1 and _could_be(wanted[0], words[0]) and _has_alias(words):
         return True
@@ -57,10 +57,10 @@ def _could_be(wanted: str, word: str) -> bool:
 
 
 def _has_alias(words: tuple[str, ...]) -> bool:
-    """Git is told another name for a command."""
+    """Return True if git is given an alias for a command."""
     return any(word.startswith("alias.") for word in words)
 
 
 def _write_stars(word: str) -> str:
-    """The word as a pattern: what is not known is a star, its own stars are letters."""
+    """Write the word as a pattern: an unknown part is a star, its own stars are literal."""
     return word.replace("*", "\ue001").replace("?", "\ue001").replace(UNKNOWN, "*")

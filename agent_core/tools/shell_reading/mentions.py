@@ -1,7 +1,7 @@
-"""Decides whether a command names a file for secrets as a file, or only speaks of it.
+"""Decides whether a command uses a file with secrets, or only mentions it.
 
-`echo .env >> .gitignore` reads no such file. What is taken for a mention here stays hidden where
-the command runs, so a mistake costs the command a file and shows nobody a secret.
+`echo .env >> .gitignore` reads no such file. A mentioned file stays hidden where the command runs,
+so a mistake costs the command a file and shows nobody a secret.
 """
 
 import re
@@ -10,19 +10,20 @@ import shlex
 from agent_core.tools import secret_files
 
 MAX_LENGTH = 20_000
-"""Characters of a command that is looked at; a longer one with such a name is taken to use it."""
+"""Maximum characters of a command that is analysed; a longer one with such a name counts as using
+it."""
 _NAMES_ONLY = frozenset({"[", "[[", "echo", "ls", "printf", "stat", "test"})
 _NAMES_ONLY_OF_GIT = frozenset({"check-ignore", "rm"})
 _TEXT_FIRST = frozenset({"egrep", "fgrep", "grep", "jq", "rg"})
 """Programs whose first operand is no file."""
 _OTHER_FIRST = frozenset({"-e", "-f", "--file", "--from-file", "--regexp", "-L"})
-"""With one of these it is."""
+"""Options with which it is one."""
 _WRITTEN = re.compile(
     r"(?:^|(?<=[\n;&|]))[ \t]*(?:cat|tee(?:[ \t]+-a)?(?:[ \t]+[\w./-]{1,200})?)"
     r"(?:[ \t]*>>?[ \t]*[\w./-]{1,200})?[ \t]*<<[ \t]*(['\"]?)([A-Za-z_]\w{0,40})\1"
     r"(?:[ \t]*>>?[ \t]*[\w./-]{1,200})?[ \t]*\n"
 )
-"""What puts the lines behind it into a file as they stand."""
+"""Matches commands that write the following lines into a file verbatim."""
 _SIGNS = frozenset("();<>|&\n")
 
 
@@ -82,7 +83,7 @@ def _uses_secret(words: list[str]) -> bool:
 
 
 def _drop_texts(verb: str, words: list[str]) -> list[str]:
-    """The words without those that are no files to this program."""
+    """Drop the words that are no files to this program."""
     if verb in _NAMES_ONLY:
         return []
     if verb == "git" and words:
@@ -100,7 +101,7 @@ def _drop_texts(verb: str, words: list[str]) -> list[str]:
 
 
 def _drop_messages(words: list[str]) -> list[str]:
-    """Without what a commit says, and what a log is searched for."""
+    """Drop a commit's message, and the words that a log is searched for."""
     left: list[str] = []
     is_message = False
     for word in words:

@@ -1,8 +1,8 @@
-"""Reads what `xargs` runs on: names that a command before it prints.
+"""Reads the commands that `xargs` runs on names printed by a command before it.
 
-xargs parts names at blanks, and a part may look like an option. What a program does with an option
-or a path that nobody wrote is why so few may run on them; a file whose name holds such a part is
-written only after a person was asked (`holds_settings`).
+xargs splits names at blanks, and a part may look like an option. Because of what a program does
+with an option or a path that nobody wrote, so few may run on them; a file whose name holds such a
+part is written only after a person was asked (`holds_settings`).
 """
 
 import re
@@ -18,8 +18,8 @@ from agent_core.tools.shell_reading.words import PlainCommand, Strange, Word
 
 SEARCHES = frozenset({"grep", "egrep", "fgrep"})
 _COUNTING = frozenset({"wc", "du"})
-"""An option of theirs names a list of files, and of a wrong one they print the words. With another
-file beside it they refuse the list; a repository of that one file is not provided for."""
+"""Programs with an option that names a list of files, which print the words of a wrong list. With
+another file beside it they refuse the list; a repository of that one file is not provided for."""
 _ON_NAMES = SEARCHES | _COUNTING | {"basename", "dirname", "ls", "stat", "cksum", "md5sum"}
 _ON_NAMES |= {"sha1sum", "sha256sum", "sha512sum"}
 """Verbs that print nothing of a file's content, whatever options and paths they are given."""
@@ -40,15 +40,15 @@ def read_xargs(
     words: tuple[Word, ...],
     check_found: CheckFound,
 ) -> None:
-    """Raise Strange where the command of `xargs` could do more than look at what is named before
-    it. `check_found`: judges a command that is run on files of any name, each a word by itself."""
+    """Raise Strange if the command of `xargs` could do more than look at the names before it.
+    `check_found`: judges a command that is run on files of any name, each a word by itself."""
     if before is None:
         raise Strange(phrase("odd_verb", name="xargs"))
     at = next((n for n, word in enumerate(words) if word.text in VERBS), len(words))
     given = read_arguments(_XARGS, words[:at])
     if given.operands:
         raise Strange(phrase("odd_use", name="xargs"))
-    if at == len(words) or words[at].text == "echo":  # which prints what it is given
+    if at == len(words) or words[at].text == "echo":  # which prints its arguments
         return
     if before.words[0].text == "find" and names_each_apart(before.words) and "0" in given.letters:
         replaced = () if "I" in given.letters else (Word(text="{}"),)
@@ -59,7 +59,7 @@ def read_xargs(
 
 
 def check_on_names(words: tuple[Word, ...], check_found: CheckFound, *, alone: bool) -> None:
-    """A command that may run on any words. `alone`: it is given few at a time."""
+    """Check a command that may run on any words. `alone`: it is given few at a time."""
     name = words[0].text
     if name not in _ON_NAMES or (alone and name in _COUNTING):
         raise Strange(phrase("odd_use", name="xargs"))
@@ -72,10 +72,10 @@ def check_on_names(words: tuple[Word, ...], check_found: CheckFound, *, alone: b
 
 
 def check_source(before: PlainCommand, *, is_counted: bool) -> None:
-    """Refuse what prints more than names of files that are there. `is_counted`: no single one may
-    be picked out of them."""
+    """Refuse a command that prints more than names of existing files. `is_counted`: no single one
+    may be picked out of them."""
     source: PlainCommand | None = before
-    if _find_source(before).words[0].text == "find":  # no name of its begins like an option
+    if _find_source(before).words[0].text == "find":  # none of its names begin like an option
         is_counted = False
     while source is not None and source.words[0].text in PICKS | ORDERS | SEARCHES:
         if _is_found(source):
@@ -106,7 +106,7 @@ def _is_found(command: PlainCommand) -> bool:
 
 
 def _only_picks(name: str, given: GivenArguments) -> bool:
-    """It prints some lines of what it is given, as they are."""
+    """Return True if it prints some of its input lines unchanged."""
     if name in SEARCHES:
         kept = given.letters <= set("vEFiwxP") and not given.names
         return kept and len(given.operands) == 1

@@ -1,8 +1,9 @@
-"""What commands a shell line may come to, for rules that forbid some: more rather than less.
+"""Lists the commands that a shell line may run, for rules that forbid some: rather too many than
+too few.
 
 Quotes, `$'…'`, braces, variables that the line sets, `$(echo …)`, `eval`, `sh -c` and programs that
-run another one are followed. What stays unknown is marked: UNKNOWN stands for any letters, so a
-word with it could be many a word. Nothing is run, no disk is read.
+run another one are followed. Unknown parts are marked: UNKNOWN stands for any letters, so a word
+with it could be many a word. Nothing is run, no disk is read.
 """
 
 import re
@@ -21,12 +22,12 @@ from agent_core.tools.shell_reading.raw_words import (
 )
 
 UNKNOWN = "\ue000"
-"""Any letters, also none."""
+"""Any letters, or none."""
 _ALL = UNKNOWN * 3
 """Any number of words, also in quotes; UNKNOWN twice: without quotes."""
 MAX_WAYS, MAX_DEPTH, MAX_COMMANDS = 16, 5, 2_000
 MAX_LETTERS = 200_000
-"""Of all that is read of a line, again and again; no line of MAX_LENGTH takes longer."""
+"""Maximum letters read of a line in all passes; no line of MAX_LENGTH takes longer."""
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "mksh", "rbash"})
 WRAPPERS: dict[str, str] = {
@@ -37,9 +38,9 @@ WRAPPERS: dict[str, str] = {
     "caffeinate": "t", "chronic": "", "torsocks": "", "proxychains": "f", "chroot": "", "!": "",
     "unshare": "", "nsenter": "t", "runuser": "ug", "script": "", "pkexec": "u", "su": "s",
 }  # fmt: skip
-"""Programs that run what follows, and their letters that take a value."""
+"""Programs that run the following command, and their letters that take a value."""
 _PLACED = frozenset({"timeout", "flock", "chrt", "taskset", "chroot", "su", "script"})
-"""One word more comes before what they run."""
+"""Programs with one more word before the command."""
 _KEYWORDS = frozenset(
     {
         "if",
@@ -68,7 +69,7 @@ Fields = tuple[str, ...]
 
 
 class PossibleCommand(Struct, frozen=True, kw_only=True):
-    """A command as words with UNKNOWN in them. `many`: places of words that may be any number of
+    """A command as words with UNKNOWN in them. `many`: positions of words that may be any number of
     them."""
 
     words: Fields
@@ -77,7 +78,7 @@ class PossibleCommand(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=32)
 def read_possible(command: str) -> tuple[PossibleCommand, ...]:
-    """All commands that the line may come to."""
+    """Return all commands that the line may run."""
     if len(command) > MAX_LENGTH:
         return (_ANYTHING,)
     reader = _Possible()
@@ -96,7 +97,7 @@ _ANYTHING = PossibleCommand(words=(UNKNOWN,), many=frozenset({0}))
 
 
 class _Possible:
-    """`values`: what each variable may hold, whatever the order."""
+    """`values`: possible values of each variable, in any order."""
 
     def __init__(self) -> None:
         self.found: list[PossibleCommand] = []
@@ -110,7 +111,7 @@ class _Possible:
         return [self._read_command(raw, depth) for raw in split_raw(text)]
 
     def _spend(self, depth: int, letters: int) -> bool:
-        """Whether more is to be read; where not, anything could be there."""
+        """Return True if there is budget to read more; otherwise anything is possible."""
         self._left -= letters + 1
         if depth <= MAX_DEPTH and self._left > 0:
             return True
@@ -134,7 +135,7 @@ class _Possible:
         return ways
 
     def _add(self, words: Fields, depth: int) -> None:
-        """One command, and those that it runs by itself."""
+        """Add one command, and those that it runs."""
         words = _drop_settings(words)
         if not words or not self._spend(depth, sum(map(len, words)) + len(words)):
             return
@@ -161,7 +162,7 @@ class _Possible:
                     self._add((*value.split(), *words[1:]), depth + 1)
 
     def _add_inner(self, name: str, words: Fields, depth: int) -> None:
-        """What a program runs that is there to run others."""
+        """Add the command that a program runs that exists to run others."""
         for script in _list_scripts(name, words):
             self.read(_loosen(script), depth + 1)
         inner = _drop_wrapper(name, words)
@@ -176,7 +177,7 @@ class _Possible:
         self.found.append(PossibleCommand(words=plain, many=many))
 
     def _read_shell(self, words: Fields, depth: int) -> None:
-        """What a shell is given: by -c, or by its input, of which nothing is known."""
+        """Read a shell's commands: from -c, or from its input, which is unknown."""
         for at, word in enumerate(words):
             if not word.startswith(("-", "+")):
                 if UNKNOWN in word:
@@ -190,7 +191,7 @@ class _Possible:
             self.found.append(_ANYTHING)
 
     def _learn(self, raw: list[str], depth: int) -> None:
-        """Remember what variables the words may set."""
+        """Note the values that the words may give to variables."""
         for word in raw:
             if found := _SET.match(word):
                 name, value = found[1], word[found.end() :]
@@ -219,7 +220,7 @@ class _Possible:
                 ways.append(value)
 
     def _expand(self, raw: str, depth: int) -> list[Fields]:
-        """The ways in which a word may be read, each as the words that it becomes."""
+        """Return the readings of a word, each as the words it becomes."""
         if not self._spend(depth, len(raw)):
             return [(UNKNOWN * 2,)]
         ways: list[list[str]] = [[""]]
@@ -231,7 +232,7 @@ class _Possible:
         return [tuple(way) if way != [""] or empty else () for way in ways]
 
     def _list_pieces(self, raw: str, depth: int) -> Iterator[tuple[list[str], bool]]:
-        """The parts of a word, each with what it may be, and whether it stands in quotes."""
+        """Yield the parts of a word, each with its possible values, and whether it is quoted."""
         at, inside = 0, False
         while at < len(raw):
             char = raw[at]
@@ -269,7 +270,7 @@ class _Possible:
                 at = end
 
     def _expand_dollar(self, raw: str, at: int, depth: int) -> tuple[list[str], int]:
-        """What a dollar or a backtick may become, and where the word goes on."""
+        """Return the possible values of a dollar or a backtick, and where the word continues."""
         if raw[at] == "`":
             end = find_close(raw, at + 1, "`")
             return self._read_output(raw[at + 1 : end], depth), end + 1
@@ -303,10 +304,10 @@ class _Possible:
     def _find_values(self, name: str) -> list[str]:
         if name == "IFS":
             return [" "]
-        return self.values.get(name) or ["", UNKNOWN * 2]  # most that nobody sets is empty
+        return self.values.get(name) or ["", UNKNOWN * 2]  # most unset variables are empty
 
     def _read_output(self, inner: str, depth: int) -> list[str]:
-        """What commands may print: known of a lone echo or printf."""
+        """Return the possible output of commands: known of a single echo or printf."""
         commands = self.read(inner, depth + 1)
         if len(commands) != 1:
             return [UNKNOWN * 2]
@@ -350,12 +351,12 @@ def _drop_settings(words: Fields) -> Fields:
 
 
 def _find_inner(words: Fields) -> Iterator[int]:
-    """Where the commands begin that a `find` runs."""
+    """Yield where the commands begin that a `find` runs."""
     return (at for at, word in enumerate(words, 1) if word.startswith(("-exec", "-ok")))
 
 
 def _loosen(script: str) -> str:
-    """What is not known in a script may be any number of words."""
+    """Replace the unknown parts of a script by any number of words."""
     return script.replace(UNKNOWN, UNKNOWN * 2)
 
 
@@ -365,7 +366,7 @@ def _open(words: Fields) -> Fields:
 
 
 def _drop_wrapper(name: str, words: Fields) -> Fields:
-    """What a program runs: its words without the program's own options."""
+    """Return the command that a wrapper runs, without the wrapper's own options."""
     at = 0
     while at < len(words) and (words[at].startswith("-") or _SET.match(words[at])):
         takes = len(words[at]) == 2 and words[at][1] in WRAPPERS[name]

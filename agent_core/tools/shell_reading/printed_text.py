@@ -1,5 +1,5 @@
-"""Decides whether what a command prints may hold a wildcard: a shell that puts the text in place of
-words looks for some in it, and puts names of files in their place."""
+"""Decides whether a command's output may hold a wildcard: a shell that substitutes the output for
+words expands wildcards in it."""
 
 import re
 
@@ -10,15 +10,15 @@ _TELLING = frozenset(
     {"arch", "basename", "date", "dirname", "echo", "expr", "hostname", "id", "nproc", "printf"}
     | {"pwd", "realpath", "seq", "stat", "test", "tty", "uname", "which", "whoami", "cd", "true"}
 )
-"""Programs that print nothing but what they are told to, and facts of the machine."""
+"""Programs that print nothing but their arguments, and facts about the machine."""
 _WILDCARDS = frozenset("*?[\\")
-"""What is one, or may be written so for a program that prints it."""
+"""Matches wildcards, also as escapes for a program that prints them."""
 _TOLD_GIT = frozenset({"branch", "describe", "merge-base", "rev-list", "rev-parse", "symbolic-ref"})
 
 
 def prints_no_wildcard(command: PlainCommand) -> bool:
-    """What it prints are names of files that are there, numbers, or words that the line shows: a
-    shell that looks for wildcards in it finds none that leads elsewhere."""
+    """Return True if it prints names of existing files, numbers, or words that the line shows: a
+    shell finds no wildcard in them that leads elsewhere."""
     name, words = command.words[0].text, command.words[1:]
     texts = [word.text for word in words]
     if any(text.startswith("-") and _WILDCARDS & set(text) for text in texts):

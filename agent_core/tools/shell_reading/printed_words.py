@@ -1,8 +1,7 @@
-"""Decides what is known of the words that a substitution becomes: a number or a time, revisions of
-git's, or names of files that are there.
+"""Decides what is known of the words of a substitution: a number or a time, revisions of git, or
+names of existing files.
 
-A name of a file is worth as much as a wildcard that finds it: what a program may be given by the
-one, it may be given by the other.
+A file's name counts as a wildcard that matches it: a program may be given both or neither.
 """
 
 import re
@@ -22,7 +21,7 @@ _TIMES = {
     "%Y": "2000", "%m": "01", "%d": "01", "%H": "00", "%M": "00", "%S": "00", "%s": "0",
     "%j": "001", "%F": "2000-01-01", "%T": "00:00:00", "%R": "00:00", "%N": "0", "%V": "01",
 }  # fmt: skip
-"""Parts of a time that have digits only, and what may stand between digits."""
+"""Parts of a time that consist of digits, and separators allowed between digits."""
 _TIME = re.compile(r"\+(%[YmdHMSsjFTRNV](?:[-_:]?%[YmdHMSsjFTRNV]){0,8})")
 _COUNTS = frozenset("lwcm")
 _REVISION = re.compile(r"[\w@][\w./~^@-]{0,200}(?:@\{(?:u|upstream|\d{1,4})\})?")
@@ -38,20 +37,20 @@ _ASKED_OF_GIT: dict[str, re.Pattern[str]] = {
     "log": _HASHES,
     "rev-list": re.compile(r"-\d{1,4}|-n|--(?:all|no-merges|max-count=\d{1,4}|max-parents=0)?"),
 }
-"""What git may be asked and answers with hashes of commits only, one a line."""
+"""Questions that git answers only with hashes of commits, one a line."""
 _ONE_NAME: dict[str, re.Pattern[str]] = {
     "rev-parse": re.compile(r"--(?:abbrev-ref|symbolic-full-name|verify|quiet)"),
     "branch": re.compile(r"--show-current"),
     "describe": re.compile(r"--(?:tags|always|all|long|dirty|abbrev=\d{1,2})"),
     "symbolic-ref": re.compile(r"--short|--quiet|-q"),
 }
-"""What it answers with one name of a branch or a tag. Whoever made the repository chose that, and
-it may read like an option where nothing stands before it."""
+"""Options with which it prints one name of a branch or a tag. The repository's author chose that
+name, and it may read like an option if nothing precedes it."""
 _ENDING = re.compile(r"\\\.(?:\\?\(((?:\w{1,10}\\?\|){0,8}\w{1,10})\\?\)|(\w{1,10}))\$")
 
 
 def describe_printed(commands: list[PlainCommand], word: Word) -> Word:
-    """The word `word`, which becomes what the commands print, with what is known of that."""
+    """Return the word `word`, which the commands' output replaces, with what is known of it."""
     piped = [one.piped for one in commands]
     last = [one for one in commands if one not in piped]
     if len(last) != 1:
@@ -71,7 +70,7 @@ def describe_line(command: PlainCommand, word: Word) -> Word:
 
 
 def loosen(word: Word) -> Word:
-    """The word where it stands without quotes: a shell parts it at its blanks."""
+    """Return the word as it is without quotes: a shell splits it at its blanks."""
     return replace(word, plain=False, loose=True)
 
 
@@ -114,7 +113,8 @@ def _find_number(command: PlainCommand) -> str:
 
 
 def _counts_one(command: PlainCommand, fed: bool) -> bool:
-    """A search that counts lines of one file prints no name beside its number."""
+    """Return True for a search that counts lines of one file, and prints no name beside its
+    number."""
     try:
         given = read_arguments(VERBS[command.words[0].text], command.words[1:])
     except Strange:
@@ -155,9 +155,9 @@ def _asks_git(command: PlainCommand, known: dict[str, re.Pattern[str]]) -> bool:
 
 
 def _find_pattern(command: PlainCommand) -> str:
-    """A wildcard for the names that the command prints, a line each. A name may hold a line end,
-    and what stands behind it is a name of its own then: of what lies in many folders nothing is
-    known, but by git, which writes such names otherwise."""
+    """Return a wildcard for the names that the command prints, one a line. A name may hold a line
+    end, and its rest is then a name of its own: of files in many folders nothing is known, except
+    by git, which escapes such names."""
     kinds: tuple[str, ...] = ()
     source = command
     while source.piped is not None and source.words[0].text in PICKS | ORDERS | SEARCHES:

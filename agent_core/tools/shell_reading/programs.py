@@ -6,7 +6,7 @@ _AWK_ACTS = re.compile(
     r"[@|]|system|getline|close|fflush|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|ARG[VC]|include|load"
 )
 _AWK_COMPARED = re.compile(r"\((?:[$\w.+*%<>=!&|;, -]|\[[$\w]*\]|\([$\w, ]*\))*")
-"""What may stand between a bracket and a `>` that compares: nothing that could be a text."""
+"""Characters allowed between a bracket and a `>` that compares: none that could be a text."""
 
 _BRACKET = re.compile(r"\[\^?\]?(?:[^\[\]\\\n]|\\[^\]\n]|\[:[a-z]{1,10}:\])*\]")
 _LINES = (
@@ -41,7 +41,7 @@ def awk_prints(text: str) -> bool:
 
 
 def _cut_bracket(text: str) -> str:
-    """From the last bracket on that is not closed, "" without one."""
+    """Cut the text before its last unclosed bracket, "" without one."""
     depth = 0
     for at in range(len(text) - 1, -1, -1):
         depth += (text[at] == ")") - (text[at] == "(")
@@ -51,7 +51,8 @@ def _cut_bracket(text: str) -> str:
 
 
 def sed_prints(text: str) -> bool:
-    """A script of lines chosen, replaced and printed; what runs and writes is not known here."""
+    """Return True for a script that selects, replaces and prints lines; running and writing are
+    unknown here."""
     at, depth = 0, 0
     while at < len(text):
         if text[at] in " \t;\n":
@@ -73,7 +74,7 @@ def sed_prints(text: str) -> bool:
 
 
 def _end_of_command(text: str, at: int) -> int:
-    """Where the command of sed ends that begins at `at`; -1 if it is not one that prints."""
+    """Return the end of the sed command that begins at `at`; -1 if it is not one that prints."""
     if found := _SED_SIMPLE.match(text, at):
         return found.end()
     if text[at : at + 1] not in ("s", "y") or text[at + 1 : at + 2] not in _SED_SIGNS:
@@ -88,8 +89,8 @@ def _end_of_command(text: str, at: int) -> int:
 
 
 def _end_of_part(text: str, at: int, sign: str, has_brackets: bool) -> int:
-    """After the next `sign` that is not escaped, -1 without one, or where a line ends before, or
-    two readers may see its end in two places."""
+    """Return the end of the next unescaped `sign`; -1 without one, or if a line ends before, or two
+    readers may see its end in two places."""
     while at < len(text):
         if text[at] == "\n":
             return -1
@@ -113,6 +114,6 @@ def jq_filters(text: str) -> bool:
 
 
 def yq_filters(text: str) -> bool:
-    """A filter of both programs of this name: it begins as one does, not with another command, and
-    loads, decodes and asks of nothing beside the file."""
+    """Return True for a filter of both programs of this name: it begins as one does, not with
+    another command, and loads, decodes and asks for nothing besides the file."""
     return text[:1] in (".", "[", "{") and jq_filters(text) and not _YQ_ACTS.search(text)

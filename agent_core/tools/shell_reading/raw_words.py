@@ -1,6 +1,6 @@
-"""Parts a shell line into commands and raw words, as they are written, with their quotes.
+"""Splits a shell line into commands and raw words, with their quotes.
 
-For what has to be found in whatever a shell may be told: a line that no shell takes is parted too.
+For rules that must match whatever a shell may be told: a line that no shell accepts is split too.
 """
 
 import re
@@ -83,13 +83,13 @@ def _pass_space(text: str, at: int) -> int:
 def _pass_documents(
     text: str, at: int, here: list[tuple[str, bool, bool]]
 ) -> tuple[int, list[str]]:
-    """Where the line goes on behind its here-documents, and those in which a shell expands words,
-    as quoted words."""
+    """Return where the line continues after its here-documents, and those in which a shell expands
+    words, as quoted words."""
     bodies = []
     for ends, quoted, indented in here:
         begin = at
         shape = ("\n\t*" if indented else "\n") + re.escape(ends) + r"(?=\n|$)"
-        if not re.compile(shape).search(text, at - 1):  # it was none: what follows is read
+        if not re.compile(shape).search(text, at - 1):  # it was none: continue after it
             continue
         while at < len(text):
             stop = text.find("\n", at)
@@ -127,8 +127,8 @@ def _pass_one(text: str, at: int) -> int:
 
 
 def find_close(text: str, at: int, sign: str) -> int:
-    """Where the bracket or quote that opened before `at` is closed by `sign`; the text's end where
-    it never is. Without recursion: what is nested may be as deep as the text is long."""
+    """Return where the bracket or quote that opened before `at` is closed by `sign`; the text's end
+    if it never is. Without recursion, as nesting may be as deep as the text is long."""
     waiting = [sign]
     while at < len(text):
         char, wanted = text[at], waiting[-1]

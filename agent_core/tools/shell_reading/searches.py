@@ -1,4 +1,4 @@
-"""Decides whether a search could show what is in a file for secrets."""
+"""Decides whether a search could show the content of a file with secrets."""
 
 import re
 
@@ -11,12 +11,12 @@ FILE = re.compile(
     r"\w\.(?:c|cc|cpp|css|csv|go|h|html?|java|js|json|jsx|log|md|py|rb|rs|rst|sh|sql|toml|tsx?|txt|xml"
     r"|ya?ml)$"
 )
-"""How names end that folders do not have."""
+"""Suffixes that files have and folders do not."""
 _KIND = re.compile(r"(?:[\w-]{1,80}/){0,20}\*\.[a-z0-9]{1,10}")
 
 
 def check_search(name: str, given: GivenArguments, *, found: bool) -> None:
-    """Refuse a search of what may be a file for secrets, but for words that are none."""
+    """Refuse a search in possible files with secrets, unless its words are none."""
     if name == "diff":
         deep = "r" in given.letters or "--recursive" in given.names
         if deep and not {"q"} & given.letters and "--brief" not in given.names:
@@ -30,9 +30,9 @@ def check_search(name: str, given: GivenArguments, *, found: bool) -> None:
 
 
 def _check_found(name: str, given: GivenArguments, *, found: bool) -> None:
-    """Refuse lines out of files that nobody names, but for words that no secret has."""
+    """Refuse lines from files that nobody names, unless its words occur in no secret."""
     sought = given.scripts or given.operands[:1]
-    if "f" in given.letters:  # what is sought stands in a file
+    if "f" in given.letters:  # the pattern is in a file
         if found or given.scripts or given.letters & set("rR") or "--recursive" in given.names:
             raise Strange(phrase("odd_search"))
         for word in given.operands:
@@ -64,6 +64,6 @@ def _check_found(name: str, given: GivenArguments, *, found: bool) -> None:
 
 
 def is_of_a_kind(pattern: str) -> bool:
-    """All files with an ending that those for secrets do not have."""
+    """Return True for all files with an extension that files with secrets do not have."""
     kind = _KIND.fullmatch(pattern) and FILE.search(pattern.replace("*", "x"))
     return bool(kind) and not could_be_secret(pattern)

@@ -1,4 +1,4 @@
-"""The programs that only read what they are given, and what each may be given for that."""
+"""Read-only programs, and the arguments that keep them so."""
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -7,9 +7,9 @@ from agent_core.tools.shell_reading.long_options import LONG_OPTIONS
 
 
 class Verb(Struct, frozen=True, kw_only=True):
-    """What a program may be given: `flags` are letters; `valued` letters and `takes` long options
-    are followed by a value that is no path, so many as it says; `names` are further long options,
-    those with `=` at their end hold their value; `free` operands at the start are no paths."""
+    """The arguments allowed for a program: `flags` are letters; `valued` letters and `takes` long
+    options are followed by as many values as they say, no paths; `names` are further long options,
+    those ending in `=` hold their value; `free` operands at the start are no paths."""
 
     flags: str = ""
     valued: str = ""
@@ -19,25 +19,25 @@ class Verb(Struct, frozen=True, kw_only=True):
     most: int = 1_000
     least: int = 0
     wild: bool = False
-    """A file called like an option could do no harm, so a wildcard may stand first."""
+    """A file named like an option could do no harm, so a wildcard may come first."""
     lists: bool = False
-    """An option names a list of files, of whose lines it prints those that are none: with another
-    file beside it the list is refused, so a wildcard may stand first, but no lone name."""
+    """An option names a list of files, and lines of it that are no files are printed: with another
+    file beside it the list is refused, so a wildcard may come first, but no single name."""
     shows: bool = True
-    """It prints what stands in the files that it is given, not only their names and sizes."""
+    """It prints the content of its files, not only their names and sizes."""
     itself: frozenset[str] = frozenset()
-    """Flags with which it tells of a folder itself, not of what is in it."""
+    """Flags with which it describes a folder itself, not its content."""
     is_program: bool = False
     """Its free operands are a program, so no file's name may get there."""
     prints: bool = False
     """It prints its words, so they may be known variables."""
     placed: str = ""
-    """Those of `valued` whose value is a path."""
+    """Options of `valued` whose value is a path."""
     responds: bool = False
-    """An operand that begins with `@` is a file of more words, options among them, as GNU's
-    programs for object files take it."""
+    """An operand that begins with `@` is a file of further words, options included, as GNU's
+    programs for object files read it."""
     revisions: bool = False
-    """Its operands may be revisions of git's."""
+    """Its operands may be revisions of git."""
 
 
 DIGITS = "0123456789"
@@ -359,8 +359,8 @@ VERSIONS = frozenset(
     | {"aws", "code", "ffprobe", "gh", "helm", "hyperfine", "mysql", "nginx", "redis-cli", "rsync"}
     | {"tmux", "zsh"}
 )
-"""Programs that tell their version and nothing else. Those are left out that look into the
-workspace first for which program to be, or what to load: cargo, go, yarn, dotnet, pytest."""
+"""Programs that only tell their version. Programs that first look into the workspace for what to
+load are left out: cargo, go, yarn, dotnet, pytest."""
 TELLING = frozenset(
     {
         ("javac", "-version"),
@@ -390,4 +390,4 @@ TELLING = frozenset(
         for show in ((), ("show",))
     }
 )
-"""Other ways to ask for a version, or for what is installed, word for word."""
+"""Other commands that tell a version, or what is installed, word for word."""

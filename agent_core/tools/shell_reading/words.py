@@ -14,16 +14,16 @@ class Strange(Exception):
 
 
 class Word(Struct, frozen=True, kw_only=True):
-    """A word as the program is given it. `plain`: written without quotes, escapes, expansions and
-    wildcards; `glob`: it has a wildcard outside of quotes; `expands`: part of it is not known, and
-    if `wild` could be a wildcard; `feeds`: it stands for a file that another command of the line
-    prints into.
+    """A word as the program receives it.
 
-    Of one that expands is known: `stands`, that it is the name of a file that is there, which a
-    wildcard like this finds too; `fact`, that it is a revision of git's, and no option or path;
-    `branch`, that it is one by its name, which may read like an option;
-    `loose`, that a shell parts it at its blanks, so that each part of a name is a word;
-    `counts`, that then there is never a lone one."""
+    `plain`: written without quotes, escapes, expansions and wildcards; `glob`: it has an unquoted
+    wildcard; `expands`: a part is unknown, and if `wild` could be a wildcard; `feeds`: it stands
+    for a file that another command of the line prints into. Known about an expansion: `stands`: it
+    is the name of an existing file, which a wildcard like this matches too; `fact`: it is a
+    revision of git, and no option or path; `branch`: it is one by its name, which may read like an
+    option; `loose`: a shell splits it at its blanks, so that each part of a name is a word;
+    `counts`: then there is never a single one.
+    """
 
     text: str
     plain: bool = True
@@ -39,9 +39,9 @@ class Word(Struct, frozen=True, kw_only=True):
 
 
 class PlainCommand(Struct, frozen=True, kw_only=True):
-    """One program with its words. `source`: the file that it reads as its input; `targets`: those
-    that its output goes to; `fed`: a text of the line is its input; `piped`: another command's
-    output is; `nested`: it stands in a group, a substitution, a loop or behind `!`."""
+    """One program with its words. `source`: the file that is its input; `targets`: those that its
+    output goes to; `fed`: a text of the line is its input; `piped`: another command's output is;
+    `nested`: it is in a group, a substitution, a loop or after `!`."""
 
     words: tuple[Word, ...]
     source: Word | None = None

@@ -1,7 +1,7 @@
 """The turn tool analyze_image: a model that can see answers a question about a picture.
 
-The chain `auxiliary.vision` is asked, so a conversation whose own model is blind can look at
-things all the same. What the picture is and what was answered stand in the turn's records.
+The chain `auxiliary.vision` is asked, so a conversation whose own model is blind can look at things
+as well. The picture and the answer are in the turn's records.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class _Got(Struct, frozen=True, kw_only=True):
 
 
 def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
-    """analyze_image. `allowed`: places (`host:port`) that may be anywhere."""
+    """Make analyze_image. `allowed`: places (`host:port`) that may be anywhere."""
     fetch = Fetcher(allowed, types=("image/",))
 
     async def run_in_turn(wanted: Analyze, scope: Scope, brief: Brief, hands: Hands) -> str:
@@ -111,7 +111,7 @@ def analyze_tool(keep: Keep, allowed: frozenset[str]) -> Tool:
 
 
 async def _fetch_picture(fetch: Fetcher, url: str, workspace: Path) -> str:
-    """Where the picture at `url` is in the workspace now."""
+    """Fetch the picture at `url`; return its path in the workspace."""
     found = await fetch.get(url, stay=True)
     if found.moved:
         raise ToolFailed(f"{url} has moved to another host: {found.moved}")

@@ -1,6 +1,6 @@
-"""The turn tool session_search: what was said in earlier conversations of the person.
+"""The turn tool session_search: searches earlier conversations of the person.
 
-What is found stands in the turn's records; the chain `auxiliary.session_search` says what of it
+The results are in the turn's records; the chain `auxiliary.session_search` extracts the part that
 answers the question, so that a conversation's own model reads a few lines and not all of it.
 """
 
@@ -25,7 +25,7 @@ NAME = "session_search"
 MODEL = "auxiliary.session_search"
 MAX_TOKENS = 1_500
 SHORT = 2_500
-"""Characters of what was found that are given as they are."""
+"""Maximum characters of results that are returned unchanged."""
 EACH = 1_200
 """Characters of each conversation where no model could read them."""
 SYSTEM = (
@@ -86,7 +86,7 @@ async def _search(wanted: SessionSearch, scope: Scope, brief: Brief, hands: Hand
 async def _condense(
     wanted: SessionSearch, whole: str, scope: Scope, brief: Brief, hands: Hands
 ) -> str:
-    """What a model says that `whole` holds; "" if none could."""
+    """Return a model's extract of `whole`; "" if none could be made."""
     asked = wanted.question or f"What do they hold about: {wanted.query or 'their subjects'}?"
     request = ModelRequest(
         model=MODEL,
@@ -103,7 +103,7 @@ async def _condense(
 
 
 def _render(found: tuple[PastTalk, ...], most: int) -> str:
-    """What was found, `most` characters of each; 0: all."""
+    """Render the results, `most` characters of each; 0: all."""
     return "\n\n".join(
         f"[{datetime.fromtimestamp(one.at, UTC):%Y-%m-%d}] {one.title}\n{one.text[: most or None]}"
         for one in found

@@ -10,7 +10,7 @@ from agent_core.messages import Message, Text, ToolCall, ToolResult
 from agent_core.tools.contract import Tool, ToolContext
 
 ENDS = frozenset({"terminate"})
-"""Tools after whose results no more is thought."""
+"""Tools whose results end the loop."""
 
 
 class End(BaseModel):
@@ -21,7 +21,7 @@ class End(BaseModel):
 
 
 def terminate_tool() -> Tool:
-    """terminate; it touches nothing, so nobody is asked."""
+    """Make terminate; it touches nothing, so nobody is asked."""
     return Tool(
         name="terminate",
         description="End the work now, with the answer for the person. Not needed where you "
@@ -37,8 +37,8 @@ def terminate_tool() -> Tool:
 def final_words(
     calls: Iterable[ToolCall], results: Iterable[ToolResult], words: str
 ) -> tuple[Message, ...]:
-    """What the assistant says last, where one of `calls` ended the loop; `words`: what it said
-    with them, for a call without an answer. () where none did."""
+    """Return the assistant's last words, if one of `calls` ended the loop; `words`: said with them,
+    for a call without an answer. () if none did."""
     for call, result in zip(calls, results, strict=True):
         if call.name in ENDS and not result.error:
             given = End.model_validate(msgspec.json.decode(call.arguments))

@@ -41,7 +41,7 @@ class Todo(BaseModel):
 
 
 def todo_tool() -> Tool:
-    """todo; what it changes is only what people see of the turn, so nobody is asked."""
+    """Make todo; it only changes what people see of the turn, so nobody is asked."""
     return TurnTool(
         name=NAME,
         description="Keep a list of what is to be done in this turn, which the person sees as a "

@@ -1,4 +1,4 @@
-"""What a turn tool is: one that works by the turn's own means, its model and its other tools."""
+"""A turn tool works by the turn's own means: its model and its other tools."""
 
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeAlias
@@ -24,7 +24,7 @@ def _say_yes(arguments: BaseModel) -> bool:
 
 class TurnTool(Tool[Args], Generic[Args], frozen=True, kw_only=True):
     """`run_in_turn` gets the call's scope in place of `call`: it is journaled by the records that
-    it makes in there, not as one effect, and after a crash it goes on where it was."""
+    it makes there, not as one effect, and after a crash it continues where it was."""
 
     run_in_turn: TurnCallable[Args]
     call: ToolCallable[Args] = _refuse_alone

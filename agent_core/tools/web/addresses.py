@@ -1,7 +1,7 @@
-"""Which addresses the agent may reach: a strict reading of URLs, and a table of networks.
+"""The addresses that the agent may reach: strict parsing of URLs, and a table of networks.
 
-The text of a URL decides nothing about where it leads (`0x7f.1`, names that resolve to a private
-address): `public` is asked about the address of each connection, just before it is made.
+The text of a URL does not tell where it leads (`0x7f.1`, names that resolve to a private address):
+`public` is asked about the address of each connection, right before it is made.
 """
 
 import ipaddress
@@ -26,8 +26,8 @@ _NETWORKS = (
     "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 )  # fmt: skip
 _CLOSED = tuple(map(ipaddress.ip_network, _NETWORKS))
-"""What `is_global` gets wrong, or right only in some Python versions, stands here as well; so does
-the address at which a provider's machines ask for their own secrets."""
+"""Networks that `is_global` gets wrong, at least in some Python versions; also the address of cloud
+metadata services."""
 
 _INSIDE_ENDS = (
     *(".localhost", ".local", ".internal", ".localdomain", ".lan", ".intranet", ".corp"),
@@ -37,7 +37,7 @@ _INSIDE_ENDS = (
     *(".metadata.packet.net", ".metadata.platformequinix.com", ".fritz.box", ".pi.hole"),
     *(".speedport.ip", ".router.asus.com", ".routerlogin.net", ".tplinkwifi.net", ".miwifi.com"),
 )
-"""Names of private networks, of what a provider's machines ask for secrets, and of routers."""
+"""Suffixes of names of private networks, of metadata services, and of routers."""
 _SPELLED_ENDS = (
     *(".localtest.me", ".lvh.me", ".vcap.me", ".lacolhost.com", ".local.gd"),
     *(".nip.io", ".sslip.io", ".xip.io", ".traefik.me", ".local-ip.co"),
@@ -45,7 +45,7 @@ _SPELLED_ENDS = (
     *(".fuf.me", ".smackaho.st", ".lcl.host", ".spoofed.burpcollaborator.net", ".rebind.it"),
     *(".bugbounty.dod.network", ".mail.ebc.apple.com", ".rebind.network", ".readme.ssrf.tools"),
 )
-"""Public names that lead to whatever address somebody spells in them, or to this machine."""
+"""Suffixes of public names that lead to any address spelled in them, or to this machine."""
 _OTHER_PORTS = frozenset(
     {1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101}
     | {102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389}
@@ -65,15 +65,16 @@ _ODD = re.compile(r"[\x00-\x20\x7f\\<>`\"]")
 _ODD_PLACE = re.compile(r"[{|}^]")
 """Signs that pages have in their queries, but no host has."""
 _OUTERMOST = re.compile(r"[a-z]+|xn--[a-z0-9-]+")
-"""The last part of a public name has no digits, unless it stands for another alphabet's letters."""
+"""Matches the last part of a public name: without digits, unless it encodes another alphabet's
+letters."""
 
 
 class Unreachable(ValueError):
-    """The URL is not one that may be read; the text says why."""
+    """The URL may not be read; the text says why."""
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """Where a URL leads, as read strictly. `url` is as it was written, without its fragment."""
+    """The target of a strictly parsed URL. `url`: as written, without its fragment."""
 
     url: str
     host: str
@@ -86,7 +87,8 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 def public(text: str) -> bool:
-    """True if the address belongs to the public internet; what is wrapped into it counts too."""
+    """Return True if the address belongs to the public internet, including any address embedded in
+    it."""
     try:
         address: Address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
@@ -98,8 +100,8 @@ def public(text: str) -> bool:
 
 
 def why_closed(target: Target) -> Phrase | None:
-    """Why the words of a URL's host say that it lies inside, None if they do not. Asks no DNS:
-    what other names lead to is found out when a connection is made."""
+    """Return why a URL's host is internal by its words, None if it is not. Asks no DNS: other names
+    are checked when a connection is made."""
     host = target.host
     try:
         ipaddress.ip_address(host)
@@ -112,14 +114,14 @@ def why_closed(target: Target) -> Phrase | None:
 
 
 def _list_spelled(host: str) -> list[str]:
-    """IPv4 addresses that stand in a name as its labels: names that are made so lead to them,
-    whoever serves them. What is no address by its numbers counts as none."""
+    """Return the IPv4 addresses spelled in a name's labels: such names lead to them, whoever serves
+    them. Labels that are no address by their numbers are skipped."""
     found = _SPELLED.findall(f".{host}.")
     return [one for one in found if all(int(part) < 256 for part in one.split("."))]
 
 
 def _unwrap(address: Address) -> Address:
-    """An IPv4 address written as an IPv6 one (mapped, or made by NAT64), as what it is."""
+    """Unwrap an IPv4 address written as an IPv6 one (mapped, or by NAT64)."""
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
             return address.ipv4_mapped
@@ -138,8 +140,8 @@ def _tunnel_targets(address: Address) -> tuple[Address, ...]:
 
 
 def read_url(text: str) -> Target:
-    """`text` as a URL of the web. Raises Unreachable where its grammar is not plain: what one
-    parser takes for a host, another takes for something else."""
+    """Parse a URL of the web. Raises Unreachable for an ambiguous one: what one parser takes for a
+    host, another takes for something else."""
     if len(text) > MAX_URL or _ODD.search(text) or any(map(_invisible, text)):
         raise Unreachable("The URL is too long or has characters that no URL has.")
     if not re.match(r"https?://[^/?#]", text, re.IGNORECASE):
@@ -151,7 +153,7 @@ def read_url(text: str) -> Target:
         raise Unreachable("The URL cannot be read.") from None
     if _ODD_PLACE.search(parts.netloc):
         raise Unreachable("The URL is too long or has characters that no URL has.")
-    if "@" in text.split("/")[2] or "%" in parts.netloc:  # also behind `#` and `?`
+    if "@" in text.split("/")[2] or "%" in parts.netloc:  # also after `#` and `?`
         raise Unreachable("A URL with a user name, a password or an encoded host is not read.")
     if not port or parts.netloc.endswith(":"):
         raise Unreachable("The URL's port is none.")
@@ -196,7 +198,8 @@ def _is_of_name(char: str) -> bool:
 
 
 def _looks_like_another(label: str) -> bool:
-    """The label mixes alphabets whose letters look alike, or has only such letters of another."""
+    """Return True if the label mixes alphabets with similar letters, or consists of look-alikes of
+    another one."""
     if label.lower().startswith("xn--"):
         with suppress(UnicodeError):
             label = label[4:].encode().decode("punycode")

@@ -1,7 +1,7 @@
-"""A long page condensed to what it says about something, by the chain `auxiliary.web_extract`.
+"""Condenses a long page to what it says about a subject, by the chain `auxiliary.web_extract`.
 
-What was read of the page and what was made of it stand in the turn's records. The page is data: a
-page that gives orders is quoted, not obeyed, and what comes out is marked as the page itself is.
+The text read and the extract are in the turn's records. The page is data: a page that gives orders
+is quoted, not obeyed, and the extract is marked like the page itself.
 """
 
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ MODEL = "auxiliary.web_extract"
 MAX_READ = 60_000
 """Characters of a page that are read at once, about 15,000 tokens."""
 TIMES = 6
-"""So many times what the conversation's model sees of a result, where that is less."""
+"""Maximum characters read, as a multiple of what the conversation's model sees of a result."""
 MAX_TOKENS = 2_000
 SYSTEM = (
     "You are given text of a web page and what somebody wants of it. Write down all that the text "
@@ -34,8 +34,7 @@ SYSTEM = (
 
 
 class ReadExtract(Struct, frozen=True, kw_only=True):
-    """What was read of a page from `offset` on, of `whole` characters; or `why` it could not
-    be."""
+    """The text of a page from `offset` on, of `whole` characters; or `why` it could not be read."""
 
     url: str = ""
     title: str = ""
@@ -48,8 +47,7 @@ class ReadExtract(Struct, frozen=True, kw_only=True):
 async def read_extract(
     scope: Scope, brief: Brief, hands: Hands, read: Callable[[], Awaitable[WebPage]], offset: int
 ) -> ReadExtract:
-    """The page that `read` gives, as much of it as is read at once, without what has to be
-    hidden."""
+    """Return one portion of the page of `read`, redacted."""
     most = min(MAX_READ, TIMES * brief.most_observed)
 
     async def look() -> ReadExtract:
@@ -68,7 +66,7 @@ async def read_extract(
 
 
 async def mark(scope: Scope, hands: Hands, text: str) -> str:
-    """`text` as the guardrails show what a page says."""
+    """Return `text` as the guardrails show a page's words."""
     guard = hands.guard
     if guard is None:
         return text
@@ -76,7 +74,7 @@ async def mark(scope: Scope, hands: Hands, text: str) -> str:
 
 
 async def condense(scope: Scope, brief: Brief, hands: Hands, text: str, about: str) -> str:
-    """What `text` says of `about`; "" if no model could read it."""
+    """Return what `text` says about `about`; "" if no model could read it."""
     asked = f"{text}\n\n[End of the page.]\nWanted: {about}"
     request = ModelRequest(
         model=MODEL, system=SYSTEM, messages=(user(asked),), max_tokens=MAX_TOKENS

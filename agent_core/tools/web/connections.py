@@ -1,4 +1,4 @@
-"""Connections that are served each in a task of its own, until all of them are ended at once."""
+"""Connections, each served in a task of its own, until all are ended at once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,7 +8,7 @@ HEAD = 256 * 1024
 
 
 class Connections:
-    """`answer` serves one; what it raises because either side went away ends that one alone."""
+    """`answer` serves one; its failure, because either side went away, ends that one alone."""
 
     def __init__(
         self, answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -19,11 +19,11 @@ class Connections:
 
     @property
     def port(self) -> int:
-        """Where they come in, 0 while nothing listens."""
+        """The port, 0 while nothing listens."""
         return self._server.sockets[0].getsockname()[1] if self._server is not None else 0
 
     async def listen(self, port: int = 0, host: str = "127.0.0.1") -> int:
-        """Take them at this port, 0 for any; gives the port. OSError if it is taken."""
+        """Listen at this port, 0 for any; return the port. OSError if it is taken."""
         self._server = await asyncio.start_server(self._serve, host, port, limit=HEAD)
         return self.port
 
@@ -32,7 +32,7 @@ class Connections:
         self._tasks.add(asyncio.ensure_future(self._serve(reader, writer)))  # noqa: TID251  # see `close`
 
     async def close(self) -> None:
-        """Take no more, and end every one."""
+        """Stop listening, and end every connection."""
         server, self._server = self._server, None
         if server is not None:
             server.close()
@@ -48,9 +48,9 @@ class Connections:
         try:
             await self._answer(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
-            pass  # either side went away
+            pass  # either side disconnected
         except asyncio.CancelledError:
-            pass  # `close` waits for this task, and nobody else does
+            pass  # only `close` awaits this task
         finally:
             self._tasks.discard(task)
             writer.transport.abort() if writer.transport.is_closing() else writer.close()

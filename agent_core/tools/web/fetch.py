@@ -1,8 +1,8 @@
-"""The guarded fetch: reads what stands at a public URL, within limits of size, time and hops.
+"""The guarded fetch: reads public URLs, within limits of size, time and hops.
 
-The guard sees the address of each connection after the name was resolved, so neither a name that
-leads inside, nor an answer that changes, nor a redirect gets past it. The environment's proxies
-are not used: one of them would see the address in the guard's place.
+The guard checks the address of each connection after the name was resolved, so neither a name that
+leads inside, nor an answer that changes, nor a redirect gets past it. The environment's proxies are
+not used: one of them would see the address in the guard's place.
 """
 
 import socket
@@ -37,9 +37,8 @@ class _Refused(OSError):
 
 
 class Fetcher:
-    """Reads public URLs. `allowed`: places (`host:port`) that may be anywhere, as the operator
-    said. `resolver` is the machine's where none is given. `types`: how the MIME types begin of what
-    is read."""
+    """Reads public URLs. `allowed`: places (`host:port`) that the operator opened and that may be
+    anywhere. `resolver`: the machine's by default. `types`: prefixes of accepted MIME types."""
 
     def __init__(
         self,
@@ -51,8 +50,8 @@ class Fetcher:
         self._resolver = resolver
 
     async def get(self, url: str, stay: bool = False) -> Fetched:
-        """What stands at `url`; ToolFailed with the reason. `stay`: a redirect to another host
-        is told, not followed."""
+        """Return the content of `url`; ToolFailed with the reason. `stay`: a redirect to another
+        host is reported, not followed."""
         try:
             async with ambient.limit(SECONDS):
                 return await self._follow(url, stay)
@@ -75,7 +74,7 @@ class Fetcher:
         raise ToolFailed(f"{url} was redirected more than {HOPS} times.")
 
     async def _request_once(self, target: Target) -> Fetched:
-        """One request, no redirect followed."""
+        """Make one request, following no redirect."""
         opener: Sockets = _open if target.place in self._allowed else _open_guarded_socket
         connector = aiohttp.TCPConnector(
             socket_factory=opener, resolver=self._resolver, force_close=True, use_dns_cache=False
@@ -104,7 +103,7 @@ class Fetcher:
 
 
 async def _body(answer: aiohttp.ClientResponse) -> bytes:
-    """All of it, unpacked; what is too large is left off early."""
+    """Return the decompressed body; reading stops early if it is too large."""
     pieces, size = [], 0
     async for piece in answer.content.iter_chunked(PIECE):
         size += len(piece)

@@ -15,4 +15,4 @@ HostNames = Annotated[
         "person may be asked.",
     ),
 ]
-"""What the call needs of the network, as `read_hosts` gives it."""
+"""The hosts that the call needs, as `read_hosts` returns them."""

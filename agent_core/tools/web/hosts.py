@@ -23,8 +23,8 @@ _USUAL_PORTS = (80, 443)
 
 
 def read_hosts(words: Iterable[str]) -> tuple[str, ...]:
-    """The hosts that `words` name, each once: `name` (its ports 80 and 443), `name:port`, or a
-    preset's word. ValueError says which is none."""
+    """Return the hosts that `words` name, without duplicates: `name` (its ports 80 and 443),
+    `name:port`, or a preset's word. ValueError names a wrong one."""
     found: list[str] = []
     for word in words:
         found += PRESETS.get(word) or (_read_host(word),)
@@ -44,7 +44,7 @@ def _read_host(word: str) -> str:
 
 
 def admits(hosts: frozenset[str], target: Target) -> bool:
-    """One of `hosts` is where `target` leads."""
+    """Return True if `target` is at one of `hosts`."""
     host = f"[{target.host}]" if ":" in target.host else target.host
     if f"{host}:{target.port}" in hosts:
         return True

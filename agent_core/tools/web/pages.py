@@ -1,4 +1,4 @@
-"""Pages as text: what a fetched page says, without what stands around it."""
+"""Pages as text: the content of a fetched page, without navigation and the like."""
 
 import asyncio
 import re
@@ -14,8 +14,8 @@ MAX_TEXT = 400_000
 
 
 class WebPage(Struct, frozen=True, kw_only=True):
-    """A page that was read. `text` is markdown without links' targets where `plain` was asked.
-    `moved`: it stands on another host, at this URL."""
+    """A page as text. `text` is Markdown, without links' targets if `plain` was requested. `moved`:
+    the URL on another host to which it moved."""
 
     url: str
     title: str
@@ -53,7 +53,7 @@ def _extract(found: Fetched, links: bool) -> tuple[str, str]:
             include_comments=False,
             favor_recall=True,
         )
-    except Exception as error:  # the border: hostile markup may break any parser
+    except Exception as error:  # boundary: hostile markup may break any parser
         raise ToolFailed(f"{found.url} cannot be parsed: {type(error).__name__}.") from error
     title = (about.title or "") if about is not None else ""
     return " ".join(title.split())[:200], text or ""
@@ -67,6 +67,6 @@ def _decode_body(found: Fetched) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Without control characters and without more than one empty line at a time."""
+    """Remove control characters and repeated empty lines."""
     plain = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", "", text.replace("\r\n", "\n"))
     return re.sub(r"\n{3,}", "\n\n", plain).strip()

@@ -1,5 +1,4 @@
-"""The web as the agent knows it: what finds, what fetches, and what they give. Imports no
-client."""
+"""The ports to the web: search, fetch, and their results. Imports no client."""
 
 from typing import Protocol
 
@@ -7,7 +6,7 @@ from msgspec import Struct
 
 
 class Hit(Struct, frozen=True, kw_only=True):
-    """One thing that was found."""
+    """One search result."""
 
     url: str
     title: str
@@ -18,12 +17,12 @@ class Search(Protocol):
     """A provider of search results."""
 
     async def find(self, query: str, count: int) -> tuple[Hit, ...]:
-        """At most `count` hits, best first; ToolFailed with the reason."""
+        """Return at most `count` hits, best first; ToolFailed with the reason."""
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
-    """What stood at `url`, where the redirects ended. `mime` without parameters, `charset` as the
-    server named it. `moved`: the URL on another host that was not followed."""
+    """The content of `url`, after redirects. `mime` without parameters, `charset` as the server
+    named it. `moved`: the URL on another host that was not followed."""
 
     url: str
     mime: str
@@ -36,7 +35,7 @@ class Fetch(Protocol):
     """Reads a public URL."""
 
     async def get(self, url: str, stay: bool = False) -> Fetched:
-        """What stands there; ToolFailed with the reason."""
+        """Return its content; ToolFailed with the reason."""
 
 
 class Web(Struct, frozen=True, kw_only=True):

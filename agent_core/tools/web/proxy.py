@@ -1,8 +1,8 @@
 """The guarded proxy: the only way out of the browser, and of sandboxes.
 
-Who uses it resolves no name and opens no connection of its own, but asks here. A name is resolved
+Its users resolve no names and open no connections of their own, but ask here. A name is resolved
 once, and the connection goes to that very address if it is a public one. So no redirect, frame,
-script, socket or answer that changes gets past the guard.
+script, socket or changing DNS answer gets past the guard.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from agent_core.tools.web.connections import HEAD, Connections
 
 PIECE = 1 << 16
 MAX_CARRIED = 300_000_000
-"""Bytes of one connection in one direction: what is downloaded lies on the disk first."""
+"""Maximum bytes of one connection in one direction: a download is on the disk first."""
 SECONDS = 20.0
-"""For a head, and for a connection."""
+"""Seconds for a head, and for a connection."""
 MAX_NOTED = 64
 _ASKS = "Who asks? The environment of a command names the proxy with its pass."
 _HOP = (b"connection:", b"keep-alive:", b"proxy-", b"te:", b"trailer:")
@@ -31,7 +31,8 @@ Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
 
 
 Admit: TypeAlias = Callable[[str, Target], str]
-"""Why a request with these credentials (`Proxy-Authorization`) may not go there, "" if it may."""
+"""Returns why a request with these credentials (`Proxy-Authorization`) may not go there, "" if it
+may."""
 
 
 Side: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -44,9 +45,10 @@ class Barred(Exception):
 
 
 class GuardedProxy:
-    """Listens on loopback between `open` and `close`, or serves what it is handed by `take`.
-    `allowed`: places (`host:port`) that may be anywhere, as the operator said. With `admit` a
-    request needs credentials, and its word; with `reach` nothing is reached by another way."""
+    """Listens on loopback between `open` and `close`, or serves connections handed to `take`.
+    `allowed`: places (`host:port`) that the operator opened and that may be anywhere. With `admit`
+    each request needs credentials, and its permission; with `reach` nothing is reached in another
+    way."""
 
     def __init__(
         self,
@@ -74,7 +76,7 @@ class GuardedProxy:
         self._connections.take(reader, writer)
 
     def why_barred(self, url: str) -> str:
-        """Why nothing was reached at `url`, "" if it was not barred."""
+        """Return why `url` was not reached, "" if it was not barred."""
         try:
             place = read_url(url).place
         except Unreachable as error:
@@ -85,7 +87,7 @@ class GuardedProxy:
         async with ambient.limit(SECONDS):
             first = await reader.readexactly(1)
             if not first.isupper():
-                return None  # no HTTP, such as SOCKS or TLS: its end would never come
+                return None  # not HTTP, such as SOCKS or TLS: its end would never come
             head = first + await reader.readuntil(b"\r\n\r\n")
         method, _, rest = head.partition(b" ")
         text = rest.partition(b" ")[0].decode("latin-1")
@@ -94,7 +96,7 @@ class GuardedProxy:
             target = read_url(f"https://{text}" if tunnel else text)
             if self._admit is not None:
                 credentials = _read_credentials(head)
-                if not credentials:  # some clients show theirs only when they are asked
+                if not credentials:  # some clients send theirs only when asked
                     return await _refuse(writer, "407 Proxy Authentication Required", _ASKS)
                 if why := self._admit(credentials, target):
                     raise Barred(why)
@@ -113,7 +115,7 @@ class GuardedProxy:
             out.close()
 
     async def _connect(self, target: Target) -> Side:
-        """A connection to the first address of the host that may be reached."""
+        """Connect to the first address of the host that may be reached."""
         if self._reach is not None:
             try:
                 return await self._reach(target)
@@ -176,7 +178,8 @@ async def _refuse(writer: asyncio.StreamWriter, status: str, why: str) -> None:
 async def join_streams(
     near: Side, far: Side, rewrite: Callable[[bytes], bytes] | None = None
 ) -> None:
-    """Carry what both sides say until one of them ends; `rewrite` changes the answer's head."""
+    """Forward the data of both sides until one of them ends; `rewrite` changes the answer's
+    head."""
 
     async def carry_back() -> None:
         if rewrite is not None:
@@ -196,7 +199,7 @@ async def join_streams(
 async def _heads(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rewrite: Callable[[bytes], bytes]
 ) -> None:
-    """The answer's head, and those before it that only say that it is coming."""
+    """Forward the answer's head, and interim ones before it."""
     while True:
         head = await reader.readuntil(b"\r\n\r\n")
         first = head.partition(b"\r\n")[0]

@@ -1,7 +1,7 @@
-"""Search of the web: one question, several providers, the same answer.
+"""Web search: one question, several providers, the same answer.
 
 Without a key DuckDuckGo and others are asked by ddgs. The providers' addresses come from the
-operator's settings, so they are no business of the guard.
+operator's settings, so the guard does not apply to them.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ TITLE = 200
 
 
 class _Keyed(Struct, frozen=True, kw_only=True):
-    """One question to a provider that is asked with JSON or with a URL's query."""
+    """One question to a provider with a JSON body or a URL's query."""
 
     name: str
     url: str
@@ -40,7 +40,7 @@ class JsonSearch:
         self._settings = settings
 
     async def find(self, query: str, count: int) -> tuple[Hit, ...]:
-        """At most `count` hits."""
+        """Return at most `count` hits."""
         asked = _question(self._settings, query, count)
         try:
             async with ambient.limit(SECONDS), aiohttp.ClientSession() as session:
@@ -61,7 +61,7 @@ class KeylessSearch:
         self._backend = backend
 
     async def find(self, query: str, count: int) -> tuple[Hit, ...]:
-        """At most `count` hits. ddgs is imported and asked in a thread: it waits in there."""
+        """Return at most `count` hits. ddgs is imported and asked in a thread, as it blocks."""
         return await asyncio.to_thread(self._find, query, count)
 
     def _find(self, query: str, count: int) -> tuple[Hit, ...]:
@@ -77,7 +77,7 @@ class KeylessSearch:
             if "No results" in str(error):
                 return ()
             raise ToolFailed(f"The search gave nothing: {error}.") from None
-        except Exception as error:  # the border: it drives several strangers' pages
+        except Exception as error:  # boundary: it scrapes several third-party pages
             raise ToolFailed(f"The search failed: {type(error).__name__}.") from error
         return _read_hits(rows, ("href", "title", "body"), count)
 
@@ -116,7 +116,7 @@ def _question(settings: WebSettings, query: str, count: int) -> _Keyed:
 
 
 async def _answer(session: aiohttp.ClientSession, asked: _Keyed) -> object:
-    """No redirect is followed: it would take the key along."""
+    """Return the answer, following no redirect, which would take the key along."""
     if asked.body is None:
         call = session.get(
             asked.url, params=asked.query, headers=asked.headers, allow_redirects=False

@@ -1,5 +1,4 @@
-"""What is set about the web: who is asked for search results, and which hosts of the operator's
-own network may be read."""
+"""Settings of the web: the search provider, and readable hosts of the operator's own network."""
 
 import re
 from typing import Literal, get_args
@@ -92,7 +91,7 @@ TABLES: SettingTables = {
 
 class WebSettings(Struct, frozen=True, kw_only=True):
     """`provider` is asked at `url` with `key`; `allowed`: places (`host:port`) that the guarded
-    fetch lets through wherever they are; `open`: what commands reach unasked."""
+    fetch admits wherever they are; `open`: hosts that commands reach unasked."""
 
     provider: Provider = "ddgs"
     url: str = ""
@@ -126,6 +125,6 @@ class WebSettings(Struct, frozen=True, kw_only=True):
 
 
 def _pick_provider(env: Env) -> Provider:
-    """The first one that has what it needs."""
+    """Return the first provider that has what it needs."""
     keyed = (name for name in KEYED if KEYS[name].text(env))
     return next(keyed, "searxng" if SEARXNG.text(env) else "ddgs")

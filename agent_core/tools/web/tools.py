@@ -1,4 +1,4 @@
-"""The tools web_search and read_page. What they bring in was written by strangers, and says so."""
+"""The tools web_search and read_page. Their results are strangers' words, and marked so."""
 
 from functools import partial
 from urllib.parse import urlsplit
@@ -106,7 +106,7 @@ def _read_tool(web: Web) -> Tool:
 
 
 def host_rule(wanted: ReadPage) -> str | Phrase:
-    """The rule that covers a page: those of its host, with the same port."""
+    """Return the rule that covers a page: those of its host, with the same port."""
     try:
         target = read_url(wanted.url)
     except Unreachable:
@@ -137,7 +137,7 @@ def _render_piece(page: pages.WebPage, offset: int, whole: int) -> str:
 
 
 def _render_extract(page: ReadExtract, told: str, offset: int) -> str:
-    """What a model made of a page."""
+    """Render a model's extract of a page."""
     last = offset + len(page.text)
     more = f" Nothing behind it was read: offset={last} goes on." if last < page.whole else ""
     note = f"[A model's extract of characters {offset} to {last} of {page.whole}.{more}]"

@@ -1,8 +1,8 @@
-"""Which words answer an open question.
+"""Recognizes the messages that answer an open question.
 
-A person answers a question by replying to its card. Where a thread is one task (Slack, Discord),
-what the one who is asked writes in the thread of the card is the reply, with a mention or without
-one. An option of a choice is chosen by its words too.
+A person answers a question by replying to its card. Where a thread is one task (Slack, Discord), a
+message of the asked person in the card's thread is a reply too, with or without a mention. An
+option of a choice is also chosen by its words.
 """
 
 from msgspec.structs import replace
@@ -19,12 +19,12 @@ from gateway.views import FormCard
 
 
 async def mark_answer(services: Services, inbound: Inbound) -> Inbound:
-    """`inbound`, in its line of talk, as a reply to the question that it answers; itself if it
-    answers none. StoreFailed."""
+    """Return `inbound` as a reply to the question that it answers; itself if it answers none.
+    StoreFailed."""
     if not isinstance(inbound, MessageReceived) or not _may_answer(services, inbound):
         return inbound
     where, sender = inbound.conversation, inbound.sender
-    if await services.store.summary(where.id) is None:  # most threads of people end here
+    if await services.store.summary(where.id) is None:  # most threads of people return here
         return inbound
     if not at_least(await services.access.learn(sender), "user"):
         return inbound
@@ -69,8 +69,7 @@ async def find_answered(
 
 
 def read_answer(question: QuestionRow, words: str) -> tuple[Choice, str]:
-    """What `words` that answer it choose, and as what they count: to let something run is not said
-    in words."""
+    """Return the choice made by `words`, and the option they count as. Words never allow a call."""
     match question.question:
         case PlanReview():
             return "edit", words
@@ -81,10 +80,12 @@ def read_answer(question: QuestionRow, words: str) -> tuple[Choice, str]:
 
 
 def find_open_input(state: ConversationState, message: MessageReceived) -> QuestionRow | None:
-    """The open question that this plain message answers: in private the oldest that wants words,
-    in a group the one it replies to; only the words of the asked person count, and those of who
-    pressed that they write. An approval is denied by the words of who pressed that, of nobody
-    else."""
+    """Return the open question that this plain message answers: in private the oldest one that
+    takes words, in a group the one it replies to.
+
+    Only the asked person's words count, and those of a person who pressed a button to write. An
+    approval is denied by the words of whoever pressed Deny, and by nobody else's.
+    """
     for question in state.questions.values():
         asked = question.question
         denies = isinstance(asked, Approval) and message.sender.key in question.writers
@@ -102,8 +103,8 @@ def find_open_input(state: ConversationState, message: MessageReceived) -> Quest
 
 
 def find_option(question: QuestionRow, words: str) -> str:
-    """The option of an open choice that these words are, however they are capitalised; "" if they
-    are none. What is our own question is decided by its buttons."""
+    """Return the option of an open choice that `words` name, ignoring case; "" if there is none.
+    The gateway's own questions are decided by their buttons."""
     asked = question.question
     if not isinstance(asked, Decision) or not asked.free:
         return ""

@@ -1,4 +1,4 @@
-"""The text of what comes in, cleaned once for all platforms, before it is stored."""
+"""Cleans inbound text once for all platforms, before it is stored."""
 
 import unicodedata
 from typing import TypeVar
@@ -22,8 +22,8 @@ S = TypeVar("S", bound=Struct)
 
 
 def clean_inbound(inbound: Inbound) -> Inbound:
-    """`inbound` with clean texts and names; itself where nothing is to be done. What the gateway
-    itself says keeps the marks of its commands."""
+    """Return `inbound` with clean texts and names; itself if nothing changes. The gateway's own
+    messages keep the marks of their commands."""
     return inbound if isinstance(inbound, GatewaySaid) else _struct(inbound)
 
 
@@ -56,7 +56,7 @@ def _value(field: str, value: object) -> object:
 
 
 def _encodable(name: str) -> str:
-    """Two names stay two: a half of a character pair is written out."""
+    """Escape surrogates reversibly, so that different names stay different."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -65,8 +65,8 @@ def _encodable(name: str) -> str:
 
 
 def _line(name: str) -> str:
-    """Without line ends, and without what turns or hides the letters beside it; of a length that
-    leaves room for what stands beside it on a card."""
+    """Remove line ends, bidirectional and invisible characters, and cut the name so that a card has
+    room for the rest."""
     if not (name.isascii() and name.isprintable()):
         plain = "".join(char for char in clean(name) if char == "\u200d" or not _turns(char))
         name = " ".join(plain.split())

@@ -1,5 +1,7 @@
-"""What was said in a thread before the agent was asked there: read from the platform, bounded, and
-shown to the model as data. It is how a report and the talk below it are known to who replies."""
+"""Earlier messages of a thread: read from the platform, bounded, and shown to the model as data.
+
+So a reply to a report, or below it, is understood in its context.
+"""
 
 import logging
 from collections.abc import Sequence
@@ -16,16 +18,16 @@ log = logging.getLogger("turnkeeper.earlier")
 
 MAX_MESSAGES, MAX_CHARACTERS = 30, 8_000
 MAX_FIRST, MAX_EACH = 4_000, 1_500
-"""Characters of what the thread began with, and of each message below."""
+"""Characters of a thread's first message, and of each later one."""
 PATIENCE = 5.0
 """Seconds after which a turn begins without it."""
 HEAD = "[Said in this thread before, the oldest first]"
 
 
 async def read_earlier(state: ConversationState, rows: Sequence[InboxRow]) -> str:
-    """Lines for the model before `rows`, messages of a thread; "" where there is nothing new, or
-    the platform lets nobody read it. Later turns bring what people said since the agent's last
-    word, unless the agent is given each message anyway."""
+    """Return the thread's messages before `rows` for the model; "" if there are none that are new
+    or readable. Later turns get the messages since the agent's last one, unless the agent receives
+    all of them anyway."""
     where, adapter, first = state.conversation, state.adapter, rows[0].inbound
     if not isinstance(adapter, ThreadReading) or not isinstance(first, MessageReceived):
         return ""
@@ -43,7 +45,7 @@ async def read_earlier(state: ConversationState, rows: Sequence[InboxRow]) -> st
     known = {one.inbound.message for one in rows if isinstance(one.inbound, MessageReceived)}
     if first.reply_to is not None:
         known.add(first.reply_to.message)
-    if where.private:  # what follows there was said to the agent, or by it about a command
+    if where.private:  # text after it was addressed to the agent, or is its reply to a command
         said = tuple(one for one in said if one.message == where.thread)
     new = said if fresh else _cut_after_own(said)
     return render_earlier([one for one in new if one.message not in known], where.thread)
@@ -55,8 +57,8 @@ def _cut_after_own(said: Sequence[Quote]) -> Sequence[Quote]:
 
 
 def render_earlier(said: Sequence[Quote], thread: str) -> str:
-    """The messages as data, with their authors: what the thread began with, and of the others the
-    newest that there is room for."""
+    """Render messages with their authors as data: the first of the thread, and as many of the
+    newest as fit."""
     root = [one for one in said if one.message == thread and one.text]
     lines = [_render(one, MAX_FIRST) for one in root]
     room, last = MAX_CHARACTERS - sum(map(len, lines)), list[str]()
@@ -75,7 +77,8 @@ def render_earlier(said: Sequence[Quote], thread: str) -> str:
 
 
 def _render(one: Quote, most: int) -> str:
-    """Lines below the first are moved in: nobody's name or text may look like what another said."""
+    """Render a message with its later lines indented, so that no name or text can imitate another
+    message."""
     author = "You" if one.mine else " ".join(one.author.split()) or "Somebody"
     text = one.text if len(one.text) <= most else f"{one.text[:most]} […]"
     moved = "\n  ".join(text.splitlines())

@@ -1,5 +1,5 @@
-"""What each inbox row does to its conversation. The lease holder applies rows in order; the
-first row decides, later ones change nothing and get a private word."""
+"""Applies inbox rows to their conversation. The lease holder applies rows in order; the first row
+decides, later ones change nothing and get a private reply."""
 
 import logging
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ from gateway.views import SaidView
 log = logging.getLogger("turnkeeper.intake")
 
 MAX_RECEIPTS = 4
-"""Of one burst of messages."""
+"""Receipts for one burst of messages."""
 RECEIPT_AFTER = 0.7
 """Seconds after which a message that still waits gets its receipt; people expect it within 1."""
 
@@ -93,9 +93,9 @@ class Intake:
         self._edits: dict[int, tuple[int, ...]] = {}
         """Rows of edits by the waiting row that they changed: they are done with it."""
         self._accounts: dict[int, frozenset[str]] = {}
-        """By the waiting row: the accounts of who wrote it."""
+        """The author's accounts, by waiting row."""
         self._marked: dict[int, str] = {}
-        """By the waiting row: its message, which bears a receipt."""
+        """The message that bears a receipt, by waiting row."""
 
     async def take(self, row: InboxRow) -> None:
         """Handle one row: now, or by leaving it queued for a turn of its own."""
@@ -140,7 +140,7 @@ class Intake:
                 assert_never(press)
 
     async def _hand_over_press(self, row: InboxRow, pressed: Pressed, press: Press) -> None:
-        """Let the feature carry it out whose button it is, for who may press it."""
+        """Let the button's feature handle the press, if the presser may."""
         handler, sender = self._features.find_press(press), pressed.sender
         if handler is None:
             await self._decisions.press(row, pressed, None)
@@ -153,7 +153,7 @@ class Intake:
             await handler.handle(self._context, row, pressed, press)
 
     async def _hand_over(self, row: InboxRow, inbound: Inbound) -> None:
-        """Let the feature take it up that reacts to it."""
+        """Let the feature that handles this type take the row."""
         handler = self._features.inbounds.get(type(inbound))
         if handler is None:
             log.error("nobody_takes_it", extra={"kind": type(inbound).__name__})
@@ -171,7 +171,7 @@ class Intake:
         known = role is not None and access.is_for_agent(message, followed=state.row.followed)
         silent = role == "viewer" and not message.addressed
         if (silent or not known) and not message.conversation.private:
-            # strangers in groups are told nothing; an edit may still address the agent
+            # strangers in groups get no reply; an edit may still address the agent
             known_as = dedupe_keys(message)[1]
             unheard = (known_as,) if known_as else ()
             state.submit(Changes(done=(row.seq,), unheard=unheard))
@@ -187,7 +187,7 @@ class Intake:
         self._follow(message)
         question = await self._find_answered(message)
         if question is not None and self._is_more_than_words(row, message):
-            state.queue.append(row)  # read like any message before it answers: see `begin`
+            state.queue.append(row)  # its media are read first: see `begin`
             if state.active is not None:
                 self._receipt(row, message)
             return
@@ -211,12 +211,13 @@ class Intake:
             await self.stop(message.sender, "interrupt", ())
 
     def _joins(self, active: OpenTurn, row: InboxRow) -> bool:
-        """The only message that waits goes on with that of a turn of which nothing is seen."""
+        """Return True if the only waiting message continues that of a turn with nothing shown
+        yet."""
         begun = active.list_loose_rows() if len(self._context.state.queue) == 1 else ()
         return bool(begun) and goes_on(begun[-1], row, self._context.services.burst)
 
     def _is_more_than_words(self, row: InboxRow, message: MessageReceived) -> bool:
-        """It brings files, or is a part of what is not all there."""
+        """Return True if it has files, or is a part of an incomplete message."""
         last = self._context.state.queue[-1] if self._context.state.queue else None
         further = last is not None and goes_on(last, row, self._context.services.burst)
         return bool(message.attachments) or is_part(message) or further
@@ -251,7 +252,7 @@ class Intake:
         return True
 
     def _tell_lost(self, seq: int, language: str, along: Changes | None = None) -> None:
-        """Tell the person, and not the model alone, of files that could not be had."""
+        """Tell the person, besides the model, of files that could not be fetched."""
         lost = self._reading.take_lost()
         if lost:
             lines = (say("lost_file", language, name=name, why=why) for name, why in lost)
@@ -267,7 +268,7 @@ class Intake:
         return say("stranger", sender.language, code=code)
 
     def _follow(self, message: MessageReceived) -> None:
-        """From the first word to the agent on, a thread is its own, if that is the policy."""
+        """Follow a thread from the first message to the agent on, if the policy says so."""
         state, policy = self._context.state, self._context.services.access.policy
         fresh = policy.group == "thread" and not state.row.followed
         if fresh and message.conversation.thread and not message.conversation.private:
@@ -275,7 +276,7 @@ class Intake:
             state.submit(Changes(row=state.row))
 
     def _receipt(self, row: InboxRow, message: MessageReceived) -> None:
-        """A visible sign that a waiting message was received; told once when too many wait."""
+        """Mark a waiting message as received; say so once when too many wait."""
         state = self._context.state
         if state.queue.messages > self._context.services.most_waiting and not self._told_full:
             self._told_full = True
@@ -287,8 +288,8 @@ class Intake:
             self._context.services.spawn(self._mark_burst, "receipt")
 
     async def _mark_burst(self) -> None:
-        """Receipts for what came in a burst and still waits: for its first messages and its last
-        one, at the chat's pace."""
+        """Mark the first messages and the last of a waiting burst as received, at the chat's
+        rate."""
         state = self._context.state
         pace = self._context.services.pace(state.conversation)
         await ambient.wait(RECEIPT_AFTER)
@@ -309,7 +310,7 @@ class Intake:
                 log.info("no_receipt", extra={"why": str(error)})
             pace.note_sent(new=False)
             self._marked[row.seq] = message.message
-            if row not in state.queue:  # it was taken up meanwhile
+            if row not in state.queue:  # it was handled meanwhile
                 self._take_mark(row.seq)
 
     async def _take_edit(self, row: InboxRow, edit: MessageEdited) -> None:
@@ -319,10 +320,10 @@ class Intake:
             if isinstance(known, MessageReceived) and known.message == edit.message:
                 state.queue[n] = replace(waiting, inbound=replace(known, text=edit.text))
                 self._edits[waiting.seq] = (*self._edits.get(waiting.seq, ()), row.seq)
-                return  # a holder that takes up the queue after a crash applies the edit again
+                return  # a holder that replays the queue after a crash applies the edit again
         if self._steer(row, edit.message):
             return
-        if edit.said is not None:  # it was known when it came, if its message still waited then
+        if edit.said is not None:  # if its message was still queued then, it was known on arrival
             said = replace(edit.said, conversation=state.conversation)
             await self._context.services.store.accept((said,))
         await self._hand_over(row, edit)
@@ -336,7 +337,7 @@ class Intake:
                 state.submit(Changes(done=(*self.with_edits(waiting.seq), row.seq)))
                 return
         if not self._steer(row, deleted.message):
-            state.submit(Changes(done=(row.seq,)))  # an older one: it changes nothing
+            state.submit(Changes(done=(row.seq,)))  # an older edit changes nothing
 
     def _steer(self, row: InboxRow, message: str) -> bool:
         """Steer the running turn by a change of its message; False if it is not its."""
@@ -347,24 +348,24 @@ class Intake:
         return False
 
     def take_changes(self, open_turn: OpenTurn) -> list[InboxRow]:
-        """What the turn is still to be told of its message, in words."""
+        """Return the edits of the turn's message that the model has not seen, as text."""
         taken, open_turn.changes = open_turn.changes, []
         return [put_change(row, self._context.state.conversation) for row in taken]
 
     def take_steers(self, open_turn: OpenTurn) -> tuple[tuple[int, str], ...]:
-        """What the running turn is told between its rounds; each row is handed over once."""
+        """Return messages for the running turn between its rounds; each row is delivered once."""
         state = self._context.state
         taken = self.take_changes(open_turn)
         if (state.row.settings.arrival or "queue") == "steer":
             for row in list(state.queue):
                 if isinstance(row.inbound, MessageReceived) and row.seq > max(open_turn.row.inbox):
                     if not self._may_steer(row, row.inbound.sender, open_turn.row.sender):
-                        continue  # it waits for a turn of its own
+                        continue  # it waits for its own turn
                     if (
                         steerable(row) is None
                         or find_open_input(self._context.state, row.inbound) is not None
                     ):
-                        break  # it is read when its turn comes, and so is what was said after it
+                        break  # it and everything said after it is read when its turn begins
                     taken.append(row)
                     state.queue.remove(row)
                     open_turn.done += self.with_edits(row.seq)[1:]
@@ -381,8 +382,8 @@ class Intake:
     # ---- new turns -----------------------------------------------------------------------
 
     async def begin(self, change: Change | None = None) -> OpenTurn | None:
-        """Begin a turn with what waits longest, its row as `change` makes it; None if nothing
-        waits or not all of it is there."""
+        """Begin a turn with the message that has waited longest, its row passed through `change`.
+        Return None if nothing waits or the message is incomplete."""
         state = self._context.state
         if not state.queue or self.settles_in():
             return None
@@ -418,7 +419,7 @@ class Intake:
         return open_turn
 
     def settles_in(self) -> float:
-        """Seconds until the message that waits longest is there with all its parts."""
+        """Seconds until the oldest waiting message counts as complete."""
         state = self._context.state
         if not state.queue or not state.adapter.abilities.own_messages:
             return 0.0
@@ -429,7 +430,7 @@ class Intake:
         return seq in self._edits
 
     def with_edits(self, seq: int) -> tuple[int, ...]:
-        """The waiting row and those of its edits, which end together."""
+        """Return the waiting row and those of its edits, which end together."""
         self._accounts.pop(seq, None)
         self._take_mark(seq)
         return (seq, *self._edits.pop(seq, ()))
@@ -481,8 +482,8 @@ class Intake:
         self._context.state.tell(stop.press, "")
 
     async def may_stop(self, sender: Sender) -> bool:
-        """What runs, or waits to, is the sender's to end: their own by any account, or an
-        admin's. True where nothing does."""
+        """Return True if the sender may end the running and waiting work: it is their own, by any
+        linked account, or they are an admin. True if there is none."""
         active = self._context.state.active or await self._cut_off()
         if active is not None:
             return await self._may_act_for(active.row.sender, sender)
@@ -495,8 +496,8 @@ class Intake:
         return await access.may_act_for(owner, sender, access.role(sender))
 
     async def stop(self, sender: Sender, reason: str, done: tuple[int, ...]) -> bool:
-        """End the running turn; False if none runs, or it is not the sender's to end. A stop
-        after the final commit is late."""
+        """End the running turn. Return False if none runs or the sender may not end it; a stop
+        after the final commit is too late."""
         if not await self.may_stop(sender):
             return False
         active = self._context.state.active or await self._cut_off()
@@ -529,7 +530,7 @@ class Intake:
         return await self._close_parked(sender, mine)
 
     async def stop_waiting_scripts(self, sender: Sender) -> int:
-        """End the sender's parked turns whose scripts wait in this process; how many."""
+        """End the sender's parked turns whose scripts wait in this process; return how many."""
         services, held = self._context.services, []
         for turn in self._list_parked():
             mine = await self._may_act_for(turn.sender, sender)
@@ -547,7 +548,7 @@ class Intake:
         return len(turns)
 
     def _show_said(self, row: InboxRow, command: CommandGiven) -> None:
-        """The command as it was typed, so that its answer has a question."""
+        """Show the command as typed, so that its answer follows a question."""
         state, sender = self._context.state, command.sender
         text = f"/{command.name} {command.arguments}".strip()
         said = SaidView(name=sender.name or sender.handle or sender.id, text=text)
@@ -569,7 +570,7 @@ class Intake:
             if command.conversation.private and command.arguments:  # '/tmp is full, why?'
                 await self._message(*read_as_words(row, command))
                 return
-            if not command.addressed:  # another bot's
+            if not command.addressed:  # of another bot
                 state.submit(Changes(done=(row.seq,)))
                 return
         if not state.adapter.abilities.own_messages:
@@ -581,7 +582,7 @@ class Intake:
             state.notice(row.seq, text)
 
     async def _run_command(self, given: CommandGiven, role: Role, seq: int) -> str:
-        """Carry out a command; the text to answer, "" if that is done."""
+        """Run a command. Return its answer, "" if it has answered already."""
         commands, language = self._features.commands, given.sender.language
         command = commands.get(given.name)
         if command is None:
@@ -594,5 +595,5 @@ class Intake:
 
 
 def _is_command(row: InboxRow) -> bool:
-    """Something is run for it, by itself."""
+    """Return True if a command is run for the row, without a model."""
     return isinstance(row.inbound, MessageReceived) and bool(row.inbound.command)

@@ -1,10 +1,11 @@
-"""A chat that the agent may not write in any more: what it works at there ends, and so does what
-waits there for a button or for its turn, for it would cost and reach nobody. The log and the audit
-have it, and who asked hears of it in private, once.
+"""Ends the work of a chat in which the agent may no longer write.
 
-The loss is a row of the conversation's inbox, whoever noticed it, so that it is carried out over a
-crash. People are told before anything ends: what has ended is not told again, and a word that is
-brought twice is known by its event."""
+Running turns and everything that waits there for a button or a turn end, as they would cost money
+and reach nobody. The log and the audit record it, and each asker is told in private, once. Whoever
+notices the loss, it becomes an inbox row of the conversation and so survives a crash. People are
+told before anything ends: an ended turn is not told again, and a repeated message is recognised by
+its event.
+"""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -35,19 +36,19 @@ MAX_LOOKED_AT = 500
 
 
 def _list_turns(state: ConversationState) -> list[TurnRow]:
-    """Turns that end with the chat. A job's goes on: what it finds may be wanted elsewhere, and
-    its job is paused."""
+    """Return the turns that end with the chat. A job's turn continues, as its report may go
+    elsewhere; the job itself is paused."""
     return [turn for turn in state.turns.values() if turn.firing is None]
 
 
 def _list_rows(state: ConversationState) -> list[InboxRow]:
-    """What somebody wrote that still waits for its turn."""
+    """Return messages that still wait for a turn."""
     return [row for row in state.queue if sender_of(row.inbound) is not None]
 
 
 async def report_lost_chat(context: Context, why: str) -> None:
-    """Put into the conversation's inbox that its chat refuses what is sent, if anything there is
-    to end. The same work is reported once. StoreFailed."""
+    """Append to the inbox that the chat refuses messages, if there is anything to end; once for the
+    same work. StoreFailed."""
     state, deliver = context.state, context.services.deliver
     open_turns = [turn.id for turn in _list_turns(state) if not _is_closed(state, turn)]
     work = sorted((*open_turns, *(str(row.seq) for row in _list_rows(state))))
@@ -65,8 +66,8 @@ def _is_closed(state: ConversationState, turn: TurnRow) -> bool:
 async def end_lost_work(
     context: Context, lost: ChatLost, with_edits: Callable[[int], tuple[int, ...]]
 ) -> None:
-    """Tell in private who asked, then end the turns of the lost chat and what waits there.
-    `with_edits`: an inbox row and those of its edits."""
+    """Tell the askers in private, then end the turns of the lost chat and what waits there.
+    `with_edits` returns an inbox row and those of its edits."""
     state, services = context.state, context.services
     why = lost.why or "the platform says so"
     asked = [(turn.sender, turn.language) for turn in _list_turns(state)]
@@ -77,15 +78,15 @@ async def end_lost_work(
     log.warning("chat_lost", extra={"conversation": state.conversation.id, "why": why})
     services.count("chats_lost")
     await _tell(services, lost, asked)
-    for turn in _list_turns(state):  # anew: one may have ended meanwhile
+    for turn in _list_turns(state):  # reread: one may have ended meanwhile
         try:
             open_turn = await context.turns.open(turn.id)
         except Unreadable:
-            continue  # it has ended by that
+            continue  # this ended it
         if open_turn.closed:
             continue
         state.note_audit(turn.sender, "chat_lost", f"{turn.id} {why}")
-        text = say("chat_lost", turn.language)  # nothing of what was said in the one chat
+        text = say("chat_lost", turn.language)  # nothing from the private chat
         context.turns.close(open_turn, Stopped(key="stopped", reason="stop", text=text))
     for row in _list_rows(state):
         state.queue.remove(row)
@@ -95,8 +96,8 @@ async def end_lost_work(
 
 
 async def _tell(services: Services, lost: ChatLost, asked: Iterable[tuple[str, str]]) -> None:
-    """Bring each person (an account, a language) the word, whatever they asked in the chat's
-    threads and by which of their accounts. StoreFailed."""
+    """Tell each person (account, language) once, whatever they asked in the chat's threads and by
+    which account. StoreFailed."""
     if services.deliver is None:
         return
     event = lost.event.removesuffix(f" {lost.conversation.id}")
@@ -113,9 +114,8 @@ async def _tell(services: Services, lost: ChatLost, asked: Iterable[tuple[str, s
 
 
 async def spread_loss(services: Services, lost: ChatLost, known: Iterable[str]) -> list[ChatLost]:
-    """One for each conversation of the lost chat that has work, or is one of those that are
-    `known` to have any, and for no other: anybody may put the bot out of a group of which nothing
-    is known. StoreFailed."""
+    """Return one loss for each conversation of the chat that has work or is in `known`. Others get
+    none: anybody may remove the bot from a group of which nothing is known. StoreFailed."""
     where, store = lost.conversation, services.store
     grouped = bool(where.channel) and not where.private
     scope = channel_scope(where) if grouped else account_scope(where)
@@ -130,8 +130,8 @@ async def spread_loss(services: Services, lost: ChatLost, known: Iterable[str]) 
 
 
 async def find_private(services: Services, person: str, lost: Conversation) -> Conversation | None:
-    """The newest private conversation of the person with the account `person`, by whichever
-    account, but for the chat that is lost."""
+    """Return the newest private conversation of the person behind `person`, by any linked account,
+    except the lost chat."""
     found = list[Summary]()
     for account in sorted(await services.access.accounts(person)):
         found += await services.store.recent(person_scope(account), NEWEST)

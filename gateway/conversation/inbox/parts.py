@@ -1,7 +1,7 @@
-"""Messages that come in parts: albums, pastes that clients cut up, and what people type in bursts.
+"""Messages in parts: albums, long pastes split by clients, and bursts of typed messages.
 
-The parts stay inbox rows of their own; here it is decided which of them make one message, and
-for how long another part is to be expected.
+The parts stay inbox rows of their own; this module decides which of them form one message and how
+long to wait for more.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from gateway.messages import MessageReceived, Quote
 from gateway.store.rows import InboxRow
 
 MAX_QUOTED, MAX_OWN = 2_000, 300
-"""Characters of what is quoted, and of what the agent said itself: it knows the rest."""
+"""Characters of quoted text, and of a quote of the agent, which knows the rest."""
 SETTLE = 1.0
-"""Seconds after a part within which the next one comes."""
+"""Seconds within which the next part arrives."""
 LONG = 4_000
-"""Characters from which on a message may be a part of a longer paste."""
+"""Minimum characters of a message that may be a part of a longer paste."""
 
 
 def take_whole(queue: Sequence[InboxRow], burst: float = 0.0) -> list[InboxRow]:
-    """The rows at the head of `queue` that are one message. `burst`: seconds within which one goes
-    on with an unfinished one."""
+    """Return the rows at the head of `queue` that form one message. `burst`: seconds within which a
+    message continues an unfinished one."""
     rows = list(islice(queue, 1))
     for before, row in pairwise(queue):
         if not goes_on(before, row, burst):
@@ -37,12 +37,12 @@ def settles_in(rows: Sequence[InboxRow], now: float) -> float:
     last = rows[-1].inbound
     if isinstance(last, MessageReceived) and is_part(last):
         left = rows[-1].at + SETTLE - now
-        return left if 0 < left <= SETTLE else 0.0  # else the clock was set back meanwhile
+        return left if 0 < left <= SETTLE else 0.0  # otherwise the clock was set back
     return 0.0
 
 
 def join_rows(rows: Sequence[InboxRow]) -> InboxRow:
-    """One row for the parts `rows`: the words of all, the files of all, the first one's place."""
+    """Join the parts into one row: all words, all files, the first part's position."""
     parts = [row.inbound for row in rows if isinstance(row.inbound, MessageReceived)]
     if len(parts) < 2:
         return rows[0]
@@ -53,17 +53,17 @@ def join_rows(rows: Sequence[InboxRow]) -> InboxRow:
 
 
 def is_part(message: MessageReceived) -> bool:
-    """Other parts of it may follow."""
+    """Return True if more parts may follow."""
     return bool(message.album) or _is_cut(message) or is_forwarded(message)
 
 
 def is_forwarded(message: MessageReceived) -> bool:
-    """It hands somebody's words on."""
+    """Return True if the message only forwards somebody's words."""
     return message.reply_to is not None and message.reply_to.forwarded
 
 
 def render_words(message: MessageReceived) -> str:
-    """The words of `message` for the model, behind what it quotes or hands on."""
+    """Return the message's words for the model, after what it quotes or forwards."""
     return f"{render_quote(message.reply_to)}{message.text}".rstrip("\n")
 
 
@@ -80,14 +80,15 @@ def render_quote(quote: Quote | None) -> str:
 
 
 def goes_on(before: InboxRow, after: InboxRow, burst: float = 0.0) -> bool:
-    """`after` is a further part of what `before` is a part of, or goes on with its words."""
+    """Return True if `after` is a further part of the message of `before`, or continues its
+    words."""
     one, other = before.inbound, after.inbound
     if not isinstance(one, MessageReceived) or not isinstance(other, MessageReceived):
         return False
     if one.sender.key != other.sender.key or one.command or other.command:
         return False
     soon = after.at - before.at <= SETTLE
-    if is_forwarded(other) and soon:  # a comment stands before what it hands on
+    if is_forwarded(other) and soon:  # a comment precedes the message it forwards
         return True
     if one.album or other.album:
         return one.album == other.album
@@ -97,11 +98,11 @@ def goes_on(before: InboxRow, after: InboxRow, burst: float = 0.0) -> bool:
 
 
 def _is_begun(message: MessageReceived) -> bool:
-    """It is a few words of which the rest is on its way."""
+    """Return True for a few words that look unfinished."""
     plain = message.message and not (message.attachments or message.reply_to or message.retry)
     return bool(plain) and is_unfinished(message.text)
 
 
 def _is_cut(message: MessageReceived) -> bool:
-    """It may be a part of a paste; words that a press stands for are no message of a platform."""
+    """Return True if it may be a part of a paste. Words that stand for a press never are."""
     return bool(message.message) and len(message.text) >= LONG

@@ -1,5 +1,4 @@
-"""A waiting message as the model reads it: who wrote, what is quoted, which files came along,
-what a voice note says."""
+"""Renders a waiting message for the model: author, quotes, files, and transcribed voice notes."""
 
 import asyncio
 import logging
@@ -51,21 +50,20 @@ INCOMING = "incoming"
 MAX_JOINED = 64_000
 """Characters of waiting messages that one prompt holds; the rest is a file in its workspace."""
 FETCH_TRIES, FETCH_SECONDS, FETCH_PAUSE = 3, 60.0, 1.0
-"""How often a file is fetched that may be fetched again, within so many seconds, and after what
-pause; it doubles."""
+"""Attempts to fetch a file after passing failures, the seconds for all of them, and the first
+pause, which doubles."""
 CALLED = (
     "[A call from outside: {name}. Nobody of this conversation wrote it. Here is what it brought, "
     "and below that what the operator wants done about it.]"
 )
 MAX_PICTURES = 10
-"""Of one turn, that the model is shown; all are files in its workspace."""
+"""Pictures of one turn that the model sees; all are files in its workspace."""
 
 
 class TurnInput(Struct, frozen=True, kw_only=True):
-    """What a turn begins with: `text` for the model, `said` for people where the surface does
-    not show it by itself. `fetched`: files or a voice note were got for it, once. `mentions`:
-    what it names of servers. `command`: what is run for it instead of asking a model.
-    `retry`: it tries a plan again."""
+    """The input of a turn: `text` for the model, `said` for people if the surface does not show it
+    itself. `fetched`: files or a voice note were fetched for it. `mentions`: named server
+    resources. `command`: run instead of asking a model. `retry`: it runs a plan again."""
 
     text: str
     said: str
@@ -88,13 +86,14 @@ def words(row: InboxRow) -> str:
 
 
 def _render_call(called: WebhookCalled) -> str:
-    """A call from outside for the model: nobody of the conversation said that."""
+    """Render a call from outside for the model, as said by nobody in the conversation."""
     about = CALLED.format(name=called.name)
     return "\n\n".join((about, mark(called.text, make_seal(called.text)), called.prompt))
 
 
 def _read_typed(row: InboxRow) -> str:
-    """What its sender wrote; "" of what they hand on, and of what nobody sent."""
+    """Return the words its sender typed; "" for forwarded words and for messages that nobody
+    sent."""
     message = row.inbound
     if isinstance(message, MessageReceived) and not is_forwarded(message):
         return message.text
@@ -118,7 +117,8 @@ def show_row(row: InboxRow) -> str:
 
 
 def put_change(row: InboxRow, conversation: Conversation) -> InboxRow:
-    """An edit or a deletion as a message that says so, for who has seen what it changes."""
+    """Turn an edit or deletion into a message that describes it, for a model that has seen the
+    original."""
     change = row.inbound
     assert isinstance(change, MessageEdited | MessageDeleted)
     sender, text = change.sender, say("deleted", change.sender.language)
@@ -131,7 +131,7 @@ def put_change(row: InboxRow, conversation: Conversation) -> InboxRow:
 
 
 def steerable(row: InboxRow) -> str | None:
-    """What a running turn is told of `row`, None if it has to be read first, as a turn does."""
+    """Return the row's text for a running turn, None if it must be read as a turn of its own."""
     message = row.inbound
     if not isinstance(message, MessageReceived) or message.attachments or message.command:
         return None
@@ -139,7 +139,7 @@ def steerable(row: InboxRow) -> str | None:
 
 
 def only_voice(message: MessageReceived) -> bool:
-    """Nothing to work with but what is spoken."""
+    """Return True if the message consists of speech alone."""
     files = message.attachments
     return bool(files) and not message.text and all(file.voice for file in files)
 
@@ -156,17 +156,18 @@ class MessageReader:
         self._seen: list[Picture] = []
 
     def take_heard(self) -> str:
-        """What voice notes said since the last call."""
+        """Return and forget the transcripts since the last call."""
         heard, self._heard = "\n".join(self._heard), []
         return heard
 
     def take_lost(self) -> tuple[tuple[str, str], ...]:
-        """(name, why) of the files that could not be had since the last call."""
+        """Return and forget (name, reason) of the files that could not be fetched since the last
+        call."""
         lost, self._lost = tuple(self._lost), []
         return lost
 
     async def read_rows(self, rows: Sequence[InboxRow]) -> TurnInput:
-        """All of `rows` as one turn takes it up."""
+        """Read `rows` as the input of one turn."""
         self._seen.clear()
         texts = [await self._describe_whole(row) for row in rows]
         typed = tuple(filter(_has_mark, map(_read_typed, rows)))
@@ -181,8 +182,8 @@ class MessageReader:
         )
 
     async def answer(self, row: InboxRow) -> str:
-        """The message `row` as the answer to a question: its words, files and spoken words; ""
-        if nothing of it can be had."""
+        """Read the message as the answer to a question: its words, files and speech; "" if none
+        could be fetched."""
         message = row.inbound
         if not isinstance(message, MessageReceived):
             return ""
@@ -194,16 +195,15 @@ class MessageReader:
         return "\n".join(filter(None, (said, *read)))
 
     def show_answer(self, row: InboxRow, answer: Answer) -> Answer:
-        """`answer`, which `answer()` read from `row`, with what people are shown of it: files by
-        their names, and what was heard."""
+        """Return `answer`, read from `row` by `answer()`, with the text shown to people: file names
+        and transcripts."""
         heard = self.take_heard()
         if not getattr(row.inbound, "attachments", ()):
             return answer
         return replace(answer, said=show_row(row), heard=heard)
 
     async def _join_within_bounds(self, texts: Sequence[str]) -> str:
-        """The messages one after another; what is more than a prompt should hold goes to a file
-        that it names."""
+        """Join the messages; text beyond a prompt's bounds goes to a file that is named instead."""
         used = 0
         for n, text in enumerate(texts):
             used += len(text) + 2
@@ -216,14 +216,14 @@ class MessageReader:
         source = BytesIO(rest.encode("utf-8", "replace"))
         try:
             path = await asyncio.to_thread(paths.add, workspace, INCOMING, JOINED_FILE, source)
-        except (OSError, ToolFailed):  # nothing is lost, whatever it costs
+        except (OSError, ToolFailed):  # never lose anything, whatever the cost
             return "\n\n".join(texts)
         left = len(texts) - n
         more = f"[{left} more messages, {len(rest)} characters: {path}. Read all of it.]"
         return "\n\n".join((*texts[:n], more))
 
     async def _describe_whole(self, row: InboxRow) -> str:
-        """All of `row` in words; what cannot be had is said too."""
+        """Describe the whole row in words, also what could not be fetched."""
         message = row.inbound
         text = words(row)
         if not isinstance(message, MessageReceived):
@@ -234,8 +234,8 @@ class MessageReader:
         return text.lstrip("\n")
 
     async def _file(self, attachment: Attachment) -> str:
-        """Fetch it into a file of the gateway's own, then copy that into the workspace: whatever
-        was planted there is not followed."""
+        """Fetch the attachment into a file of the gateway, then copy that into the workspace, so
+        that planted links are not followed."""
         name = file_name(attachment.name)
         workspace = self._services.agent.workspace(self._conversation)
         try:
@@ -255,7 +255,7 @@ class MessageReader:
         return said
 
     async def _fetch(self, attachment: Attachment, file: BinaryIO) -> None:
-        """Fetch it, again after what passes: a few times, and not for long."""
+        """Fetch it, with a few retries after passing failures."""
         until, pause = ambient.monotonic() + FETCH_SECONDS, FETCH_PAUSE
         for tries_left in reversed(range(FETCH_TRIES)):
             try:
@@ -270,7 +270,7 @@ class MessageReader:
             except (DeliveryError, OSError):
                 raise
             except Exception as error:
-                # a border: what an adapter meets costs the file, not the message
+                # boundary: an adapter's failure costs the file, not the message
                 log.exception("fetch_failed")
                 raise Rejected(f"the gateway met {type(error).__name__}") from error
             await ambient.wait(wait)
@@ -280,7 +280,8 @@ class MessageReader:
         return None
 
     async def _look(self, path: str) -> None:
-        """Keep what the model can be shown: a workspace's files may change, a turn's may not."""
+        """Keep a picture for the model: files of a workspace may change, those of a turn may
+        not."""
         picture = await asyncio.to_thread(self._services.agent.picture, self._conversation, path)
         if picture is not None:
             self._seen.append(picture)

@@ -1,4 +1,4 @@
-"""What is seen of a message before there is an answer: that it waits, that it is worked at."""
+"""Signs on a message before there is an answer: received, being worked on."""
 
 import logging
 from functools import partial
@@ -15,12 +15,11 @@ log = logging.getLogger("turnkeeper.signs")
 NEXT_SIGN = 4.0
 """Seconds after which a turn is shown again as being worked at: Telegram shows it for 5."""
 LOOK_AGAIN = 0.5
-"""Seconds after which it is looked whether a sign that stands has to go, or whether there is room
-for one."""
+"""Seconds until the signs are checked again: whether one must go, or there is room for another."""
 
 
 def show_work(state: ConversationState, services: Services, open_turn: OpenTurn) -> None:
-    """Show that the turn is worked at, if nothing of it is seen soon and until something is."""
+    """Show that the turn is being worked on, until something of it is shown."""
 
     def begin() -> None:
         adapter = state.adapter
@@ -53,7 +52,7 @@ async def _show_work(
 
 
 def clear_receipt(state: ConversationState, services: Services, message: str) -> None:
-    """Take the receipt of a message away, which waits no more."""
+    """Remove the receipt of a message that no longer waits."""
     if isinstance(state.adapter, Working):
         services.spawn(partial(_clear, state, state.adapter, message), "receipt")
 

@@ -1,7 +1,7 @@
-"""The language that a text is written in, for people of whom no platform tells theirs.
+"""Guesses the language of a text, for people whose platform does not tell theirs.
 
-Only what is sure counts: words that belong to one language, among those that are spoken here and
-their neighbours. A person's cards stay as they were where a text does not say enough.
+Only certain cases count: words that belong to one of the supported languages and to none of its
+neighbours. A person's language stays as it was if a text does not say enough.
 """
 
 import re
@@ -12,13 +12,14 @@ MAX_READ = 500
 """Characters of a text that are looked at."""
 MAX_PEOPLE = 5_000
 MIN_WORDS, MIN_WEIGHT, MIN_SHARE, MIN_LEAD = 2, 1.5, 0.15, 2.0
-"""What a text needs: so many words of Russian; else the weight of its language's words and signs
-(less than 1 each where others have them too), by its different words, and by the next language."""
+"""Requirements of a guess: so many Russian words, or else a minimum weight of the language's words
+and signs (less than 1 each where other languages share them), relative to the number of different
+words and to the runner-up."""
 
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|^>.*$|<[^<>\n]{1,80}>", re.DOTALL | re.MULTILINE)
 """Code, quotations and mentions, which are not the person's own words."""
 _NAME = re.compile(r"[/\\@#_=:.]\w|\d")
-"""In what is an address, a name or a number."""
+"""Matches addresses, names and numbers, whose words do not count."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 _WORDS = {
@@ -105,7 +106,7 @@ _SIGNS = {
     "ro": "ă ș ț",
     "tr": "ı ş ğ",
 }
-"""Letters and endings that stand in one language far more than in others."""
+"""Letters and endings that are far more frequent in one language than in others."""
 
 
 def _index(found: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
@@ -122,7 +123,7 @@ _SIGN_OWNERS = _index(_SIGNS)
 
 
 def guess_language(text: str) -> str:
-    """The language (`de`) that `text` is surely written in, "" if that cannot be told."""
+    """Return the language (`de`) of `text` if it is certain, "" otherwise."""
     said = _QUOTED.sub(" ", text[:MAX_READ]).lower().replace("’", "'").split()
     words = _WORD.findall(" ".join(one for one in said if not _NAME.search(one)))
     letters = "".join(words)
@@ -171,11 +172,13 @@ class SpokenLanguages:
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
-        """By person: their language, and another one that they wrote in last."""
+        """By person: their language, and another one that they used last."""
 
     def learn(self, person: str, text: str) -> str:
-        """The language of `person`, who writes `text` now; "" if it never showed. One message in
-        another language may be pasted; the second in a row is theirs."""
+        """Update and return the language of `person`, who now writes `text`; "" while unknown.
+
+        One message in another language may be pasted; the second in a row changes it.
+        """
         found, (known, other) = guess_language(text), self._known.get(person, ("", ""))
         if found and known and found not in (known, other):
             self._known[person] = (known, found)

@@ -1,4 +1,4 @@
-"""Which conversation a command is for that names none: Slack does not say in which thread a slash
+"""Finds the conversation of a command that names none: Slack does not say in which thread a slash
 command was given."""
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ NEWEST = 20
 
 
 class RunsFor(Protocol):
-    """Tells whose turn runs in a conversation of this process."""
+    """Tells whose turn a session is running."""
 
     def runs_for(self) -> str: ...
 
@@ -22,9 +22,9 @@ class RunsFor(Protocol):
 async def find_talk(
     store: Store, sessions: Mapping[str, RunsFor], given: CommandGiven
 ) -> Conversation:
-    """Where the sender's turn runs in that channel, else where something of theirs waits, else in
-    a private chat their newest conversation; the channel itself where there is none. Raises
-    StoreFailed."""
+    """Return the conversation in that channel where the sender's turn runs, else where something of
+    theirs waits, else, in a private chat, their newest one; the channel itself if there is none.
+    Raises StoreFailed."""
     where, key = given.conversation, given.sender.key
     for address, session in sessions.items():
         if session.runs_for() == key and _is_in(address, where):

@@ -1,13 +1,14 @@
-"""Short messages after which their person surely goes on: 'hey', 'can you', 'and then,'.
+"""Short messages that their person is about to continue: 'hey', 'can you', 'and then,'.
 
-Nobody waits for the rest of one. What comes soon after joins it, as long as nothing is seen of what
-it began; so a word too few here costs nothing, and one too many would join two requests.
+Nothing waits for the rest. A message that comes soon after is joined to it while nothing of the
+answer is shown. A phrase missing here therefore costs nothing; one too many would join two
+requests.
 """
 
 import re
 
 MAX_LENGTH = 40
-"""Characters of a message that may be unfinished."""
+"""Maximum characters of an unfinished message."""
 
 _GREETINGS = (
     "hey( there| you)?|hi( there)?|hello( there)?|hiya|yo|good (morning|afternoon|evening)|"
@@ -32,6 +33,6 @@ _UNFINISHED = re.compile(
 
 
 def is_unfinished(text: str) -> bool:
-    """`text` is the beginning of what its person is about to say, and no request yet."""
+    """Return True if `text` is only the beginning of a request."""
     said = " ".join(text.split())
     return 0 < len(said) <= MAX_LENGTH and _UNFINISHED.match(said) is not None

@@ -15,8 +15,8 @@ from gateway.texts import say
 
 
 async def approvals(call: Call) -> str:
-    """List what waits for the person: here, and from a private chat in all their conversations.
-    What takes a yes or no has the number that decides on it."""
+    """List the questions that wait for the person: here, and from a private chat in all their
+    conversations. Approvals have the number by which commands decide them."""
     own, language = call.context.state.open_questions(), call.language
     elsewhere, words = await _list_elsewhere(call), call.context.services.find_redactions()
     lines = [summarize(one, language, words) for one in own if _takes_yes(one)]
@@ -36,7 +36,8 @@ def _takes_yes(question: QuestionRow) -> bool:
 
 
 async def _list_elsewhere(call: Call) -> list[OpenQuestion]:
-    """What waits for the person in other conversations; nothing where others would read it."""
+    """Return the questions that wait for the person in other conversations; none where others would
+    read them."""
     context, here = call.context, call.context.state.conversation
     if not here.private:
         return []
@@ -47,18 +48,18 @@ async def _list_elsewhere(call: Call) -> list[OpenQuestion]:
 
 
 async def approve(call: Call) -> str:
-    """Say yes to what waits, by its number."""
+    """Approve a question by its number."""
     return await _decide(call, Answer(choice="once"))
 
 
 async def deny(call: Call) -> str:
-    """Say no to what waits, by its number, for a reason."""
+    """Deny a question by its number, with a reason."""
     reason = call.words[1:] if _read_number(call) else call.words
     return await _decide(call, Answer(choice="deny", text=" ".join(reason)))
 
 
 def _read_number(call: Call) -> int:
-    """The number of a question that the command begins with; 0 if it names none."""
+    """Return the question's number at the start of the command; 0 if there is none."""
     first = call.words[0] if call.words else ""
     return int(first) if first.isdecimal() and len(first) < 4 else 0
 

@@ -1,4 +1,4 @@
-"""Approvals: who decides, what is allowed without asking, and the approvers' chat."""
+"""Approvals: who decides, standing rules, and the approvers' chat."""
 
 from gateway.feature import Feature, on_inbound, on_press, own_command
 from gateway.features.approvals import grants

@@ -1,5 +1,5 @@
-"""What is allowed without asking, in plain words, and how it is taken back: by a button below the
-list, or by `/permissions drop 2`."""
+"""Standing rules in plain words, and their revocation: by a button below the list, or by
+`/permissions drop 2`."""
 
 import re
 from functools import partial
@@ -39,7 +39,7 @@ _RISKS: dict[str, Key] = {
 
 
 async def permissions(call: Call) -> str:
-    """Show the list, or take one of it back."""
+    """Show the list, or revoke a rule of it."""
     context = call.context
     language, words = call.language, call.words
     rules = await _list_rules(context, call.command.sender)
@@ -90,8 +90,8 @@ async def press(
 async def _drop(
     context: Context, rule: Rule, by: Sender, seq: int, told: Notice | None = None
 ) -> None:
-    """Take the rule back: one commit with the row, the lists that show it and what is told, so
-    that a crash takes back none, or this one."""
+    """Revoke the rule in one commit with the row, the lists that show it and the reply, so that a
+    crash revokes it or changes nothing."""
     await context.state.flush()
     settings = context.state.row.settings
     if rule not in settings.rules:
@@ -106,8 +106,8 @@ async def _drop(
 
 
 async def _list_rules(context: Context, sender: Sender) -> tuple[Rule, ...]:
-    """What is allowed here without asking: for this conversation, and for always what was given
-    here or is the sender's."""
+    """Return the rules that hold here: for this conversation, and 'always' rules given here or by
+    the sender."""
     settings, services = context.state.row.settings, context.services
     people = {*settings.people, *await services.access.accounts(sender.key)}
     standing = await read_rules(services.store, people, context.state.conversation)
@@ -132,7 +132,7 @@ def _as_now(context: Context, rules: tuple[Rule, ...], view: View) -> View:
 
 
 def _card(context: Context, rules: tuple[Rule, ...], mode: str, language: str) -> ChoiceCard:
-    """All rules, each with its number and what takes it back."""
+    """Build the card of all rules, each with its number and a button to revoke it."""
     private, old = context.state.conversation.private, context.state.row.settings.rules
     if not rules:
         text = f"{mode}\n{say('grants_none', language)}".strip()
@@ -146,13 +146,13 @@ def _card(context: Context, rules: tuple[Rule, ...], mode: str, language: str) -
         for n, rule in enumerate(rules[:MAX_BUTTONS], 1)
     )
     rows = (mode, say("grants_are", language), *lines, say("grants_usage", language))
-    text = "\n".join(filter(None, rows))  # a list of an older version has no heading
+    text = "\n".join(filter(None, rows))  # lists of older versions have no heading
     return ChoiceCard(question="", text=text, buttons=buttons, language=language, heading=mode)
 
 
 def describe_rule(rule: Rule, language: str, *, private: bool, old: bool = False) -> str:
-    """What the rule allows, where and how long, since when and by whom, as far as that is known.
-    `old`: it was stored for this conversation alone."""
+    """Describe what the rule allows, where and how long, since when and by whom, as far as known.
+    `old`: stored for this conversation alone."""
     always: Key = "grant_always" if old else "grant_private" if private else "grant_group"
     pieces = [
         _quote_verbatim(allows(rule, language)),
@@ -169,7 +169,7 @@ def _show_day(at: float) -> OwnText:
 
 
 def allows(rule: Rule, language: str) -> str:
-    """What may run by the rule."""
+    """Describe what may run by the rule."""
     tool = name_tool(rule.tool, language)
     if rule.pattern in _RISKS:
         risk = say(_RISKS[rule.pattern], language)
@@ -181,8 +181,8 @@ def allows(rule: Rule, language: str) -> str:
 
 
 def _quote_verbatim(words: str) -> str:
-    """`words` in one line of markdown in which each sign stands for itself: what looks like
-    another rule, a link or emphasis is neither."""
+    """Quote `words` in one line of Markdown, literally: nothing in them can look like another rule,
+    a link or emphasis."""
     line = " ".join(drop_marks(words).split())
     if not _SIGNS.search(line):
         return line
@@ -192,5 +192,5 @@ def _quote_verbatim(words: str) -> str:
 
 
 def _name(rule: Rule) -> str:
-    """The rule as a button names it, whatever its number is by then."""
+    """Return the rule's stable name for a button."""
     return digest("\n".join((rule.tool, rule.pattern, rule.person, str(rule.lasting))).encode())

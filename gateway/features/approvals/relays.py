@@ -1,5 +1,8 @@
-"""The approvers' chat: questions of other conversations, shown there as cards and decided from
-there. Its rows and commits are its own; what it decides is a row of the conversation that asked."""
+"""The approvers' chat: shows questions of other conversations as cards, and takes decisions on
+them.
+
+Its rows and commits are its own; a decision becomes a row of the conversation that asked.
+"""
 
 from msgspec.structs import replace
 
@@ -75,7 +78,8 @@ def _concerns(record: Record, question: QuestionRow) -> bool:
 
 
 async def list_relayed(context: Context) -> list[tuple[str, QuestionRow]]:
-    """(conversation, question) of what waits here for other conversations, the oldest first."""
+    """Return (conversation, question) for each question that waits here for other conversations,
+    oldest first."""
     found = [await context.services.store.find(name) for name in context.state.row.brought]
     return [one for one in found if one is not None and one[1].status == "open"]
 
@@ -87,8 +91,8 @@ async def decide_there(
     person: Person,
     given: tuple[CommandGiven, int],
 ) -> str:
-    """Carry a decision by command to the conversation that asked; what to tell the person. The
-    command may be carried out again: the row that it becomes is the same."""
+    """Forward a decision by command to the conversation that asked; return the reply. Idempotent: a
+    repeated command becomes the same row."""
     (address, question), (command, seq) = asked, given
     language, deliver = command.sender.language, context.services.deliver
     no = refusal(question, address, read_conversation(address), person)

@@ -1,4 +1,4 @@
-"""What waits for a person's decision in any of their conversations."""
+"""The questions that wait for a person in any of their conversations."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -19,9 +19,8 @@ RECENT, MOST = 100, 20
 
 
 class OpenQuestion(NamedTuple):
-    """A question that a person may answer; `conversation` is the address where it was asked, and
-    `title` what people know that by. `buttons` are those of its card, none where words are
-    wanted."""
+    """A question that a person may answer. `conversation`: the address where it was asked; `title`:
+    its name for people. `buttons`: those of its card, none if it takes words."""
 
     conversation: str
     title: str
@@ -29,7 +28,7 @@ class OpenQuestion(NamedTuple):
     buttons: tuple[Button, ...]
 
     def describe(self, language: str, words: Redactions) -> str:
-        """In one line: the question, and where it was asked."""
+        """Describe the question, and where it was asked, in one line."""
         platform = read_conversation(self.conversation).platform.capitalize()
         where = f"{platform}, {self.title}" if self.title else platform
         return f"{summarize(self.question, language, words)} ({where})"
@@ -38,8 +37,8 @@ class OpenQuestion(NamedTuple):
 async def list_waiting(
     services: Services, person: Person, others: Iterable[ListScope] = (), most: int = MOST
 ) -> list[OpenQuestion]:
-    """What waits for the person in their private conversations, by whichever account, and in those
-    of the lists `others`; newest conversations first, at most `most`. StoreFailed."""
+    """Return at most `most` questions that wait for the person in their private conversations, by
+    any linked account, and in the lists `others`; newest conversations first. StoreFailed."""
     scopes = (*map(person_scope, sorted(person.accounts)), *others)
     seen: dict[str, Summary] = {}
     for scope in scopes:

@@ -17,7 +17,7 @@ from gateway.texts.money import describe_cost
 
 MAX_TITLE = 80
 ARRIVALS = ("queue", "steer", "interrupt")
-"""What a message does that comes during a turn."""
+"""The fates of a message that arrives during a turn."""
 
 GROUPS: tuple[tuple[Key, tuple[str, ...]], ...] = (
     (
@@ -40,7 +40,7 @@ async def _help(call: Call) -> str:
 
 
 def _describe_group(call: Call, heading: Key, names: tuple[str, ...]) -> str:
-    """What the role may give of these commands, below their heading; "" if none."""
+    """List those of the commands that the role may give, below a heading; "" if there are none."""
     access, lines = call.context.services.access, list[str]()
     for name in names:
         command = call.commands.get(name)
@@ -78,9 +78,9 @@ async def _stop(call: Call) -> str:
     ended = 0
     if call.words[:1] == ["all"]:
         ended = await context.turns.stop_parked(sender)
-    elif not running:  # a script that waits for a person is something that runs
+    elif not running:  # a script that waits for a person counts as running
         ended = await context.turns.stop_waiting_scripts(sender)
-    if running and not quiet:  # a turn whose cards are withdrawn says no more
+    if running and not quiet:  # a turn whose cards are withdrawn shows nothing more
         return ""
     return say("stopped" if running or ended else "nothing_running", call.language)
 
@@ -130,7 +130,8 @@ async def _mode(call: Call) -> str:
 
 
 def _choose_mode(call: Call, word: Literal["ask", "auto"]) -> ConversationSettings:
-    """In private for the conversation; in a group for the person's own turns there."""
+    """Choose the mode: in private for the conversation, in a group for the person's own turns
+    there."""
     settings, state = call.context.state.row.settings, call.context.state
     if state.conversation.private:
         return replace(settings, permission=word)
@@ -138,7 +139,7 @@ def _choose_mode(call: Call, word: Literal["ask", "auto"]) -> ConversationSettin
 
 
 def _say_way_back(call: Call, before: str) -> str:
-    """How what was chosen `before` comes back; "" if it is what is chosen."""
+    """Say how to return to the choice `before`; "" if it is unchanged."""
     return say("mode_back", call.language, word=before) if before != call.words[0] else ""
 
 
@@ -151,7 +152,7 @@ def _purpose(settings: ConversationSettings, word: str) -> ConversationSettings:
 
 
 def _purposes(call: Call) -> str:
-    """What the agent is for here, what it lacks for that, and how that ends; "" if it is free."""
+    """Describe the agent's mode here, what it lacks for it, and how to leave it; "" for none."""
     context = call.context
     settings = context.state.row.settings
     if not settings.mode and not settings.profile:
@@ -168,7 +169,7 @@ def _purposes(call: Call) -> str:
 
 
 def _arrival(call: Call) -> str:
-    """What a message does that comes during a turn, in words."""
+    """Describe what happens to a message that arrives during a turn."""
     context = call.context
     arrival = context.state.row.settings.arrival or "queue"
     return say(cast(Key, f"mode_{arrival}"), call.language)
@@ -191,7 +192,7 @@ async def _status(call: Call) -> str:
 
 
 def _describe_sandbox(call: Call) -> str:
-    """Where commands run, and how far that keeps them apart."""
+    """Describe where commands run, and how well they are isolated."""
     found = call.context.services.sandbox
     if found is None:
         return ""
@@ -211,7 +212,7 @@ def _describe_sandbox(call: Call) -> str:
 
 
 def _step(call: Call) -> str:
-    """How far the plan is that runs, if one does."""
+    """Describe the progress of the running plan, if there is one."""
     context = call.context
     active = context.state.active
     course = active.fold.course if active is not None else None
@@ -225,7 +226,7 @@ def _step(call: Call) -> str:
 
 
 def _describe_spending(call: Call) -> str:
-    """What today took, where something is known of it."""
+    """Describe today's spending, as far as known."""
     context = call.context
     spent = context.state.row.spent.of_today
     if not spent.calls:

@@ -1,4 +1,5 @@
-"""Guardrails: people hear of what was found and let through. Of what is stopped the turn tells."""
+"""Guardrails: notices of findings that were let through. The turn itself tells of what is
+blocked."""
 
 from agent_core.events import GuardrailWarned
 from gateway.delivery.phrasing import say_phrase
@@ -7,7 +8,7 @@ from gateway.views import Notice
 
 
 def make_notice(event: GuardrailWarned, language: str) -> Notice:
-    """The line about what a scanner found."""
+    """Make the notice of a scanner's finding."""
     return Notice(text=say_phrase(event.words, language), quiet=True)
 
 

@@ -1,4 +1,4 @@
-"""The commands about what was said: /undo, /retry, /resume."""
+"""Commands on the history: /undo, /retry, /resume."""
 
 from typing import Literal
 
@@ -32,7 +32,8 @@ MAX_LABEL = 40
 
 
 async def undo(call: Call) -> str:
-    """Take the last turn back; `all` also what was changed since, `keep` not: else it is asked."""
+    """Undo the last turn. Files changed since: `all` restores them too, `keep` does not; otherwise
+    it asks."""
     context = call.context
     if busy(context):
         return say("stop_first", call.language)
@@ -46,8 +47,8 @@ async def undo(call: Call) -> str:
 async def take_turn_back(
     context: Context, past: Past, wish: str, asked: tuple[int, str]
 ) -> Literal[""]:
-    """Take `past` back, or ask about what was changed since, unless `wish` says it. `asked`: the
-    inbox row that wants it, and its language."""
+    """Undo `past`, or ask about files changed since, unless `wish` decides it. `asked`: the inbox
+    row that wants it, and its language."""
     seq, language = asked
     if wish not in ("all", "keep") and (changed := await find_changed_since(past)):
         await _ask(context, past, changed, asked)
@@ -60,7 +61,7 @@ async def take_turn_back(
         *await context.state.redraw(past.turn.id, "said", fold_said("undone")),
         *await context.state.retire_offer(),
     )
-    if shown:  # before it is taken back: a commit in between would have a crash take back two
+    if shown:  # before the undo: after a commit in between, a crash would undo twice
         context.state.show(Changes(views=shown, row=context.state.row))
     take_back(context, past)
     context.state.notice(seq, say("undone", language) + restored.describe(language))
@@ -85,8 +86,8 @@ async def _ask(
 
 
 async def retry(call: Call) -> str:
-    """Ask the last message anew, as it was edited since: the command's row waits like a message,
-    and its turn takes the last one back as it begins."""
+    """Ask the last message again, as edited since: the command's row waits like a message, and its
+    turn undoes the last one as it begins."""
     context = call.context
     if busy(context):
         return say("stop_first", call.language)
@@ -145,7 +146,8 @@ async def _go_on(call: Call, number: int) -> str:
 async def press_found(
     context: Context, row: InboxRow, pressed: Pressed, asked: PluginPress
 ) -> None:
-    """Go on from what a button of the last list names; the list becomes the word that says so."""
+    """Continue from the part that a button of the last list names; the list is replaced by the
+    reply."""
     listed, _, name = asked.argument.partition(".")
     sender, parts = pressed.sender, context.state.row.found if asked.action == RESUME else ()
     place = next((one for one in parts if name_part(one) == name), None)

@@ -1,7 +1,8 @@
-"""An answered message that its author edits: the answer stands, and a quiet word offers another.
+"""Edits of answered messages: the answer stays, and a quiet notice offers another one.
 
-The new words wait in the conversation's row, with the turn that they are about, until the button
-is pressed or something newer begins."""
+The new words wait in the conversation's row, with the turn they are about, until the button is
+pressed or something newer begins.
+"""
 
 from msgspec.structs import replace
 
@@ -28,7 +29,7 @@ async def offer_again(context: Context, row: InboxRow, edit: MessageEdited) -> N
     if not same or not text or len(text) > MAX_EDITED:
         return state.acknowledge(row.seq)
     words = EditedWords(turn=turn.id, text=text)
-    if state.row.edited is not None:  # the button is there, and asks with these words now
+    if state.row.edited is not None:  # the button exists, and now uses this text
         state.row = replace(state.row, edited=words)
         return context.finish(row.seq)
     retired, language = await state.retire_offer(), sender.language

@@ -1,4 +1,4 @@
-"""What was said: taken back, asked anew, gone on from."""
+"""The history: undo, retry, resume."""
 
 from agent_core.events import FilesChanged
 from gateway.feature import Feature, on_event, on_inbound, on_press, on_queued, own_command
@@ -12,7 +12,7 @@ from gateway.views import ActivityNote, Button
 
 
 def make_note(event: FilesChanged, language: str) -> ActivityNote:
-    """What a turn changed, with a button that takes it back."""
+    """Note the files that a turn changed, with a button that restores them."""
     more = f" (+{event.more})" if event.more else ""
     text = say("files_changed", language, names=", ".join(event.paths) + more)
     restore = Button(label=say("turn_restore", language), token=turn_token(event.turn, "restore"))

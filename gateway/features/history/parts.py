@@ -17,12 +17,12 @@ TITLE = 60
 AROUND = 60
 """Characters that an excerpt shows on each side of the first word that was found."""
 IN_TITLE = 3
-"""How often a word counts that stands in the title."""
+"""Weight of a word in the title."""
 
 
 class ThreadPart(Struct, frozen=True, kw_only=True):
-    """One part: its words, when it ended, and what the model saw at its end. `current`: it has
-    not ended."""
+    """One part: its words, its end, and the history that the model saw then. `current`: it has not
+    ended."""
 
     conversation: str
     title: str
@@ -40,7 +40,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 class _Open:
-    """The part that is being read."""
+    """The part being read."""
 
     def __init__(self) -> None:
         self.shows: Spans = ()
@@ -71,7 +71,7 @@ class _Open:
 
 
 def parts_of(conversation: str, rows: Iterable[TranscriptRow]) -> list[ThreadPart]:
-    """The parts that `rows` tell of, the last one first. What was taken back is in none."""
+    """Return the parts in `rows`, newest first. Undone turns are in none."""
     parts: list[ThreadPart] = []
     part = _Open()
     for row in rows:
@@ -93,7 +93,7 @@ def parts_of(conversation: str, rows: Iterable[TranscriptRow]) -> list[ThreadPar
 
 
 def search(parts: list[ThreadPart], words: str, limit: int) -> list[Found]:
-    """Those of `parts` that hold all of `words`, the best first (Okapi BM25); without words the
+    """Return the parts that contain all of `words`, best first (Okapi BM25); without words the
     newest."""
     terms = sorted(parse_words(words))
     if not terms:

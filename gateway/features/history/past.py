@@ -14,7 +14,7 @@ MAX_TEXT = 6_000
 async def search_past(
     deps: PastDeps, where: Conversation, sender: Sender, words: str
 ) -> tuple[PastTalk, ...]:
-    """The best parts for `words` that may be shown to the sender at `where`."""
+    """Return the best parts for `words` that may be shown to the sender at `where`."""
     found = await look_for(deps, where, sender, words)
     return tuple(
         PastTalk(title=part.title, at=part.at, text=cut_around(part.text, words))
@@ -23,8 +23,7 @@ async def search_past(
 
 
 def cut_around(text: str, words: str) -> str:
-    """What of `text` stands around the words, where each occurs first; its beginning without
-    words."""
+    """Cut `text` around the first occurrences of the words; without words return its beginning."""
     if len(text) <= MAX_TEXT:
         return text
     folded = text.casefold()

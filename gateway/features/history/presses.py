@@ -1,9 +1,9 @@
-"""The buttons of a turn that is over: it is asked again, goes on where it was cut short, or is
-taken back with its files.
+"""Buttons of a finished turn: ask again, continue where it was cut short, or undo it with its
+files.
 
-A press waits in line as what it stands for, /retry or a message, until its turn begins: one commit
-does that and ends its row, so that a crash leaves the press to do or done. What bears the button
-offers nothing from then on.
+A press waits in the queue as /retry or a message until its turn begins: one commit begins the turn
+and ends the press's row, so that a crash leaves the press to do, or done. From then on its card
+offers nothing.
 """
 
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from gateway.store.rows import InboxRow
 from gateway.texts import say
 
 RESTORES = {"restore": "", "restore-all": "all", "restore-keep": "keep"}
-"""Actions that take a turn back, with what /undo would be told."""
+"""Actions that undo a turn, with the argument that /undo would get."""
 
 
 async def press(context: Context, row: InboxRow, pressed: Pressed, asked: TurnPress) -> None:
@@ -47,7 +47,8 @@ async def press(context: Context, row: InboxRow, pressed: Pressed, asked: TurnPr
 
 
 def _read(pressed: Pressed, asked: TurnPress, words: str) -> CommandGiven | MessageReceived | None:
-    """What the button stands for, with other `words`; None for one of another version."""
+    """Return the command or message that the button stands for, with other `words`; None for a
+    button of another version."""
     where, sender, event = pressed.conversation, pressed.sender, dedupe_keys(pressed)[0]
     if asked.action == "retry":
         return CommandGiven(

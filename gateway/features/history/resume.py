@@ -1,6 +1,8 @@
-"""Brings an earlier conversation back: finds it among those that may be shown where it is asked
-for, and goes on from it. A group is shown only what was said in it, a person in private only what
-the same person's accounts said in private."""
+"""Resumes an earlier conversation: finds those that may be shown here, and continues from one.
+
+A group is shown only its own conversations, a person in private only those of their own accounts in
+private.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,28 +25,28 @@ MAX_PLACES = 500
 """The newest conversations that are looked through: of the group, or of each of the person's
 accounts."""
 LAST = 20
-"""Rows by which it is seen whose a private conversation is."""
+"""Newest rows that tell whose a private conversation is."""
 NEWEST = 20
-"""The newest conversations of which the last parts are listed where no words are given."""
+"""The newest conversations whose last parts are listed if no words are given."""
 LISTED = 5
 
 
 def name_part(part: HistoryPart) -> str:
-    """What a button carries for it: short, and the same as long as it is the same."""
+    """Return a short and stable name of the part for a button."""
     spans = ",".join(f"{start}-{end}" for start, end in part.shows)
     return digest(f"{part.conversation} {spans}".encode())
 
 
 class PastDeps(Protocol):
-    """What a search of conversations needs."""
+    """The services for a search of conversations."""
 
     @property
     def store(self) -> Store:
-        """Where they are."""
+        """The store that is searched."""
 
     @property
     def access(self) -> Access:
-        """Whose they are."""
+        """The roles and linked accounts of people."""
 
 
 async def find(context: Context, sender: Sender, words: str) -> list[Found]:
@@ -61,8 +63,8 @@ async def find(context: Context, sender: Sender, words: str) -> list[Found]:
 async def look_for(
     services: PastDeps, where: Conversation, sender: Sender, words: str
 ) -> list[Found]:
-    """The best parts for `words` that may be shown to the sender at `where`, the newest without
-    words."""
+    """Return the best parts for `words` that may be shown to the sender at `where`; without words
+    the newest."""
     places = await _places(services, where, sender, MAX_PLACES if parse_words(words) else NEWEST)
     accounts = await services.access.accounts(sender.key)
     found = await services.store.find_holding(places, parse_words(words), MAX_ROWS)
@@ -79,7 +81,7 @@ async def look_for(
 
 
 async def _places(services: PastDeps, where: Conversation, sender: Sender, limit: int) -> list[str]:
-    """Addresses of conversations that may be the sender's, this one first."""
+    """Return addresses of conversations that may be the sender's, this one first."""
     scopes = [channel_scope(where)]
     if where.private:
         scopes = list(map(person_scope, sorted(await services.access.accounts(sender.key))))
@@ -88,8 +90,8 @@ async def _places(services: PastDeps, where: Conversation, sender: Sender, limit
 
 
 async def _may_see(services: Services, here: Conversation, sender: Sender, place: str) -> bool:
-    """Whether what was said at `place` may be shown here to the sender: who spoke there last is
-    who speaks there, since nobody else is in a private conversation."""
+    """Return True if the conversation `place` may be shown here to the sender. The last speaker of
+    a private conversation is its only one."""
     accounts = await services.access.accounts(sender.key)
     return _is_shown(here, accounts, place, await services.store.newest(place, LAST))
 
@@ -97,7 +99,7 @@ async def _may_see(services: Services, here: Conversation, sender: Sender, place
 def _is_shown(
     here: Conversation, accounts: frozenset[str], place: str, newest: Sequence[TranscriptRow]
 ) -> bool:
-    """As `_may_see`, by the newest rows of what was said there."""
+    """Decide like `_may_see`, by the newest rows of the conversation."""
     there = read_conversation(place)
     if not here.private:
         return not there.private and _channel(here) == _channel(there)
@@ -110,7 +112,7 @@ def _channel(where: Conversation) -> tuple[str, str, str, str]:
 
 
 async def bring_back(context: Context, sender: Sender, place: HistoryPart) -> bool:
-    """From the next commit on the model sees `place` here. False if it may not be shown."""
+    """Show the model `place` here from the next commit on. Return False if it may not be shown."""
     here = place.conversation == context.state.conversation.id
     if here:
         context.turns.history.show(

@@ -1,4 +1,4 @@
-"""Takes the last turn back: what the model sees of it, and what it wrote into files."""
+"""Undoes the last turn: the model's view of it, and the files it changed."""
 
 import asyncio
 import re
@@ -33,7 +33,7 @@ from gateway.texts.signs import visible
 from gateway.texts.tool_names import name_tool
 
 WRITERS = frozenset({"write_file", "str_replace_editor"})
-"""Tools whose changes are kept so that they can be taken back."""
+"""Tools whose changes are backed up for undo."""
 SHELLS = frozenset(
     {
         *("run_command", "bash", "sandbox_shell", "execute_code", "python_execute"),
@@ -42,13 +42,13 @@ SHELLS = frozenset(
 )
 """Tools that change files of the workspace in any way, and in a sandbox nothing else."""
 FILE_LINE = re.compile(r"^\[[^\]\n]+\]$", re.MULTILINE)
-"""What a message says of a file that came with it, for the model or for people."""
+"""A message's line about an attached file, for the model or for people."""
 Refusal = Literal["nothing_to_undo", "not_yours"]
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """The last turn, what it did, and what the model saw before it. `snapshots`: where its files
-    are kept as they were."""
+    """The last turn, its effects, and the history before it. `snapshots`: where its files are kept
+    as they were."""
 
     turn: TurnRow
     snapshots: Snapshots
@@ -58,8 +58,8 @@ class Past(Struct, frozen=True, kw_only=True):
 
 
 class Restored(Struct, frozen=True, kw_only=True):
-    """What became of a turn's effects: files as they were, files that could not be, files that were
-    to be left, tools whose effects stay."""
+    """The result for a turn's effects: restored files, files that could not be, files left alone,
+    and tools whose effects stay."""
 
     files: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Restored(Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] = ()
 
     def describe(self, language: str) -> str:
-        """In words, "" if there is nothing to say."""
+        """Describe the result, "" if there is nothing to say."""
         tools = tuple(dict.fromkeys(visible(name_tool(one, language)) for one in self.tools))
         said = (
             ("undone_files", self.files),
@@ -83,13 +83,13 @@ class Restored(Struct, frozen=True, kw_only=True):
 
 
 def busy(context: Context) -> bool:
-    """Something runs or waits: what is the last turn may change at any moment."""
+    """True if something runs or waits: the last turn may change at any moment."""
     running = any(turn.status == "running" for turn in context.state.turns.values())
     return running or context.state.active is not None or bool(context.state.queue)
 
 
 async def last_turn(context: Context, sender: Sender, role: Role) -> Past | Refusal:
-    """What /undo takes back, or why `sender` cannot."""
+    """Return the turn that /undo takes back, or the reason why `sender` cannot."""
     shows = context.state.row.shows
     row = await _last_row(context, shows)
     turn = await context.services.store.turn(row.turn) if row is not None and row.turn else None
@@ -143,8 +143,8 @@ def _find_snapshots(past: Past) -> tuple[Path, Snapshot, Snapshot] | None:
 
 
 async def restore(past: Past, *, changed_too: bool = False) -> Restored:
-    """Make the files what they were before the turn, as far as that is known; with `changed_too`
-    also those that something else changed since. A second time changes nothing more."""
+    """Restore the files from before the turn, as far as known; with `changed_too` also those
+    changed by something else since. Idempotent."""
     started = [record.call for record in past.records if isinstance(record, ToolStarted)]
     if not started:
         return Restored()
@@ -174,7 +174,7 @@ class _Hosts(Struct):
 
 
 async def _restore_written(past: Past, started: list[ToolCall]) -> Restored:
-    """As `restore`, by the backups of single files: no snapshot was made, or it is gone."""
+    """Restore from backups of single files: there is no snapshot, or no longer."""
     workspace = Path(read_brief(past.records).workspace)
     writes = Counter(path for one in started if (path := _written_file(one.name, one.arguments)))
     files: list[str] = []
@@ -190,7 +190,7 @@ async def _restore_written(past: Past, started: list[ToolCall]) -> Restored:
 
 
 def _written_file(name: str, arguments: str) -> str:
-    """The file that the call wrote, "" if it wrote none."""
+    """Return the file that the call wrote, "" for none."""
     if name not in WRITERS:
         return ""
     try:
@@ -205,7 +205,7 @@ class _Path(Struct):
 
 
 def take_back(context: Context, past: Past) -> None:
-    """From the next commit on the model sees nothing of the turn."""
+    """Hide the turn from the model from the next commit on."""
     context.turns.history.show("undone", past.shows, past.rows, past.turn.id)
 
 
@@ -215,9 +215,9 @@ def _reword(words: str, before: str) -> str:
 
 
 async def begin_again(context: Context, row: InboxRow, command: CommandGiven) -> OpenTurn | None:
-    """/retry: the last message is asked anew, or in other words that were given, in a turn whose
-    first commit takes the last turn
-    back and ends the command's row, so that a crash leaves all of it to do or nothing."""
+    """Run /retry: ask the last message again, or other words that were given, in a turn whose first
+    commit undoes the last turn and ends the command's row, so that a crash leaves all of it to do
+    or nothing."""
     context.state.queue.popleft()
     sender, role = command.sender, context.services.access.role(command.sender) or "viewer"
     past = await last_turn(context, sender, role)
@@ -255,6 +255,6 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
     )
     for name, retired in (("plan", retire_plan("plan_anew")), ("said", fold_said("retried"))):
         context.state.along += await context.state.redraw(past.turn.id, name, retired)
-    # a commit before the turn's own would take back this much alone
+    # a commit before that of the turn would undo this turn alone
     prepare = partial(take_back, context, past)
     return await context.turns.start(turn, asked, (row.seq,), prepare=prepare)

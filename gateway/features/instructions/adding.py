@@ -1,4 +1,4 @@
-"""A turn begins with the instructions that hold where it runs, in its recorded system prompt."""
+"""Adds the instructions that hold in a conversation to a turn's recorded system prompt."""
 
 from functools import partial
 
@@ -12,7 +12,8 @@ from gateway.store.rows import Thread, TurnRow
 
 
 async def add_instructions(context: Context, row: TurnRow) -> AddToBrief | None:
-    """What the operator and the conversation's people ask for; None if that is nothing."""
+    """Return the instructions of the operator and the conversation's people; None if there are
+    none."""
     people = context.state.row.settings.instructions
     text = render_instructions(list_operators(context), people)
     return partial(_add, text) if text else None

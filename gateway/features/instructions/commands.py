@@ -1,4 +1,4 @@
-"""/instructions: shows what holds in a conversation, sets and clears what its people ask for."""
+"""/instructions: shows the instructions of a conversation, sets and clears those of its people."""
 
 import asyncio
 
@@ -12,12 +12,12 @@ from gateway.features.instructions.texts import TEXTS
 from gateway.roles import at_least
 
 MAX_CHOSEN = 4_000
-"""Characters of what people ask for: it stands in every request."""
+"""Maximum characters of people's instructions, which are part of every request."""
 
 
 async def instructions(call: Call) -> str:
-    """The instructions, or what the words after the command ask for. In a group only admins change
-    what holds for all."""
+    """Show the instructions, or do what the command's words ask. In a group only admins change
+    them."""
     word, rest = (*call.command.arguments.split(maxsplit=1), "", "")[:2]
     word, rest = word.lower(), rest.strip()
     shared = not call.context.state.conversation.private and not at_least(call.role, "admin")
@@ -56,7 +56,8 @@ def _set(call: Call, text: str) -> str:
 
 
 async def _take_file(call: Call, path: str) -> str:
-    """Set what a file of the workspace says now: later changes of it are data again."""
+    """Set the instructions from a file of the workspace as it is now; later changes of it are data
+    again."""
     workspace = call.context.services.agent.workspace(call.context.state.conversation)
 
     def read() -> bytes:

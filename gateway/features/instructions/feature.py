@@ -1,4 +1,4 @@
-"""Instructions: what the operator and the people of a conversation ask of the agent for good."""
+"""Instructions: lasting wishes of the operator and of a conversation's people."""
 
 from gateway.feature import Command, Feature
 from gateway.features.instructions.adding import add_instructions

@@ -1,4 +1,4 @@
-"""What people read about instructions, by language."""
+"""Texts about instructions, by language."""
 
 from pathlib import Path
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What the HTTP API may do about jobs: the same as its person in any chat."""
+"""Jobs in the HTTP API, with the rights that a person has in any chat."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -13,7 +13,7 @@ from gateway.roles import at_least
 from gateway.shown_jobs import ShownJob, ShownRun
 
 PLACE = Conversation(platform="web", account="local", channel="jobs", private=True)
-"""Nobody else reads what the page shows, so all jobs of its person are shown."""
+"""The page's conversation: nobody else reads it, so all jobs of its person are shown."""
 
 
 class BookDesk:
@@ -24,11 +24,11 @@ class BookDesk:
         self._services = services
 
     async def role(self, sender: Sender) -> Role | None:
-        """As the access lists have it now."""
+        """Return the sender's role by the current access lists."""
         return await self._services.access.learn(sender)
 
     async def jobs(self, sender: Sender) -> tuple[ShownJob, ...]:
-        """Those that the person may manage."""
+        """Return the jobs that the person may manage."""
         mine = await self._list_own(sender)
         return tuple([await present_job(self._jobs, job, sender.language) for job in mine])
 

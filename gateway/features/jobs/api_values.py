@@ -1,4 +1,4 @@
-"""Turns jobs and runs into what the HTTP API and the command line give out."""
+"""Converts jobs and runs to the values of the HTTP API and the command line."""
 
 from agent_core import ambient
 from gateway.command_texts import drop_marks

@@ -1,7 +1,7 @@
-"""The cards that are about a job: what they offer, and how they stay true when something is done.
+"""The cards of jobs: their buttons, and their updates after changes.
 
-A button of a list names the card that it stands on, so that the card is changed where it is; what
-else is shown here of the same job is changed along.
+A button of a list names the card that it is on, so that the card is changed in place; other cards
+of the same job shown here are updated too.
 """
 
 from collections.abc import Iterator
@@ -28,14 +28,14 @@ TURNS: dict[str, tuple[Key, str]] = {
 
 
 class CardPlace(Struct, frozen=True, kw_only=True):
-    """Where a card stands: the one of the `n`-th job in the list that inbox row `seq` asked for."""
+    """The place of a card: of the `n`-th job in the list that the inbox row `seq` asked for."""
 
     seq: int
     n: int
 
     @property
     def slot(self) -> str:
-        """As a button bears it."""
+        """The place as encoded in a button."""
         return f"c{self.seq}-{self.n}"
 
     @property
@@ -45,7 +45,7 @@ class CardPlace(Struct, frozen=True, kw_only=True):
 
 
 def read_place(slot: str) -> CardPlace | None:
-    """The place that a button bears, None if it bears none."""
+    """Parse a button's place, None if it has none."""
     seq, _, n = slot.removeprefix("c").partition("-")
     named = slot.startswith("c") and seq.isdecimal() and n.isdecimal()
     return CardPlace(seq=int(seq), n=int(n)) if named else None
@@ -88,14 +88,14 @@ def _offers(job: Job) -> tuple[tuple[Key, str], ...]:
 
 
 def head(jobs: JobPorts, job: Job, n: int, language: str) -> str:
-    """A job in a line: its number, what, when, whether it goes on."""
+    """Describe a job in one line: its number, title, schedule and state."""
     state: Key = f"jobs_{job.state}"  # type: ignore[assignment]  # keys of texts
     words = due(jobs.times, job, language)
     return say("jobs_line", language, n=n, title=job.title, words=words, state=say(state, language))
 
 
 async def line(jobs: JobPorts, job: Job, n: int, language: str) -> str:
-    """A job in a few lines: what, when, how the last run went."""
+    """Describe a job in a few lines: task, schedule, last run."""
     lines = [head(jobs, job, n, language)]
     if means := works_with(job, language):
         lines.append(means)
@@ -113,9 +113,9 @@ async def line(jobs: JobPorts, job: Job, n: int, language: str) -> str:
 async def redraw_cards(
     context: Context, name: str, at: CardPlace | None = None, *, sure: bool = False, title: str = ""
 ) -> tuple[OutboxRow, ...]:
-    """The cards of the job `name` here as they are to be now, to be committed at once: the one at
-    `at`, and the newest others. `sure`: the one at `at` asks whether it shall be deleted; `title`:
-    what it was called, where it has just been."""
+    """Redraw the cards of the job `name` here, to be committed at once: the one at `at`, and the
+    newest others. `sure`: the one at `at` asks whether to delete it; `title`: the name of a job
+    just deleted."""
     jobs, store = context.services.jobs, context.services.store
     if jobs is None:
         return ()
@@ -137,7 +137,7 @@ async def redraw_cards(
 
 
 async def find_card(context: Context, at: CardPlace) -> OutboxRow | None:
-    """The card that stands at that place of this conversation."""
+    """Return the card at that place of this conversation."""
     await context.state.flush()
     rows = await context.services.store.outbox(context.state.lease.conversation, at.view[0])
     return next((row for row in rows if (row.turn, row.name) == at.view), None)
@@ -146,7 +146,7 @@ async def find_card(context: Context, at: CardPlace) -> OutboxRow | None:
 async def ask_sure(
     context: Context, job: Job, at: CardPlace, language: str
 ) -> tuple[OutboxRow, ...]:
-    """Ask on the card at `at` whether the job shall be deleted: a new one, if none is there."""
+    """Ask on the card at `at` whether to delete the job; on a new card if there is none."""
     views = await redraw_cards(context, job.id, at, sure=True)
     jobs = context.services.jobs
     if jobs is None or await find_card(context, at) is not None:
@@ -179,7 +179,7 @@ async def _as_now(
 
 
 def _render_deleted(view: View, where: tuple[str, str], title: str) -> View:
-    """The card of a job that is deleted: what failed can still be read."""
+    """Render the card of a deleted job: its failure stays readable."""
     if not isinstance(view, ChoiceCard) or not view.buttons:
         return view
     if title and _place(where) is not None:
@@ -196,7 +196,7 @@ def _place(where: tuple[str, str]) -> CardPlace | None:
 
 
 async def _refresh_button(jobs: JobPorts, job: Job, button: Button, language: str) -> Button | None:
-    """The button of a failure as it is now: what is tried again is not offered any more."""
+    """Return the button of a failure as of now; one that is being retried is no longer offered."""
     press = read_press(button.token)
     action, slot = (press.action, press.slot) if isinstance(press, JobPress) else ("", "")
     if action == "retry":

@@ -1,4 +1,4 @@
-"""/jobs: what is done again and again, and what a person does about it."""
+"""/jobs: lists recurring jobs and changes them."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ from gateway.views import Notice
 
 MAX_SHOWN = 10
 MAX_NAMED = 20
-"""Jobs beyond those that a list names without a card."""
+"""Maximum number of jobs that a list shows without a card."""
 ACTIONS = ("run", "pause", "resume", "edit", "history", "delete")
 
 
@@ -69,7 +69,7 @@ async def jobs(call: Call) -> str:
 
 
 def find_fields(call: Call) -> tuple[list[str], str]:
-    """The number after `edit`, if there is one, and what follows it."""
+    """Return the number after `edit`, if there is one, and the rest."""
     rest = call.command.arguments.strip()[len("edit") :].strip()
     number, _, fields = rest.partition(" ")
     return ([], rest) if "=" in number else ([number] if number else [], fields.strip())
@@ -92,15 +92,15 @@ async def _edit(call: Call, job: Job, line: str) -> str:
 
 
 async def _ask(call: Call, job: Job, n: int) -> None:
-    """Whether the job shall be deleted: numbers change, and what is gone is gone."""
+    """Ask whether to delete the job: numbers change, and deletion is final."""
     context = call.context
     views = await ask_sure(context, job, CardPlace(seq=call.seq, n=n), call.language)
     context.finish(call.seq, *views)
 
 
 async def _list(call: Call, jobs: JobPorts, known: tuple[Job, ...]) -> None:
-    """One card a job, so that each has its buttons: the first of those that are not over, else the
-    newest. Of the others a line each."""
+    """Show one card per job, so that each has its buttons: first jobs that have not ended, then the
+    newest; the others get a line each."""
     numbered = list(enumerate(known, 1))
     going = [one for one in numbered if one[1].state != "ended"]
     over = [one for one in numbered if one[1].state == "ended"]
@@ -116,8 +116,8 @@ async def _show_cards(
     cards: Sequence[tuple[int, Job]],
     rest: Sequence[tuple[int, Job]] = (),
 ) -> None:
-    """A card for each of `cards`, jobs with their numbers, and a line for each of `rest`; the first
-    of them ends the row."""
+    """Show a card for each of `cards`, jobs with their numbers, and a line for each of `rest`; the
+    first of them ends the row."""
     context, language = call.context, call.language
     views = []
     for n, job in cards:
@@ -132,7 +132,7 @@ async def _show_cards(
 
 
 class Deed(Struct, frozen=True, kw_only=True):
-    """What to tell of what was asked for; `idle`: it is so already, and nothing was changed."""
+    """The reply to a request; `idle`: it was so already, and nothing changed."""
 
     text: str
     idle: bool = False
@@ -177,7 +177,7 @@ async def act(context: Context, job: Job, action: str, key: str, language: str) 
 
 
 def describe_change(jobs: JobPorts, job: Job, language: str) -> str:
-    """What a changed job is now."""
+    """Describe a changed job."""
     times = show_moments(jobs.times, jobs.book.next_times(job), job.zone)
     following = say("jobs_next", language, times=times) if times else ""
     told = say("jobs_is_changed", language, title=job.title)

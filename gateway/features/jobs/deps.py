@@ -1,4 +1,4 @@
-"""What jobs need of the gateway around them."""
+"""The gateway's services that jobs need."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,12 +21,12 @@ Fits: TypeAlias = Callable[[JobRequest], tuple[str, str]]
 
 
 def find_nothing_missing(wish: JobRequest) -> tuple[str, str]:
-    """Everything that is named is here: nobody knows better."""
+    """Report nothing as missing: the default without a catalogue."""
     return "", ""
 
 
 class JobDirectory(Protocol):
-    """What is read and kept of the store, and its clock."""
+    """The part of the store that jobs use, and its clock."""
 
     async def now(self) -> float: ...
     async def turn(self, turn: str) -> TurnRow | None: ...
@@ -37,9 +37,9 @@ class JobDirectory(Protocol):
 
 
 class JobDeps(Struct, frozen=True, kw_only=True):
-    """`accept` brings something into a conversation. `folder` holds the workspaces. `platforms`:
-    those that are set up. `fits`: what a wish names of models, profiles and sets of tools that
-    is not here, and what is."""
+    """`accept` delivers a message to a conversation. `folder` holds the workspaces. `platforms`:
+    those that are set up. `fits` returns the models, profiles and tool sets of a request that do
+    not exist, and those that do."""
 
     store: JobDirectory
     accept: Accept
@@ -52,7 +52,7 @@ class JobDeps(Struct, frozen=True, kw_only=True):
         return self.folder / digest(address.encode())
 
     def bind(self, address: str, command: str) -> str:
-        """What the confirmation of a command at an address is bound to. Blocks."""
+        """Return the digest to which an approval of the command at an address is bound. Blocks."""
         return bind_command(command, self.workspace(address))
 
     async def may(self, asker: Asker, address: str) -> bool:
@@ -62,7 +62,7 @@ class JobDeps(Struct, frozen=True, kw_only=True):
 
 
 def is_reachable(address: str, platforms: frozenset[str]) -> bool:
-    """It is a conversation's address, on a platform that is set up."""
+    """Return True for a conversation's address on a platform that is set up."""
     try:
         return read_conversation(address).platform in platforms
     except ValueError:
@@ -70,8 +70,8 @@ def is_reachable(address: str, platforms: frozenset[str]) -> bool:
 
 
 async def may_report_to(store: JobDirectory, asker: Asker, address: str) -> bool:
-    """Reports of this person's jobs may go there: an admin's to wherever the agent has talked,
-    anybody's to the private chats in which that person talks with it."""
+    """Return True if reports of this person's jobs may go there: an admin's to any conversation of
+    the agent, anybody's to their own private chats with it."""
     if address == asker.conversation.id:
         return True
     rows = await store.newest(address, NEWEST)

@@ -1,7 +1,8 @@
-"""The calls of hooks that were taken, so that one which comes again is known again.
+"""The accepted calls of hooks, so that a repeated one is recognised.
 
-A job keeps its newest 200 runs; who has recorded a call could wait for it to drop out of these.
-Each call has a small document of its own here, for longer than any signed time is good.
+A job keeps its newest 200 runs; an attacker with a recorded call could wait until it drops out of
+these. Each call therefore has a small document of its own, kept for longer than any signed time is
+valid.
 """
 
 from typing import Protocol
@@ -12,14 +13,14 @@ from msgspec import Struct
 from agent_core import ambient
 
 CALLS = "called:"
-"""How the names of the documents begin."""
+"""Name prefix of the documents."""
 KEPT_SECONDS = 30 * 86_400.0
 """A call by GitHub's way, which has no time, is known for so long; senders try again for days."""
 SWEEP_SECONDS = 3_600.0
 
 
 class CallDocuments(Protocol):
-    """What is needed of the directory."""
+    """The part of the directory that is needed."""
 
     async def get(self, key: str) -> bytes | None: ...
     async def put(self, key: str, body: bytes | None, expected: bytes | None = None) -> bool: ...
@@ -46,7 +47,7 @@ class KnownCalls:
         self._swept = ambient.monotonic()
 
     async def claim(self, hook: str, name: str, slot: str) -> CallNote:
-        """The note of the call `name`; a new one, about the run `slot`, if there is none."""
+        """Return the note of the call `name`; a new one for the run `slot` if there is none."""
         await self._sweep()
         key = f"{CALLS}{hook}:{name}"
         new = CallNote(slot=slot, until=ambient.now() + KEPT_SECONDS)

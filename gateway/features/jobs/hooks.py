@@ -1,10 +1,11 @@
-"""`POST /hooks/<name>`: a signed call from outside begins the job that has the hook, once; or, if
-that job talks, a turn in its conversation.
+"""`POST /hooks/<name>`: a signed call from outside starts the hook's job once; or, if that job
+talks, a turn in its conversation.
 
-A hook has one way of signing, which comes with its secret; all are HMAC-SHA256: Standard Webhooks
-(id, time and body), our own plain one (time and body), GitHub's (the body alone). What one way
-signs is never taken for another's. A call is known again by what is signed, at whatever replica,
-and never by anything else."""
+A hook has one way of signing, given with its secret; all are HMAC-SHA256: Standard Webhooks (id,
+time and body), our own plain one (time and body), GitHub's (the body alone). A signature of one way
+is never accepted as another's. A call is recognised by its signed content, on every replica, and by
+nothing else.
+"""
 
 import base64
 import binascii
@@ -29,11 +30,11 @@ from gateway.texts import say
 log = logging.getLogger("turnkeeper.hooks")
 
 ADDRESS = "hooks"
-"""Where the vault keeps their secrets: no conversation has this address, so no command gets one."""
+"""The vault's address of their secrets: no conversation has it, so no command gets one."""
 WINDOW = 300.0
-"""Seconds that the clocks may differ, and that a call may be under way."""
+"""Maximum seconds between the clocks, delivery included."""
 STANDARD = "whsec_"
-"""Begins a secret that is base64, as Standard Webhooks have it."""
+"""Prefix of a base64 secret in Standard Webhooks."""
 Way = Literal["standard", "plain", "github"]
 NOT_SIGNED = (
     "The call is not signed as this gateway expects. Sign it with the hook's secret, at the time "
@@ -49,7 +50,7 @@ class HookSecret(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> bytes:
-        """What signs; b"" if nothing can."""
+        """The signing key; b"" if the secret has none."""
         if self.way != "standard":
             return self.value.encode()
         try:
@@ -59,8 +60,8 @@ class HookSecret(Struct, frozen=True, kw_only=True):
 
 
 class Signed(Struct, frozen=True, kw_only=True):
-    """What a signature says, to be checked: `content` was signed; `name` names the call, b"": by
-    its signature."""
+    """A signature to verify: `content` was signed; `name` identifies the call, b"" if only its
+    signature does."""
 
     content: bytes
     signatures: tuple[bytes, ...]
@@ -70,14 +71,14 @@ class Signed(Struct, frozen=True, kw_only=True):
 
 
 def secret_name(hook: str, way: Way = "standard") -> str:
-    """What the vault calls the secret of a hook. Of the plain way and of Standard Webhooks the
-    value tells which it is."""
+    """Return the vault's name of a hook's secret. The value itself tells the plain way from
+    Standard Webhooks."""
     name = f"HOOK_{hook.upper().replace('-', '_')}"
     return f"GITHUB_{name}" if way == "github" else name
 
 
 def check_secret(way: Way, value: str) -> None:
-    """ValueError, which says the mend, for a secret that is not good for this way."""
+    """Check a secret for this way of signing. ValueError with the mend."""
     if value.startswith(STANDARD) != (way == "standard"):
         raise ValueError(
             f"A secret that begins with {STANDARD} is for Standard Webhooks alone, which take no "
@@ -92,7 +93,7 @@ def check_secret(way: Way, value: str) -> None:
 
 
 def find_secret(vault: Vault, hook: str) -> HookSecret | None:
-    """The secret of a hook, None if it has none."""
+    """Return the secret of a hook, None if it has none."""
     if value := vault.value(ADDRESS, secret_name(hook, "github")):
         return HookSecret(way="github", value=value)
     value = vault.value(ADDRESS, secret_name(hook))
@@ -120,8 +121,7 @@ def check_secrets(vault: Vault) -> None:
 
 
 class WebhookCalls:
-    """gateway.ports.WebhookReceiver over the book and the vault, which is read anew for each
-    call."""
+    """gateway.ports.WebhookReceiver over the book and the vault, which is read for each call."""
 
     def __init__(
         self, jobs: JobPorts, vault: Vault, calls: KnownCalls, inbox: Inbox, accept: Accept
@@ -189,7 +189,7 @@ class WebhookCalls:
 
 
 def read_signature(headers: Mapping[str, str], body: bytes, way: Way) -> Signed | None:
-    """The signature of this way that the headers hold, None if there is none that can be read."""
+    """Parse the signature of this way from the headers, None if there is no valid one."""
     try:
         match way:
             case "standard":
@@ -228,8 +228,8 @@ def _read_hex(text: str) -> bytes:
 
 
 def find_mac(signed: Signed, key: bytes, now: float) -> bytes:
-    """The signature by `key`, if it is among those given and the time is near, else b"". Takes
-    the same time for each wrong signature."""
+    """Return the signature by `key` if it is among those given and the time is near, otherwise b"",
+    in constant time."""
     wanted = hmac.new(key, signed.content, hashlib.sha256).digest()
     good = False
     for mac in signed.signatures:

@@ -1,4 +1,4 @@
-"""What a job's turn came to, from its row and its records. Pure."""
+"""Computes the outcome of a job's turn from its row and its records. Pure."""
 
 from collections.abc import Iterable
 
@@ -20,8 +20,8 @@ MAX_ERROR = 600
 
 
 class RunOutcome(Struct, frozen=True, kw_only=True):
-    """`unpriced`: calls of models whose price nobody knows; `again`: it failed by what may be over
-    in a while; `report`: the whole text; `terms`: how the run was done."""
+    """`unpriced`: model calls without a known price; `again`: the failure may pass, so that a retry
+    makes sense; `report`: the whole text; `terms`: the run's settings."""
 
     state: RunState
     reason: Reason = ""
@@ -40,7 +40,7 @@ def is_silent(text: str) -> bool:
 
 
 def outcome(turn: TurnRow, records: Iterable[Record]) -> RunOutcome | None:
-    """None while the turn is not over."""
+    """Return the outcome, None while the turn is not over."""
     if turn.status in ("running", "parked"):
         return None
     known = tuple(records)

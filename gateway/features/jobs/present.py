@@ -1,7 +1,5 @@
-"""A job's turn as people see it: a report at its end, its questions, and nothing else. Pure.
-
-What it does on the way, and that it failed, is in the history; a failure is told by its run.
-"""
+"""Shows a job's turn to people: a report at its end, its questions, and nothing else. Pure. Its
+activity and failure are in the history; the run tells of a failure."""
 
 from dataclasses import dataclass
 
@@ -31,7 +29,7 @@ class JobFold(ViewFold):
     def _set(self, name: str, view: View, final: bool = False) -> tuple[str, ...]:
         match view:
             case Activity():
-                ViewFold._set(self, name, view, final)  # its lines are what the next ones follow on
+                ViewFold._set(self, name, view, final)  # the next lines continue these
                 return ()
             case PlanView() if not self.course or not self.course.asking:
                 return ()

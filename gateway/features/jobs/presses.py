@@ -1,4 +1,4 @@
-"""What a press on a job's card does. A job is deleted by a second press, on the same card."""
+"""Handles buttons of a job's card. Deletion takes a second press on the same card."""
 
 from gateway.feature import Context
 from gateway.features.jobs.cards import CardPlace, ask_sure, find_card, read_place, redraw_cards
@@ -11,7 +11,7 @@ from gateway.texts import say
 from gateway.views import Notice
 
 CHANGES = ("pause", "resume", "retry")
-"""What makes a job's cards other than they were."""
+"""Actions that change a job's cards."""
 
 
 async def press(
@@ -20,7 +20,7 @@ async def press(
     pressed: ButtonPressed | FormSubmitted,
     asked: JobPress,
 ) -> None:
-    """Do what the button says, and show it where the button stands."""
+    """Do what the button says, and show it on its card."""
     name, action, slot = asked.job, asked.action, asked.slot
     language, at, keyed = pressed.sender.language, read_place(slot), slot
     if at is not None:
@@ -40,10 +40,10 @@ async def press(
     elif action == "remove":
         text = (await act(context, job, "delete", str(row.seq), language)).text
         views = await redraw_cards(context, name, at, title=job.title)
-        text = "" if views else text  # the card says it
+        text = "" if views else text  # the card shows it
     else:
         deed = await act(context, job, action, keyed or str(row.seq), language)
-        text, word = ("", deed.text) if deed.idle else (deed.text, "")  # as of a double press
+        text, word = ("", deed.text) if deed.idle else (deed.text, "")  # such as a double press
         views = await redraw_cards(context, name, at) if action in CHANGES else ()
     if text:
         views += (context.draw(row.seq, "notice", Notice(text=text)),)
@@ -54,7 +54,7 @@ async def press(
 async def _place_new_card(
     context: Context, pressed: ButtonPressed | FormSubmitted, row: InboxRow, job: Job
 ) -> CardPlace:
-    """The place of a new card, for a press on one that names none."""
+    """Return the place of a new card, for a press on one that names none."""
     jobs, n = context.services.jobs, 1
     if jobs is not None:
         known = await jobs.book.list_visible(await identify(context, pressed.sender))

@@ -1,4 +1,4 @@
-"""What became of a run, once its turn is over: put down, tried again, reported, told."""
+"""Settles a run when its turn is over: recorded, retried, reported."""
 
 import logging
 from collections.abc import Callable
@@ -19,9 +19,9 @@ from gateway.texts.runs import say_failed
 log = logging.getLogger("turnkeeper.jobs")
 
 RETRIES = (300.0, 900.0, 1_800.0)
-"""Seconds after which a run that failed by what may be over is tried again."""
+"""Seconds until a run is retried whose failure may pass."""
 NOT_BEGUN = 86_400.0
-"""Seconds after which a run that never began is given up."""
+"""Seconds until a run that never began is given up."""
 
 
 class RunSettler:
@@ -74,14 +74,14 @@ class RunSettler:
         wish = JobRequest(
             title=job.title, prompt="", schedule="", profile=job.profile, tools=job.tools
         )
-        field, _ = self._deps.fits(wish)  # a model that is gone has others to stand in for it
+        field, _ = self._deps.fits(wish)  # an unavailable model is replaced by others
         return f"{field} {getattr(wish, field)}" if field else ""
 
     async def _end(self, run: JobRun, end: RunOutcome) -> None:
         now, job = await self._deps.store.now(), await self._jobs.get(run.job)
         spent, unpriced = run.cost + end.cost, run.unpriced + end.unpriced
         tries_left = run.tries < len(RETRIES) and job is not None and job.state != "paused"
-        if end.again and tries_left:  # also of one that was due once, and has ended
+        if end.again and tries_left:  # also for a one-time job that has ended
             wake = now + RETRIES[run.tries]
             tried = run.add_try(Try(at=now, reason=end.reason, text=end.text))
             after = replace(
@@ -96,7 +96,7 @@ class RunSettler:
                 tried=tried,
             )
         else:
-            given = run.given if end.state == "failed" else ""  # it may be tried again
+            given = run.given if end.state == "failed" else ""  # it may be retried
             after = replace(
                 run,
                 state=end.state,
@@ -134,7 +134,7 @@ class RunSettler:
         )
 
     async def _tell(self, job: Job, run: JobRun) -> None:
-        """Bring the failure to the job's conversation: known there, it is told once."""
+        """Tell the failure in the job's conversation, once."""
         language = job.owner.language
         key: Key = f"jobs_why_{run.reason or 'bug'}"  # type: ignore[assignment]  # keys of texts
         pauses = run.reason == "model" and run.tries and job.state == "active"

@@ -1,5 +1,5 @@
-"""A run in its conversation: it waits in line like a message, has its turn once, and its end is put
-down. What a failure says, and the buttons below it."""
+"""A run in its conversation: it waits in the queue like a message, has its turn once, and its end
+is recorded. Also the texts and buttons of failures."""
 
 import asyncio
 from functools import partial
@@ -33,8 +33,8 @@ from gateway.views import Button, ChoiceCard, ReportView
 async def take(
     context: Context, row: InboxRow, job: JobFired | JobFailed | JobReported | WebhookCalled
 ) -> None:
-    """A due time came: put it in line, after the end of the run that it replaces. A run failed:
-    tell it. A report came from elsewhere: show it."""
+    """Handle a job's row: queue a due run, after the end of the run that it replaces; tell a
+    failure; show a report from elsewhere."""
     if isinstance(job, JobFailed):
         _tell_failure(context, row, job)
         return
@@ -50,7 +50,7 @@ async def take(
 
 
 async def begin(context: Context, row: InboxRow, job: JobFired) -> OpenTurn | None:
-    """Begin the turn of a run; none, and the row is done, for one that had its turn already or
+    """Begin the turn of a run. Return None, and end the row, for one that had its turn already or
     must not have one."""
     if not await _may_begin(context, row, job):
         context.state.queue.popleft()
@@ -87,7 +87,8 @@ async def _may_begin(context: Context, row: InboxRow, job: JobFired) -> bool:
 
 
 async def _role(context: Context, owner: Sender) -> Role | None:
-    """The operator's jobs may all that people may; what is asked, an admin decides."""
+    """Return the role of a job's owner; the operator's jobs have a user's rights, and admins decide
+    their questions."""
     return "user" if owner.key == OPERATOR.key else await context.services.access.learn(owner)
 
 
@@ -110,7 +111,7 @@ def _as_run(context: Context, job: JobFired, row: TurnRow) -> TurnRow:
 
 
 def note_end(context: Context, row: TurnRow) -> None:
-    """Put down the end of a turn that a job began, once its last commit stands."""
+    """Record the end of a job's turn, once its last commit is stored."""
     firing, jobs, last = row.firing, context.services.jobs, context.state.last_commit
     if firing is None or jobs is None:
         return
@@ -121,13 +122,13 @@ def note_end(context: Context, row: TurnRow) -> None:
         try:
             await jobs.ends.settle_turn(firing.job, firing.slot)
         except StoreFailed:
-            jobs.bell.set()  # the scheduler looks until it can
+            jobs.bell.set()  # the scheduler retries until it can
 
     context.services.spawn(settle, "settle")
 
 
 def _tell_failure(context: Context, row: InboxRow, told: JobFailed) -> None:
-    """Tell of a run that failed, with what can be done."""
+    """Tell of a failed run, with its buttons."""
     turn: tuple[Key, str] = ("jobs_pause", "pause")
     if told.paused:
         turn = ("jobs_resume", "resume")

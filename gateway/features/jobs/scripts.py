@@ -1,6 +1,6 @@
-"""A job's command: it runs first, in the conversation's workspace, by the tool that runs commands.
+"""A job's command: runs first, in the conversation's workspace, by the command tool.
 
-Its output is the report where nothing else is to be done. Else it goes before the job's prompt,
+Its output is the report if nothing else is to be done. Otherwise it precedes the job's prompt,
 unless its last line is `{"wakeAgent": false}`: then there is nothing to report.
 """
 
@@ -52,7 +52,7 @@ class Scripted:
     async def code(
         self, scope: Scope, history: tuple[Message, ...], past: tuple[Message, ...]
     ) -> TurnResult:
-        """As the agent's own code."""
+        """Run the turn in place of the agent's own code."""
         brief, command = self._open.brief, self._terms.script
         if not command:
             return await self._agent.code(scope, brief, self._hands, history, past)
@@ -70,8 +70,7 @@ class Scripted:
         return await self._agent.code(scope, brief, self._hands, history, past)
 
     async def _run_command(self, scope: Scope, brief: Brief) -> str | None:
-        """What the command wrote, None if it ended badly. Where the turn goes on from its records
-        it is never run again."""
+        """Return the command's output, None if it failed. A resumed turn never runs it again."""
         records = self._open.journal.records
         if any(isinstance(record, Broke) for record in records):
             known = (one for one in records if isinstance(one, ToolFinished))
@@ -86,7 +85,7 @@ class Scripted:
         return None if result.error else _output_of(result)
 
     async def _refresh(self) -> None:
-        """Before each judgement: what the confirmation would be bound to now."""
+        """Compute the current digest before each judgement."""
         if self._hands.refresh is not None:
             await self._hands.refresh()
         workspace = Path(self._open.brief.workspace)
@@ -98,8 +97,8 @@ class Scripted:
         return next((int(tool.limit) for tool in tools if tool.name == NAME), 1)
 
     def _judge(self, item: Prepared) -> Verdict:
-        """The policy's word; what was confirmed with the job, and is still the same, is not asked
-        about again."""
+        """Judge by the policy; the command approved with the job, if unchanged, is not asked about
+        again."""
         verdict = self._hands.judge(item)
         if verdict.ruling != "ask" or not self._terms.bound or verdict.rule in ASKED_ANYWAY:
             return verdict
@@ -114,8 +113,8 @@ class Scripted:
 
 
 def _output_of(result: ToolResult | ToolFinished) -> str | None:
-    """What the command wrote, None if it did not end well. Of a result that was stored before it
-    said so, all there is."""
+    """Return the command's output, None if it did not end well. Results of older versions did not
+    store that, and return all there is."""
     if result.command is None:
         return result.content
     if result.command.exit_code != 0:

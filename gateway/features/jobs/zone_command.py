@@ -1,4 +1,4 @@
-"""/timezone, and what /usage says of jobs."""
+"""/timezone, and the lines about jobs in /usage."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -42,7 +42,7 @@ def _time(zone: str) -> str:
 
 
 async def job_costs(call: Call) -> list[str]:
-    """A line for each job that spent something today, of those that who asks may manage."""
+    """Return a line for each job that spent something today, of those that the asker may manage."""
     context = call.context
     jobs = context.services.jobs
     if jobs is None:

@@ -8,8 +8,8 @@ DEFAULT_ZONE = "UTC"
 
 
 async def find_zone(context: Context, row: TurnRow) -> tuple[str, bool]:
-    """The zone of whoever the turn `row` works for, and whether anybody chose or told it: the
-    person, else the operator. StoreFailed."""
+    """Return the time zone of the person for whom the turn `row` works, otherwise the operator's,
+    and whether anybody chose or told it. StoreFailed."""
     jobs, services = context.services.jobs, context.services
     zones, accounts = Zones(services.store), await services.access.accounts(row.sender)
     if zone := await zones.read_zone(accounts | {row.sender}):

@@ -1,4 +1,4 @@
-"""/memory: shows what is remembered where it is given, forgets it, and switches it off and on."""
+"""/memory: shows the memory of a conversation, forgets entries, and switches it off and on."""
 
 from collections.abc import Sequence
 
@@ -22,8 +22,8 @@ _Line = tuple[Target, str]
 
 
 async def memory(call: Call) -> str:
-    """The documents, or what the words after the command ask for. In a group only admins clear
-    and switch what all share."""
+    """Show the documents, or do what the command's words ask. In a group only admins clear and
+    switch the shared memory."""
     context = call.context
     memories = context.services.memory
     if memories is None:
@@ -93,7 +93,7 @@ async def _forget(call: Call, shelf: ConversationMemory, words: str) -> str:
 
 
 def _ask_which(call: Call, lines: Sequence[_Line], meant: Sequence[_Line]) -> str:
-    """List what is meant, a button for each, numbered as `/memory` numbers it."""
+    """List the matching entries, a button for each, with the numbers of `/memory`."""
     named = [(f"{lines.index(line) + 1}. {line[1]}", line) for line in meant]
     buttons = tuple(
         Button(
@@ -112,7 +112,7 @@ def _ask_which(call: Call, lines: Sequence[_Line], meant: Sequence[_Line]) -> st
 async def press_entry(
     context: Context, row: InboxRow, pressed: Pressed, asked: PluginPress
 ) -> None:
-    """Forget what a button of the list names; the list becomes the word that says so."""
+    """Forget the entry that a button of the list names; the list is replaced by the reply."""
     listed, _, name = asked.argument.partition(".")
     sender, memories = pressed.sender, context.services.memory
     if memories is None or asked.action != FORGET:
@@ -134,7 +134,7 @@ async def press_entry(
 async def _drop(
     context: Context, shelf: ConversationMemory, line: _Line, asked: tuple[str, str]
 ) -> str:
-    """Forget an entry, once for the key of what asked for it; a word, in its language."""
+    """Forget an entry, once for the key of the request; return the reply in its language."""
     (target, entry), (key, language) = line, asked
     await shelf.apply(Change(action="remove", target=target, old=entry), key)
     told = say("memory_dropped", language, text=entry)
@@ -144,7 +144,7 @@ async def _drop(
 async def _tell_beside(
     context: Context, shelf: ConversationMemory, told: str, language: str
 ) -> str:
-    """`told`, and that another memory has not forgotten it, or cannot."""
+    """Return `told`, and that another memory has not forgotten it, or cannot."""
     memories = context.services.memory
     removals = memories.removals if memories is not None else None
     if removals is None:
@@ -164,16 +164,16 @@ def _open_shelf(
 
 
 def _name(line: _Line) -> str:
-    """What a button carries for an entry: short, and the same as long as it is the same."""
+    """Return a short and stable name of an entry for a button."""
     return digest("\n".join(line).encode())
 
 
 def _lines(known: MemoryDocuments) -> list[_Line]:
-    """All entries in the order in which they are numbered."""
+    """Return all entries in the order of their numbers."""
     work: list[_Line] = [("memory", entry) for entry in known.memory]
     return work + [("user", entry) for entry in known.user]
 
 
 def _key(context: Context, event: str) -> str:
-    """The same if what asked for it is handled again after a crash."""
+    """Return an idempotency key: the same if the request is handled again after a crash."""
     return f"{context.state.conversation.id} {event}"

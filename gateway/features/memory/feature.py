@@ -1,4 +1,4 @@
-"""Memory: a turn begins with what is remembered; people look at it and forget it."""
+"""Memory: turns begin with it; people see it and forget entries."""
 
 from agent_core.events import MemorySaved
 from gateway.feature import Feature, on_event, on_press, own_command

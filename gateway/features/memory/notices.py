@@ -1,4 +1,4 @@
-"""What is stored is said in the chat: a quiet line for each entry."""
+"""Tells the chat of stored entries: a quiet line for each."""
 
 from agent_core.events import MemorySaved
 from gateway.texts import say
@@ -6,6 +6,6 @@ from gateway.views import Notice
 
 
 def make_notice(event: MemorySaved, language: str) -> Notice:
-    """The line about an entry that is remembered from now on, or is not any more."""
+    """Make the line about an entry that was remembered or forgotten."""
     key = "memory_dropped" if event.action == "remove" else "memory_saved"
     return Notice(text=say(key, language, text=event.text), quiet=True)  # type: ignore[arg-type]

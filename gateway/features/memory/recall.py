@@ -1,4 +1,4 @@
-"""A turn begins with what is remembered where it runs, in its recorded brief."""
+"""Adds the memory that holds in a conversation to a turn's recorded brief."""
 
 from functools import partial
 from itertools import chain
@@ -12,7 +12,7 @@ from gateway.store.rows import Thread, TurnRow
 
 
 async def recall(context: Context, row: TurnRow) -> AddToBrief | None:
-    """Read what the turn `row` is to know; None where nothing is ever remembered. StoreFailed."""
+    """Read the memory for the turn `row`; None if there is no memory. StoreFailed."""
     state, memories = context.state, context.services.memory
     if memories is None:
         return None

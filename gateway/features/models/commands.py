@@ -1,5 +1,5 @@
-"""Which model answers in a conversation: shown with buttons for the others, chosen by an admin by
-pressing one or by name."""
+"""The model of a conversation: shown with buttons for the others, chosen by an admin with a button
+or by name."""
 
 from functools import partial
 
@@ -20,12 +20,12 @@ MAX_MODELS = 6
 NEWEST = 40
 """Views that are looked through for cards that show the model that was."""
 DEFAULT = "pro"
-"""What a conversation uses that chose no model."""
+"""The choice of a conversation that uses the default."""
 
 
 async def choose_by_name(call: Call) -> str:
-    """`/model`: say which one answers, or take another; those named behind it answer where it
-    fails."""
+    """Run `/model`: show the current model, or choose another one; further names are its
+    fallbacks."""
     context, language = call.context, call.language
     name = context.services.agent.model_name(context.state.row.settings)
     if call.words and call.role != "admin":
@@ -61,7 +61,7 @@ async def press(context: Context, row: InboxRow, pressed: Pressed, asked: Plugin
     _configure(context, wanted, pressed.sender.key)
     views = await _redraw_cards(context, names)
     context.state.show(Changes(done=(row.seq,), views=views, row=context.state.row))
-    return context.state.tell(pressed.press, "")  # the card says it
+    return context.state.tell(pressed.press, "")  # the card shows it
 
 
 def _configure(context: Context, model: str, by: str) -> None:
@@ -97,7 +97,7 @@ def _cut(label: str) -> str:
 
 
 def _name_button(model: str) -> str:
-    """What a button carries for `model`: its name, or what stands for one that is too long."""
+    """Return the name of `model` for a button, a hash if it is too long."""
     room = MAX_TOKEN - len(f"x:{NAME}:{USE}:")
     return model if len(model.encode()) <= room else digest(model.encode())
 

@@ -1,4 +1,4 @@
-"""Which model answers."""
+"""The choice of the model that answers."""
 
 from gateway.feature import Feature, on_press, own_command
 from gateway.features.models.commands import NAME, choose_by_name, press

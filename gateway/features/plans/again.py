@@ -1,8 +1,8 @@
-"""A step of a plan that is over is asked for anew: the press waits in line like a message, and the
-turn that it begins takes the place of the old card in its first commit.
+"""Retries a step of a finished plan.
 
-The old card then says what became of it and offers nothing any more, so that one card is shown
-that can be acted on, whatever was pressed twice, late, or before a crash.
+The press waits in the queue like a message, and the first commit of its turn replaces the old card.
+The old card then says so and offers nothing, so that only one card can be acted on, whatever was
+pressed twice, late, or before a crash.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from gateway.views import PlanView
 
 
 class RetryRequest(Struct, frozen=True, kw_only=True):
-    """What a press asks for anew: step `n` of the plan of the turn `turn`, as a message."""
+    """A request to retry step `n` of the plan of the turn `turn`, as a message."""
 
     turn: str
     n: int
@@ -39,7 +39,7 @@ class RetryRequest(Struct, frozen=True, kw_only=True):
 
 
 async def press_late(context: Context, row: InboxRow, press: Pressed, asked: PlanPress) -> None:
-    """The turn is over: what failed can be asked for anew, once, by who asked for it."""
+    """Handle a press on a finished plan: its asker may retry a failed step, once."""
     language = press.sender.language
     wish = await _wish(context, press, asked)
     if wish is None:
@@ -68,12 +68,12 @@ async def begin(context: Context, row: InboxRow, press: Pressed) -> OpenTurn | N
     )
     begun = await context.turns.begin_next()
     if begun is not None and not begun.stored:
-        begun.journal.put()  # the old card does not wait for the model's first answer
+        begun.journal.put()  # update the old card before the model's first answer
     return begun
 
 
 async def _wish(context: Context, press: Pressed, asked: PlanPress) -> RetryRequest | None:
-    """None where nothing can be asked for anew by this person."""
+    """Return the request, None if this person cannot retry anything."""
     turn_id, step = asked.turn, asked.step
     if asked.action != "retry":
         return None
@@ -109,10 +109,10 @@ def _count_try(records: Sequence[Record], title: str) -> PlanRetry:
 
 
 def _list_undone(steps: tuple[Step, ...], failed: str, unwanted: set[str]) -> list[str]:
-    """What was never done because the step `failed` was not, in order; without what a person
-    skipped."""
+    """Return the steps that were not run because the step `failed` failed, in order, without those
+    that a person skipped."""
     behind, left = {failed}, []
-    for one in steps:  # those that a step needs stand before it
+    for one in steps:  # the steps that a step depends on come before it
         if behind.isdisjoint(one.needs) or one.state != "skipped" or one.id in unwanted:
             continue
         behind.add(one.id)

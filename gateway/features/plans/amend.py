@@ -1,8 +1,8 @@
-"""People change a plan: by its buttons and by /todo, before it runs and while it does.
+"""People's edits of a plan, by its buttons and by /todo, before and while it runs.
 
-An edit is one record in the turn's journal, written like an answer: with the inbox row that
-brought it, in one commit, so that it is seen at once and made once. The turn's code takes it up
-where it looks next; a step that is skipped while it runs is ended by the scope.
+An edit is one record in the turn's journal, committed with the inbox row that caused it, like an
+answer, so it is visible at once and made once. The turn's code picks it up at its next look; a
+running step that is skipped is ended by the scope.
 """
 
 from typing import Literal
@@ -37,7 +37,7 @@ REFUSED: dict[Why, Key] = {
 
 
 async def find_planned_turn(context: Context) -> OpenTurn | None:
-    """The turn whose plan people mean: the one that runs, else the newest that waits."""
+    """Return the turn whose plan is meant: the running one, otherwise the newest that waits."""
     rows = sorted(
         context.state.turns.values(), key=lambda row: (row.status == "running", row.begun)
     )
@@ -82,14 +82,14 @@ def amend(
 
 
 def _cut(course: Course, edit: PlanEdit) -> str:
-    """The branch that is ended: of a step that is skipped, or that a person did."""
+    """Return the branch to end: of a skipped step, or one that a person did."""
     running = (step for step in course.plan.select("running") if step.id == edit.step)
     ends = edit.action in ("skip", "done")
     return next((step.branch for step in running), "") if ends else ""
 
 
 def _withdraw_questions(open_turn: OpenTurn, cut: str, by: Sender) -> tuple[Answered, ...]:
-    """Questions of a step that is skipped need no answer any more."""
+    """Withdraw the open questions of a skipped step."""
     if not cut:
         return ()
     answer = Answer(choice="cancelled", by=by.key, name=by.name, at=ambient.now())
@@ -106,7 +106,7 @@ async def press(
     press: ButtonPressed | FormSubmitted,
     asked: PlanPress,
 ) -> None:
-    """Do what a plan's button says."""
+    """Handle a plan's button."""
     turn_id, action, step = asked.turn, asked.action, asked.step
     sender, language = press.sender, press.sender.language
     role = context.services.access.role(sender) or "viewer"

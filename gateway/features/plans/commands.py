@@ -61,7 +61,7 @@ async def todo(call: Call) -> str:
 
 
 def _describe(edit: PlanEdit, before: Plan, language: str) -> str:
-    """What was changed: the card that shows it may be far above."""
+    """Describe the edit, as the card that shows it may be far above."""
     after = apply_edit(before, edit)
     old = {step.id: n for n, step in enumerate(before.steps, 1)}
     steps = after.steps if isinstance(after, Plan) else ()
@@ -73,7 +73,7 @@ def _describe(edit: PlanEdit, before: Plan, language: str) -> str:
 
 
 def _explain(words: list[str], most: int, language: str) -> str:
-    """Why what was written is no edit of a plan of `most` steps, and what would be one."""
+    """Explain why the words are no edit of a plan of `most` steps, with an example."""
     named = words[1] if len(words) > 1 and words[0].lower() in _ACTIONS else ""
     missing = named.isdecimal() and words[0].lower() != "add" and not 1 <= int(named) <= most
     no_step = say("todo_no_step", language, step=named[:6], last=most) if missing else ""
@@ -81,8 +81,8 @@ def _explain(words: list[str], most: int, language: str) -> str:
 
 
 def read(words: list[str], steps: tuple[Step, ...]) -> PlanEdit | None:
-    """The edit that was written, None if it is none: `done 2`, `add what to do`, `insert 2 what
-    to do first`, `move 3 1`."""
+    """Parse an edit, None if it is none: `done 2`, `add what to do`, `insert 2 what to do first`,
+    `move 3 1`."""
     action, rest_ = _ACTIONS.get(words[0].lower()), words[1:]
     if action is None or not rest_:
         return None
@@ -110,7 +110,7 @@ def _find_step(word: str, steps: tuple[Step, ...]) -> str | None:
 
 
 async def plan(call: Call) -> str:
-    """Whether plans are shown before they run."""
+    """Show or choose whether plans are reviewed before they run."""
     context = call.context
     settings = context.state.row.settings
     word = call.words[0].lower() if call.words else ""

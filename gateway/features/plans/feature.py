@@ -1,4 +1,4 @@
-"""Plans: people change the running one, and ask anew for a step of one that is over."""
+"""Plans: people edit the running one, and retry steps of a finished one."""
 
 from gateway.feature import Feature, on_press, on_queued, own_command
 from gateway.features.plans import again, amend

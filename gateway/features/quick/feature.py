@@ -25,7 +25,7 @@ def make_feature(texts: Mapping[str, str]) -> Feature:
 
 
 async def _run(text: str, call: Call) -> str:
-    """Do what the text says as if its person had written it: its row waits like a message."""
+    """Run the text as if its person had written it: its row waits like a message."""
     written = call.command.arguments.strip()
     if text.startswith(SHELL):
         said = f"/{call.command.name} {written}".strip()
@@ -37,7 +37,8 @@ async def _run(text: str, call: Call) -> str:
 
 
 async def _give(said: str, call: Call) -> str:
-    """Run the command that the text names, for who may give it; none of an operator's own."""
+    """Run the command that the text names, if the person may; quick commands do not call each
+    other."""
     name, _, arguments = said.partition(" ")
     command = call.commands.get(name.lower())
     if command is None or isinstance(command.run, partial) and command.run.func is _run:
@@ -50,7 +51,7 @@ async def _give(said: str, call: Call) -> str:
 
 
 def _fill(text: str, words: str) -> str:
-    """The text with what was written behind the command."""
+    """Fill in the words written after the command."""
     if HOLE in text:
         return text.replace(HOLE, words).strip()
     separator = " " if text.startswith("/") else "\n\n"
@@ -58,7 +59,7 @@ def _fill(text: str, words: str) -> str:
 
 
 def _fill_shell(text: str, words: str) -> str:
-    """The shell's command with what was written behind ours, as one word of it."""
+    """Fill in the words written after the command, quoted as one word of the shell."""
     if HOLE in text:
         return text.replace(HOLE, shlex.quote(words)).strip()
     return f"{text.strip()} {shlex.quote(words)}" if words else text.strip()

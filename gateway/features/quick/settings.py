@@ -1,4 +1,4 @@
-"""QUICK_COMMANDS: words of an operator's own that stand for longer ones."""
+"""QUICK_COMMANDS: the operator's own commands, which stand for longer texts."""
 
 import re
 import shlex
@@ -10,14 +10,14 @@ from agent_core.config.declaration import Setting, SettingTables, WrongValue
 MAX_COMMANDS = 30
 MAX_TEXT = 8_000
 NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
-"""What every platform takes as a command's name."""
+"""Matches names of commands that every platform accepts."""
 HOLE, SHELL = "{}", "!"
 _ALONE = re.compile(r"(?<!\S)\{\}(?!\S)")
 EXAMPLE = '{"standup": "What did I do yesterday?", "deep": "/mode research"}'
 
 
 def parse_quick(text: str) -> dict[str, str]:
-    """The JSON object `text` of texts by the word that stands for each."""
+    """Parse the JSON object `text` of texts by command."""
     try:
         found = msgspec.json.decode(text, type=dict[str, str])
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
@@ -38,7 +38,7 @@ def parse_quick(text: str) -> dict[str, str]:
 
 
 def _is_safe(command: str) -> bool:
-    """What is written behind the command can be put in as one word and nothing else."""
+    """Return True if the words after the command can be inserted as exactly one word."""
     if not command.strip() or "\n" in command or "<<" in command:
         return False
     places = [found.start() for found in _ALONE.finditer(command)]
@@ -47,7 +47,7 @@ def _is_safe(command: str) -> bool:
     try:
         for end in (*places, len(command)):
             shlex.split(command[:end])
-    except ValueError:  # a quote is open there
+    except ValueError:  # it is inside a quotation
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""What people read about secrets, by language."""
+"""Texts about secrets, by language."""
 
 from pathlib import Path
 from typing import Literal

@@ -26,7 +26,7 @@ async def show_servers(call: Call) -> str:
 
 
 async def run_prompt(call: Call) -> str:
-    """Have the prompt run like a message of who gave the command: its row waits as one."""
+    """Run the prompt as a message of the command's sender: its row waits as one."""
     if len(call.words) < 2:
         usage = TEXTS.say("prompt_usage", call.language)
         return f"{usage}\n\n{await show_servers(call)}"
@@ -60,8 +60,8 @@ async def _sign_out(call: Call, server: str) -> str:
 async def note_signed_in(
     context: Context, row: InboxRow, pressed: Pressed, press: PluginPress
 ) -> None:
-    """Somebody signed in at a server: what waits for that goes on. The tokens are looked at again
-    then, so that nothing comes of a press that anybody makes up."""
+    """Resume the work that waits for a sign-in at a server. The tokens are checked again, so that a
+    forged press has no effect."""
     who, awaited = pressed.sender, name_sign_in(press.argument)
     access = context.services.access
     waiting = [
@@ -97,7 +97,7 @@ def _describe(server: ServerFacts, language: str) -> str:
 
 
 def _describe_prompt(server: str, prompt: PromptFacts) -> str:
-    """How it is run, in a block that none of its words ends."""
+    """Describe the command that runs a prompt, in a block that none of its words can end."""
     needed = [f"{one}=…" for one in prompt.required]
     left = [f"[{one}=…]" for one in prompt.optional]
     line = " ".join((f"/prompt {server} {prompt.name}", *needed, *left))

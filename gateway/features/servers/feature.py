@@ -1,4 +1,4 @@
-"""Servers of tools (MCP) as people meet them: what there is, and prompts that they run."""
+"""Tool servers (MCP) in chats: the list of servers, and their prompts as commands."""
 
 from gateway.feature import Command, Feature, on_press
 from gateway.features.servers.commands import note_signed_in, run_prompt, show_servers

@@ -1,4 +1,4 @@
-"""What people read about servers of tools, by language."""
+"""Texts about tool servers, by language."""
 
 from pathlib import Path
 from typing import Literal

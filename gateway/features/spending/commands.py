@@ -8,11 +8,11 @@ from gateway.texts import Key, say
 from gateway.texts.money import describe_cost, dollars
 
 CostLines = Callable[[Call], Awaitable[list[str]]]
-"""Lines about what something of the person's took today."""
+"""Returns lines about today's spending of a person's work of one kind."""
 
 
 async def usage(job_costs: CostLines, call: Call) -> str:
-    """Tell what this conversation's model calls took, and today's jobs of who asks."""
+    """Tell the spending of this conversation's model calls, and of the asker's jobs today."""
     context = call.context
     spent = context.state.row.spent
     if not spent.total.calls:
@@ -25,7 +25,7 @@ async def usage(job_costs: CostLines, call: Call) -> str:
     lines += await job_costs(call)
     ledger = context.services.ledger
     known = await ledger.today() if ledger is not None and call.role == "admin" else {}
-    if cost := known.get("all", 0.0):  # of calls whose price is known
+    if cost := known.get("all", 0.0):  # calls with a known price
         lines.append(say("usage_gateway", call.language, cost=dollars(cost)))
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""Spending: what the model calls of a conversation took."""
+"""Spending: the cost of a conversation's model calls."""
 
 from functools import partial
 
@@ -7,6 +7,6 @@ from gateway.features.spending.commands import CostLines, usage
 
 
 def make_feature(job_costs: CostLines) -> Feature:
-    """`job_costs` gives the lines about what scheduled jobs spent."""
+    """`job_costs` returns the lines about the spending of jobs."""
     run = partial(usage, job_costs)
     return Feature(name="spending", commands=(own_command("usage", run, "viewer"),))

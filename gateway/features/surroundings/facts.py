@@ -1,4 +1,4 @@
-"""What holds around a turn's message, read as it begins and recorded in its brief."""
+"""The context of a turn's message, read as it begins and recorded in its brief."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -19,7 +19,7 @@ GUESSED = "; the person's time zone is not known"
 
 
 def make_reader(find_zone: FindZone) -> OnBegin:
-    """Make what reads the surroundings of a new turn."""
+    """Make the reader of a new turn's surroundings."""
     return partial(_read, find_zone)
 
 
@@ -50,7 +50,7 @@ def describe_place(where: Conversation) -> str:
 
 
 def describe_sandbox(sandbox: SandboxFacts | None) -> str:
-    """The tier that commands run in, and its limits; "" where there is none to tell of."""
+    """Describe the tier in which commands run, and its limits; "" for none."""
     if sandbox is None:
         return ""
     if sandbox.missing:

@@ -1,4 +1,4 @@
-"""Which store of jobs goes with which store."""
+"""Chooses the store of jobs that belongs to a store."""
 
 from gateway.jobs_port import JobStore
 from gateway.store.port import Store

@@ -183,7 +183,7 @@ class RedisJobs:
         return jobs
 
     async def _set_aside(self, damaged: Sequence[Letter]) -> None:
-        """Take rows that cannot be read out of what is due; they become dead letters."""
+        """Remove unreadable rows from what is due; they become dead letters."""
         commands: list[Command] = []
         for letter in damaged:
             commands += index_letter(letter)

@@ -1,4 +1,4 @@
-"""Jobs and runs in the embedded store: two tables beside the conversations' own."""
+"""Jobs and runs in the embedded store: two more tables."""
 
 import sqlite3
 
@@ -56,7 +56,7 @@ class SqliteJobs:
             )
 
         due = await self._store.read(work)
-        if damaged:  # or they would be due for ever
+        if damaged:  # otherwise they would be due forever
             await self._store.write(lambda c: write_letters(c, damaged))
         return due
 

@@ -1,1 +1,1 @@
-"""What happens when a store is opened: it is checked, and brought up to the present layout."""
+"""Opening a store: checks, and upgrades to the present layout."""

@@ -1,4 +1,4 @@
-"""What a Redis must be to hold the store. It is refused at the start, with what would mend it."""
+"""Requirements on a Redis server; it is refused at the start with the mend."""
 
 import logging
 from contextlib import suppress
@@ -14,8 +14,8 @@ OLDEST = 7
 
 
 async def check_server(client: Redis, *, without_log: bool) -> None:
-    """StoreFailed says what is wrong. `without_log`: one that keeps nothing over a restart will
-    do."""
+    """Check the server. StoreFailed with the reason. `without_log`: accept one that loses its data
+    on a restart."""
     info: dict[str, object] = await client.info()
     version = str(info.get("redis_version", "0"))
     if int(version.split(".")[0]) < OLDEST:
@@ -42,7 +42,7 @@ async def check_server(client: Redis, *, without_log: bool) -> None:
 
 
 async def _warn_of_seconds(client: Redis) -> None:
-    with suppress(ResponseError):  # where nobody may ask for its settings
+    with suppress(ResponseError):  # where CONFIG is forbidden
         sync = (await client.config_get("appendfsync")).get("appendfsync")
         if sync != "always":
             log.warning("redis_syncs_late", extra={"appendfsync": sync, "mend": "set it to always"})

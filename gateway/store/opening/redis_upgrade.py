@@ -1,4 +1,4 @@
-"""Brings what an older version keeps in Redis up to the present layout, while others use it."""
+"""Upgrades an older layout in Redis, while others use it."""
 
 from collections.abc import Awaitable, Callable
 
@@ -9,7 +9,7 @@ from gateway.store.version import LAYOUT, check_layout
 
 VERSION = "tk:version"
 STEPS: tuple[Callable[[RedisWire], Awaitable[None]], ...] = (fill,)
-"""Step `n` makes layout `n + 1`. Several replicas may be at it at once, beside older ones."""
+"""Step `n` makes layout `n + 1`. Several replicas may run it at once, beside older ones."""
 
 
 async def upgrade(wire: RedisWire, layout: int = LAYOUT) -> None:

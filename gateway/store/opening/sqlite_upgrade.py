@@ -17,13 +17,13 @@ _inbound = msgspec.json.Decoder(Inbound).decode
 
 
 class _Spoken(Struct):
-    """Who spoke, in a transcript's row."""
+    """The speaker, in a transcript's row."""
 
     person: str = ""
 
 
 class _Begun(Struct):
-    """For whom a turn runs."""
+    """The person of a turn."""
 
     sender: str = ""
 
@@ -33,8 +33,8 @@ _begun = msgspec.json.Decoder(_Begun).decode
 
 
 def upgrade(c: sqlite3.Connection) -> None:
-    """Each step in one transaction with its number, on a connection that has created what was
-    missing as a whole."""
+    """Run each step in one transaction with its number. The connection has created missing tables
+    before."""
     for n in range(read_layout(c), LAYOUT):
         c.execute("BEGIN IMMEDIATE")
         try:
@@ -56,11 +56,11 @@ def read_layout(c: sqlite3.Connection) -> int:
 def _make_lists(c: sqlite3.Connection) -> None:
     columns = {row[1] for row in c.execute("PRAGMA table_info(conversations)")}
     if "listed" in columns:
-        return  # a new file, or one that had its lists before there were numbers
+        return  # a new file, or one with lists from before version numbers
     c.execute("ALTER TABLE conversations ADD COLUMN listed REAL NOT NULL DEFAULT 0")
     c.execute("ALTER TABLE conversations ADD COLUMN person TEXT NOT NULL DEFAULT ''")
     _fill_lists(c)
-    c.execute("DROP TABLE IF EXISTS threads")  # the transcript's rows say the same
+    c.execute("DROP TABLE IF EXISTS threads")  # the rows of the transcript contain the same
 
 
 def _fill_lists(c: sqlite3.Connection) -> None:
@@ -68,7 +68,7 @@ def _fill_lists(c: sqlite3.Connection) -> None:
     last = ""
     while rows := c.execute(sql, (last, PIECE)).fetchall():
         for conversation, at in rows:
-            with suppress(ValueError):  # no address: it is in no list, as nobody can open it
+            with suppress(ValueError):  # not an address: unlisted, since nobody can open it
                 where = read_conversation(conversation)
                 person = _find_person(c, conversation) if where.private else ""
                 lists = sqlite_lists.name_lists(where, person)
@@ -77,7 +77,7 @@ def _fill_lists(c: sqlite3.Connection) -> None:
 
 
 def _find_person(c: sqlite3.Connection, conversation: str) -> str:
-    """The key of the person whose private conversation it is, "" if nothing there tells."""
+    """Return the key of the person of a private conversation, "" if its rows do not tell."""
     spoken = "SELECT body FROM transcript WHERE conversation = ? ORDER BY n DESC LIMIT 20"
     begun = (
         "SELECT t.body FROM outbox o CROSS JOIN turns t ON t.id = o.turn"

@@ -1,4 +1,4 @@
-"""For how long what is stored stays, and the settings that say so."""
+"""Retention periods, and their settings."""
 
 from msgspec import Struct
 
@@ -22,7 +22,7 @@ class Periods(Struct, frozen=True, kw_only=True):
 
 
 BEFORE = Periods()
-"""What a store is held to that was made when there was nothing to choose."""
+"""The periods of a store from before they could be chosen."""
 
 
 class RetentionSettings(Struct, frozen=True, kw_only=True):
@@ -32,7 +32,8 @@ class RetentionSettings(Struct, frozen=True, kw_only=True):
     chosen: bool
 
     def in_force(self, *, created: bool) -> Periods:
-        """What is dropped. `created`: the store was made by a version with these periods."""
+        """Return the periods in force. `created`: the store was made by a version with these
+        periods."""
         return self.periods if self.chosen or created else BEFORE
 
 

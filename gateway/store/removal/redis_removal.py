@@ -1,6 +1,8 @@
-"""Takes conversations out of Redis: indexes of all first, a hundred members at a time, then what
-has the conversation's hash tag. Each script looks at the mark, so that one that comes late does
-nothing to a conversation that has begun anew."""
+"""Removes conversations from Redis: all indexes first, a hundred members at a time, then the keys
+with the conversation's hash tag.
+
+Each script checks the mark, so that a late one does nothing to a conversation that has begun anew.
+"""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -130,7 +132,7 @@ class RedisRemoval:
             if before is not None:
                 await self._store.call(run(MOVE, KNOWN, conversation, before, ""))
             return False
-        # the name first: a mark that nobody finds would keep everybody out
+        # the name first: a mark that cannot be found would lock everybody out
         _, mark = await self._store.call(("ZADD", MARKED, now, conversation), script)
         if not mark:
             await self._store.call(run(MOVE, MARKED, conversation, now, ""))
@@ -154,14 +156,14 @@ class RedisRemoval:
                 await self._store.call(*commands, script)
                 return True
         await self._leave(conversation, float(begun), (person or b"").decode())
-        # as after a release: what arrives from the mark on is listed under a newer epoch
+        # as after a release: rows arriving after the mark are listed under a newer epoch
         unlist = run(MOVE, ACTIVE, conversation, int(epoch or 1) - 1, "")
         await self._store.call(unlist, ("EVAL", FINISH, 1, base, mark))
         await self._store.call(("ZREM", MARKED, conversation))
         return False
 
     async def _leave(self, conversation: str, begun: float, person: str) -> None:
-        """Out of all lists, but for what arrived since."""
+        """Remove it from all lists, unless something has arrived since."""
         base = key(conversation)
         (audit,) = await self._store.call(("HGETALL", f"{base}:audit"))
         flat = cast("list[bytes]", audit)
@@ -172,7 +174,7 @@ class RedisRemoval:
         lines = [(name, float(at), body) for name, (at, _, body) in parts]
         commands = [*flush_audit(conversation, lines)]
         lists = [KNOWN]
-        with suppress(ValueError):  # no address: it is in no list
+        with suppress(ValueError):  # not an address: unlisted
             where = read_conversation(conversation)
             scopes = [account_scope(where), channel_scope(where)]
             scopes += [person_scope(person)] if person else []
@@ -196,7 +198,8 @@ class RedisRemoval:
 
 
 def _remove_outside(conversation: str, part: str, names: Sequence[str]) -> list[Command]:
-    """What other slots say of these members of the conversation's hash `part`."""
+    """Commands that remove entries in other slots for these members of the conversation's hash
+    `part`."""
     match part:
         case ":views" | ":turns":
             turns = dict.fromkeys(name.split(" ")[0] for name in names)

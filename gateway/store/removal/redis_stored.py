@@ -1,4 +1,4 @@
-"""What Redis holds of conversations, as bytes: read and changed some fields at a time."""
+"""The content of conversations in Redis as bytes: read and changed some fields at a time."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import cast
@@ -151,7 +151,7 @@ class RedisContents:
         await self._store.call(("ZADD", AUDIT, at, f"- {name} ".encode() + body))
 
     async def wipe(self, *, whole: bool) -> None:
-        """Its log is written anew, without what was written over."""
+        """Rewrite the log, without overwritten content."""
         await self._store.rewrite_log()
 
 

@@ -1,4 +1,4 @@
-"""Takes conversations out of the embedded store: a transaction of a few milliseconds a piece."""
+"""Removes conversations from the embedded store, by transactions of a few milliseconds each."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from gateway.store.removal.port import Mark, Position
 from gateway.store.sqlite import SqliteStore
 
 ROWS, SECONDS = 100, 0.004
-"""What one piece takes away, at most, and the time after which it ends early."""
+"""Maximum rows of one piece, and the seconds after which it ends early."""
 
 _LISTS = "SELECT list FROM lists WHERE list > ? AND list < 'a;' ORDER BY list LIMIT 1"
-# the newest of a list goes on without a new place in it: its own time says how old it is
+# the newest entry keeps its position in the list: its own time tells its age
 _IDLE = """SELECT l.at, l.conversation FROM lists l CROSS JOIN conversations c
 ON c.id = l.conversation AND c.at < ?4
 WHERE l.list = ?1 AND (l.at, l.conversation) > (?2, ?3) AND l.at < ?4
@@ -71,7 +71,7 @@ class SqliteRemoval:
                 return False
             if c.execute(_BUSY, (conversation,)).fetchone()[0]:
                 return False
-        # a higher token: whoever held it last writes no more
+        # a higher token: an earlier holder cannot write any more
         c.execute(
             "UPDATE conversations SET owner = NULL, expires = 0, work = 0, seen = last,"
             " token = token + 1 WHERE id = ?",
@@ -125,7 +125,7 @@ def _remove_piece(c: sqlite3.Connection, conversation: str) -> bool:
 
 
 def _remove_turns(c: sqlite3.Connection, conversation: str, room: int, until: float) -> bool:
-    """Turns with their journals; whether there may be more."""
+    """Remove turns with their journals. Return True if there may be more."""
     turns = "SELECT id FROM turns WHERE conversation = ? LIMIT ?"
     records = "SELECT n FROM records WHERE turn = ? LIMIT ?"
     found = c.execute(turns, (conversation, ROWS)).fetchall()
@@ -143,7 +143,7 @@ def _remove_turns(c: sqlite3.Connection, conversation: str, room: int, until: fl
 
 
 def _finish(c: sqlite3.Connection, conversation: str, bound: int) -> None:
-    """The conversation's own row: gone, or as new where something has arrived since."""
+    """Remove the conversation's own row, or reset it if something has arrived since."""
     c.execute("DELETE FROM leaving WHERE conversation = ?", (conversation,))
     sql = "UPDATE conversations SET body = NULL WHERE id = ? AND last > ?"
     if c.execute(sql, (conversation, bound)).rowcount:

@@ -1,4 +1,4 @@
-"""What the embedded store holds, as bytes: read and changed a hundred rows at a time."""
+"""The content of the embedded store as bytes: read and changed a hundred rows at a time."""
 
 import asyncio
 import sqlite3
@@ -40,7 +40,7 @@ _SELECTS: tuple[tuple[StoredKind, str], ...] = (
 _RECORDS = "SELECT n, body FROM records WHERE turn = ? ORDER BY n"
 _MESSAGE = """UPDATE inbox SET body = ?1, state = CASE WHEN ?1 = x'7b7d' THEN 1 ELSE state END
 WHERE seq = ?2"""
-# an empty one counts as done: what is left of it is that its event is known
+# an empty row counts as done: only its event is still known
 _UPDATES: dict[StoredKind, str] = {
     "conversation": "UPDATE conversations SET body = ?2 WHERE id = ?1",
     "turn": "UPDATE turns SET body = ?2 WHERE id = ?1",
@@ -129,7 +129,7 @@ class SqliteContents:
     async def note(self, at: float, name: str, body: bytes, key: str, document: bytes) -> None:
         def write(c: sqlite3.Connection) -> None:
             known = c.execute("SELECT body FROM directory WHERE key = ?", (key,)).fetchone()
-            if known is None or known[0] != document:  # else the line is there as well
+            if known is None or known[0] != document:  # otherwise the line is there as well
                 c.execute("INSERT INTO audit(at, body) VALUES(?, ?)", (at, body))
                 c.execute("INSERT OR REPLACE INTO directory VALUES(?, ?)", (key, document))
 

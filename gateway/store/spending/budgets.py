@@ -1,5 +1,5 @@
-"""What is spent in a day, in the embedded store; and how an older version kept it in both stores:
-in one document of the directory for each day."""
+"""A day's spending in the embedded store, and its format of an older version in both stores: one
+document of the directory for each day."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -20,18 +20,19 @@ _day = msgspec.json.Decoder(_Day).decode
 
 
 def document_key(day: str) -> str:
-    """Where an older version kept what was spent on `day`."""
+    """The document with the spending of `day` in an older version."""
     return f"spent:{day}"
 
 
 def read_document(body: bytes | None) -> dict[str, int]:
-    """What it says, in the units of today."""
+    """Decode the document, in today's units."""
     accounts = _day(body).accounts if body else {}
     return {name: round(dollars * UNIT) for name, dollars in accounts.items()}
 
 
 def spend(c: sqlite3.Connection, day: str, expenses: Sequence[Expense]) -> str | None:
-    """Add all in the running transaction, or none: the account that would pass its limit."""
+    """Add all in the running transaction, or none: return the account that would exceed its
+    limit."""
     add = (
         "INSERT INTO spent VALUES(?1, ?2, max(0, ?3))"
         " ON CONFLICT(day, account) DO UPDATE SET amount = max(0, amount + ?3)"
@@ -49,7 +50,7 @@ def spend(c: sqlite3.Connection, day: str, expenses: Sequence[Expense]) -> str |
 
 
 def read(c: sqlite3.Connection, day: str, accounts: Sequence[str]) -> Mapping[str, int]:
-    """What was spent on `day`, of those of `accounts` that are known."""
+    """Return the spending on `day` of those of `accounts` that are known."""
     old = _carry(c, day)
     return {name: old[name] for name in accounts if name in old} or _read(c, day, accounts)
 
@@ -61,7 +62,7 @@ def _read(c: sqlite3.Connection, day: str, accounts: Sequence[str]) -> dict[str,
 
 
 def _carry(c: sqlite3.Connection, day: str) -> dict[str, int]:
-    """What is in the day's document only; nothing once something was spent since."""
+    """Return what is in the day's document only; nothing once something was spent since."""
     if c.execute("SELECT 1 FROM spent WHERE day = ? LIMIT 1", (day,)).fetchone():
         return {}
     sql = "SELECT body FROM directory WHERE key = ?"

@@ -1,4 +1,4 @@
-"""What a conversation's model calls took: counted with the record of each answer, so once."""
+"""The cost of a conversation's model calls: counted with the record of each answer, so once."""
 
 import time
 
@@ -12,8 +12,8 @@ DAY = 86_400
 
 
 class Tally(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Calls, tokens and US dollars. `read` counts the cached ones too; `unpriced`: calls whose
-    price is not known."""
+    """Calls, tokens and US dollars. `read` includes cached tokens; `unpriced`: calls without a
+    known price."""
 
     calls: int = 0
     read: int = 0
@@ -24,12 +24,12 @@ class Tally(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def share(self) -> int:
-        """Percent of what was read that came from the provider's cache."""
+        """Percentage of the tokens read that came from the provider's cache."""
         return round(100 * self.cached / self.read) if self.read else 0
 
 
 class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Of one conversation: its last turn, the day `day` (UTC), and all its days."""
+    """The cost of one conversation: of its last turn, of the day `day` (UTC), and in all."""
 
     turn: str = ""
     last: Tally = Tally()
@@ -39,7 +39,7 @@ class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def of_today(self) -> Tally:
-        """What today took so far."""
+        """The cost of today so far."""
         return self.today if self.day == utc_day() else Tally()
 
 

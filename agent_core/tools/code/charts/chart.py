@@ -1,4 +1,5 @@
-"""What a chart shows, as a value: kept as JSON beside the data, and worked out into series."""
+"""The specification of a chart as a value: stored as JSON beside the data, and computed into
+series."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -34,7 +35,7 @@ class Series(Struct, frozen=True, kw_only=True):
 
 
 class Drawing(Struct, frozen=True, kw_only=True):
-    """All that is drawn. `x`: labels, dates or numbers by `scale`; () where there is none."""
+    """Everything that is drawn. `x`: labels, dates or numbers by `scale`; () for none."""
 
     kind: Shape
     title: str
@@ -63,7 +64,7 @@ def propose_chart(table: Table, data: str, title: str) -> Chart:
 
 
 def make_drawing(chart: Chart, table: Table) -> Drawing:
-    """The chart worked out over its table; ToolFailed with what does not fit."""
+    """Compute the chart over its table; ToolFailed with what does not fit."""
     if len(chart.y) > MAX_SERIES:
         raise ToolFailed(f"A chart shows at most {MAX_SERIES} columns.")
     columns = tuple(map(table.column, chart.y))

@@ -100,7 +100,7 @@ def _points(axes: Axes, wanted: DrawingDict) -> None:
 
 
 def _places(wanted: DrawingDict) -> list[float | None]:
-    """Where the points are."""
+    """Return the positions of the points."""
     if wanted["scale"] == "text":
         return [float(n) for n in range(len(wanted["x"]))]
     if wanted["scale"] == "number":
@@ -144,7 +144,7 @@ def _shorten_label(text: str) -> str:
 
 
 def _escape_formula(text: str) -> str:
-    """Text that is no formula."""
+    """Escape a text so that it is no formula."""
     return text.replace("$", r"\$")
 
 

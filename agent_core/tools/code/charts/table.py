@@ -1,4 +1,4 @@
-"""A table from a CSV file: its columns, what they hold, and what a chart may show of them."""
+"""A table from a CSV file: its columns with their kinds, and what a chart may show of them."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from agent_core.tools.encodings import decode_text
 MAX_ROWS = 200_000
 MAX_COLUMNS = 200
 MAX_CELLS = 3_000_000
-"""All of them are in memory for a moment."""
+"""Maximum cells, all in memory for a moment."""
 MAX_SHOWN = 60
 """Columns that are described."""
 
@@ -26,14 +26,14 @@ _DATE = re.compile(r"\d{4}-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?
 
 
 class Column(Struct, frozen=True, kw_only=True):
-    """A column: its cells as they are written, and of what kind all of them are."""
+    """A column: its cells as written, and their common kind."""
 
     name: str
     kind: Kind
     cells: tuple[str, ...]
 
     def numbers(self) -> tuple[float | None, ...]:
-        """The cells as numbers, None for what is empty."""
+        """Return the cells as numbers, None for empty ones."""
         return tuple(number(cell) if cell else None for cell in self.cells)
 
 
@@ -54,7 +54,7 @@ class Table(Struct, frozen=True, kw_only=True):
 
 
 def parse(data: bytes) -> Table:
-    """The table in a CSV file whose first row names the columns."""
+    """Parse a CSV file whose first row names the columns."""
     text = decode_text(data)
     head = text[:20_000].partition("\n")[0]
     delimiter = max(",;\t|", key=head.count)
@@ -92,7 +92,7 @@ def describe(table: Table) -> str:
 
 
 def number(cell: str) -> float | None:
-    """The number that is written there: 1234.5, 1,234.5 or 1234,5."""
+    """Parse a number: 1234.5, 1,234.5 or 1234,5."""
     if _PLAIN.fullmatch(cell):
         return float(cell)
     if _GROUPS.fullmatch(cell):
@@ -103,7 +103,7 @@ def number(cell: str) -> float | None:
 
 
 def date(cell: str) -> datetime | None:
-    """The day or moment that is written there as 2026-01-31, 2026-01, or with a time."""
+    """Parse a day or moment: 2026-01-31, 2026-01, or with a time."""
     if not _DATE.fullmatch(cell):
         return None
     try:
@@ -113,7 +113,7 @@ def date(cell: str) -> datetime | None:
 
 
 def _names(cells: list[str]) -> list[str]:
-    """The header; a name that is empty or there already gets a number."""
+    """Return the header; an empty or repeated name gets a number."""
     names: list[str] = []
     for n, cell in enumerate(cells, 1):
         name = cell or f"column {n}"

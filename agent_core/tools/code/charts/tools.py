@@ -1,5 +1,5 @@
-"""visualization_preparation looks at a table and writes what a chart shall show;
-data_visualization draws it and gives the picture to people."""
+"""visualization_preparation inspects a table and writes a chart's specification; data_visualization
+draws it and sends the picture to people."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.send import FileStore
 
 MAX_BYTES = 30_000_000
-"""Of a CSV file."""
+"""Maximum bytes of a CSV file."""
 LIMIT = 60.0
 _NOT_THERE = (
     "Charts cannot be drawn here: matplotlib is missing. Whoever runs this installs the extra "
@@ -156,7 +156,7 @@ async def _draw_apart(drawn: Drawing, workspace: Path) -> bytes:
     finally:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # it asks other programs for fonts
+                os.killpg(process.pid, signal.SIGKILL)  # it runs other programs to find fonts
             await process.wait()
     if process.returncode or not data.startswith(b"\x89PNG"):
         last = said.decode("utf-8", "replace").strip().splitlines()[-1:] or [""]
@@ -179,7 +179,7 @@ def _put(path: str, data: bytes, workspace: Path) -> None:
 
 
 def _bind(wanted: Visualize, workspace: Path) -> str:
-    """What the chart says, and the data that people are shown, as they are now."""
+    """Bind an approval to the chart's specification and its data as they are now."""
     said = _describe_table(wanted, workspace)
     try:
         path = msgspec.json.decode(said, type=Chart).data

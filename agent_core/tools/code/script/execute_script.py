@@ -1,8 +1,8 @@
 """The tool execute_script: Python that calls tools, by the module `turnkeeper`.
 
-Each call that a script makes is a call of its own: judged, asked about, journaled, with what was
-known when it was made. The script is an effect: cut off, it is not run again, and the model is
-told which of its calls went through.
+Each call of a script is a call of its own: judged, asked about, journaled, with the facts of its
+time. The script is an effect: after an interruption it is not run again, and the model is told
+which of its calls went through.
 """
 
 import asyncio
@@ -131,7 +131,7 @@ def _list_files(workspace: Path) -> frozenset[str]:
 
 
 def _list_created(workspace: Path, before: frozenset[str]) -> list[str]:
-    """Files that were not there before; none where there are too many to look at all."""
+    """Return the new files; none if there are too many to list."""
     if len(before) >= paths.MAX_ENTRIES:
         return []
     return [paths.display_path(one) for one in sorted(_list_files(workspace) - before)]
@@ -140,7 +140,7 @@ def _list_created(workspace: Path, before: frozenset[str]) -> list[str]:
 def _report(
     script: RunningScript, done: ProcessResult | None, limit: int, created: list[str]
 ) -> ToolOutput:
-    """What the script wrote and left, for the model as JSON."""
+    """Report the script's output and files to the model as JSON."""
     ended = done is not None and not done.timed_out
     code = done.exit_code if done is not None and ended else None
     stdout = done.output if done is not None else script.command.output()

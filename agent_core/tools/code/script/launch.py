@@ -1,13 +1,13 @@
-"""The program inside a sandbox that runs a script of the agent's, with the module `turnkeeper`.
+"""The program inside a sandbox that runs an agent's script, with the module `turnkeeper`.
 
-Standard library only: it is started alone, as `python -c`. The script and the module come as one
-line of JSON over the open file 3, and are run from memory: no other process can swap them. The
-file `current_script.py` is a copy to look at, and what errors name.
+Standard library only: it is started alone, as `python -c`. The script and the module arrive as one
+line of JSON over the open file 3, and are run from memory: no other process can swap them. The file
+`current_script.py` is a copy for people, and for the names in tracebacks.
 """
 
 import sys
 
-_here = sys.path.pop(0)  # the workspace: modules in it are for the script, not for this program
+_here = sys.path.pop(0)  # the workspace: its modules are for the script, not for this program
 
 import json  # noqa: E402
 import linecache  # noqa: E402
@@ -16,23 +16,23 @@ import stat  # noqa: E402
 import traceback  # noqa: E402
 import types  # noqa: E402
 
-PLACE = "/tmp/turnkeeper/current_script.py"  # noqa: S108  # inside of the sandbox
+PLACE = "/tmp/turnkeeper/current_script.py"  # noqa: S108  # inside the sandbox
 
 
 def read_start() -> dict:  # type: ignore[type-arg]
-    """What the gateway says first; it says no more before it is asked."""
+    """Read the gateway's first message; it sends no other before it is asked."""
     data = b""
     while not data.endswith(b"\n"):
         piece = os.read(3, 1 << 16)
         if not piece:
-            os._exit(1)  # the gateway is gone
+            os._exit(1)  # the gateway has exited
         data += piece
     os.set_inheritable(3, False)
     return json.loads(data)  # type: ignore[no-any-return]
 
 
 def keep_copy(script: str) -> None:
-    """Write the script down, unless the folder belongs to somebody else."""
+    """Write a copy of the script, unless the folder belongs to somebody else."""
     folder = os.path.dirname(PLACE)
     try:
         if not os.path.lexists(folder):
@@ -57,9 +57,9 @@ def run(script: str) -> None:
     sys.path.insert(0, _here)
     try:
         exec(compile(script, PLACE, "exec", dont_inherit=True), main.__dict__)  # noqa: S102
-    except Exception:  # noqa: BLE001  # the border: the script's own code
+    except Exception:  # noqa: BLE001  # boundary: the script's own code
         kind, error, trace = sys.exc_info()
-        trace = trace.tb_next if trace is not None else None  # without this very line
+        trace = trace.tb_next if trace is not None else None  # without this line
         if sys.excepthook is sys.__excepthook__:
             traceback.print_exception(kind, error, trace)
         elif kind is not None and error is not None:
@@ -68,7 +68,7 @@ def run(script: str) -> None:
 
 
 def start() -> None:
-    """Run what the gateway gives."""
+    """Run the gateway's script."""
     given = read_start()
     library = types.ModuleType("turnkeeper")
     exec(compile(given["library"], "turnkeeper.py", "exec"), library.__dict__)  # noqa: S102

@@ -31,16 +31,14 @@ class ToolError(Exception):
 
 
 class ToolText(str):
-    """What a tool said. `exit_code`: of a command that has ended, else None."""
+    """A tool's text. `exit_code`: of a command that has ended, otherwise None."""
 
     exit_code = None
 
 
 class _Gateway:
     """The gateway at the other end of the open file 3: a line of JSON for each call, and one back.
-
-    What a call that was interrupted left behind is told by its number, and passed over.
-    """
+    Leftovers of an interrupted call are recognised by their number, and skipped."""
 
     def __init__(self, channel: int) -> None:
         self._socket = socket.socket(fileno=os.dup(channel))
@@ -51,7 +49,7 @@ class _Gateway:
         self._calls = 0
 
     def call(self, tool: str, arguments: dict) -> ToolText:  # type: ignore[type-arg]
-        """Have a tool called."""
+        """Call a tool."""
         if os.getpid() != self._owner:
             raise ToolError("Only the script can call tools, not a process that it starts.")
         with self._lock:
@@ -68,7 +66,7 @@ class _Gateway:
         if len(request) > MAX_REQUEST:
             raise ToolError(f"The call is too long: {len(request):,} bytes.")
         try:
-            self._socket.sendall(b"\n" + request + b"\n")  # first ends what was left half-written
+            self._socket.sendall(b"\n" + request + b"\n")  # ends a partly written line first
             while True:
                 answer = json.loads(self._read_line())
                 if answer["id"] == number:
@@ -86,7 +84,7 @@ class _Gateway:
         return line
 
 
-if __name__ == "turnkeeper":  # inside, and not where the gateway looks a limit up
+if __name__ == "turnkeeper":  # inside, where the gateway does not look limits up
     _gateway = _Gateway(3)
 
 

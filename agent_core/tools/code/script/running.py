@@ -1,4 +1,4 @@
-"""Scripts under way: what they ask for over their channel, and those that wait for a person.
+"""Running scripts: their requests over their channel, and those that wait for a person.
 
 A script whose call needs a person waits while its turn is parked, in this process and no longer:
 none outlives it.
@@ -37,7 +37,7 @@ class _Request(Struct, frozen=True):
 
 
 class _Answer(Struct, frozen=True, kw_only=True):
-    """A line back. `id`: None where the script's line had none that could be read."""
+    """A line back. `id`: None if the script's line had none that could be read."""
 
     id: int | str | None
     ok: bool
@@ -46,7 +46,7 @@ class _Answer(Struct, frozen=True, kw_only=True):
 
 
 class RunningScript:
-    """A script under way. `files`: those of the workspace before it began."""
+    """A running script. `files`: those of the workspace before it began."""
 
     def __init__(self, command: ChannelCommand, files: frozenset[str]) -> None:
         self.command, self.files = command, files
@@ -56,20 +56,20 @@ class RunningScript:
 
     @property
     def gone(self) -> bool:
-        """As `Caller` says."""
+        """True if it has ended; see `Caller`."""
         return self.command.done is not None
 
     def pause(self) -> None:
-        """As `Caller` says: its time does not run out while a person thinks."""
+        """Stop its time limit while a person thinks; see `Caller`."""
         self.command.pause()
 
     def resume(self) -> None:
-        """As `Caller` says."""
+        """Resume its time limit; see `Caller`."""
         self.command.resume()
 
     async def serve(self, invoke: Invoke) -> None:
-        """Make the calls that it asks for, one after the other, until it asks for no more. After a
-        park the one that was under way is made first."""
+        """Make its calls one after the other, until there are no more. After a park the interrupted
+        one is made first."""
         while True:
             if self._pending is not None:
                 answer = await self._make_call(*self._pending, invoke)
@@ -90,7 +90,7 @@ class RunningScript:
         return _Answer(id=request.id, ok=not result.error, text=result.content, exit_code=code)
 
     async def _read_line(self) -> bytes | None:
-        """Its next line, None at the end. Of one that is too long there is the beginning."""
+        """Return its next line, None at the end; only the beginning of one that is too long."""
         begun = b""
         while (end := self._unread.find(b"\n")) < 0:
             if len(self._unread) > MAX_REQUEST:
@@ -105,7 +105,7 @@ class RunningScript:
         return begun or line
 
     def _take(self, line: bytes) -> _Answer | None:
-        """Why the line is no call that can be made; None if it is one, or empty."""
+        """Return an error if the line is no call; None if it is one, or empty."""
         if not line.strip():
             return None
         if len(line) > MAX_REQUEST:
@@ -138,32 +138,32 @@ class RunningScripts:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """Of all that wait, the oldest first."""
+        """The tokens of all that wait, oldest first."""
         return tuple(self._held)
 
     def holds(self, token: str) -> bool:
-        """As `CallHolder` says."""
+        """Return True if the script is held; see `CallHolder`."""
         return token in self._held
 
     def drop(self, token: str) -> None:
-        """As `CallHolder` says."""
+        """Drop the script; see `CallHolder`."""
         script = self._held.pop(token, None)
         if script is not None:
             script.command.kill()
 
     def hold(self, token: str, script: RunningScript) -> None:
-        """Keep it until its turn goes on."""
+        """Hold it until its turn goes on."""
         script.command.show(_show_nobody)
         self._held[token] = script
         for oldest in list(self._held)[:-MAX_HELD]:
             self.drop(oldest)
 
     def take(self, token: str) -> RunningScript | None:
-        """The script that waited under this token; it is held no more."""
+        """Return and release the script held under this token."""
         return self._held.pop(token, None)
 
     def end_turn(self, turn: str) -> None:
-        """The turn is over, and so is what waited for it."""
+        """End the scripts held for the finished turn."""
         for token in [one for one in self._held if one.startswith(f"{turn}/")]:
             self.drop(token)
 

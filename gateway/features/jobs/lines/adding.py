@@ -14,7 +14,8 @@ from gateway.texts import say
 MAX_TITLE = 60
 _MEANS = re.compile(r"(model|profile|tools)=(\S+)", re.IGNORECASE)
 _BETWEEN = re.compile(r":\s|\n")
-"""Between when and what: a colon and a blank, for a time has colons too, or a line's end."""
+"""Matches the separator of schedule and task: a colon and a blank, as times have colons too, or a
+line end."""
 
 
 async def add_job(call: Call, jobs: JobPorts) -> str:
@@ -28,7 +29,7 @@ async def add_job(call: Call, jobs: JobPorts) -> str:
     if not at_least(call.role, "user"):
         return say_refused(call.role, "user", language)
     name = digest(f"{call.context.state.conversation.id} {call.seq}".encode())
-    job = await jobs.store.get(name)  # made before a crash
+    job = await jobs.store.get(name)  # created before a crash
     if job is None:
         wish = JobRequest(
             title=_make_title(what),
@@ -59,7 +60,7 @@ async def _show(call: Call, jobs: JobPorts, job: Job, *, guessed: bool) -> None:
 
 
 def _take_means(line: str) -> tuple[dict[str, str], str]:
-    """What the line begins with of `model=…`, `profile=…` and `tools=…`, and its rest."""
+    """Take `model=…`, `profile=…` and `tools=…` off the line's start; return them and the rest."""
     means: dict[str, str] = {}
     while found := _MEANS.match(line.lstrip()):
         means[found[1].lower()] = found[2]
@@ -68,13 +69,13 @@ def _take_means(line: str) -> tuple[dict[str, str], str]:
 
 
 def _divide(line: str) -> tuple[str, str]:
-    """When and what, each "" if it is missing."""
+    """Split into schedule and task, each "" if missing."""
     found = _BETWEEN.search(line)
     return (line[: found.start()].strip(), line[found.end() :].strip()) if found else (line, "")
 
 
 def _make_title(prompt: str) -> str:
-    """The first words of what is to be done."""
+    """Make a title from the first words of the task."""
     line = " ".join(prompt.split())
     if len(line) <= MAX_TITLE:
         return line

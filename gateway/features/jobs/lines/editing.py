@@ -1,6 +1,6 @@
-"""A job changed by its fields, without the agent: `/jobs edit 2 model=pro`, the command line, HTTP.
+"""Edits a job by its fields, without the agent: `/jobs edit 2 model=pro`, the command line, HTTP.
 
-What a field says not is as it was: a pause too, and what was confirmed of its command.
+Fields that are not given stay as they are, also a pause and the approval of its command.
 """
 
 import re
@@ -23,18 +23,18 @@ FIELDS: tuple[JobField, ...] = (
     "prompt",
 )
 OWN = ("model", "profile", "tools")
-"""What a job may be without, and then has of its conversation."""
+"""Fields that a job may leave to its conversation."""
 MAX_LENGTHS: Mapping[str, int] = {"title": 80, "schedule": 200, "prompt": 8_000}
 MAX_LENGTH = 200
 NONE = "-"
-"""Takes away what the job has of its own."""
+"""The value that clears such a field."""
 CheckModel: TypeAlias = Callable[[str, str], Awaitable[str]]
-"""Why a model cannot be used, in a language; "" if it can."""
+"""Returns the reason why a model cannot be used, in a language; "" if it can."""
 _NEXT = re.compile(rf"(?:^|\s)({'|'.join(FIELDS)})=", re.IGNORECASE)
 
 
 async def accept_model(name: str, language: str) -> str:
-    """Where nobody can be asked for their models."""
+    """Accept any model: the default where no provider can be asked."""
     return ""
 
 
@@ -57,7 +57,7 @@ def read_fields(line: str) -> dict[str, str]:
 async def edit_job(
     jobs: JobPorts, job: Job, fields: Mapping[str, str], asker: Asker, check: CheckModel
 ) -> Job:
-    """Change `job` as `fields` say, for `asker`, who may manage it; what it is then. Raises
+    """Change `job` by `fields` for `asker`, who may manage it; return the changed job. Raises
     JobRefused."""
     language = asker.sender.language
     wish = _make_wish(job, fields, language)
@@ -95,7 +95,7 @@ def _make_wish(job: Job, fields: Mapping[str, str], language: str) -> JobRequest
 
 
 def _keep_rest(draft: Draft, old: Job) -> Draft:
-    """The draft with what its look at the whole job would set anew."""
+    """Return the draft with the fields of the old job that its validation would reset."""
     new = draft.job
     if new.script == old.script:
         new = replace(new, bound=old.bound)

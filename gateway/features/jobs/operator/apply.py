@@ -1,6 +1,7 @@
-"""Applies `jobs.toml`: all of it or nothing. What the file says holds; a job that left it is gone.
+"""Applies `jobs.toml`, all of it or nothing.
 
-Its jobs are the operator's. A missing file changes nothing; an empty one removes them all.
+The file is the truth: a job that left it is deleted. Its jobs belong to the operator. A missing
+file changes nothing; an empty one removes them all.
 """
 
 import json
@@ -49,12 +50,12 @@ SAID = (
     "profile",
     "tools",
 )
-"""What the file says of a job."""
+"""The fields of a job that the file sets."""
 MAX_BYTES = 4_000_000
 
 
 class Applied(Struct, frozen=True, kw_only=True):
-    """What an application did, by the jobs' names."""
+    """The changes made, by the jobs' names."""
 
     made: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -63,7 +64,7 @@ class Applied(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """For people."""
+        """The changes, described for people."""
         lines = [
             f"{what}: {', '.join(names)}"
             for what, names in (
@@ -77,7 +78,7 @@ class Applied(Struct, frozen=True, kw_only=True):
 
 
 class JobFile:
-    """The file of the data folder `home`. `platforms`: those that are set up."""
+    """The file in the data folder `home`. `platforms`: those that are set up."""
 
     def __init__(self, home: Path, jobs: JobPorts, platforms: frozenset[str]) -> None:
         self._path = home / FILE
@@ -86,7 +87,7 @@ class JobFile:
         self._seen: tuple[int, int, int] | None = None
 
     async def look(self) -> None:
-        """Apply the file if it is another than at the last look; what is wrong is logged."""
+        """Apply the file if it changed since the last look; faults are logged."""
         seen = self._stamp()
         if seen == self._seen:
             return
@@ -106,7 +107,7 @@ class JobFile:
             info = self._path.stat()
         except FileNotFoundError:
             return None
-        except OSError:  # what is wrong with it is told by reading it
+        except OSError:  # reading it reports its errors
             return 0, 0, 0
         return info.st_mtime_ns, info.st_size, info.st_ino
 
@@ -130,7 +131,8 @@ class JobFile:
         return await self._apply_text(after, self._write)
 
     def _read(self) -> str | None:
-        """The file's text, None if there is none; Faulty if it cannot be read, or be TOML."""
+        """Read the file's text, None if there is none. Faulty if it cannot be read or is no
+        TOML."""
         try:
             data = read_plain(self._path, MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
@@ -155,7 +157,7 @@ class JobFile:
             raise Faulty([Fault(line=1, text=f"It cannot be written: {error}.")]) from None
 
     async def _apply_text(self, text: str, keep: Callable[[str], None] | None = None) -> Applied:
-        """Apply what the file says, or will say: `keep` is called when nothing is wrong with it."""
+        """Apply a text of the file; `keep` is called first, if it has no faults."""
         entries, faults = read(text)
         known = {job.id: job for job in await self._jobs.store.list_jobs()}
         drafts, same = await self._drafts(entries, known, faults)
@@ -179,7 +181,7 @@ class JobFile:
                 draft = await self._draft(entry, known.get(entry.name))
             except JobRefused as error:
                 fault = entry.fault(str(error), error.about)
-                known_of = {one.line for one in faults}  # of that line it was told why already
+                known_of = {one.line for one in faults}  # their errors are reported already
                 faults += [fault] if fault.line not in known_of else []
                 continue
             same += draft is None
@@ -191,7 +193,7 @@ class JobFile:
     def _find_misplaced(
         self, entry: JobTable, known: dict[str, Job], names: set[str]
     ) -> list[Fault]:
-        """What points to something that is not there."""
+        """Find references to things that do not exist."""
         found, platforms = [], self._platforms
         if entry.where and not is_reachable(entry.where, platforms):
             why = "`where` is no address of a platform that is set up; /jobs here shows a chat's."
@@ -232,7 +234,7 @@ class JobFile:
     async def _carry_out(
         self, entries: tuple[JobTable, ...], known: dict[str, Job], drafts: list[Draft], same: int
     ) -> Applied:
-        """Each write by itself may come twice: a start that was cut off does it again."""
+        """Write the changes. Each write is idempotent: an interrupted start repeats them."""
         names = {entry.name for entry in entries}
         gone = [job.id for job in known.values() if job.of_file and job.id not in names]
         made, changed = list[str](), list[str]()

@@ -1,5 +1,4 @@
-"""`turnkeeper jobs …`: what whoever may use the gateway's files does about jobs, with or without a
-running gateway."""
+"""`turnkeeper jobs …`: jobs on the command line, with or without a running gateway."""
 
 from collections.abc import Awaitable, Callable
 
@@ -15,7 +14,7 @@ from gateway.messages import read_conversation
 from gateway.texts.runs import describe_delivery, describe_run, describe_tries, due, works_with
 
 SHORT = 8
-"""Characters of an id by which a job may be named, at least."""
+"""Minimum characters of an id's prefix that names a job."""
 USAGE = (
     "Write: turnkeeper jobs list, show, history, add, edit, run, pause, resume, delete or apply."
 )
@@ -23,15 +22,15 @@ NO_FILE = "There is no jobs.toml in the data folder, so nothing was changed."
 
 
 class ConsoleAnswer(Struct, frozen=True, kw_only=True):
-    """What to tell; `ok` False: nothing was done."""
+    """The reply; `ok` False: nothing was done."""
 
     text: str
     ok: bool = True
 
 
 class Console:
-    """Carries the commands out. `live`: a gateway runs, so what is begun here is done at once;
-    `check` asks for its models."""
+    """Runs the commands. `live`: with a running gateway, so that runs start at once; `check` asks
+    for its models."""
 
     def __init__(
         self, jobs: JobPorts, file: JobFile, *, live: bool, check: CheckModel = accept_model
@@ -41,8 +40,8 @@ class Console:
         self._live = live
 
     async def answer(self, words: tuple[str, ...]) -> ConsoleAnswer:
-        """`words`: the action, the job's id, and `json` for that form; of a job that is added its
-        fields as JSON, as of one that is edited."""
+        """Run a command. `words`: the action, the job's id, and `json` for that form; for `add` and
+        `edit` the fields as JSON."""
         action, name, form = (*words, "", "", "")[:3]
         if action == "list":
             return await self._list(as_json=form == "json")
@@ -68,7 +67,7 @@ class Console:
         return await actions[action](found, form == "json")
 
     async def _edit(self, job: Job, given: str) -> ConsoleAnswer:
-        """Whoever may use the gateway's files may do what an admin may."""
+        """Edit a job with an admin's rights, which anybody has who may use the gateway's files."""
         where = read_conversation(job.conversation)
         asker = Asker(conversation=where, sender=OPERATOR, role="admin")
         fields = json.decode(given, type=dict[str, str])
@@ -82,7 +81,7 @@ class Console:
         )
 
     async def _find(self, name: str) -> Job | str:
-        """The job of that id, or of the only one that begins so; else why there is none."""
+        """Return the job with that id or unique prefix; otherwise the reason why there is none."""
         job = await self._jobs.store.get(name) if name else None
         if job is not None:
             return job
@@ -168,7 +167,7 @@ class Console:
         return ConsoleAnswer(text=f"{job.title} is deleted.")
 
     async def _add(self, name: str, given: str) -> ConsoleAnswer:
-        """A job in jobs.toml; a moment that is told as people do is written down in exact form."""
+        """Add a job to jobs.toml; relative moments are written in exact form."""
         fields, jobs = json.decode(given, type=dict[str, str]), self._jobs
         zone = fields.get("zone") or jobs.settings.zone
         try:

@@ -1,5 +1,4 @@
-"""Reads `jobs.toml`: a table for each job. What is wrong is told line by line, all of it at
-once."""
+"""Parses `jobs.toml`: a table for each job. All faults are reported at once, by line."""
 
 import difflib
 import re
@@ -12,7 +11,7 @@ from gateway.jobs_port import JobRequest, Missing, Overlap
 
 FILE = "jobs.toml"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,23}")
-"""A job's id stands in buttons, which hold little."""
+"""Matches a job's id, which must be short enough for buttons."""
 NAME_RULE = "A job's name is 1 to 24 small letters, digits, _ and -."
 KINDS: dict[str, tuple[type, ...]] = {
     "title": (str,), "prompt": (str,), "schedule": (str,), "zone": (str,), "where": (str,),
@@ -29,7 +28,7 @@ T = TypeVar("T")
 
 
 class Fault(Struct, frozen=True, kw_only=True, order=True):
-    """Something that is wrong in a line."""
+    """A fault in a line."""
 
     line: int
     text: str
@@ -44,7 +43,7 @@ class Faulty(ValueError):
 
 
 class JobTable(Struct, frozen=True, kw_only=True):
-    """One table: the job `name` in the conversation `where`. `lines`: where each field stands."""
+    """One table: the job `name` in the conversation `where`. `lines`: the line of each field."""
 
     name: str
     where: str
@@ -52,13 +51,13 @@ class JobTable(Struct, frozen=True, kw_only=True):
     lines: dict[str, int]
 
     def fault(self, text: str, about: str = "") -> Fault:
-        """What is wrong with the job, or with one field of it."""
+        """Return a fault of the job, or of one field of it."""
         field = "context_from" if about == "feeds_on" else about
         return Fault(line=self.lines.get(field, self.lines[""]), text=f"[{self.name}] {text}")
 
 
 def read(text: str) -> tuple[tuple[JobTable, ...], list[Fault]]:
-    """The jobs of the file, and what is wrong with them by themselves. Faulty: it is no TOML."""
+    """Return the jobs of the file and the faults within them. Faulty: it is no TOML."""
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -151,7 +150,7 @@ def _entry(
 
 
 def _explain_refusal(key: str, value: object) -> str:
-    """Why this cannot be said of a job, "" if it can."""
+    """Return the reason why a job cannot have this value, "" if it can."""
     if key not in KINDS:
         near = difflib.get_close_matches(key, KINDS, 1, 0.5)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KINDS)}."
@@ -171,7 +170,7 @@ def _explain_refusal(key: str, value: object) -> str:
 
 
 def _find_chains(entries: list[JobTable]) -> list[Fault]:
-    """Jobs of the file that would be given what comes of themselves."""
+    """Find jobs of the file that would receive their own reports."""
     feeds = {entry.name: entry.wish.feeds_on for entry in entries}
     faults = []
     for entry in entries:

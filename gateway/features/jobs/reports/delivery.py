@@ -26,8 +26,8 @@ NOTE = (
 async def deliver(
     deps: JobDeps, times: Timetable, job: Job, run: JobRun, given: tuple[Terms, str]
 ) -> tuple[Delivery, ...]:
-    """Hand the text over to each place of the run's terms; what became of it. A chat that was
-    given it before and refused it did refuse it."""
+    """Deliver the text to each target in the run's terms; return the results. A chat that refused
+    it before counts as refusing it."""
     terms, text = given
     refused = {one.to: one.why for one in run.delivered}
     done = []
@@ -45,7 +45,7 @@ async def deliver(
 
 
 def add_refusal(delivered: tuple[Delivery, ...], place: str, why: str) -> tuple[Delivery, ...]:
-    """What became of a report, once a chat refused it."""
+    """Add the refusal of a chat to the results of a report's delivery."""
     return (*(one for one in delivered if one.to != place), Delivery(to=place, why=why))
 
 
@@ -73,8 +73,8 @@ async def _bring(deps: JobDeps, times: Timetable, place: str, what: tuple[Job, J
 
 
 def _write(workspace: Path, named: tuple[str, str], text: str) -> str:
-    """Put the file in its place; why it could not be, "" if it could. `named`: its name, and the
-    run's, by which what a cut off try left is found."""
+    """Write the file into its place; return the reason why not, "" on success. `named`: its name,
+    and that of the run, by which leftovers of interrupted attempts are found."""
     name, run = named
     where = workspace / name
     beside = f".{where.name[:80]}.{run}"
@@ -97,6 +97,6 @@ def _write(workspace: Path, named: tuple[str, str], text: str) -> str:
 
 
 def report_messages(report: JobReported) -> tuple[Message, ...]:
-    """What a conversation's transcript keeps of a report that was brought there."""
+    """Return the messages that a transcript keeps of a delivered report."""
     said = Message(role="assistant", parts=(Text(text=report.text),))
     return user(NOTE.format(title=report.title)), said

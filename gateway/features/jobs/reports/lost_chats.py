@@ -1,6 +1,6 @@
-"""Chats in which the agent may not write any more: their jobs are paused, for they would run and
-cost for nobody, and their owners are told in private. What a chat refused stands in the run's
-row."""
+"""Chats in which the agent may no longer write: their jobs are paused, as they would run and cost
+for nobody, and the owners are told in private. The refusal of a report is stored in its run's row.
+"""
 
 from msgspec.structs import replace
 
@@ -76,8 +76,8 @@ async def _put_down(services: Services, named: tuple[str, str], place: str, why:
 
 
 async def _pause(services: Services, job: Job) -> None:
-    """Pause a job and tell its owner. The word is brought first: a pause that stands is not told
-    again, and a word that is brought twice is known by its event."""
+    """Pause a job and tell its owner. The message goes first: a stored pause is not told again, and
+    a repeated message is recognised by its event."""
     if services.jobs is None or job.state != "active":
         return
     where = await find_private(services, job.owner.key, read_conversation(job.conversation))
