@@ -25,6 +25,7 @@ from gateway.store.dead_letters import (
     resubmit_letter,
     write_letters,
 )
+from gateway.store.opening.file_place import FilePlace
 from gateway.store.opening.sqlite_upgrade import read_layout, upgrade
 from gateway.store.reading import read_record, read_row, readable
 from gateway.store.removal.periods import CREATED
@@ -78,7 +79,8 @@ class SqliteStore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._writer = Writer(self._connect)
+        self._place = FilePlace(path)
+        self._writer = Writer(self._connect, self._place.check)
         self._reader = ThreadPoolExecutor(1, "store-reader")
         self._searcher = ThreadPoolExecutor(1, "store-search")
         """Starts its thread with the first search; long searches delay no turn."""
@@ -502,6 +504,7 @@ class SqliteStore:
     # ---- connections ---------------------------------------------------------------------
 
     def _connect(self) -> sqlite3.Connection:
+        self._place.forget_log()
         connection = _open(self._path)
         for pragma in (
             f"page_size = {PAGE_SIZE}",

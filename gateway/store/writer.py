@@ -28,9 +28,12 @@ class Writer:
     others of its commit along; a failed commit fails them all. `failed`: why nothing is written
     any more, "" while all is well."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], group: bool = True) -> None:
+    def __init__(
+        self, connect: Callable[[], sqlite3.Connection], check: Callable[[], None] = lambda: None
+    ) -> None:
+        """`check` is called before each commit; StoreFailed if nothing is to be written."""
         self._connect = connect
-        self._grouped = group
+        self._check = check
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[object] = self._loop.create_future()
@@ -74,7 +77,7 @@ class Writer:
             item = self._queue.get()
             while item is not None:
                 batch.append(item)
-                if not self._grouped or len(batch) >= MAX_AT_ONCE or self._queue.empty():
+                if len(batch) >= MAX_AT_ONCE or self._queue.empty():
                     break
                 item = self._queue.get()
             going = item is not None
@@ -94,6 +97,7 @@ class Writer:
         try:
             if self._connection is None:
                 self._connection = self._connect()
+            self._check()
             self._connection.execute("BEGIN IMMEDIATE")
             begun = True
             outcomes = [_run_alone(self._connection, work, future) for work, future, _ in batch]

@@ -201,3 +201,28 @@ async def test_a_file_that_could_not_be_made_whole_is_made_anew(
     (row,) = await store.accept([said(1)])
     assert row.fresh and await store.get(CREATED)
     await store.close()
+
+
+@pytest.mark.parametrize("what", ["moved", "removed", "replaced", "log"])
+async def test_nothing_is_kept_in_a_file_that_is_not_in_its_place(
+    tmp_path: Path, what: str
+) -> None:
+    """What would be written there is gone with the process, however well it seems to go."""
+    path, aside = tmp_path / "store.db", tmp_path / "aside"
+    store = await SqliteStore.open(path)
+    await store.accept([said(0)])
+    if what == "log":
+        path = path.with_name("store.db-wal")
+    path.rename(aside)
+    if what == "replaced":
+        path.write_bytes(aside.read_bytes())
+    for n in range(2):
+        assert await outcome(store.accept([said(1 + n)])) is StoreFailed
+    aside.rename(path)
+    assert (await store.accept([said(3)]))[0].fresh, "put back, it goes on"
+    rows = await store.arrivals(place().id, 0)
+    assert [row.inbound.event for row in rows] == ["e0", "e3"]
+    if what == "removed":
+        path.unlink()
+        assert await outcome(store.accept([said(4)])) is StoreFailed
+    await store.close()

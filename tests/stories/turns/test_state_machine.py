@@ -125,7 +125,10 @@ class InlineWriter(Writer):
     trips = 0
     """Writes that fail from here on."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(
+        self, connect: Callable[[], sqlite3.Connection], check: Callable[[], None]
+    ) -> None:
+        self._check = check
         self._loop = asyncio.get_running_loop()
         self._connection = connect()
         self._items: list = []
