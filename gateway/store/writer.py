@@ -31,7 +31,7 @@ class Writer:
     def __init__(
         self, connect: Callable[[], sqlite3.Connection], check: Callable[[], None] = lambda: None
     ) -> None:
-        """`check` is called before each commit; StoreFailed if nothing is to be written."""
+        """`check` is called before each commit; raises StoreFailed to refuse writes."""
         self._connect = connect
         self._check = check
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()

@@ -1,5 +1,5 @@
-"""Whether the files of an open store still lie where they were opened. What is written to files
-that were moved, removed or replaced meanwhile is gone with the process."""
+"""Checks that the files of an open store are still in place. Data written to files that were moved,
+removed or replaced meanwhile is lost with the process."""
 
 from pathlib import Path
 
@@ -7,18 +7,18 @@ from gateway.errors import StoreFailed
 
 
 class FilePlace:
-    """The file `path` of one store, and its log."""
+    """The identity of a store's file `path` and its write-ahead log."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._log = path, path.with_name(f"{path.name}-wal")
         self._known: dict[Path, tuple[int, int]] = {}
 
     def forget_log(self) -> None:
-        """The store is opened anew: it may have another log."""
+        """Forget the log: a reopened store may have another one."""
         self._known.pop(self._log, None)
 
     def check(self) -> None:
-        """Raise StoreFailed if something else lies there than before, or nothing."""
+        """Raise StoreFailed if a file is missing or is another one than before."""
         for path in (self._path, self._log):
             found = _identify(path)
             if found is not None:
