@@ -7,7 +7,7 @@ their recorded results at once, and the code arrives where it was. Keys are path
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -47,7 +47,7 @@ from agent_core.journal import (
 from agent_core.messages import Repetition, ToolCall, ToolOutput, ToolResult, wrap_output
 from agent_core.models.port import Delta, ModelReply, OnDelta, TextDelta, ThinkingDelta
 from agent_core.plan_edit import PlanEdit
-from agent_core.questions import Answer, Question
+from agent_core.questions import Answer, Decision, Input, Question
 from agent_core.text import clean, clean_json, clean_values, is_deep
 from agent_core.turn import Gates
 from agent_core.turn import Turn as Turn
@@ -108,6 +108,26 @@ class Scope:
         }
         started = (one for one in self._turn.journal.records if isinstance(one, ToolStarted))
         return tuple(one.call for one in started if one.call.id in ended)
+
+    def has_read(self, but: Collection[str]) -> bool:
+        """Return True if a tool, except those in `but`, has returned a result in this turn."""
+        records = self._turn.journal.records
+        return any(isinstance(one, ToolFinished) and one.name not in but for one in records)
+
+    def list_told(self) -> tuple[str, ...]:
+        """Return people's messages and answers since the turn began; answers include their question."""
+        told: list[str] = []
+        asked: dict[str, Question] = {}
+        for one in self._turn.journal.records:
+            if isinstance(one, QuestionAsked):
+                asked[one.key] = one.question
+            elif isinstance(one, Steered):
+                told += one.texts
+            elif isinstance(one, Answered) and one.answer.allowed:
+                question = asked.get(one.asked)
+                put = question.text if isinstance(question, Decision | Input) else ""
+                told.append(f"{put}\n{one.answer.text}")
+        return tuple(told)
 
     def child(self, name: str) -> "Scope":
         """A scope of its own for a step, a skill, a round."""

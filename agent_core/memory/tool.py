@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from agent_core.errors import ToolFailed
 from agent_core.memory.documents import Action, Change, Target
 from agent_core.memory.keeping import keep
+from agent_core.memory.provenance import OWN_TOOLS, UNTOLD, is_told, strip_foreign
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool
@@ -55,10 +56,21 @@ async def _change_memory(wanted: Remember, scope: Scope, brief: Brief, hands: Ha
     change = Change(
         action=wanted.action, target=wanted.target, text=wanted.text, old=wanted.old_text
     )
+    if await scope.once("untold", lambda: _is_untold(change, scope, brief), kind=bool):
+        raise ToolFailed(UNTOLD)
     (outcome,) = await keep(scope, memory, (change,))
     if not outcome.shown:
         raise ToolFailed(outcome.text)
     return outcome.text
+
+
+def _is_untold(change: Change, scope: Scope, brief: Brief) -> bool:
+    """Return True if the turn read foreign words, and people did not ask for this change."""
+    request = brief.whole or brief.request_text()
+    own = strip_foreign(request)
+    if own == request and not scope.has_read(OWN_TOOLS):
+        return False
+    return not is_told(change, (own, *scope.list_told()))
 
 
 def _why_closed(hands: Hands, target: Target) -> str:

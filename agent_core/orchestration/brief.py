@@ -79,6 +79,8 @@ class Brief(Struct, frozen=True, kw_only=True, rename={"appended": "recalled"}):
     """Of a plan that is retried: its first title, and the number of the attempt."""
     command: str = ""
     """A command run for the person instead of asking a model; its output is the answer."""
+    whole: str = ""
+    """For a step: the request of the turn; the `text` of a step was written by a model."""
 
     def request_text(self) -> str:
         """Return `text` without the parts that nobody said."""
