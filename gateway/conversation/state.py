@@ -78,6 +78,11 @@ class WaitingRows(deque[InboxRow]):
         """Return the number of rows that are not job runs."""
         return sum(not _is_run(row) for row in self)
 
+    @property
+    def last_message(self) -> InboxRow | None:
+        """The newest of those that are no runs."""
+        return next((row for row in reversed(self) if not _is_run(row)), None)
+
     def put_next_first(self) -> InboxRow | None:
         """Move the next row to the front and return it; None if the queue is empty. People's rows
         stay together: a run must not separate the parts of one message."""

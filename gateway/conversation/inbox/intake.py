@@ -213,12 +213,12 @@ class Intake:
     def _joins(self, active: OpenTurn, row: InboxRow) -> bool:
         """Return True if the only waiting message continues that of a turn with nothing shown
         yet."""
-        begun = active.list_loose_rows() if len(self._context.state.queue) == 1 else ()
+        begun = active.list_loose_rows() if self._context.state.queue.messages == 1 else ()
         return bool(begun) and goes_on(begun[-1], row, self._context.services.burst)
 
     def _is_more_than_words(self, row: InboxRow, message: MessageReceived) -> bool:
         """Return True if it has files, or is a part of an incomplete message."""
-        last = self._context.state.queue[-1] if self._context.state.queue else None
+        last = self._context.state.queue.last_message
         further = last is not None and goes_on(last, row, self._context.services.burst)
         return bool(message.attachments) or is_part(message) or further
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.fakes.model_server import Call, Say
+from tests.stories.jobs_rig import jobs_of, only
 from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention
 
 BURST = {"MESSAGE_BURST": "60"}
@@ -44,6 +45,24 @@ async def test_a_burst_is_one_request(rig: Rig) -> None:
     assert rig.said() == ["ack hey\ncan you\nlook at the log", "ack and the date"]
     assert rig.seen(role="user") == ["hey\ncan you\nlook at the log", "and the date"]
     assert len(rig.model.requests) == 4
+
+
+async def test_a_run_that_comes_within_a_burst_cuts_it_not_in_two(rig: Rig) -> None:
+    await rig.start(**BURST)
+    rig.telegram.say(PERSON, "/jobs add every day at 9: look around")
+    await rig.shows("look around")
+    await rig.quiet()
+    release = gate(rig)
+    rig.telegram.say(PERSON, "hey")
+    await asked(rig, "hey")
+    assert await jobs_of(rig).book.run_now((await only(rig)).id, "k")
+    await rig.until(lambda: (s := rig.session()) is not None and s.state.queue)
+    rig.telegram.say(PERSON, "can you")
+    await asked(rig, "hey", "can you")
+    release()
+    await rig.until(lambda: any("look around" in text for text in rig.said()[1:]))
+    await rig.quiet()
+    assert rig.said()[1] == "ack hey\ncan you" and len(rig.said()) == 3
 
 
 async def test_what_is_seen_already_is_finished_first(rig: Rig) -> None:
