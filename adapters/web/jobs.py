@@ -75,7 +75,7 @@ def job_routes(desk: JobDesk, gate: RequestGate) -> list[web.AbstractRouteDef]:
             raise RequestRefused(404, NONE)
         if not done:
             raise RequestRefused(
-                409, "That changes nothing: the job is not in that state, or stands in jobs.toml."
+                409, "Nothing was changed: the job runs or is so already, or stands in jobs.toml."
             )
         return answer(DoneAnswer(done=True, key=key))
 

@@ -131,6 +131,8 @@ ENGLISH: dict[str, str] = {
     "job_pause": "{title} is paused.",
     "job_resume": "{title} is resumed.",
     "job_delete": "{title} was deleted.",
+    "job_idle": "Nothing was changed: {title} is already running or in that state, or stands in "
+    "jobs.toml.",
     "job_ask": "Press again to delete {title} with its history.",
     "job_sure": "Delete permanently",
     "job_edit": "Change the job {title}: ",
@@ -293,6 +295,7 @@ GERMAN: dict[str, str] = {
     "job_pause": "{title} ist pausiert.",
     "job_resume": "{title} geht weiter.",
     "job_delete": "{title} ist gelöscht.",
+    "job_idle": "Nichts geändert: {title} läuft schon, ist schon so, oder steht in jobs.toml.",
     "job_ask": "Noch einmal drücken, um {title} mit dem Verlauf zu löschen.",
     "job_sure": "Endgültig löschen",
     "job_edit": "Ändere den Auftrag {title}: ",

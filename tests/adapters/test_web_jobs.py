@@ -124,6 +124,20 @@ async def test_the_buttons_of_a_jobs_card_can_be_pressed_again(tmp_path: Path) -
             await room.page.until("!document.querySelector('.card.choice button').disabled")
 
 
+async def test_what_is_so_already_is_told_in_ones_own_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def find_it_so(*_: object) -> bool:
+        return False
+
+    async with opened(tmp_path, language="de") as room:
+        await agenda(room)
+        monkeypatch.setattr(room.server.jobs, "act", find_it_so)
+        await room.page.click(button("j1", "run"))
+        await room.shows("#agenda-told", "Nichts geändert: Open incidents läuft schon")
+        room.page.errors.clear()  # the browser notes each answer that is no success
+
+
 async def test_on_a_phone_in_german_and_without_jobs(tmp_path: Path) -> None:
     async with opened(tmp_path, language="de", look=(320, 700, "dark")) as room:
         page = room.page

@@ -125,7 +125,7 @@ async function done(job, action) {
     await act(job.id, action);
     tell(say(DONE[action], { title: job.title }));
   } catch (error) {
-    tell(error.message);
+    tell(error.status === 409 ? say("job_idle", { title: job.title }) : error.message);
   }
   await load();
 }

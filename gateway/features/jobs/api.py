@@ -51,10 +51,15 @@ class BookDesk:
         actions: dict[str, Callable[[], Awaitable[object]]] = {
             "run": lambda: self._jobs.book.run_now(job.id, key),
             "pause": lambda: self._jobs.book.pause(job.id),
-            "resume": lambda: self._jobs.book.resume(job.id),
+            "resume": lambda: self._resume(job.id),
             "delete": lambda: self._jobs.book.remove(job.id),
         }
         return bool(await actions[action]())
+
+    async def _resume(self, name: str) -> bool:
+        """False too where its time passed during the pause: it is over, and goes on nowhere."""
+        after = await self._jobs.book.resume(name)
+        return after is not None and after.state != "ended"
 
     async def edit(self, sender: Sender, name: str, fields: Mapping[str, str]) -> str | None:
         """Change fields of one of them; why that cannot be, "" if it was done, None if there is

@@ -1,12 +1,16 @@
 """Jobs and runs over the HTTP API: the same rights as in a chat."""
 
+import asyncio
 import json
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 
+from agent_core import ambient
+from agent_core.ambient import utc
 from tests.fakes.model_server import Json, Say
-from tests.stories.jobs_rig import jobs_of, make, own, settled
+from tests.stories.jobs_rig import Shifted, jobs_of, make, own, settled
 from tests.stories.rig import Rig
 
 BEARER = "a-token-of-the-page-0123456789"
@@ -46,6 +50,24 @@ async def test_list_run_read_pause_delete(rig: Rig) -> None:
     assert (await ask(rig, "POST", "/mine/resume"))[0] == 200
     assert (await ask(rig, "POST", "/mine/delete"))[0] == 200
     assert await ask(rig, "GET", "") == (200, {"jobs": []})
+
+
+async def test_what_runs_is_not_begun_twice_and_what_is_over_not_resumed(
+    rig: Rig, clock: Shifted
+) -> None:
+    job = await own(rig)
+    rig.model.gate = asyncio.Event()
+    assert (await ask(rig, "POST", "/mine/run", key="k1"))[0] == 200
+    assert (await ask(rig, "POST", "/mine/run", key="k2"))[0] == 409
+    rig.model.gate.set()
+    await settled(rig, "done")
+    once = replace(job, schedule=f"at {utc(ambient.now() + 600):%Y-%m-%dT%H:%M:%S}Z")
+    due = replace(once, next_due=ambient.now() + 600, wake=ambient.now() + 600, state="paused")
+    stored = await jobs_of(rig).store.get("mine")
+    assert await jobs_of(rig).store.commit(stored, replace(due, version="x"), ())
+    clock.offset = 900.0
+    assert (await ask(rig, "POST", "/mine/resume"))[0] == 409
+    assert (await ask(rig, "GET", ""))[1]["jobs"][0]["state"] == "ended"
 
 
 async def test_nobody_elses_and_nothing_without_a_token(rig: Rig) -> None:
