@@ -448,7 +448,34 @@ ALL = (
     SPEND,
     CARRY,
 )
-_SHA = {source: hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest() for source in ALL}
+COMMANDS = (
+    *("HGET", "HMGET", "HVALS", "HKEYS", "HGETALL", "HEXISTS", "HSET", "HSETNX", "HDEL", "HINCRBY"),
+    *("ZADD", "ZREM", "ZRANGE", "ZSCORE", "SADD", "SREM", "SMEMBERS", "GET", "SET", "DEL"),
+    *("UNLINK", "EXISTS", "EXPIRE", "PERSIST", "PUBLISH", "TIME"),
+)
+_CHECK = """for _, name in ipairs({%s}) do
+  local on = name == 'PUBLISH' and '%s' or KEYS[1]
+  if not redis.acl_check_cmd(name, on, 'x', 'x') then
+    return redis.error_reply('NOPERM the user of REDIS_URL may not run ' .. name)
+  end
+end
+"""
+
+
+def _guard(source: str) -> str:
+    """The script, which looks first whether its user may run all of it: one that is refused in its
+    middle leaves half of what it writes."""
+    used = ", ".join(f"'{name}'" for name in COMMANDS if f"'{name}'" in source)
+    head, _, body = source.partition("\n")
+    return f"{head}\n{_CHECK % (used, HINTS)}{body}"
+
+
+TEXTS = {source: _guard(source) for source in ALL}
+"""The scripts as the server gets them."""
+_SHA = {
+    source: hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+    for source, text in TEXTS.items()
+}
 
 
 def run(

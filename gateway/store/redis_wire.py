@@ -22,7 +22,7 @@ from redis.typing import EncodableT
 
 from agent_core import ambient
 from gateway.errors import Fenced, StoreFailed, Unstorable
-from gateway.store.redis_scripts import ALL
+from gateway.store.redis_scripts import TEXTS
 
 log = logging.getLogger("turnkeeper.store")
 
@@ -269,6 +269,6 @@ def _encode_command(command: Command) -> tuple[bytes | int | float, ...]:
 async def load(client: Redis) -> None:
     """Put all scripts into the server's cache; a restart or SCRIPT FLUSH loses them."""
     pipe = client.pipeline(transaction=False)
-    for source in ALL:
-        pipe.execute_command("SCRIPT LOAD", source)
+    for text in TEXTS.values():
+        pipe.execute_command("SCRIPT LOAD", text)
     await pipe.execute()

@@ -12,7 +12,7 @@ from gateway.ports import account_scope
 from gateway.store import redis_wire
 from gateway.store.port import Store
 from gateway.store.redis import RedisStore
-from gateway.store.redis_scripts import MOVE, run
+from gateway.store.redis_scripts import COMMANDS, MOVE, run
 from gateway.store.rows import AuditRow, Changes, ConversationRow
 from tests.contracts.conftest import RedisWorld
 from tests.contracts.redis_server import RedisServer, Relay, free_port, redis_server
@@ -33,6 +33,7 @@ from tests.contracts.store_values import (
     view,
 )
 from tests.fakes.waiting import PATIENCE
+from tests.sampling import one_of
 
 C1 = place().id
 
@@ -538,3 +539,39 @@ def test_hiredis_writes_commands_as_the_client_does(url: str) -> None:
     ):
         own = b"".join(Connection.pack_command(connection, *command))
         assert b"".join(connection.pack_command(*command)) == own
+
+
+@pytest.mark.parametrize("forbidden", one_of(*(name for name in COMMANDS if name != "TIME")))
+async def test_a_commit_that_may_not_do_all_does_nothing(
+    redis_world: RedisWorld, raw: Redis, forbidden: str
+) -> None:
+    """The user of the store loses one right: no message is done whose answer is not there."""
+
+    async def read_all() -> dict[str, str]:
+        async with Redis.from_url(redis_world.server.url) as client:
+            return {
+                repr(name): repr(await client.dump(name))
+                async for name in client.scan_iter("tk:{test*")
+            }
+
+    await raw.execute_command("ACL", "SETUSER", "tk", "on", ">pw", "~*", "&*", "+@all")
+    store = await RedisStore.open(f"unix://tk:pw@{redis_world.server.socket}")
+    try:
+        await store.accept([said(1)])
+        lease = await take(store)
+        await store.submit(lease, Changes(turns=(turn(),), records=(record(0),)))
+        before = await read_all()
+        await raw.execute_command("ACL", "SETUSER", "tk", f"-{forbidden}")
+        all_of_it = Changes(
+            turns=(turn("t1", "done"),), records=(record(1),), done=(1,), unheard=("m9",),
+            views=(view("a", 1, sent=False), view("b", 2)), transcript=(spoken(0),),
+            questions=(question("q1"), question("q2", status="answered")), row=ConversationRow(),
+            letters=(letter("turn", "t1"),), audit=(AuditRow(at=START, who="", what="", detail=""),),
+        )  # fmt: skip
+        for write in (store.submit(lease, all_of_it), store.accept([said(2)])):
+            if await outcome(write) is StoreFailed:
+                assert await read_all() == before
+            before = await read_all()
+    finally:
+        await raw.execute_command("ACL", "SETUSER", "tk", f"+{forbidden}")
+        await store.close()
