@@ -115,7 +115,7 @@ class Scope:
         return any(isinstance(one, ToolFinished) and one.name not in but for one in records)
 
     def list_told(self) -> tuple[str, ...]:
-        """Return people's messages and answers since the turn began; answers include their question."""
+        """Return people's messages and answers since the turn began, answers with questions."""
         told: list[str] = []
         asked: dict[str, Question] = {}
         for one in self._turn.journal.records:

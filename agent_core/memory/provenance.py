@@ -39,7 +39,7 @@ _WISH = re.compile(
 
 
 def strip_foreign(request: str) -> str:
-    """Return the person's own words of a request, without quotations, files and forwarded messages."""
+    """Return a request without quotations, files and forwarded messages."""
     return _FOREIGN.sub("", request) if ">" in request or _SEAL in request else request
 
 

@@ -80,7 +80,7 @@ class WaitingRows(deque[InboxRow]):
 
     @property
     def last_message(self) -> InboxRow | None:
-        """The newest of those that are no runs."""
+        """The newest row that is not a job run."""
         return next((row for row in reversed(self) if not _is_run(row)), None)
 
     def put_next_first(self) -> InboxRow | None:

@@ -455,7 +455,7 @@ COMMANDS = (
 )
 _CHECK = """for _, name in ipairs({%s}) do
   local on = name == 'PUBLISH' and '%s' or KEYS[1]
-  if not redis.acl_check_cmd(name, on, 'x', 'x') then
+  if not redis.acl_check_cmd(name, on) then
     return redis.error_reply('NOPERM the user of REDIS_URL may not run ' .. name)
   end
 end
@@ -463,15 +463,15 @@ end
 
 
 def _guard(source: str) -> str:
-    """The script, which looks first whether its user may run all of it: one that is refused in its
-    middle leaves half of what it writes."""
+    """Return the script with a check that its user may run all of its commands: a script refused
+    in the middle leaves half of its writes behind."""
     used = ", ".join(f"'{name}'" for name in COMMANDS if f"'{name}'" in source)
     head, _, body = source.partition("\n")
     return f"{head}\n{_CHECK % (used, HINTS)}{body}"
 
 
 TEXTS = {source: _guard(source) for source in ALL}
-"""The scripts as the server gets them."""
+"""The scripts with their checks, as sent to the server."""
 _SHA = {
     source: hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
     for source, text in TEXTS.items()

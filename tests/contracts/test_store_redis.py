@@ -554,7 +554,7 @@ async def test_a_commit_that_may_not_do_all_does_nothing(
                 async for name in client.scan_iter("tk:{test*")
             }
 
-    await raw.execute_command("ACL", "SETUSER", "tk", "on", ">pw", "~*", "&*", "+@all")
+    await raw.execute_command("ACL", "SETUSER", "tk", "on", ">pw", "~tk:*", "&tk:*", "+@all")
     store = await RedisStore.open(f"unix://tk:pw@{redis_world.server.socket}")
     try:
         await store.accept([said(1)])

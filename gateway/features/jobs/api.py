@@ -57,7 +57,7 @@ class BookDesk:
         return bool(await actions[action]())
 
     async def _resume(self, name: str) -> bool:
-        """False too where its time passed during the pause: it is over, and goes on nowhere."""
+        """Resume the job; False also if its time passed during the pause, and it has ended."""
         after = await self._jobs.book.resume(name)
         return after is not None and after.state != "ended"
 
