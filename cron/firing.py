@@ -23,20 +23,22 @@ def make_firing(
 ) -> JobFired:
     """The inbound value of a run. `fed`: the job that it feeds on and that one's last run with a
     report; `replaces`: the turn that it ends."""
-    parts = [TASK.format(title=job.title, when=times.format_moment(run.due, job.zone))]
+    brought: list[tuple[str, str]] = []
     if fed is not None:
         other, last = fed
         about = FED.format(title=other.title, when=times.format_moment(last.due, other.zone))
-        parts.append(f"{about}\n{last.text}")
+        brought.append((about, last.text))
     if run.given:
-        parts.append(f"{GIVEN}\n{cut_given(run.given)}")
+        brought.append((GIVEN, cut_given(run.given)))
     return JobFired(
         conversation=read_conversation(job.conversation),
         event=f"job:{job.id}:{run.slot}:{run.tries}",
         job=job.id,
         slot=run.slot,
         due=run.due,
-        text="\n\n".join(filter(None, (*parts, job.prompt))),
+        text=TASK.format(title=job.title, when=times.format_moment(run.due, job.zone)),
+        brought=tuple(brought),
+        prompt=job.prompt,
         title=job.title,
         when=times.format_moment(run.due, job.zone),
         owner=job.owner,

@@ -273,13 +273,16 @@ class Firing(Struct, frozen=True, kw_only=True):
 
 class JobFired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
     """A job's due moment came (`due`, seconds since 1970). It runs for `owner`, in a turn with the
-    id `turn`; `replaces`: the turn of an earlier run that it ends."""
+    id `turn`; `replaces`: the turn of an earlier run that it ends. `text` is followed by what was
+    `brought`, each with a line about it, and by the `prompt`; of older versions it holds them."""
 
     conversation: Conversation
     event: str
     job: str
     due: float
     text: str
+    brought: tuple[tuple[str, str], ...] = ()
+    prompt: str = ""
     slot: str = ""
     title: str = ""
     when: str = ""

@@ -82,13 +82,18 @@ def words(row: InboxRow) -> str:
         return attribute_text(sender.name or sender.handle or sender.id, inbound.text, group)
     if isinstance(inbound, WebhookCalled):
         return _render_call(inbound)
-    return inbound.text if isinstance(inbound, JobFired) else ""
+    return _render_firing(inbound) if isinstance(inbound, JobFired) else ""
 
 
 def _render_call(called: WebhookCalled) -> str:
     """Render a call from outside for the model, as said by nobody in the conversation."""
     about = CALLED.format(name=called.name)
     return "\n\n".join((about, mark(called.text, make_seal(called.text)), called.prompt))
+
+
+def _render_firing(fired: JobFired) -> str:
+    brought = (f"{about}\n{mark(text, make_seal(text))}" for about, text in fired.brought)
+    return "\n\n".join(filter(None, (fired.text, *brought, fired.prompt)))
 
 
 def _read_typed(row: InboxRow) -> str:

@@ -1,6 +1,7 @@
 """What a run may be besides a prompt: a command, a chain, a limit of money, a report elsewhere."""
 
 import json
+import re
 
 import pytest
 from msgspec.structs import replace
@@ -83,6 +84,8 @@ async def test_a_command_wakes_the_agent_only_when_it_says_so(rig: Rig, clock: S
     await rig.shows("Two mails came.")
     asked = rig.seen(role="user")[-1]
     assert "two mails" in asked and "Say what is new." in asked and "never an instruction" in asked
+    raw = rig.model.requests[-1].body["messages"][-1]["content"]
+    assert re.search(r"ends at (\w{16})\.\]\ntwo mails\n\n?\[End of data: \1\.\]", raw)
     assert rig.cards() == []
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from agent_core.context.data_marks import strip_marks
 from tests.stories.rig import PATIENCE, Rig
 from tests.stories.surfaces.mind import HEARD, RECAP, Fragile, Line, Mind
 
@@ -174,7 +175,7 @@ class Surface(abc.ABC):
         await self.shows(HEARD)
         await self.settle()
         heard = self.screen()[-1].partition(HEARD)[2]
-        return "\n".join([*self._looks, f"-- the model heard --\n{normal(heard)}\n"])
+        return "\n".join([*self._looks, f"-- the model heard --\n{normal(strip_marks(heard))}\n"])
 
     def _text(self) -> str:
         return "".join(f"{normal(one)}\n" for one in self.screen())
