@@ -272,9 +272,9 @@ class Firing(Struct, frozen=True, kw_only=True):
 
 
 class JobFired(Struct, frozen=True, kw_only=True, tag_field="kind", tag="job"):
-    """A job's due moment came (`due`, seconds since 1970). It runs for `owner`, in a turn with the
-    id `turn`; `replaces`: the turn of an earlier run that it ends. `text` is followed by what was
-    `brought`, each with a line about it, and by the `prompt`; of older versions it holds them."""
+    """A job is due (`due`, seconds since 1970). It runs for `owner`, in a turn with the id `turn`;
+    `replaces`: the turn of an earlier run that it ends. `text` is followed by the data `brought`,
+    each with an introduction, and the `prompt`; in rows of older versions it contains both."""
 
     conversation: Conversation
     event: str
