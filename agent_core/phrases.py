@@ -172,19 +172,20 @@ FAULTS: dict[FaultKey, str] = {
     "fault_down_until": "{name} is overloaded or down ({status}). Try again in {time} or use "
     "another model.",
     "fault_overflow": (
-        "This conversation is longer than the model of {name} holds, also shortened. Begin a new "
-        "one, choose a model that holds more, or start its server with a larger context."
+        "This conversation exceeds the context window of {name}'s model, even when shortened. "
+        "Begin a new one, choose a model with a larger window, or start its server with a larger "
+        "context."
     ),
     "fault_truncated": (
-        "{name} left out the beginning of this conversation without a word: it gives the model "
-        "about {tokens} tokens. Older messages are summarised now. For more, start Ollama with "
-        "OLLAMA_CONTEXT_LENGTH=16384, or choose a model that holds more."
+        "{name} silently dropped the beginning of this conversation: its context is about {tokens} "
+        "tokens. Older messages are summarised now. For more, start Ollama with "
+        "OLLAMA_CONTEXT_LENGTH=16384, or choose a model with a larger window."
     ),
     "fault_refused": "{name} did not accept the request ({status}): {detail}",
     "fault_silent": "{name} sent nothing for {seconds}. Try again later.",
     "fault_unreachable": "{name} cannot be reached at {host}. Check the network and the base URL.",
     "fault_uncallable": "{name} cannot be called: {detail}. Check key and base URL.",
-    "fault_characters": "The conversation holds broken characters.",
+    "fault_characters": "The conversation contains broken characters.",
     "fault_stopped": "{name} stopped sending. Try again, or use another model.",
     "fault_cut": "{name} broke off its answer. Try again, or use another model.",
     "fault_error": "{name} broke off with an error: {detail}. Try again, or use another model.",
@@ -195,8 +196,8 @@ FAULTS: dict[FaultKey, str] = {
     "fault_stuck": "I made no progress ({detail}). Ask in another way.",
     "fault_long_call": "{name} met its output limit in the middle of a call, again and again, so "
     "nothing was run. Ask for less at once, or use a model that writes longer answers.",
-    "fault_thought_out": "{name} used up its output limit without a word of an answer. Ask for "
-    "less at once, let it reason less, or use another model.",
+    "fault_thought_out": "{name} used up its output limit before it began to answer. Ask for less "
+    "at once, let it reason less, or use another model.",
     "fault_page": "There is a web page at the address of {name}, and no model. Check the base URL; "
     "most end in v1.",
     "fault_guard_message": "This message was not answered: a guardrail found {what} in it. Write "
@@ -219,17 +220,17 @@ REASONS: dict[ReasonKey, str] = {
     "why_committed": "The repository has files for secrets in its history, which git shows.",
     "why_owned": "The folder {folder} belongs to the gateway.",
     "why_long_path": "The path is too long.",
-    "why_url": "The URL is not written plainly. Write http:// or https://, a host's name and a "
+    "why_url": "The URL is ambiguous or obfuscated. Write http:// or https://, a host name and a "
     "path.",
     "why_inside": "{place} is a place of this machine or its network, not of the web.",
-    "why_viewer": "Who asks may only read here.",
+    "why_viewer": "The person who asks may only read here.",
     "why_operator": "The operator's rule {rule}: {why}",
     "why_operator_plain": "The operator's rule {rule} says so.",
     "why_operator_unclear": "The operator's rule {rule} may forbid it: the words of the command do "
     "not show all that it runs.",
     "why_write": "It changes a file of the workspace; a backup is kept.",
-    "why_settings": "It changes what programs obey unasked: settings of a repository, a shell, an "
-    "editor or an agent.",
+    "why_settings": "It changes a file that other programs run or apply by themselves: settings of "
+    "a repository, a shell, an editor or an agent.",
     "why_network": "It reaches outside: the network, messages or money.",
     "why_too_long": "a command may take at most {most} s here, not {asked} "
     "(COMMAND_MAX_SECONDS). Use a smaller timeout.",
@@ -260,7 +261,7 @@ REASONS: dict[ReasonKey, str] = {
     "odd_escape": "it contains a substitution or an escape",
     "odd_substitution": "it contains a substitution",
     "odd_syntax": "it has shell syntax beyond plain words",
-    "odd_name": "a command's name is not written plainly",
+    "odd_name": "the name of a command is obfuscated",
     "odd_use": "{name} is used in an unusual way",
     "odd_verb": "{name} is not among the commands that only read",
     "odd_valued": "{option} has no value",
@@ -340,16 +341,16 @@ PREVIEWS: dict[PreviewKey, str] = {
     "preview_title": "Preview",
     "preview_newest": "Open the newest link from the chat.",
     "preview_open": "Open the preview",
-    "preview_old": "This link was opened before, or is old. Where the chat has none newer, ask "
-    "for one there.",
+    "preview_old": "This link was opened before, or is old. If the chat has no newer one, "
+    "ask for one there.",
     "preview_not_kept": "The gateway cannot store that this link is opened now. Try it again in "
     "a while.",
     "preview_closed": "This preview is not open here any more.",
     "preview_stopped": "This was stopped: what runs in a sandbox ends {minutes} minutes after "
     "its last use, with a stop, and with the gateway. Ask in the chat to have it started again.",
-    "preview_down": "This was started again, and did not come up. Ask in the chat to have it "
-    "looked at and started.",
-    "preview_silent": "Nothing answers here. Ask in the chat to have it looked at and started.",
+    "preview_down": "This was started again, but did not come up. Ask in the chat to have it "
+    "checked and started.",
+    "preview_silent": "Nothing answers here. Ask in the chat to have it checked and started.",
 }
 ENGLISH: Mapping[str, str] = {
     **{str(key): text for key, text in FAULTS.items()},

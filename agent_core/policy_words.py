@@ -24,7 +24,7 @@ RULES: dict[str, str] = {
     "secret-file": "ask. The command or code names a file for secrets (.env, keys), or such "
     "files lie where the sandbox cannot hide them.",
     "outside": "deny, never widened. The call's path leaves the workspace, is a file for secrets "
-    "(.env, keys, tokens), belongs to the gateway, or is not written plainly.",
+    "(.env, keys, tokens), belongs to the gateway, or is obfuscated.",
     "address": "deny, never widened. The URL leads to this machine or its network, has another "
     "scheme than http and https, a user name, or is written so that two readers see two hosts. "
     "Single places are opened by WEB_ALLOWED_HOSTS.",
