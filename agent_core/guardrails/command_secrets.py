@@ -74,7 +74,8 @@ _ONE = re.compile(
             r"(?:account\s{1,8}\S{1,120}\s{1,8})?"
             rf"password\s{{1,8}}(?P<netrc>{_PLAIN})",
             r"Private-Lines:[ \t]{0,4}\d{1,4}(?:\s|\\[nr]){1,4}"
-            r"(?P<putty>[A-Za-z0-9+/=]{16,80}(?:(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{16,80}){0,120})",
+            r"(?P<putty>[A-Za-z0-9+/=]{16,80}(?![\w.+/=-])"
+            r"(?:(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{16,80}(?![\w.+/=-])){0,120})",
             r"\b(?:host|user|dbname)=\S{1,80}[ \t](?:\w{1,20}=\S{1,80}[ \t]){0,4}"
             rf"password=(?P<dsn>{_PLAIN})",
             rf"\bsecret_access_key[ \t](?P<key>{_BARE}{{30,{_LONGEST}}})",

@@ -488,7 +488,7 @@ def test_the_page_says_what_is_tried() -> None:
 def test_each_thing_that_a_tier_cannot_keep_stands_in_its_words_and_in_a_row() -> None:
     said = {tier.name: {one.of for one in ALL if one.of in tier.cannot} for tier in TIERS}
     assert said == {tier.name: set(tier.cannot) for tier in TIERS}
-    page = PAGE.read_text().partition("What it cannot do, and bubblewrap can:")[2]
+    page = PAGE.read_text().partition("Its limitations compared with bubblewrap:")[2]
     told = {"processes": "hide that other processes exist", "copies": "keep `.turnkeeper`"}
     assert all(words in page for words in told.values()) and told.keys() == LandlockTier.cannot
     assert "hide that files exist" in page and "Landlock cannot hide single files" in page

@@ -25,7 +25,7 @@ from tests.stories.surfaces.chat_stories import PLANNED, SURFACES, ask, run
 
 TABLE = Path(__file__).parents[2] / "docs/attention.md"
 SIGN = "## The first sign"
-LESS = "## Where a platform allows less"
+LESS = "## Degradation by platform"
 SUPPRESSED = 1 << 12
 SIGNS = {
     "sendChatAction": "typing", "sendMessageDraft": "draft", "sendRichMessageDraft": "draft",
