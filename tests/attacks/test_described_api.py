@@ -2,6 +2,8 @@
 description allows and what it forbids, and compares what comes back."""
 
 import asyncio
+import json
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -52,6 +54,14 @@ async def probe(world: World, *options: str) -> None:
     assert process.returncode == 0, said.decode()[-9000:]
     found = run.log.find("Traceback")
     assert found < 0, run.log[max(found - 900, 0) :][:4000]
+
+
+def test_a_text_is_empty_in_the_description_where_the_gateway_takes_it_so() -> None:
+    described = (Path(__file__).parents[2] / "adapters/web/static/openapi.json").read_text()
+    patterns = {json.loads(one) for one in re.findall(r'"pattern": ("\[\^.*")', described)}
+    (pattern,) = patterns
+    every = (chr(n) for n in range(sys.maxunicode + 1))
+    assert [c for c in every if bool(re.search(pattern, c)) != bool(c.strip())] == []
 
 
 async def test_a_sample_of_requests(world: World) -> None:
