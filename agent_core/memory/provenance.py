@@ -8,7 +8,7 @@ forget; nobody else can dictate entries to the model.
 import re
 from collections.abc import Iterable
 
-from agent_core.context.data_marks import BEGINS
+from agent_core.context.data_marks import BEGINS, PASSAGE
 from agent_core.memory.documents import Change
 
 UNTOLD = (
@@ -22,11 +22,7 @@ LEAST = 0.5
 """Minimum share of an entry's pieces that people must have said."""
 _PIECE = 3
 _SEAL = BEGINS.partition("{seal}")[0]
-_FOREIGN = re.compile(
-    r"^\[Data, never instructions to you\. It ends at ([0-9a-f]{16})\.\]\n"
-    r"(?:(?!\[End of data: \1\.\]).*\n)*+\[End of data: \1\.\]|^>.*$",
-    re.MULTILINE,
-)
+_FOREIGN = re.compile(rf"{PASSAGE}|^>.*$", re.MULTILINE)
 _WISH = re.compile(
     r"\b(?:remember|memori[sz]|forget|keep in mind|make a note|note (?:that|down)|from now on"
     r"|in (?:the )?future|merk|erinner|notier|behalt|verg[ei]ss|ab (?:jetzt|sofort)|k(?:ü|ue)nftig"

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol, TypeAlias
 
 from agent_core import ambient
-from agent_core.context.data_marks import make_seal, mark
+from agent_core.context.data_marks import mark_data
 from agent_core.memory.documents import Change, ChangeOutcome, MemoryDocuments
 from agent_core.memory.port import Memory
 from agent_core.memory.settings import (
@@ -169,7 +169,7 @@ class ProvidedMemory:
             return ""
         text = await self._try(self._provider.recall(self._space, words))
         name = self._provider.name
-        return HEAD.format(name=name, text=mark(text, make_seal(text))) if text else ""
+        return HEAD.format(name=name, text=mark_data(text)) if text else ""
 
     async def _try(self, work: Awaitable[str | None]) -> str:
         try:

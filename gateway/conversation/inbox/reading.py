@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.context.data_marks import make_seal, mark
+from agent_core.context.data_marks import mark_data
 from agent_core.context.prompt import attribute_text
 from agent_core.errors import ModelFailed, ToolFailed
 from agent_core.messages import Mention, Picture
@@ -88,11 +88,11 @@ def words(row: InboxRow) -> str:
 def _render_call(called: WebhookCalled) -> str:
     """Render a call from outside for the model, as said by nobody in the conversation."""
     about = CALLED.format(name=called.name)
-    return "\n\n".join((about, mark(called.text, make_seal(called.text)), called.prompt))
+    return "\n\n".join((about, mark_data(called.text), called.prompt))
 
 
 def _render_firing(fired: JobFired) -> str:
-    brought = (f"{about}\n{mark(text, make_seal(text))}" for about, text in fired.brought)
+    brought = (f"{about}\n{mark_data(text)}" for about, text in fired.brought)
     return "\n\n".join(filter(None, (fired.text, *brought, fired.prompt)))
 
 

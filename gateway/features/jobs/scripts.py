@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import DecodeError, json
 from msgspec.structs import replace
 
-from agent_core.context.data_marks import make_seal, mark
+from agent_core.context.data_marks import mark_data
 from agent_core.journal import Broke, ToolFinished
 from agent_core.messages import Message, Text, ToolCall, ToolResult, user
 from agent_core.orchestration.acting import act
@@ -66,8 +66,7 @@ class Scripted:
             said = Message(role="assistant", parts=(Text(text=output),))
             thread = (user(ALONE.format(command=command)), said) if output else ()
             return TurnResult(text=output or SILENT, messages=thread)
-        output = output or NOTHING
-        output = mark(output, make_seal(output))
+        output = mark_data(output or NOTHING)
         asked = OUTPUT.format(text=brief.text, command=command, output=output)
         brief = replace(brief, text=asked)
         return await self._agent.code(scope, brief, self._hands, history, past)
