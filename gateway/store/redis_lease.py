@@ -66,8 +66,8 @@ class Commit:
         self._changes = changes
         self._seen = seen
         self._done = done
-        self._number = 0
-        """Settle the request; the lease may have sent others before its reply."""
+        self._audit: list[Line] = []
+        """Named by this commit's number: the lease may have sent others before its reply."""
         self.lost = False
         """True if the store lacks what it acknowledged before: after a failover or a restore."""
         self._prepare_commit: list[Command] = []
@@ -79,8 +79,8 @@ class Commit:
         if held.broken:
             raise StoreFailed("an earlier commit of this lease failed")
         held.number += 1
-        self._number = held.number
-        each = _operations(self._changes, held, self._audit())
+        self._audit = _name_audit(self._changes, held)
+        each = _operations(self._changes, held, self._audit)
         operations = [part for one in each for part in one]
         self._prepare_commit = list(_prepare_commit(self._changes, held))
         seen = "" if self._seen is None else self._seen
@@ -94,7 +94,7 @@ class Commit:
                 failed = any(isinstance(reply, Exception) for reply in replies[:-1])
                 self.after = [
                     *(self._prepare_commit if failed else ()),
-                    *_finish_commit(self._changes, self._held, self._audit()),
+                    *_finish_commit(self._changes, self._held, self._audit),
                 ]
                 if outcome == b"released":
                     name = self._held.lease.conversation
@@ -118,10 +118,11 @@ class Commit:
         self._held.broken = True
         self._done("", error)
 
-    def _audit(self) -> list[Line]:
-        place = f"{self._held.lease.token}.{self._number}"
-        lines = enumerate(self._changes.audit)
-        return [(f"{place}.{n}", line.at, _encode(line)) for n, line in lines]
+
+def _name_audit(changes: Changes, held: Held) -> list[Line]:
+    """Return the audit lines of a commit, by names that follow from its number."""
+    place = f"{held.lease.token}.{held.number}"
+    return [(f"{place}.{n}", line.at, _encode(line)) for n, line in enumerate(changes.audit)]
 
 
 def resolve(future: "asyncio.Future[bool]", outcome: str, error: Exception | None) -> None:
