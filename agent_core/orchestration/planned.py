@@ -244,9 +244,10 @@ class PlannedTurn:
         text = WORK.format(
             context=active_context(plan), id=step.id, description=step.description, outcome=outcome
         )
-        rounds = self._brief.step_rounds
-        brief = replace(self._brief, text=text, whole=self._brief.request_text(), pictures=())
-        brief = replace(brief, plans=False, max_rounds=rounds)
+        whole, rounds = self._brief.request_text(), self._brief.step_rounds
+        brief = replace(
+            self._brief, text=text, whole=whole, pictures=(), plans=False, max_rounds=rounds
+        )
         spell = await react(scope, brief, self._quiet, seen)
         await scope.show()  # findings are saved before the step is judged
         done = _Done(spell=spell, finding=await self._judge_step(step, spell, brief, scope))

@@ -8,11 +8,14 @@ import inspect
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from agent_core.errors import LeaseLost
 from gateway.errors import StoreFailed
+from gateway.store.port import Store
+from gateway.store.rows import Lease
 from tests.fakes.world import ROOM, Life
 from tests.sampling import some_and_every, spread
 
@@ -60,7 +63,7 @@ class LosingStore:
     """A store that keeps nothing of what is written from commit number `at` on until it `fails`."""
 
     def __init__(self, one: Life, at: int) -> None:
-        self._store, self._at, self._host = one.store, at, one.host
+        self._store, self._at = cast(Store, one.store), at
         self.commits = 0
         self.reached = asyncio.Event()
         self.over = asyncio.Event()
@@ -71,10 +74,10 @@ class LosingStore:
 
     def submit(self, *args: object) -> object:
         self.commits += not self.over.is_set()
-        return self._write(self._store.submit, *args)  # type: ignore[attr-defined]
+        return self._write(self._store.submit, *args)
 
     def release(self, *args: object) -> object:
-        return self._write(self._store.release, *args)  # type: ignore[attr-defined]
+        return self._write(self._store.release, *args)
 
     def _write(self, write: Callable[..., object], *args: object) -> object:
         if self.over.is_set() or not 0 < self._at <= self.commits:
@@ -90,9 +93,9 @@ class LosingStore:
             if not future.done():  # a waiter that was cancelled must not cancel it
                 future.set_exception(StoreFailed("the disk did not answer"))
 
-    async def give_back(self, lease: object) -> None:
+    async def give_back(self, lease: Lease) -> None:
         await self.over.wait()
-        await self._store.give_back(lease)  # type: ignore[attr-defined]
+        await self._store.give_back(lease)
 
 
 async def say_more(one: Life) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -10,6 +11,8 @@ from agent_core import ambient
 from agent_core.ambient import SystemClock
 from gateway.errors import StoreFailed
 from gateway.messages import Conversation
+from gateway.store.port import Store
+from gateway.store.rows import AcquiredConversation
 from gateway.views import ReplyView
 from tests.fakes.clocks import Skipping
 from tests.fakes.world import Life
@@ -26,7 +29,7 @@ STEP = 0.5
 class BrokenStore:
     """A store that fails while it is `down`, and tells when which conversation was opened."""
 
-    def __init__(self, store: object, clock: Skipping) -> None:
+    def __init__(self, store: Store, clock: Skipping) -> None:
         self._store, self._clock = store, clock
         self.down = False
         self.opened: dict[str, float] = {}
@@ -43,11 +46,13 @@ class BrokenStore:
 
         return fail
 
-    async def acquire(self, conversation: str, owner: str, ttl: float) -> object:
+    async def acquire(
+        self, conversation: str, owner: str, ttl: float
+    ) -> AcquiredConversation | None:
         if self.down:
             raise StoreFailed("nobody is there")
         self.opened.setdefault(conversation, self._clock.ahead)
-        return await self._store.acquire(conversation, owner, ttl)  # type: ignore[attr-defined]
+        return await self._store.acquire(conversation, owner, ttl)
 
 
 @pytest.fixture
@@ -71,7 +76,7 @@ async def test_all_go_on_soon_after_an_outage_and_not_in_one_moment(
 ) -> None:
     one = Life(tmp_path)
     one.agent.gates["look"] = asyncio.Event()
-    async with one.living(lambda: one.equip(store=BrokenStore(one.store, clock))):
+    async with one.living(lambda: one.equip(store=BrokenStore(cast(Store, one.store), clock))):
         store = one.services.store
         assert isinstance(store, BrokenStore)
         for n, room in enumerate(ROOMS):
