@@ -110,6 +110,15 @@ def test_pieces_of_commands_show_what_the_whole_shows() -> None:
         assert stream(words, text, list(range(len(text)))) == words.hide(text), (n, text)
 
 
+def test_a_token_below_puttys_lines_is_hidden_whole() -> None:
+    """Its first part looks like a line of the key, which must not be hidden alone."""
+    words = Redactions({}).with_shapes()
+    token = ".".join(("ODMxOjRFWXIk8XJXbVt5NV7o", "Lmzdw6", "vZ5iWWqKUuyexI45TFboh0mNVd8"))
+    text = f"Private-Lines: 14\n{token}\nand so on"
+    assert words.hide(text) == f"Private-Lines: 14\n{MARK}\nand so on"
+    assert stream(words, text, list(range(len(text)))) == words.hide(text)
+
+
 @seed(SEED)
 @settings(max_examples=examples(300), deadline=None)
 @given(
