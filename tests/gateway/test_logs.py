@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.ops.logs import Lines, Redactor, set_up
+from gateway.ops.logs import QUIET, Lines, Redactor, set_up
 
 SECRET = 'p"ass/word+1'
 LOG = logging.getLogger("turnkeeper.test")
@@ -23,6 +23,8 @@ def stream() -> Iterator[io.StringIO]:
     yield stream
     root.handlers[:] = before
     root.setLevel(level)
+    for name in QUIET:
+        logging.getLogger(name).setLevel(logging.NOTSET)
     logging.raiseExceptions = raising
     logging.captureWarnings(False)
 
