@@ -24,7 +24,7 @@ Ruling = Literal["allow", "ask", "deny"]
 Mode = Literal["ask", "auto"]
 
 SECRET_FILE = "secret-file"
-"""The policy's line that asks for commands that read files for secrets."""
+"""The policy's line that asks for commands that read secret files."""
 VIEWER = "viewer"
 """The role that only reads."""
 ANY_LOW = "risk:low"
@@ -156,7 +156,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     exposed: bool = False
     """There are files with secrets, and the sandbox cannot hide them."""
     committed: bool = False
-    """A repository has files for secrets in its history, where nothing hides them."""
+    """A repository has secret files in its history, where nothing hides them."""
     role: str = ""
     """The person's role, in the gateway's words; "" without roles."""
     places: frozenset[str] = frozenset()

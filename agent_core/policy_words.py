@@ -21,9 +21,9 @@ RULES: dict[str, str] = {
     "network": "ask. The call reaches outside: the web, messages, money, or a server's tool.",
     "hosts": "ask. The command names hosts that are not open yet; data can leave to them.",
     "secret": "ask, each time. The command names a secret and is given its value.",
-    "secret-file": "ask. The command or code names a file for secrets (.env, keys), or such "
+    "secret-file": "ask. The command or code names a secret file (.env, keys), or such "
     "files lie where the sandbox cannot hide them.",
-    "outside": "deny, never widened. The call's path leaves the workspace, is a file for secrets "
+    "outside": "deny, never widened. The call's path leaves the workspace, is a secret file "
     "(.env, keys, tokens), belongs to the gateway, or is obfuscated.",
     "address": "deny, never widened. The URL leads to this machine or its network, has another "
     "scheme than http and https, a user name, or is written so that two readers see two hosts. "

@@ -125,14 +125,15 @@ ENGLISH: dict[str, str] = {
     "discard": "Delete",
     "discard_sure": "Press again to delete it for good",
     "removed": "This conversation was deleted.",
-    "discard_busy": "Something runs here, or a job belongs here. Stop it or delete the job first.",
+    "discard_busy": "Something is running here, or a job reports here. Stop it, or delete the job "
+    "first.",
     "close": "Close",
     "job_run": "{title} is running now; its report will appear in its chat.",
     "job_pause": "{title} is paused.",
     "job_resume": "{title} is resumed.",
     "job_delete": "{title} was deleted.",
-    "job_idle": "Nothing was changed: {title} is already running or in that state, or stands in "
-    "jobs.toml.",
+    "job_idle": "Nothing was changed: {title} is already running or in that state, or is defined "
+    "in jobs.toml.",
     "job_ask": "Press again to delete {title} with its history.",
     "job_sure": "Delete permanently",
     "job_edit": "Change the job {title}: ",
@@ -158,32 +159,32 @@ ENGLISH: dict[str, str] = {
     "sign_in": "Open the link that the gateway printed when it started (<code>open http://…</code>"
     "). It works once, for ten minutes; <code>turnkeeper link</code> prints another.",
     "link_over_title": "This link has expired",
-    "link_over": "It was used, or it has expired. Run <code>turnkeeper link</code> where the "
+    "link_over": "It was already used, or has expired. Run <code>turnkeeper link</code> where the "
     "gateway runs, and open the link it prints.",
     "enter_title": "Sign in",
-    "enter": "Go on only if you asked for this link yourself. It works once.",
+    "enter": "Continue only if you asked for this link yourself. It works once.",
     "enter_button": "Sign in",
     "enter_over_title": "This link has expired",
-    "enter_over": "It was used, or it has expired, or a newer one was made. Write <code>/link page"
-    "</code> in the chat for another.",
+    "enter_over": "It was already used, has expired, or was replaced by a newer one. Write "
+    "<code>/link page</code> in the chat for another.",
     "server_asked_title": "Sign in at {server}",
-    "server_asked": "The agent would use {server} as {person}, on {platform}. Go on only if that "
-    "is you, and you asked for this in a chat yourself.",
-    "server_button": "Go on to the sign-in",
-    "server_onward_title": "Going on",
+    "server_asked": "The agent would use {server} as {person}, on {platform}. Continue only if "
+    "that is you, and you asked for this in a chat yourself.",
+    "server_button": "Continue to the sign-in",
+    "server_onward_title": "Redirecting",
     "server_onward": "One moment.",
     "server_done_title": "Signed in",
     "server_done": "You are signed in at {server}. You can close this page; the conversation "
-    "goes on.",
+    "continues.",
     "server_failed_title": "Not signed in",
-    "server_failed": "{server} did not sign you in, and nothing was kept. Open the link once "
-    "more, or write <code>/mcp signin {server}</code> in a private chat for another.",
+    "server_failed": "{server} did not sign you in, and nothing was stored. Open the link again, "
+    "or write <code>/mcp signin {server}</code> in a private chat for another.",
     "server_over_title": "This link has expired",
-    "server_over": "It was used, or it has expired, or another browser began. Write "
-    "<code>/mcp</code> in the chat for how to get another.",
+    "server_over": "It was already used, has expired, or was opened in another browser. Write "
+    "<code>/mcp</code> in the chat to see how to get another.",
     "slow_down_title": "Too many wrong tries",
-    "slow_down": "Wrong links or tokens came from your address. Wait a minute, then open a link "
-    "that was not used yet.",
+    "slow_down": "Too many wrong links or tokens came from your address. Wait a minute, then open "
+    "a link that has not been used yet.",
     "signed_in_title": "Signed in",
     "signed_in": "One moment.",
 }

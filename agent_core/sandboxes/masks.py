@@ -103,7 +103,7 @@ def _choose_places(places: dict[str, tuple[int, int]], tick: int) -> dict[str, t
 
 
 def has_committed(workspace: Path, found: SecretFiles) -> bool:
-    """True if a repository's index names a file for secrets: git shows it, though it is hidden.
+    """True if a repository's index names a secret file: git shows it, though it is hidden.
     Blocks."""
     return any(_names_secret(workspace, one) for one in found.repositories)
 

@@ -79,7 +79,7 @@ NO_SERVERS = "Nothing listens at a port here: the sandbox runs no servers."
 
 
 class _Key(NamedTuple):
-    """`reveals`: the sandbox for commands that may read the workspace's files for secrets."""
+    """`reveals`: the sandbox for commands that may read the workspace's secret files."""
 
     path: Path
     reveals: bool = False
@@ -392,7 +392,7 @@ class SandboxPool:
                     if lost:  # the caller reports what came back
                         self._ended[key.path] = "" if revived else _NO_FOLDER
                 elif place.users == 1 and (new := found.find_new(place.hidden, place.used_at)):
-                    why = f"was ended because a file for secrets came: {_list_names(new)}"
+                    why = f"was ended because a secret file came: {_list_names(new)}"
                     await self._make(key, place, why, found)
                 assert place.sandbox is not None
                 if starts and place.sandbox.carrier is not None:

@@ -158,7 +158,7 @@ def _program_words(arguments: BaseModel) -> str:
 
 
 def _names_secret(arguments: BaseModel) -> bool:
-    """A file for secrets is named: in a command as one to use, in code by any word."""
+    """A secret file is named: in a command as one to use, in code by any word."""
     given = arguments.model_dump(include={"command", "code", "cwd"})
     command = str(given.pop("command", ""))
     return names_secret(command) or any(

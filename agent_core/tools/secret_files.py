@@ -1,4 +1,4 @@
-"""Names and places of files for secrets, and of files that programs obey unasked."""
+"""Names and places of secret files, and of files that programs obey unasked."""
 
 import re
 import unicodedata

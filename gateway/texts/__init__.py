@@ -79,26 +79,26 @@ ENGLISH: dict[Key, str] = {
     "outcome_unknown": "The gateway stopped while this was running. It may or may not have taken "
     "effect; check before you ask for it again.",
     "heard": "I heard: {text}",
-    "expired": "This expired without an answer, so it was not run.",
-    "cancelled": "Withdrawn: the work was stopped.",
+    "expired": "This expired without a decision, so it was not run.",
+    "cancelled": "Withdrawn: the request was stopped.",
     "answered": "{name}: {text}",
     "stopped": "Stopped.",
     "stopped_note": "Stopped here.",
-    "interrupted_note": "Stopped here: a newer message came in.",
-    "limit_note": "Stopped at the limit for one request.",
+    "interrupted_note": "Stopped here: a newer message arrived.",
+    "limit_note": "Stopped: the limit for one request was reached.",
     "twice_note": "Possibly sent twice (restart).",
-    "lost_note": "Possibly sent twice (the connection broke off).",
+    "lost_note": "Possibly sent twice (the connection was lost).",
     "dead": "I could not finish this: the gateway stopped {n} {n:time|times} while working on it. "
-    "The message is kept; an operator can resubmit it. Try again in other words.",
+    "The message is kept; an operator can resubmit it. Try rephrasing it.",
     "bug": "Something in the gateway failed, so this request ended. Your message is kept. Please "
-    "try again; the operator finds the reason in the log under {id}.",
+    "try again; the operator can find the cause in the log under {id}.",
     "empty": "(The answer was empty.)",
     "not_open": "This question is already closed. Nothing was changed.",
     "not_yours": "Only the person who asked, or an admin, can decide this.",
     "stop_not_yours": "This is somebody else's request. Only they, or an admin, can stop it.",
     "not_here": "This button belongs to another conversation. Nothing was changed.",
-    "unknown_button": "I do not recognise this button. It may come from an earlier installation.",
-    "joined": "More than {n} {n:message is|messages are} pending. I am joining the oldest ones, "
+    "unknown_button": "I do not recognise this button. It may belong to an earlier installation.",
+    "joined": "More than {n} {n:message is|messages are} pending. I am combining the oldest ones, "
     "word for word.",
     "stranger": "I do not know you yet. Show this code to an admin: {code}\nAn admin enters it "
     "with {/pair {code}}, on the page or on the command line. It is valid for one hour.",
@@ -107,27 +107,28 @@ ENGLISH: dict[Key, str] = {
     "pair_wrong": "This code is not valid, or it has expired. Ask for a new one.",
     "pair_locked": "Five wrong codes: you cannot enter another one for an hour.",
     "pair_usage": "Write the code after the command: {/pair ABCD2345…}",
-    "not_allowed": "You may read here, but you may not do this. Ask an admin.",
-    "not_known": "I do not know you yet, so I did nothing. Write to me in private for a code, and "
-    "show it to an admin.",
+    "not_allowed": "You may only read here. Ask an admin to do this, or for access.",
+    "not_known": "I do not know you yet, so I did nothing. Write to me in private to get a code, "
+    "and show it to an admin.",
     "admins_only": "Only an admin may do this; your role here is {role}. Nothing was changed. Ask "
     "an admin to do it.",
     "nothing_running": "Nothing is running.",
-    "mode_admins": "In a group only admins choose what messages do while I work.",
-    "new": "New conversation. I no longer see the earlier messages.",
+    "mode_admins": "In a group only admins choose what happens to messages while I work.",
+    "new": "New conversation. I no longer see earlier messages.",
     "unknown_command": "There is no command /{name}. Write {/help} for a list.",
     "mode_ask": "I ask before every change and every command.",
     "mode_auto": "I ask only before something risky.",
     "mode_queue": "Messages you send while I work wait until I am done.",
     "mode_steer": "Messages you send while I work are taken into account at once.",
-    "mode_interrupt": "A message you send while I work stops me, and I answer it instead.",
+    "mode_interrupt": "A message you send while I work stops me, and I answer that message "
+    "instead.",
     "mode_usage": "Write {/mode ask} (I ask before every change and every command) or "
     "{/mode auto …} (only before something risky). For messages sent while I work: {/mode queue} "
     "(they wait), {/mode steer} (I take them into account at once) or {/mode interrupt} (I stop "
     "for them). For a kind of task: {/mode research}, image, slide, app, general, browser, swe, "
     "data, mcp or sandboxed; {/mode task} switches it off.",
     "profile_is": "Profile: {profile}.",
-    "profile_needs": "It needs {tools}, which is not set up here, so it works without.",
+    "profile_needs": "It needs {tools}, which is not set up here, so it works without it.",
     "approval_of": "approval of {calls}",
     "no_approvals": "No approvals are pending.",
     "still_waiting": "(Still waiting for a person: {what})",
@@ -137,32 +138,32 @@ ENGLISH: dict[Key, str] = {
     "{permission} Model: {model}. {sandbox}",
     "model_near": "{provider} has no model {model}. Did you mean {provider}/{near}? Nothing was "
     "changed.",
-    "model_nameless": "There is no model {model} here. {/model} shows those that there are; "
-    "another is written as provider/model. Nothing was changed.",
-    "model_keyless": "{provider} has no key here, so {model} cannot answer. The operator sets "
+    "model_nameless": "There is no model {model} here. {/model} lists the available ones; any "
+    "other is written as provider/model. Nothing was changed.",
+    "model_keyless": "{provider} has no API key here, so {model} cannot answer. The operator sets "
     "{setting}. Nothing was changed.",
-    "model_choose": "Answers here come from {model}. Press another to change it.",
-    "model_admins": "Only an admin chooses the model here. It is {model}.",
-    "model_chosen": "From the next message on {model} answers here.",
-    "model_gone": "That model is not listed any more. Give {/model} again.",
+    "model_choose": "The model here is {model}. Press another one to switch.",
+    "model_admins": "Only an admin can choose the model here. It is {model}.",
+    "model_chosen": "{model} answers here from the next message on.",
+    "model_gone": "That model is no longer in the list. Write {/model} again.",
     "command_rename": "Name this conversation",
     "rename_usage": "Write {/rename …} and the new name.",
-    "renamed": "This conversation is called '{title}' now.",
-    "model_usage": "Write {/model} with the model that answers, and behind it "
-    "up to five by provider/model that do where it fails.",
-    "model_demo": "Only the demo model answers here, for no key is set. Set one, such as "
-    "OPENAI_API_KEY, and start the gateway again.",
+    "renamed": "This conversation is now called '{title}'.",
+    "model_usage": "Write {/model} and the name of the model to use, followed by up to five "
+    "fallbacks written as provider/model.",
+    "model_demo": "Only the demo model is available, because no key is set. Set one, such as "
+    "OPENAI_API_KEY, and restart the gateway.",
     "model_unknown": "There is no model {model} here. Did you mean {near}? Nothing was changed.",
     "model_none": "{provider} has no model {model}. Nothing was changed.",
     "sandbox_contains": "Sandbox: {name}; it contains what runs in it.",
-    "sandbox_leaks": "Sandbox: {name}; within reach from inside: {leaks}.",
-    "sandbox_missing": "Sandbox: none works on this machine, so no command runs. The operator can "
-    "install bubblewrap, or use Linux 6.2 or newer with Landlock.",
+    "sandbox_leaks": "Sandbox: {name}; programs in it can reach: {leaks}.",
+    "sandbox_missing": "Sandbox: none works on this machine, so commands cannot run. The operator "
+    "can install bubblewrap, or use Linux 6.2 or newer with Landlock.",
     "sandbox_none": "Sandbox: none ({name}).",
-    "browser_enclosed": "The browser has a sandbox of its own.",
-    "browser_beside": "The browser runs beside it, on the gateway's machine.",
+    "browser_enclosed": "The browser runs in its own sandbox.",
+    "browser_beside": "The browser runs outside it, on the gateway's machine.",
     "whoami": "You are {person}, role: {role}.",
-    "help": "Write what you want done. Commands:\n\n{commands}",
+    "help": "Tell me what you want done. Commands:\n\n{commands}",
     "help_talk": "**Conversation**",
     "help_plans": "**Plans and approvals**",
     "help_jobs": "**Scheduled jobs**",
@@ -183,17 +184,18 @@ ENGLISH: dict[Key, str] = {
     "{id}; an operator can resubmit it after an upgrade.",
     "unstorable": "The result could not be stored, so this request ended. Your message is kept; "
     "an operator can resubmit it. Try again in other words.",
-    "troubled": "I cannot save my work at the moment. Nothing is lost: I continue as soon as "
-    "saving works again.",
+    "troubled": "I cannot save my work at the moment. Nothing is lost: I continue as soon as I "
+    "can save again.",
     "answer_usage": "Write {/{name} …} and the number of the question; {/approvals} lists them.",
-    "outage": "I cannot save anything at the moment, so I do not start. Your message is kept and "
-    "will be answered as soon as possible; the operator sees the reason in the log.",
-    "no_ears": "I cannot listen to voice notes here: no transcription model is set. Please write.",
+    "outage": "I cannot save anything at the moment, so I am not starting. Your message is kept "
+    "and will be answered as soon as possible; the operator can find the cause in the log.",
+    "no_ears": "I cannot listen to voice notes here: no transcription model is configured. Please "
+    "write instead.",
     "ask_one": "May this run?",
     "ask_many": "May these {n} calls run?",
     "asked_by": "Requested by {name}",
     "to_decide": "To decide:",
-    "chat_lost": "I cannot write any more in a chat where you asked me something, so I stopped "
+    "chat_lost": "I can no longer write in a chat where you asked me something, so I stopped "
     "there.",
     "always_covers": "“Always” covers: {rule}",
     "here_covers": "“In this conversation” covers: {rule}",
@@ -215,16 +217,16 @@ ENGLISH: dict[Key, str] = {
     "not_in_here": "I am not in this chat, so I cannot answer here. Invite me to the channel "
     "first, or copy the message into our private chat.",
     "deny_words": "Write the reason as a plain message; in a group reply to the card with it.",
-    "deny_by_number": "Here {/deny …} does it, with the number that {/approvals} shows and the "
+    "deny_by_number": "In this chat use {/deny …} with the number that {/approvals} shows and the "
     "reason.",
     "deny_reason": "Deny with reason",
     "reason": "Reason",
-    "wishes": "What should change?",
+    "wishes": "What should I change?",
     "send_off": "Send",
     "back": "Back",
-    "arguments": "What to say to it",
-    "whole_in_file": "The answer is long: this file holds all of it.",
-    "file_too_large": "The file {name} has {size} MB, more than the {most} MB that can be sent "
+    "arguments": "Arguments",
+    "whole_in_file": "The answer is long: this file contains all of it.",
+    "file_too_large": "The file {name} is {size} MB, more than the {most} MB that can be sent "
     "here. Ask for smaller parts, or download it from the page.",
     "working": "Working",
     "idle": "Idle",
@@ -246,7 +248,7 @@ ENGLISH: dict[Key, str] = {
     "command_pair": "Approve a pairing code",
     "command_unpair": "Remove someone's access",
     "command_link": "Link your accounts; {/link page} signs in to the page, {/link off} unlinks",
-    "command_whoami": "Show your id and role",
+    "command_whoami": "Show your ID and role",
     "not_entitled": "You may not decide this. It can be decided by: {who}.",
     "who_asker": "the requester",
     "who_admin": "admins",
@@ -259,16 +261,16 @@ ENGLISH: dict[Key, str] = {
     "remind_question": "Still waiting for an answer: {what}",
     "over_quota": "You have reached the limit of {n} {n:request|requests} an hour. This message "
     "was not processed; send it again in {minutes} {minutes:minute|minutes}.",
-    "welcome": "You now have access. Write what you want done; {/help} lists the commands.",
-    "welcome_admin": "You now have access, as an admin. Write what you want done; {/help} lists "
+    "welcome": "You now have access. Tell me what you want done; {/help} lists the commands.",
+    "welcome_admin": "You now have access, as an admin. Tell me what you want done; {/help} lists "
     "the commands.",
     "unpaired": "{person} may no longer use this bot.",
-    "unpair_listed": "{person} has access through the settings. Remove the id there.",
+    "unpair_listed": "{person} has access through the settings. Remove the ID there.",
     "unpair_unknown": "{person} has no access through a pairing code. Nothing was changed.",
-    "unpair_usage": "Write the id after the command: {/unpair telegram:123…}",
+    "unpair_usage": "Write the ID after the command: {/unpair telegram:123…}",
     "link_private": "This works only in a private chat with me.",
     "link_code": "Your code is {code}. Write /link {code} to me from your other account within 10 "
-    "minutes. Keep it to yourself: whoever enters it can decide whatever you can.",
+    "minutes. Keep it to yourself: whoever enters it can decide everything that you can.",
     "link_same": "This code is for your other account. Send it to me from there.",
     "link_full": "You can link at most {n} {n:account|accounts}. Write {/link off} from one of "
     "them first.",
@@ -278,7 +280,7 @@ ENGLISH: dict[Key, str] = {
     "not_linked": "This account is not linked with another one.",
     "parted": "This account is no longer linked.",
     "relayed": "Sent to the approvers' chat: {what}\nIt can be decided by: {who}.",
-    "passed_on": "Passed on to the conversation that asked.",
+    "passed_on": "Forwarded to the conversation that asked.",
     "research_init": "Define the question",
     "research_search": "Search and read",
     "research_analyze": "Analyse the sources",

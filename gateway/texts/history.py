@@ -15,9 +15,9 @@ ENGLISH: dict[HistoryKey, str] = {
     "undone_files": "Restored files: {names}.",
     "undone_not": "Could not be restored: {names}. Check them yourself.",
     "undone_left": "Left as they are: {names}.",
-    "undone_stays": "The effects of these stay: {names}.",
-    "undo_asks": "Something else changed these files since: {names}. {/undo all} takes them back "
-    "too, {/undo keep} leaves them as they are.",
+    "undone_stays": "The effects of these remain: {names}.",
+    "undo_asks": "These files were changed by something else since then: {names}. {/undo all} "
+    "restores them too, {/undo keep} leaves them as they are.",
     "files_changed": "Changed files: {names}.",
     "turn_restore": "Undo and restore",
     "restore_all": "Restore these too",
@@ -30,16 +30,16 @@ ENGLISH: dict[HistoryKey, str] = {
     "turn_go_on": "Continue.",
     "turn_again": "Answer again",
     "edited_after": "You edited your message after I answered it.",
-    "turn_over": "This was done already, or something newer has begun.",
+    "turn_over": "This was already done, or something newer has started.",
     "resume_list": "Found in earlier conversations:\n{found}\n\nPress one to continue from there.",
     "resume_recent": "Your latest conversations:\n{found}\n\nPress one to continue from there, or "
     "write {/resume …} and words to search for.",
-    "resume_none": "No earlier conversation that can be shown here matches.",
+    "resume_none": "No matching earlier conversation can be shown here.",
     "resume_gone": "The last list has no such number. Write {/resume …} and words to search for.",
     "resumed": "Continuing from '{title}': I see its messages.",
     "compressed": "Earlier messages were summarised.",
     "command_undo": "Undo the last request and its file changes",
-    "command_retry": "Ask the last message again",
+    "command_retry": "Answer the last message again",
     "command_resume": "Continue an earlier conversation: {/resume …} and words to search for",
 }
 

@@ -37,14 +37,15 @@ ENGLISH: dict[JobKey, str] = {
     "the open incidents'.",
     "jobs_usage": "Use {/jobs …} and: add, run 1, pause 1, resume 1, history 1, edit 1, delete 1, "
     "here.",
-    "jobs_add_usage": "Write {/jobs add …} with when, a colon and what, for example 'tomorrow at "
-    "nine: water the plants' or '30 8 * * 1-5: say what is new'.",
+    "jobs_add_usage": "Write {/jobs add …} with the time, a colon and the task, for example "
+    "'tomorrow at nine: water the plants' or '30 8 * * 1-5: say what is new'.",
     "jobs_no_such": "There is no such job. {/jobs} lists them with their numbers.",
     "jobs_every": "Every {span}",
     "jobs_once": "Once, at {when}",
     "jobs_past": "That time is in the past. Name a later one.",
     "jobs_now": "It is now {now}.",
-    "jobs_too_often": "That is too often: runs must be at least {n} {n:second|seconds} apart.",
+    "jobs_too_often": "That is too often: there must be at least {n} {n:second|seconds} between "
+    "runs.",
     "jobs_too_many": "You already have {n} {n:job|jobs}, which is the limit. Delete one first: "
     "{/jobs}.",
     "jobs_card": "**New job: {title}**\n{words}{times}\n**Report**: {where}\n"
@@ -80,16 +81,16 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_is_paused": "{title} is paused. Resume it with {/jobs resume …}.",
     "jobs_is_resumed": "{title} is resumed. Next: {times}",
     "jobs_is_over": "The time of {title} passed while it was paused, so it has ended. Run it now, "
-    "or edit it to a later time.",
+    "or change it to a later time.",
     "jobs_is_running": "{title} is running now; the report will appear here.",
     "jobs_runs_already": "{title} is already running; the report will appear here.",
     "jobs_is_deleted": "{title} was deleted.",
     "jobs_is_retried": "{title} is retried.",
     "jobs_edit_how": "Write what to change about the job {title}, as a plain message, for "
     "example: 'send {title} at 8 instead'. It takes effect when you confirm it.",
-    "jobs_edit_usage": "Write {/jobs edit …}, the job's number and what to change, for example "
-    "'2 model=pro profile=swe'. There are title=, schedule=, zone=, model=, profile=, tools= and, "
-    "last, prompt=. A '-' takes away a model, profile or tools of its own.",
+    "jobs_edit_usage": "Write {/jobs edit …}, the job's number and what to change, for example '2 "
+    "model=pro profile=swe'. The fields are title=, schedule=, zone=, model=, profile=, tools= "
+    "and, last, prompt=. A '-' removes the job's own model, profile or tools.",
     "jobs_edit_long": "{field} may have at most {n} characters.",
     "jobs_edit_empty": "A job cannot be without {field}.",
     "jobs_is_changed": "The job {title} was changed.",
@@ -104,10 +105,10 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_why_overlap": "The previous run had not ended.",
     "jobs_why_deleted": "The job was deleted.",
     "jobs_why_chat_gone": "Its chat refuses messages from me, so it is paused.",
-    "jobs_lost_chat": "I cannot write in the chat of the job {title} any more, so it is paused. "
-    "Let me in there again and write {/jobs resume …} there, or delete it.",
+    "jobs_lost_chat": "I can no longer write in the chat of the job {title}, so it is paused. Add "
+    "me there again and write {/jobs resume …} there, or delete it.",
     "jobs_why_no_rights": "Its owner may no longer use the agent, so it is paused.",
-    "jobs_why_no_means": "What it works with is no longer set up here, so it is paused:",
+    "jobs_why_no_means": "Something that it works with is no longer set up here, so it is paused:",
     "jobs_why_not_begun": "It never started.",
     "jobs_why_model": "The model could not be reached.",
     "jobs_why_money": "A budget was used up.",
@@ -120,19 +121,19 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_run_failed": "failed",
     "jobs_run_stopped": "stopped",
     "jobs_run_skipped": "skipped",
-    "jobs_off": "This gateway has no jobs.",
+    "jobs_off": "This gateway does not run jobs.",
     "jobs_count": " ({n} {n:time|times})",
     "jobs_of_file": "The job {title} is defined in the gateway's jobs.toml and can only be "
     "changed there. Ask the operator; you can pause it here.",
-    "jobs_hook_admin": "Only an admin can create a job that starts by a webhook. Ask one.",
-    "jobs_hook_name": "A webhook's name has 1 to 31 lower-case letters, digits and -, starting "
-    "with a letter.",
+    "jobs_hook_admin": "Only an admin can create a job that is started by a webhook. Ask one.",
+    "jobs_hook_name": "A webhook's name has 1 to 31 lower-case letters, digits and hyphens, "
+    "starting with a letter.",
     "jobs_hook_taken": "The webhook {name} already starts another job. Choose another name.",
-    "jobs_not_there": "Reports of your jobs cannot go to {place}. They can go to private chats in "
+    "jobs_not_there": "Your jobs cannot report to {place}. They can report to private chats in "
     "which you talk with the agent; {/jobs here} shows a chat's address.",
-    "jobs_no_when": "A job needs a schedule or a webhook that starts it.",
+    "jobs_no_when": "A job needs a schedule, or a webhook that starts it.",
     "jobs_no_what": "A job needs a prompt, a script, or both.",
-    "jobs_bad_file": "{place} is not a file of the workspace. Write file:reports/today.md.",
+    "jobs_bad_file": "{place} is not a file in the workspace. Write file:reports/today.md.",
     "jobs_most_places": "A report can go to at most {n} {n:place|places}.",
     "jobs_feeds_itself": "The job would receive its own output. Choose another one.",
     "jobs_busy": "{n} {n:call of this job is|calls of this job are} already pending. Call it again "
@@ -144,23 +145,23 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_delivered": "Delivered: {places}",
     "jobs_tried": "Earlier attempt, {when}: {why}",
     "jobs_not_delivered": "Not delivered to {place}: {why}",
-    "jobs_talk_alone": "A job that talks in its conversation starts by a webhook and has a prompt; "
-    "it has no schedule, script, delivery, limit or other job's report.",
+    "jobs_talk_alone": "A job that talks in its conversation is started by a webhook and has a "
+    "prompt; it cannot have a schedule, a script, a delivery, a limit or another job's report.",
     "jobs_at_hook": "When the webhook {name} is called",
     "jobs_in_zone": "{words} ({zone})",
     "jobs_or_hook": "{words}, and when the webhook {name} is called",
     "jobs_does": "**Task**: {prompt}",
-    "jobs_with": "**With**: {means}",
-    "jobs_model_admin": "Only an admin chooses a job's model.",
-    "jobs_no_such_name": "There is no {field} {name}; there are {names}.",
+    "jobs_with": "**Uses**: {means}",
+    "jobs_model_admin": "Only an admin can choose a job's model.",
+    "jobs_no_such_name": "There is no {field} called {name}. Available: {names}.",
     "jobs_runs": "**Command**: {script}",
     "jobs_feeds": "**Input**: the last report of {title}",
     "jobs_run_limit": "{limit} a run",
-    "jobs_zone_hint": "You have set no time zone; {/timezone …} sets it.",
+    "jobs_zone_hint": "You have not set a time zone; {/timezone …} sets it.",
     "command_timezone": "Set your time zone for jobs, as in {/timezone Europe/Berlin…}",
     "timezone_is": "Your time zone is {zone}; it is {time} there. New jobs use it.",
-    "timezone_none": "You have set no time zone, so jobs use {zone}. Set yours: "
-    "{/timezone Europe/Berlin…}",
+    "timezone_none": "You have not set a time zone, so jobs use {zone}. Set yours: {/timezone "
+    "Europe/Berlin…}",
     "timezone_set": "Your time zone is now {zone}; it is {time} there. New jobs use it, existing "
     "jobs keep theirs.",
     "timezone_wrong": "There is no time zone {zone}. Write one such as {/timezone Europe/Berlin…}.",

@@ -18,13 +18,13 @@ ENGLISH: dict[LinkKey, str] = {
     "browser_watch": "Watch the browser",
     "browser_here": "The browser can be watched while it is open. Open it on the gateway's "
     "machine: {link}",
-    "page_link": "This link signs you in to the page as the same person, once, within 10 minutes. "
-    "Keep it to yourself: {link}",
-    "page_link_here": "This link signs you in to the page as the same person, once, within 10 "
-    "minutes. It opens on the gateway's machine only; an operator can change that with "
+    "page_link": "This link signs you in to the page as the same person. It works once, within 10 "
+    "minutes. Keep it to yourself: {link}",
+    "page_link_here": "This link signs you in to the page as the same person. It works once, "
+    "within 10 minutes, on the gateway's machine only; an operator can change that with "
     "TURNKEEPER_PUBLIC_URL. Keep it to yourself: {link}",
-    "page_here": "This account cannot be signed in to the page by a link. Write {/link page} to me "
-    "from Telegram, Discord or Slack.",
+    "page_here": "A link cannot sign this account in to the page. Write {/link page} to me from "
+    "Telegram, Discord or Slack.",
 }
 
 GERMAN: dict[LinkKey, str] = {

@@ -23,9 +23,9 @@ ENGLISH: dict[MemoryKey, str] = {
     "memory_person": "What I know about you ({size} of {limit} characters, only in private):",
     "memory_nothing": "Nothing is remembered here yet. Ask me to remember something.",
     "memory_off": "Memory is off here; {/memory on} switches it on.",
-    "memory_switched_off": "Memory is off here from now on: nothing is added, and I do not read "
-    "it. Entries stay until you write {/memory clear …}.",
-    "memory_switched_on": "Memory is on here.",
+    "memory_switched_off": "Memory is now off here: nothing is added, and I do not read it. "
+    "Entries stay until you write {/memory clear …}.",
+    "memory_switched_on": "Memory is now on here.",
     "memory_cleared": "All memory here was cleared. Earlier messages stay in the conversation "
     "until {/new …}.",
     "memory_several": "Which entry? Press it, or write {/memory forget …} and its number:\n{found}",
@@ -34,14 +34,14 @@ ENGLISH: dict[MemoryKey, str] = {
     "{/memory off} or {/memory on}.",
     "memory_none": "Memory is turned off on this gateway (MEMORY_ENABLED).",
     "memory_done": "Already done.",
-    "memory_admins": "Only an admin can clear or switch a group's memory. {/memory forget …} and a "
-    "number removes one entry.",
-    "memory_beside_waits": "The memory {name}, which is told of it too, has not removed it yet. It "
-    "is asked again until it has.",
-    "memory_beside_failed": "The memory {name} has not removed what was forgotten here; it was "
-    "asked for many hours. Ask an admin to look at it.",
-    "memory_beside_cannot": "The memory {name}, which is told of it too, keeps it: no tool to "
-    "remove it is set. Ask an admin.",
+    "memory_admins": "Only an admin can clear a group's memory or switch it off. {/memory forget "
+    "…} and a number removes one entry.",
+    "memory_beside_waits": "The memory provider {name}, which also has it, has not removed it "
+    "yet. I keep asking until it has.",
+    "memory_beside_failed": "The memory provider {name} has not removed what was forgotten here, "
+    "although I asked for many hours. Ask an admin to look into it.",
+    "memory_beside_cannot": "The memory provider {name}, which also has it, keeps it: no tool to "
+    "remove it is configured. Ask an admin.",
     "command_memory": "Show or clear memory",
 }
 

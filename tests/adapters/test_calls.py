@@ -207,7 +207,7 @@ def test_peoples_languages_stay_as_they_are(text: str) -> None:
 
 def test_writing_from_right_to_left_is_told_of() -> None:
     called = describe_call(line(json.dumps({"command": "rm א/b"})), "en")
-    assert "right to left" in " ".join(called.warnings)
+    assert "right-to-left" in " ".join(called.warnings)
 
 
 def test_padding_is_counted_and_all_of_it_is_kept_in_the_details() -> None:

@@ -285,7 +285,7 @@ async def test_presses_and_private_words(server: DiscordServer) -> None:
         assert adapter.last_contact > 0
     assert server.whispers[pressed] == [
         "not yours",
-        "Plans run at once. `/plan on` shows them to you first.",
+        "Plans run at once. `/plan on` makes me show them to you first.",
     ]
 
 

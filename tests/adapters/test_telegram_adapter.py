@@ -187,8 +187,8 @@ async def test_cards_round_trip(server: TelegramServer, telegram: TelegramAdapte
     assert "Use /plan on or /plan off. /todo changes" in alone
     assert "Use /plan@test_bot on or /plan@test_bot off. /todo@test_bot changes" in among
     assert alone.count('"type":"code"') == among.count('"type":"code"') == 2, "to be copied"
-    assert server.answers[2]["text"].endswith("/plan on shows them to you first.")
-    assert server.answers[3]["text"].endswith("/plan@test_bot on shows them to you first.")
+    assert server.answers[2]["text"].endswith("/plan on makes me show them to you first.")
+    assert server.answers[3]["text"].endswith("/plan@test_bot on makes me show them to you first.")
     assert len(server.answers[0]["text"]) == 200
     assert server.answers[1] == {"callback_query_id": press.press}
     decided = ApprovalCard(

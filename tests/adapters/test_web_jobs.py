@@ -48,7 +48,7 @@ async def test_read_run_paused_edited_and_deleted(tmp_path: Path) -> None:
         await room.shows(".job.active p", "Next: Mon, Mar 3, 09:00 · Tue, Mar 4, 09:00")
         await room.shows(".job p", "Last: Fri, Feb 28, 09:00: done, $0.01")
         await room.shows(".job.paused p.bad", "The model could not be reached.")
-        assert await room.texts(".job .means") == ["With: model pro, profile research, tools safe"]
+        assert await room.texts(".job .means") == ["Uses: model pro, profile research, tools safe"]
         assert await page.js("document.activeElement.id") == "agenda-title"
         await page.click(button("j1", "turn"))
         await room.shows("#agenda-told", "Open incidents is paused.")
@@ -65,7 +65,7 @@ async def test_read_run_paused_edited_and_deleted(tmp_path: Path) -> None:
         await room.shows(".runs small", "Not delivered to slack:T1:C1: is gone")
         await room.shoot("page-jobs")
         await page.click(button("j2", "history"))
-        await room.shows(".runs small", "openai refused the key (401).")
+        await room.shows(".runs small", "openai rejected the API key (401).")
         await page.click(button("j3", "run"))
         await room.shows(".job p", "running")
         await page.click(button("j3", "delete"))
@@ -95,7 +95,7 @@ async def test_read_run_paused_edited_and_deleted(tmp_path: Path) -> None:
         await room.shoot("page-jobs-edit")
         await page.click(".job form button[type=submit]")
         await room.shows("#agenda-told", "Open incidents was changed.")
-        await room.shows(".job .means", "With: model max, profile research")
+        await room.shows(".job .means", "Uses: model max, profile research")
         assert desk.acts[-1] == ("j1", "edit ['model', 'tools']")
         await focused(room, "j1", "edit")
         await press(room, "Enter")
@@ -171,7 +171,7 @@ async def test_axe_finds_nothing_serious_in_jobs(axe: str, scheme: str, tmp_path
     async with opened(tmp_path, look=(1200, 860, scheme)) as room:
         await agenda(room)
         await room.page.click(button("j2", "history"))
-        await room.shows(".runs small", "openai refused the key (401).")
+        await room.shows(".runs small", "openai rejected the API key (401).")
         await room.page.click(button("j1", "edit"))
         await room.shows(".job form label", "Title")
         assert await faults(room, axe) == []

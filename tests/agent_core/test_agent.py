@@ -215,7 +215,7 @@ async def test_at_the_last_round_it_sums_up_over_the_same_prefix(
 async def test_a_failing_provider_raises_nothing_of_an_sdk(server: ModelServer) -> None:
     server.script(Fail(401))
     async with Agent(model=provider(server)) as agent:
-        with pytest.raises(ModelFailed, match="refused the key") as caught:
+        with pytest.raises(ModelFailed, match="rejected the API key") as caught:
             await agent.achat("hello")
     assert caught.value.fault == "auth"
     assert agent.result is not None and agent.result.finish_reason == "error"

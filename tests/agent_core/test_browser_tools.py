@@ -255,7 +255,7 @@ def tools(tmp_path: Path) -> dict[str, Tool]:
     [
         ("browser_use", {"action": "go_to_url", "url": "https://a.org/x"}, "ask", "pages of a.org"),
         ("browser_navigate", {"url": "http://a.org:81/"}, "ask", "pages of a.org:81"),
-        ("browser_use", {"action": "web_search", "query": "q"}, "ask", "any search of the web"),
+        ("browser_use", {"action": "web_search", "query": "q"}, "ask", "any web search"),
         ("browser_use", {"action": "click_element", "index": 1}, "ask", ""),
         ("browser_type", {"index": 1, "text": "t"}, "ask", ""),
         ("browser_press_key", {"key": "Enter"}, "ask", ""),

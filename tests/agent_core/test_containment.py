@@ -92,7 +92,7 @@ class Attack(NamedTuple):
         return not (named or seen or (self.of is not None and self.of in tier.cannot))
 
 
-SECRETS = ("read a file for secrets in the workspace (`.env`) without being asked about",)
+SECRETS = ("read a secret file in the workspace (`.env`) without being asked about",)
 """Where a tier hides no files, every command is asked about in a workspace that has some."""
 NAMES = ("ask for a file's size and date whose path is known",)
 FILES = (

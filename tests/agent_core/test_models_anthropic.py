@@ -240,7 +240,7 @@ async def test_a_wrong_key(server: ModelServer) -> None:
     model = connect(await server.start(), api_key="sk-ant-wrong-0987654321")
     failed = await failure(model)
     assert failed.fault == "auth"
-    assert str(failed) == "anthropic refused the key (401). Check ANTHROPIC_API_KEY."
+    assert str(failed) == "anthropic rejected the API key (401). Check ANTHROPIC_API_KEY."
     await model.close()
 
 

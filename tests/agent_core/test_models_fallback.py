@@ -234,7 +234,7 @@ async def test_when_all_fail_each_says_why(two: Two) -> None:
     with pytest.raises(ModelFailed) as caught:
         await two.ask()
     assert "openai is overloaded or down (529)" in str(caught.value)
-    assert "anthropic refused the key (401). Check ANTHROPIC_API_KEY" in str(caught.value)
+    assert "anthropic rejected the API key (401). Check ANTHROPIC_API_KEY" in str(caught.value)
 
 
 async def test_over_its_rate_the_next_key_is_tried_first(two: Two, clock: Clock) -> None:
@@ -272,7 +272,7 @@ async def test_a_refused_key_rests(two: Two, clock: Clock) -> None:
 async def test_a_refused_key_that_is_alone_is_tried_again(two: Two) -> None:
     two.set(FALLBACK_PROVIDERS="")
     two.openai.script(Fail(401), Say("paid"))
-    with pytest.raises(ModelFailed, match=r"refused the key \(401\). Check OPENAI_API_KEY"):
+    with pytest.raises(ModelFailed, match=r"rejected the API key \(401\). Check OPENAI_API_KEY"):
         await two.ask()
     assert (await two.ask()).parts == (Text(text="paid"),)
 

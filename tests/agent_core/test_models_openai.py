@@ -346,7 +346,7 @@ async def test_cuts_and_busy_answers_share_the_tries(
     server.script(Fail(500, retry_after=0.01), Cut(8), Cut(8), Say("too late"))
     failed = await failure(model)
     assert failed.fault == "unreachable"
-    assert str(failed).startswith("openai broke off its answer.")
+    assert str(failed).startswith("openai's answer was cut off.")
     assert len(server.requests) == 3
 
 
@@ -377,7 +377,7 @@ async def test_a_wrong_key(server: ModelServer) -> None:
     model = connect(await server.start(), api_key="sk-wrong-0987654321")
     failed = await failure(model)
     assert failed.fault == "auth"
-    assert str(failed) == "openai refused the key (401). Check OPENAI_API_KEY."
+    assert str(failed) == "openai rejected the API key (401). Check OPENAI_API_KEY."
     await model.close()
 
 

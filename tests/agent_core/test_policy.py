@@ -149,7 +149,10 @@ def test_a_command_is_as_dangerous_as_code_in_its_language() -> None:
 def test_no_rule_covers_a_shell_that_stays() -> None:
     """What the same words do there depends on those before."""
     verdict = judge(BASH, BashArguments(command="make"))
-    assert (verdict.ruling, verdict.always) == ("ask", "") and "left off" in verdict.reason
+    assert (verdict.ruling, verdict.always) == (
+        "ask",
+        "",
+    ) and "from the earlier commands" in verdict.reason
 
 
 def test_no_isolation_is_said_and_no_grant_helps() -> None:
@@ -243,7 +246,7 @@ def test_a_harmless_command_runs(command: str) -> None:
         *("mkdir a", "touch a", "pytest -q", "sed s/a/b/w x", "sed s/a/id/e x", "xxd a b"),
         *("awk 'BEGIN{system(1)}' x", 'awk \'/"/{print > "x"}\' y', "awk '{print | \"sh\"}' x"),
         *("awk 'BEGIN{ARGV[1]=\"/etc/passwd\"}{print}' x", "awk -f x y"),
-        # what may show a file for secrets
+        # what may show a secret file
         *("cat *", "cat i*", "head id_?sa", "tail s*", "cat [i]d_rsa", "cat .e[n]v", "cat src/*"),
         *("grep -r '' .", "grep -rh TOKEN --include=.env .", "rg -uu ''", "grep -rv TODO ."),
         *(

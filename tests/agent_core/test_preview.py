@@ -132,7 +132,7 @@ async def test_who_has_the_link_sees_the_app(site: Site) -> None:
         names = {cookie.key for cookie in person.cookie_jar}
         assert names == {COOKIE, "cart"}, "the app sets no cookie in our name"
     async with browser() as other, other.post(link) as answer:
-        assert answer.status == 403 and "opened before" in await answer.text()
+        assert answer.status == 403 and "already used" in await answer.text()
 
 
 @pytest.mark.parametrize("tier", [UnsafeTier()])
@@ -209,7 +209,7 @@ async def test_a_port_that_was_set_answers_before_the_first_link(tmp_path: Path)
     preview = PreviewServer(make_sandboxes(UnsafeTier()).connect, port, f"http://127.0.0.1:{port}")
     await preview.listen()
     async with browser() as person, person.get(f"http://127.0.0.1:{port}/open/old") as answer:
-        assert answer.status == 403 and "is old" in await answer.text()
+        assert answer.status == 403 and "has expired" in await answer.text()
     await preview.close()
 
 

@@ -1,4 +1,4 @@
-"""Files for secrets are out of reach of what runs in a sandbox, unless a call names them."""
+"""Secret files are out of reach of what runs in a sandbox, unless a call names them."""
 
 import os
 from pathlib import Path
@@ -50,7 +50,7 @@ READERS = {
 
 
 def plant(workspace: Path) -> None:
-    """Files for secrets, and one that is none."""
+    """Secret files, and one that is none."""
     for name in NAMES:
         (workspace / name).parent.mkdir(parents=True, exist_ok=True)
         (workspace / name).write_text(f"KEY={VALUE}\n")
@@ -85,7 +85,7 @@ async def test_what_comes_later_is_hidden_and_what_a_command_makes_is_not(
     os.utime(tmp_path)
     (tmp_path / "incoming" / ".env").write_text(VALUE)
     told = await read(pool, tmp_path, "cat incoming/.env")
-    assert VALUE not in told and "a file for secrets came: incoming/.env" in told
+    assert VALUE not in told and "a secret file came: incoming/.env" in told
     assert "Nothing can be read here" in told
 
 
@@ -104,7 +104,7 @@ async def test_what_comes_right_behind_a_command_is_hidden(
         assert f"mine {n}" in await read(pool, tmp_path, f"echo mine {n} > own.pem; cat own.pem")
         (tmp_path / f"{n}.pem").write_text(VALUE)
         told = await read(pool, tmp_path, "cat *.pem")
-        assert VALUE not in told and f"a file for secrets came: {n}.pem" in told
+        assert VALUE not in told and f"a secret file came: {n}.pem" in told
         (tmp_path / "own.pem").unlink()
     assert len(parted) >= 8, "after each command that brought something"
 
@@ -137,7 +137,7 @@ async def test_a_command_that_brings_nothing_waits_for_no_clock(
         assert await read(pool, tmp_path, "true") == "" and not waits
         (tmp_path / f"{n}.pem").write_text(VALUE)
         told = await read(pool, tmp_path, "cat *.pem")
-        assert VALUE not in told and f"a file for secrets came: {n}.pem" in told
+        assert VALUE not in told and f"a secret file came: {n}.pem" in told
     await PART()
     waits.clear()
     await read(pool, tmp_path, "touch x")

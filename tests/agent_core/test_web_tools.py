@@ -315,7 +315,7 @@ def test_always_covers_a_host_and_no_other(site: WebPages) -> None:
         assert verdict(url, grant) == "ask", url
     assert verdict("http://x@docs.example.org/", grant) == "deny"
     searched = judge_call(find, find.arguments(query="a"), "d", situation)
-    assert (searched.ruling, searched.always) == ("ask", "any search of the web")
+    assert (searched.ruling, searched.always) == ("ask", "any web search")
 
 
 # ---- searching -------------------------------------------------------------------------------

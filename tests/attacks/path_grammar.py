@@ -87,7 +87,7 @@ def inner_paths(draw: st.DrawFn) -> str:
     parts = draw(st.lists(st.text(letters, min_size=1, max_size=20), min_size=1, max_size=6))
     end = draw(st.sampled_from(("", ".txt", ".py", ".md", ".csv", ".tar.gz", ".json5")))
     before = draw(st.sampled_from(("", "./", "/workspace/")))
-    # Hypothesis tries words of our own source too, so a part may be the name of a file for secrets.
+    # Hypothesis tries words of our own source too, so a part may be the name of a secret file.
     # A name of blanks alone, or one with an option in it, is meant for who parts it there.
     plain = [
         "x" if _CREDENTIAL.search(part.casefold()) or not part.strip(" ") else part

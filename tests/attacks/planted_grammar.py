@@ -41,7 +41,7 @@ def _spell(options: list[str], sign: str) -> Iterator[str]:
 
 
 def make_planted_world(at: Path) -> Path:
-    """A folder with files for secrets and lists of words in it and around it; that folder."""
+    """A folder with secret files and lists of words in it and around it; that folder."""
     here = at / "here"
     (here / "deep").mkdir(parents=True)
     words = "--plugin=./run.sh\n../list.txt\n.env\n--include=*\n"

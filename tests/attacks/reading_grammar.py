@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 CANARY = "k4nary-0f-a-secret"
-"""Stands in files for secrets, and in one outside of the folder."""
+"""Stands in secret files, and in one outside of the folder."""
 FOLDER, _HOME = "here", "home"
 _SOURCES = (
     "ls", "ls *.txt", "ls *.py", "ls -A", "ls -a", "ls -1t *.log", "ls i*", "ls s*", "ls src", "ls src/*.py", "ls -d */",
@@ -107,7 +107,7 @@ def make_line(chance: random.Random) -> str:
 
 
 def make_world(at: Path, *, cut: bool = False) -> Path:
-    """A folder with a repository, files for secrets in it and another one outside; that folder.
+    """A folder with a repository, secret files in it and another one outside; that folder.
     `cut`: with names, too, of which a line is an option or another path."""
     here = at / FOLDER
     (at / _HOME).mkdir(parents=True)

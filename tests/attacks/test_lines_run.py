@@ -1,5 +1,5 @@
 """Lines that are taken to only read are run, where they can do no harm: none shows what stands in a
-file for secrets, and none changes a file."""
+secret file, and none changes a file."""
 
 import json
 import random

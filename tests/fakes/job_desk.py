@@ -83,7 +83,7 @@ def run(words: str, state: str = "done", text: str = "", **more: object) -> Show
 
 def some() -> tuple[tuple[ShownJob, tuple[ShownRun, ...]], ...]:
     """A job that is well, one that is paused after a failure, one that never ran."""
-    tried = (Try(at=1_930_000_000.0, reason="model", text="openai refused the key (401)."),)
+    tried = (Try(at=1_930_000_000.0, reason="model", text="openai rejected the API key (401)."),)
     bad = run("failed. The model could not be reached.", "failed", "The key is refused.",
               tries=1, tried=tried)  # fmt: skip
     there = (Delivery(to="file:reports/today.md"), Delivery(to="slack:T1:C1", why="is gone"))

@@ -103,7 +103,7 @@ def test_what_is_not_shown_in_a_chat_is_plain() -> None:
         (Notice(text=say("welcome")), "done; `/help` lists"),
         (ChoiceCard(question="", text="?", outcome=say("plan_undone")), "undone with </undo>."),
         (PlanView(title="", steps=(), outcome=say("plan_undone")), "undone with </undo>."),
-        (ReplyView(text="x", note=say("plan_off")), "at once. </plan on> shows"),
+        (ReplyView(text="x", note=say("plan_off")), "at once. </plan on> makes"),
     ],
 )
 def test_a_view_keeps_them_while_it_is_stored(view: View, shown: str) -> None:

@@ -90,7 +90,7 @@ async def test_model_platform_and_people_are_checked_and_written(
     env["TELEGRAM_API_BASE_URL"] = telegram.base_url
     await run(tmp_path, person, **env)
     assert "wrong    models: openai/fake-model (MAX, PRO, FLASH)" in person.told
-    assert "refused the key (401)" in person.told
+    assert "rejected the API key (401)" in person.told
     assert "ok       models: openai/fake-model (MAX, PRO, FLASH) answers" in person.told
     assert "ok       telegram: @" in person.told and "ok       telegram: 11 is U11" in person.told
     assert "note     telegram: 12 has not written to the bot yet" in person.told

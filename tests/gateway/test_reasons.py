@@ -160,7 +160,7 @@ def test_a_preview_is_shown_as_it_will_be_written() -> None:
         ("run_command", Coverage(words="echo a · in the background"),
          "exactly echo a · in the background",
          "genau echo a · in the background"),
-        ("find", Coverage(phrase=phrase("covers_search")), "any search of the web",
+        ("find", Coverage(phrase=phrase("covers_search")), "any web search",
          "jede Suche im Netz"),
         ("look", Coverage(phrase=phrase("covers_pages", place="a.org")), "pages of a.org",
          "Seiten von a.org"),
@@ -228,7 +228,7 @@ def test_a_rule_is_told_by_its_value_and_an_older_one_as_it_was_stored() -> None
     assert allows(now, "de") == "genau ls"
     search = Coverage(phrase=phrase("covers_search"))
     assert allows(msgspec.structs.replace(old, covers=search), "en") == (
-        "Run a command: any search of the web"
+        "Run a command: any web search"
     )
 
 

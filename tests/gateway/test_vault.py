@@ -91,7 +91,7 @@ async def test_a_command_that_names_it_is_asked_about_and_nobody_sees_it(
     rig.telegram.say(PERSON, "/mode auto")
     rig.telegram.say(PERSON, "use it")
     card = await rig.card()
-    assert "receives a secret: API_TOKEN" in card["text"] and VALUE not in card["text"]
+    assert "is given a secret: API_TOKEN" in card["text"] and VALUE not in card["text"]
     assert "Always" not in str(card["reply_markup"]), "it is asked each time"
     rig.press(card, "Approve once")
     await rig.shows("done")

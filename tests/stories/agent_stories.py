@@ -70,10 +70,10 @@ async def model_chosen(s: Surface) -> None:
     s.rig.model.models = ["fake-model", "fake-large", "text-embedding-3"]
     s.answers(Hello=[lambda body: Say(f"Hello from {body['model']}.")])
     await s.command("/model")
-    await s.shows("Answers here come from openai/fake-model")
+    await s.shows("The model here is openai/fake-model")
     await s.rest("listed")
     await s.press("openai/fake-large")
-    await s.shows("Answers here come from openai/fake-large")
+    await s.shows("The model here is openai/fake-large")
     await s.rest("chosen")
     await s.say("Hello")
     await s.shows("Hello from fake-large.")
@@ -128,7 +128,7 @@ async def network_opened(s: Surface) -> None:
     await s.shows("It is shut.")
     assert "[Not reached: other.example is not open" in s.rig.seen(role="tool")[-1]
     await s.command("/permissions")
-    await s.shows("commands reach")
+    await s.shows("commands that connect to")
 
 
 # ---- no sandbox ------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ async def server_asks(s: Surface) -> None:
     await s.fill_in("3")
     await s.card("Seat")
     await s.press("aisle")
-    await s.card("The server proposes")
+    await s.card("The server suggests")
     await s.press("No")
     await s.card("Send this")
     await s.rig.quiet()
@@ -361,14 +361,14 @@ async def tried_again(s: Surface) -> None:
         Continue=[Say("And this is the rest.")], Count=[Slow(0.02, "word " * 2000)],
     )  # fmt: skip
     await s.say("How is the weather?")
-    await s.shows("refused the key")
+    await s.shows("rejected the API key")
     await s.rest("failed")
     s.look("what failed")
     s.mind.lines["weather"] = [Say("Two degrees.")]
     await s.press("Retry")
     await s.shows("Two degrees.")
     await s.say("Look everywhere")
-    await s.shows("Stopped at the limit")
+    await s.shows("Stopped: the limit")
     await s.rest("cut short")
     s.look("what was cut short")
     await s.press("Continue")

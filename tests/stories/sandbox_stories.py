@@ -214,7 +214,7 @@ async def restored(s: Surface) -> None:
     (work / "out/b.txt").write_text("by hand")
     s.look("before it is pressed")
     await s.press("Undo and restore")
-    await s.shows("Something else changed these files since: out/b.txt.")
+    await s.shows("These files were changed by something else since then: out/b.txt.")
     assert (work / "a.txt").read_text() == "two\n", "nothing is done before the answer"
     await s.rest("asked")
     await s.press("Leave these as they are")

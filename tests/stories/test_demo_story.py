@@ -46,7 +46,7 @@ async def test_the_demo_shows_a_plan_a_tool_call_and_an_approval(
             await page.settle()
             assert sum(s.count("(demo model") for s in page.screen()) == 1
             await page.command("/model openai/gpt-9")
-            await page.shows("Only the demo model answers here")
+            await page.shows("Only the demo model is available")
         finally:
             await page.close()
 

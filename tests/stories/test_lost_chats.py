@@ -12,7 +12,7 @@ from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention
 from tests.stories.slack_rig import DEV, DM, SlackRig
 
 DEPLOY = Call("run_command", '{"command": "make deploy"}')
-LOST = "I cannot write any more in a chat where you asked me something"
+LOST = "I can no longer write in a chat where you asked me something"
 
 
 def hold(model: ModelServer) -> asyncio.Event:

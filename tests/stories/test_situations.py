@@ -260,7 +260,7 @@ async def test_a_reason_may_begin_with_words_and_have_numbers(rig: Rig) -> None:
 async def test_who_may_not_choose_the_model_hears_so(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "/model anthropic/claude")
-    await rig.shows("Only an admin chooses the model here. It is openai/fake-model.")
+    await rig.shows("Only an admin can choose the model here. It is openai/fake-model.")
 
 
 async def test_a_french_person_gets_french_cards_and_words(rig: Rig) -> None:
@@ -472,7 +472,7 @@ async def test_who_is_cut_off_by_somebody_else_hears_so(rig: Rig) -> None:
     said = rig.telegram.say(GROUP, "@test_bot mine", user=PERSON, **mention("@test_bot"))
     await rig.model.wait_inflight()
     rig.telegram.say(GROUP, "@test_bot no, mine", user=ADMIN, **mention("@test_bot"))
-    word = await rig.shows("Stopped here: a newer message came in.", GROUP)
+    word = await rig.shows("Stopped here: a newer message arrived.", GROUP)
     assert rig.telegram.replies[word["message_id"]] == said["message"]["message_id"]
     gate.set()
     await rig.shows("no, mine", GROUP)

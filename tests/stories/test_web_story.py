@@ -244,12 +244,12 @@ async def test_messages_during_a_turn_are_changed_withdrawn_steered_and_interrup
         ]
         # interrupt: a newer message ends the turn
         await tab.write("/mode interrupt")
-        await tab.shows("#log .notice", "stops me, and I answer it")
+        await tab.shows("#log .notice", "stops me, and I answer that message")
         rig.model.script(Slow(0.02, "long " * 1000), Say("the newer answer"))
         await tab.write("Tell me everything")
         await tab.shows(".growing", "long long")
         await tab.write("Only the end")
-        await tab.shows(".reply .note", "a newer message came in")
+        await tab.shows(".reply .note", "a newer message arrived")
         await tab.shows("#log article.reply", "the newer answer")
         await tab.idle()
         # steer: it joins the turn after its tool calls
@@ -469,7 +469,7 @@ async def test_an_answer_is_asked_again_and_a_message_in_other_words(tmp_path: P
         assert await tab.texts("#log > *") == before
         rig.model.script(Fail(401))
         await tab.write("And a song")
-        await tab.shows("#log > .notice.error", "refused the key")
+        await tab.shows("#log > .notice.error", "rejected the API key")
         rig.model.script(Say("La la."))
         await tab.click(".notice button", "Retry")
         await tab.shows("#log > article.reply", "La la.")

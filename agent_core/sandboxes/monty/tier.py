@@ -92,7 +92,7 @@ class MontyTier:
     isolated = True
     about = (
         "Python alone, by Monty: a small interpreter without network, packages, commands and files "
-        "but copies of those of the workspace that the code names, never of files for secrets "
+        "but copies of those of the workspace that the code names, never of secret files "
         "(what it writes is gone when it ends); it has 256 MB of memory and 1,000 calls in depth."
     )
     cannot: frozenset[Leak] = frozenset()

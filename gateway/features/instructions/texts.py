@@ -15,16 +15,17 @@ ENGLISH: dict[InstructionsKey, str] = {
     "instructions_here": "Instructions of this conversation:\n\n{text}",
     "instructions_none": "This conversation has no instructions of its own. "
     "{/instructions set …} and a text adds some.",
-    "instructions_operator": "The operator's instructions hold too ({n} characters).",
-    "instructions_set": "Saved. It holds from the next message on; {/instructions clear} ends it.",
-    "instructions_cleared": "This conversation has no instructions of its own any more.",
-    "instructions_long": "That is {n} characters; {limit} at most, because they are part of every "
-    "request. Shorten the text.",
+    "instructions_operator": "The operator's instructions also apply ({n} characters).",
+    "instructions_set": "Saved. It applies from the next message on; {/instructions clear} "
+    "removes it.",
+    "instructions_cleared": "This conversation no longer has instructions of its own.",
+    "instructions_long": "That is {n} characters; the limit is {limit}, because they are part of "
+    "every request. Shorten the text.",
     "instructions_unread": "There is no text file {path} in this conversation's folder.",
     "instructions_admins": "Only an admin can change a group's instructions.",
     "instructions_usage": "Write {/instructions}, {/instructions set …} <text>, "
     "{/instructions file …} <file of this conversation> or {/instructions clear}.",
-    "command_instructions": "Show or change what I always keep to here",
+    "command_instructions": "Show or change the instructions I follow here",
 }
 
 DATA = Path(__file__).parent / "data"

@@ -15,22 +15,22 @@ ServersKey = Literal[
 ]  # fmt: skip
 
 ENGLISH: dict[ServersKey, str] = {
-    "servers_none": "No servers of tools are set up here (MCP_SERVERS).",
+    "servers_none": "No tool servers are set up here (MCP_SERVERS).",
     "server_tools": "{server}: {tools}",
-    "server_away": "{server}: not there now.",
+    "server_away": "{server}: not available now.",
     "prompt_usage": "Write {/prompt …} <server> <prompt> <name>=<value>, with quotes around values "
     "that have spaces.",
-    "prompt_unknown": "There is no server {server} here. {/mcp} lists those that there are.",
+    "prompt_unknown": "There is no server {server} here. {/mcp} lists the available ones.",
     "server_sign_in": "{server}: you are not signed in. Write {/mcp …} signin {server}.",
-    "sign_in_none": "People do not sign in at {server} here.",
-    "sign_in_private": "A link to sign in is yours alone. Write this to me in a private chat: "
-    "/mcp signin {server}",
+    "sign_in_none": "{server} does not use personal sign-ins here.",
+    "sign_in_private": "A sign-in link is for you alone. Write this to me in a private chat: /mcp "
+    "signin {server}",
     "sign_in_link": "This link signs you in at {server}. Keep it to yourself: {link}",
     "sign_in_here": "This link signs you in at {server}. It opens on the gateway's machine only; "
-    "its admin can change that with TURNKEEPER_PUBLIC_URL. Keep it to yourself: {link}",
-    "signed_out": "You are not signed in at {server} any more. Whether it has forgotten you, it "
-    "says itself.",
-    "command_mcp": "List the servers of tools and their prompts",
+    "an operator can change that with TURNKEEPER_PUBLIC_URL. Keep it to yourself: {link}",
+    "signed_out": "Your sign-in at {server} was deleted here. To revoke it there too, use your "
+    "account's settings at {server}.",
+    "command_mcp": "List the tool servers and their prompts",
     "command_prompt": "Run a prompt of a server",
 }
 

@@ -42,7 +42,7 @@ async def _tell(person: Surface, death: Death) -> None:
     screen = person.screen()
     decided = [one for one in screen if DECIDED in one and TWICE not in one]
     assert len(decided) <= 1, decided
-    assert not [one for one in screen if "changed after it was approved" in one], screen
+    assert not [one for one in screen if "it was approved" in one], screen
 
 
 def check(folder: Path) -> None:

@@ -144,7 +144,7 @@ async def expired(rig: Rig, patch: pytest.MonkeyPatch) -> None:
     let_expire(rig, patch)
     await rig.shows("nobody was there")
     await rig.quiet()
-    assert "expired without an answer" in card["text"] and "reply_markup" not in card
+    assert "expired without a decision" in card["text"] and "reply_markup" not in card
     told = await rig.told(rig.telegram.press(PERSON, card["message_id"], press))
     assert "already closed" in told
     await rig.quiet()
@@ -201,7 +201,7 @@ async def changed(rig: Rig, card: Json) -> None:
     rig.press(card, "Approve once")
     await rig.until(lambda: rig.cards() and rig.cards()[-1]["message_id"] != card["message_id"])
     again = rig.cards()[-1]
-    assert "changed after it was approved" in again["text"]
+    assert "changed since it was approved" in again["text"]
     rig.press(again, "Deny")
     await rig.shows("it was changed")
     await rig.quiet()

@@ -1,4 +1,4 @@
-"""A call whose file changed after it was approved gets a new card in the same round, and what that one
+"""A call whose file changed since it was approved gets a new card in the same round, and what that one
 shows runs once: killed at every point."""
 
 from pathlib import Path
@@ -51,7 +51,7 @@ def check(folder: Path, label: str) -> None:
     shown = {line["id"]: line["view"] for line in ledger.all() if line["what"] in ("send", "edit")}
     cards = [view for view in shown.values() if view["kind"] == "approval"]
     assert len(cards) >= 2, f"{label}: {cards}"
-    assert "changed after it was approved" in cards[-1]["proposals"][0]["detail"], label
+    assert "changed since it was approved" in cards[-1]["proposals"][0]["detail"], label
     text = [v["text"] for v in shown.values() if str(v.get("text", "")).startswith("done ship")][-1]
     assert "ship ok" in text or "Outcome unknown" in text, f"{label}: {text}"
 

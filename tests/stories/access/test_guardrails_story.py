@@ -24,7 +24,7 @@ async def test_an_answer_that_does_harm_is_taken_back_and_no_later_turn_reads_it
     rig.model.script(Slow(0.01, words), Say("Of course."))
     await rig.start()
     rig.telegram.say(PERSON, "chemistry")
-    await rig.shows("a guardrail found harmful directions")
+    await rig.shows("a guardrail found harmful instructions")
     await rig.quiet()
     rig.telegram.say(PERSON, "and now?")
     await rig.shows("Of course.")
@@ -40,7 +40,7 @@ async def test_a_message_that_gives_orders_is_marked_and_answered(rig: Rig) -> N
     rig.model.script(Say("No."))
     await rig.start()
     rig.telegram.say(PERSON, INJECTION)
-    await rig.shows("instructions that are meant for me")
+    await rig.shows("instructions addressed to me")
     await rig.shows("No.")
     assert MARK in rig.sent(0, "user")[-1]
 
@@ -49,7 +49,7 @@ async def test_a_message_that_is_blocked_reaches_no_model_ever(rig: Rig) -> None
     rig.model.script(Say("Hello."))
     await rig.start(GUARDRAILS_INJECTION_ACTION="block")
     rig.telegram.say(PERSON, INJECTION)
-    await rig.shows("This message was not answered")
+    await rig.shows("This message was not processed")
     rig.telegram.say(PERSON, "hello")
     await rig.shows("Hello.")
     (request,) = rig.model.requests
@@ -70,7 +70,7 @@ async def test_a_quick_model_judges_what_the_rules_let_by(rig: Rig, said: str) -
     rig.model.script(Say(said), Say("As you say."))
     await rig.start(GUARDRAILS_JUDGE="on")
     rig.telegram.say(PERSON, SUBTLE)
-    await rig.shows("instructions that are meant for me")
+    await rig.shows("instructions addressed to me")
     await rig.shows("As you say.")
     assert judged(rig) and MARK in rig.sent(1, "user")[-1]
     assert not any(said in text for text in rig.said()), "nobody sees the judge's word"
@@ -93,7 +93,7 @@ async def test_what_a_judge_blocks_reaches_no_other_model(rig: Rig) -> None:
     rig.model.script(Say("YES"), Say("Hello."))
     await rig.start(GUARDRAILS_JUDGE="on", GUARDRAILS_INJECTION_ACTION="block")
     rig.telegram.say(PERSON, SUBTLE)
-    await rig.shows("This message was not answered")
+    await rig.shows("This message was not processed")
     await rig.quiet()
     assert judged(rig) and len(rig.model.requests) == 1
 

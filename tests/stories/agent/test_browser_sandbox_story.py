@@ -98,6 +98,6 @@ async def test_monty_says_that_nothing_is_served_there(rig: Rig) -> None:
     await rig.shows("There is none.", ADMIN)
     await rig.quiet()
     (said,) = rig.seen(role="tool")
-    assert "a place of this machine" in said, "no supervisor of this machine is asked"
+    assert "an address of this machine" in said, "no supervisor of this machine is asked"
     told = json.dumps(rig.model.requests[-1].body["tools"])
     assert "reaches nothing that runs in the sandbox" in told

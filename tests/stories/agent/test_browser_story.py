@@ -249,8 +249,8 @@ async def test_a_picture_is_looked_at_by_the_model_that_can_see(rig: Rig, site: 
     assert "only pictures can be read" in page
 
 
-ENCLOSED = "The browser has a sandbox of its own."
-BESIDE = "The browser runs beside it, on the"
+ENCLOSED = "The browser runs in its own sandbox."
+BESIDE = "The browser runs outside it, on the"
 
 
 def hide_bubblewrap(folder: Path, patch: pytest.MonkeyPatch) -> None:

@@ -44,16 +44,16 @@ async def begin(rig: Rig, tool: str, *then: Say | Call, **settings: str) -> Json
 async def test_a_form_is_asked_field_by_field(rig: Rig) -> None:
     card = await begin(rig, "notes__book")
     assert "The server notes asks" in card["text"] and "city" in card["text"].casefold()
-    assert "No passwords" in card["text"]
+    assert "Enter no passwords" in card["text"]
     assert "[press] (http://evil.example)" in card["text"], "no link of the server's is one"
     await rig.quiet()
     rig.telegram.say(PERSON, "Ulm")
     await rig.shows("A whole number (1…9)")
     rig.telegram.say(PERSON, "twenty")
-    await rig.shows("That did not fit")
+    await rig.shows("That does not fit")
     rig.telegram.say(PERSON, "3")
     rig.press(await rig.shows("Seat"), "aisle")
-    rig.press(await rig.shows("The server proposes"), "No")
+    rig.press(await rig.shows("The server suggests"), "No")
     card = await rig.shows("Send this to the server notes?")
     assert all(one in card["text"] for one in ("Ulm", "3", "aisle", "☐"))
     rig.press(card, "Send")
@@ -119,7 +119,7 @@ async def test_a_form_that_asks_for_a_secret_is_not_shown(rig: Rig) -> None:
 async def test_a_page_is_opened_by_the_person(rig: Rig, tool: str) -> None:
     card = await begin(rig, f"notes__{tool}")
     assert "https://pay.example/" in card["text"] and "The page is at pay.example" in card["text"]
-    rig.press(card, "Opened it")
+    rig.press(card, "I opened it")
     await rig.shows("done")
     gave = rig.seen(role="tool")[-1]
     assert ("paid: accept" if tool == "settle_bill" else "the page was there") in gave

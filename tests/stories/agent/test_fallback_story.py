@@ -105,7 +105,7 @@ async def test_what_is_no_fault_of_the_provider_stays_with_it(
         rig.telegram.say(ADMIN, "write it")
         await rig.shows("Then not.", ADMIN)
         rig.telegram.say(ADMIN, "again")
-        await rig.shows("did not accept the request", ADMIN)
+        await rig.shows("rejected the request", ADMIN)
         assert second.requests == []
         assert rig.log.named("model_fell_back") == []
 

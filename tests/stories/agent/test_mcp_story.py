@@ -360,7 +360,7 @@ async def test_what_changed_while_a_card_waited_was_not_approved(rig: Rig, http:
     await relisted(rig)
     rig.press(card, "Approve")
     await rig.until(lambda: rig.cards() and rig.cards()[-1]["message_id"] != card["message_id"])
-    assert "changed after it was approved" in rig.cards()[-1]["text"]
+    assert "changed since it was approved" in rig.cards()[-1]["text"]
     rig.press(rig.cards()[-1], "Deny")
     await rig.shows("done")
     assert rig.seen(role="tool")[-1].startswith("Denied by")
@@ -381,7 +381,7 @@ async def test_a_changed_definition_ends_an_always(rig: Rig, http: Http) -> None
     await rig.start(MCP_SERVERS=json.dumps([{"name": "web", "url": http.url}]))
     rig.telegram.say(PERSON, "publish it")
     card = await rig.card()
-    assert "while its server describes the tool as now" in card["text"]
+    assert "as long as its server describes the tool as it does now" in card["text"]
     rig.press(card, "Always")
     await rig.shows("first")
     rig.telegram.say(PERSON, "again")

@@ -39,8 +39,8 @@ async def test_what_names_no_provider_or_tier_is_refused_with_the_nearest(rig: R
         ("prp", "Did you mean pro?"),
         ("fake-large", "Did you mean openai/fake-large?"),
         ("opnai/fake-modle", "Did you mean openai/fake-model?"),
-        ("zzzz", "There is no model zzzz here. /model shows those that there are"),
-        ("gemini/any", "gemini has no key here, so any cannot answer."),
+        ("zzzz", "There is no model zzzz here. /model lists the available ones"),
+        ("gemini/any", "gemini has no API key here, so any cannot answer."),
     ):
         rig.telegram.say(ADMIN, f"/model {wrong}")
         await rig.shows(near, ADMIN)
@@ -55,7 +55,7 @@ async def test_what_can_be_chosen_is_told_to_admins(rig: Rig) -> None:
     rig.telegram.say(PERSON, "/model")
     assert (await rig.shows("openai/fake-model"))["text"] == "openai/fake-model"
     rig.telegram.say(ADMIN, "/model")
-    card = await rig.shows("Answers here come from openai/fake-model", ADMIN)
+    card = await rig.shows("The model here is openai/fake-model", ADMIN)
     labels = [b["text"] for row in card["reply_markup"]["inline_keyboard"] for b in row]
     tiers = ["max: openai/gpt-5.6-sol", "flash: openai/gpt-5.6-luna"]
     assert {*tiers, "openai/fake-model", "openai/fake-large"} <= set(labels), labels
@@ -67,16 +67,16 @@ async def test_a_press_changes_the_model_and_the_card(rig: Rig) -> None:
     rig.model.models = ["fake-model", "fake-large"]
     await rig.start()
     rig.telegram.say(ADMIN, "/model")
-    card = await rig.shows("Answers here come from openai/fake-model", ADMIN)
+    card = await rig.shows("The model here is openai/fake-model", ADMIN)
     large = token(card, "openai/fake-large")
     rig.press(card, "openai/fake-large", ADMIN)
-    await rig.shows("Answers here come from openai/fake-large", ADMIN)
+    await rig.shows("The model here is openai/fake-large", ADMIN)
     rig.telegram.say(ADMIN, "hello")
     await rig.shows("ack hello", ADMIN)
     assert rig.model.requests[-1].body["model"] == "fake-large"
     rig.model.models = ["fake-model"]
     told = await rig.told(rig.telegram.press(ADMIN, card["message_id"], large, ADMIN))
-    assert "not listed any more" in told
+    assert "no longer in the list" in told
     await rig.quiet()
 
 
@@ -84,7 +84,7 @@ async def test_who_is_no_admin_is_told_why_not(rig: Rig) -> None:
     rig.model.models = ["fake-model", "fake-large"]
     await rig.start()
     rig.telegram.say(PERSON, "/model openai/fake-large")
-    await rig.shows("Only an admin chooses the model here. It is openai/fake-model")
+    await rig.shows("Only an admin can choose the model here. It is openai/fake-model")
     rig.telegram.say(PERSON, "hello")
     await rig.shows("ack hello")
     assert rig.model.requests[-1].body["model"] == "fake-model"
@@ -95,11 +95,11 @@ async def test_in_a_group_only_an_admin_presses(rig: Rig) -> None:
     rig.model.models = ["fake-model", "fake-large"]
     await rig.start(TELEGRAM_ALLOWED_CHATS=str(GROUP))
     rig.telegram.say(GROUP, "/model@test_bot", ADMIN, True)
-    card = await rig.shows("Answers here come from openai/fake-model", GROUP)
+    card = await rig.shows("The model here is openai/fake-model", GROUP)
     told = await rig.told(rig.press(card, "openai/fake-large", PERSON))
     assert "Only an admin" in told
     rig.press(card, "openai/fake-large", ADMIN)
-    await rig.shows("Answers here come from openai/fake-large", GROUP)
+    await rig.shows("The model here is openai/fake-large", GROUP)
     await rig.quiet()
 
 
@@ -132,7 +132,7 @@ async def test_a_conversation_has_a_list_of_its_own_for_where_its_model_fails(ri
     rig.telegram.say(ADMIN, "/model openai/fake-model openai/fake-lrage")
     await rig.shows("Did you mean openai/fake-large?", ADMIN)
     rig.telegram.say(ADMIN, "/model openai/fake-model pro")
-    await rig.shows("behind it up to five", ADMIN)
+    await rig.shows("followed by up to five", ADMIN)
     rig.telegram.say(ADMIN, "/model openai/fake-model openai/fake-large")
     await rig.shows("openai/fake-model → openai/fake-large", ADMIN)
 

@@ -95,8 +95,8 @@ async def test_what_never_fits_is_told_with_what_to_do(rig: Rig) -> None:
     rig.model.script(*[OVERFLOWS["vLLM"].step] * 8)
     await rig.start(**settings(rig, "openai"))
     rig.telegram.say(PERSON, "hello")
-    told = (await rig.shows("longer than the model of openai holds"))["text"]
-    assert "Begin a new one" in told
+    told = (await rig.shows("exceeds the context window of openai"))["text"]
+    assert "Start a new one" in told
     assert len(rig.model.requests) <= 3
     await rig.quiet()
 

@@ -70,7 +70,7 @@ async def test_what_a_provider_refuses_is_told(rig: Rig, name: str) -> None:
     await rig.start(**settings(rig, name))
     for n in (1, 2):
         rig.telegram.say(PERSON, "tell me")
-        await rig.until(lambda n=n: str(rig.said()).count("refused to answer this") == n)
+        await rig.until(lambda n=n: str(rig.said()).count("declined to answer this") == n)
         await rig.quiet()
     assert "I begin, but" in str(rig.said())
     rig.telegram.say(PERSON, "and that?")

@@ -105,10 +105,10 @@ async def test_everything_asks(rig: Rig) -> None:
     rig.telegram.say(PERSON, "ask me")
     await rig.shows("Your full, legal name")
     rig.telegram.say(PERSON, "Ann")
-    rig.press(await rig.shows("Agree to the terms"), "Leave it out")
+    rig.press(await rig.shows("Agree to the terms"), "Skip")
     written = {
         "first line of a story": "-", "email address": "ann@example.org", "Portfolio": "-",
-        "date of birth": "2000-02-30", "That did not fit": "2000-02-29", "favorite integer": "7",
+        "date of birth": "2000-02-30", "That does not fit": "2000-02-29", "favorite integer": "7",
         "Favorite number": "2.5",
     }  # fmt: skip
     for asked, said in written.items():
@@ -117,12 +117,12 @@ async def test_everything_asks(rig: Rig) -> None:
     rig.press(await rig.shows("Choose your favorite friend"), "Joey")
     await rig.shows("favorite instruments")
     rig.telegram.say(PERSON, "piano, Bass")
-    rig.press(await rig.shows("favorite hero"), "Leave it out")
+    rig.press(await rig.shows("favorite hero"), "Skip")
     await rig.shows("types of fish")
     rig.telegram.say(PERSON, "tuna, fish-3")
     rig.press(await rig.shows("type of pet"), "Dogs")
     rig.press(await rig.shows("Send this to the server s?"), "Send")
-    rig.press(await rig.shows("The page is at pay.example"), "Opened it")
+    rig.press(await rig.shows("The page is at pay.example"), "I opened it")
     await rig.shows("asked")
     form, page = rig.seen(role="tool")
     for words in (
@@ -154,7 +154,7 @@ async def test_everything_by_url(rig: Rig, way: str) -> None:
         )  # fmt: skip
         await rig.start(MCP_SERVERS=json.dumps([{"name": "s", **at}]))
         rig.telegram.say(PERSON, "call them")
-        rig.press(await rig.shows("The page is at pay.example"), "Opened it")
+        rig.press(await rig.shows("The page is at pay.example"), "I opened it")
         await rig.shows("called")
         total, page = rig.seen(role="tool")
         assert "5" in total and "accept" in page

@@ -102,7 +102,7 @@ async def test_servers_and_their_prompts_are_listed(rig: Rig) -> None:
     rig.telegram.say(PERSON, "/mcp")
     listed = (await rig.shows("notes: fail, publish"))["text"]
     assert "/prompt notes praise book=… [tone=…] — Praise a book." in listed
-    assert "away: not there now." in listed
+    assert "away: not available now." in listed
 
 
 async def test_a_prompt_is_run_as_the_persons_request(rig: Rig) -> None:

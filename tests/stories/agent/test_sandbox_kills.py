@@ -167,7 +167,7 @@ def tell_of_files(how: str) -> Story:
 
 def is_undone(life: Life) -> bool:
     """It is said; nothing was changed by others, so nothing is asked."""
-    assert not [one for one in list_notices(life) if "Something else changed" in one]
+    assert not [one for one in list_notices(life) if "changed by something else" in one]
     return any(one.startswith("The last request is undone") for one in list_notices(life))
 
 

@@ -1,4 +1,4 @@
-"""Files for secrets, through the real gateway and a sandbox: nothing reads them unasked."""
+"""Secret files, through the real gateway and a sandbox: nothing reads them unasked."""
 
 import json
 
@@ -35,7 +35,7 @@ async def test_they_are_read_after_a_press_alone(rig: Rig, tool: str) -> None:
     await rig.quiet()
     rig.telegram.say(ADMIN, "read it then")
     card = await rig.card(ADMIN)
-    assert "file for secrets" in card["text"]
+    assert "secret file" in card["text"]
     rig.press(card, "Approve once", ADMIN)
     await rig.shows("There it is.", ADMIN)
     assert VALUE in rig.seen(role="tool")[-1]

@@ -117,7 +117,7 @@ async def test_who_declines_is_left_alone(rig: Rig, signed: SignedServer) -> Non
     rig.model.script(Call("notes__sign_in"), Say("as you like"))
     await rig.start(**settings(signed))
     rig.telegram.say(PERSON, "publish it")
-    rig.press(await rig.shows("wants you to sign in"), "Leave it")
+    rig.press(await rig.shows("wants you to sign in"), "Cancel")
     await rig.shows("as you like")
     assert rig.seen(role="tool")[-1].startswith("Not run")
     await rig.quiet()
@@ -133,7 +133,7 @@ async def test_the_button_alone_signs_nobody_in(rig: Rig, signed: SignedServer) 
             lambda n=n: len(rig.cards()) == 1 and len(rig.log.named("sign_in_offered")) == n + 1
         )
         await rig.quiet()
-        rig.press(rig.cards()[-1], "I am signed in")
+        rig.press(rig.cards()[-1], "I have signed in")
     await rig.shows("not yet")
     assert signed.effects() == []
     await rig.quiet()
@@ -396,8 +396,8 @@ async def test_who_signs_out_is_asked_again(rig: Rig, signed: SignedServer) -> N
     rig.telegram.say(PERSON, "/mcp")
     await rig.shows("notes: publish")
     rig.telegram.say(PERSON, "/mcp signout notes")
-    await rig.shows("You are not signed in at notes any more")
+    await rig.shows("Your sign-in at notes was deleted here")
     assert json.loads((rig.home / "secrets.json").read_text()) == {}
     rig.telegram.say(PERSON, "/mcp signin elsewhere")
-    await rig.shows("People do not sign in at elsewhere")
+    await rig.shows("elsewhere does not use personal sign-ins")
     await rig.quiet()

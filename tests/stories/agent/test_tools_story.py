@@ -52,7 +52,7 @@ async def test_the_diff_is_on_the_card_and_undoing_too_is_approved(rig: Rig) -> 
     rig.press(card, "Approve")
     await rig.shows("written")
     rig.telegram.say(PERSON, "undo it")
-    await rig.until(lambda: rig.cards() and "earlier state" in rig.cards()[-1]["text"])
+    await rig.until(lambda: rig.cards() and "earlier version" in rig.cards()[-1]["text"])
     card = rig.cards()[-1]
     assert "-two" in card["text"] and "+one" in card["text"]
     assert (rig.workspace() / "a.txt").read_text() == "two\n", "not before somebody says so"
@@ -76,7 +76,7 @@ async def test_an_approved_undo_is_not_another_one(rig: Rig) -> None:
     rig.press(card, "Approve")
     await rig.until(lambda: rig.cards() and rig.cards()[-1]["message_id"] != card["message_id"])
     again = rig.cards()[-1]
-    assert "changed after it was approved" in again["text"] and "-three" in again["text"]
+    assert "changed since it was approved" in again["text"] and "-three" in again["text"]
     rig.press(again, "Deny")
     await rig.shows("not undone")
     assert (rig.workspace() / "a.txt").read_text() == "three\n"

@@ -15,8 +15,8 @@ from tests.stories.discord_rig import CHANNEL, DM, FRIEND, PERSON, DiscordRig, o
 from tests.stories.dying_rig import Death, dying, kill_at_points, settle
 from tests.stories.jobs_rig import only, schedule
 
-LOST = "I cannot write any more in a chat where you asked me something"
-JOB_LOST = "I cannot write in the chat of the job Open incidents any more"
+LOST = "I can no longer write in a chat where you asked me something"
+JOB_LOST = "I can no longer write in the chat of the job Open incidents"
 DEPLOY = Call("run_command", '{"command": "make deploy"}')
 READING = str(VIEW)
 

@@ -147,7 +147,7 @@ def asks(life: Life) -> list[Notice]:
     """What names the files that something else changed: one that was cut off while it was sent
     stands there twice, and the first of them cannot be changed any more."""
     notices = [view for view in life.screen().values() if isinstance(view, Notice)]
-    return [one for one in notices if "since: b.txt" in one.text]
+    return [one for one in notices if "since then: b.txt" in one.text]
 
 
 def says_undone(life: Life) -> list[str]:

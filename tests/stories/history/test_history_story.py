@@ -102,7 +102,9 @@ async def test_undo_asks_about_what_something_else_changed_since(
     await made_by_command(rig)
     write_now(Write(path="a.txt", content="another's"), rig.workspace())
     rig.telegram.say(PERSON, "/undo")
-    told = (await rig.shows("Something else changed these files since: a.txt."))["text"]
+    told = (await rig.shows("These files were changed by something else since then: a.txt."))[
+        "text"
+    ]
     assert f"/undo {wish}" in told and (rig.workspace() / "c.txt").exists() and not undone(rig)
     rig.telegram.say(PERSON, f"/undo {wish}")
     told = (await rig.shows("The last request is undone"))["text"]
@@ -119,7 +121,9 @@ async def test_undo_without_a_snapshot_goes_by_backups(rig: Rig) -> None:
     shutil.rmtree(rig.workspace() / ".turnkeeper/snapshots")
     rig.telegram.say(PERSON, "/undo")
     told = (await rig.shows("The last request is undone"))["text"]
-    assert "Restored files: a.txt." in told and "The effects of these stay: Run a command." in told
+    assert (
+        "Restored files: a.txt." in told and "The effects of these remain: Run a command." in told
+    )
     assert not (rig.workspace() / "a.txt").exists() and (rig.workspace() / "c.txt").exists()
     await rig.quiet()
 
@@ -193,7 +197,7 @@ async def test_retry_is_for_who_asked_and_works_once(rig: Rig) -> None:
     await rig.start(**GROUPS)
     rig.model.script(Fail(401))
     rig.telegram.say(GROUP, "@test_bot hello", PERSON, True, **mention(""))
-    await rig.shows("refused the key", GROUP)
+    await rig.shows("rejected the API key", GROUP)
     await rig.quiet()
     (card,) = rig.buttons(GROUP)
     pressed = GROUP, card["message_id"], token(card, "Retry")
@@ -207,7 +211,7 @@ async def test_retry_is_for_who_asked_and_works_once(rig: Rig) -> None:
     assert rig.buttons(GROUP) == [], "nothing is offered any more"
     asked = len(rig.model.requests)
     told = await rig.told(rig.telegram.press(*pressed, user=PERSON))
-    assert "done already" in told
+    assert "already done" in told
     await rig.quiet()
     assert len(rig.model.requests) == asked
 
@@ -302,9 +306,9 @@ async def test_a_person_resumes_only_what_they_may_see(rig: Rig) -> None:
     await ask(rig, "the secret is tulip", "tulip, noted")
     await ask(rig, "my own is tulip", "tulip too", chat=FRIEND)
     rig.telegram.say(FRIEND, "/resume tulip")
-    await rig.shows("No earlier conversation", FRIEND)
+    await rig.shows("No matching earlier conversation", FRIEND)
     rig.telegram.say(GROUP, "/resume@test_bot tulip", PERSON, True)
-    await rig.shows("No earlier conversation", GROUP)
+    await rig.shows("No matching earlier conversation", GROUP)
     rig.telegram.say(FRIEND, "/new")
     await rig.shows("New conversation", FRIEND)
     rig.telegram.say(FRIEND, "/resume tulip")

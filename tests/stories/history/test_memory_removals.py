@@ -46,7 +46,7 @@ async def test_what_people_remove_leaves_it_too_after_an_outage(
         assert f":{PERSON}" not in (await rig.store.get(name) or b"").decode()
     else:
         rig.telegram.say(PERSON, "/memory forget tea" if how == "forget" else "/memory clear")
-        await rig.shows("The memory mem, which is told of it too, has not removed it yet")
+        await rig.shows("The memory provider mem, which also has it, has not removed it yet")
     await rig.quiet()
     assert TEA in kept(rig).read_text(), "it was out of order"
     await rig.stop()
@@ -85,7 +85,7 @@ async def test_one_that_cannot_forget_is_said_to_keep_it(rig: Rig) -> None:
     await rig.start(**given)
     await ask(rig, "tea", "noted", memory("add", TEA, "user"))
     rig.telegram.say(PERSON, "/memory clear")
-    await rig.shows("keeps it: no tool to remove it is set")
+    await rig.shows("keeps it: no tool to remove it is configured")
     assert "sets neither `remove` nor" in await erase(rig, given)
     assert not await rig.store.keys(PREFIX)
 

@@ -187,7 +187,7 @@ async def test_a_private_chat_is_never_known_in_a_group(rig: Rig) -> None:
     assert DEMO in shown and "What I know about you" not in shown
     await command(rig, "/memory forget tea", "No entry matches", GROUP)
     await command(rig, "/new", "New conversation", GROUP)
-    await command(rig, "/resume falcon", "No earlier conversation", GROUP)
+    await command(rig, "/resume falcon", "No matching earlier conversation", GROUP)
     found = await command(rig, "/resume", "latest conversations", GROUP)
     await command(rig, "/resume 1", "Continuing from", GROUP)
     await ask_group(rig, "and now?", "the demo", user=FRIEND)
@@ -250,16 +250,16 @@ async def test_switched_off_nothing_is_shown_or_stored(rig: Rig) -> None:
     await rig.start()
     await ask(rig, "note it", "noted", BOTH)
     await command(rig, "/new", "New conversation")
-    await command(rig, "/memory off", "Memory is off here from now on")
+    await command(rig, "/memory off", "Memory is now off here")
     await ask(rig, "hello", "hi", memory("add", DEMO))
     assert HEAD not in told(rig) and "switched off" in results(rig)[-1]
     shown = await command(rig, "/memory", "Memory is off")
     assert TEA in shown and DEMO not in shown
     await command(rig, "/memory forget tea", f"Forgotten: {TEA}")
-    await command(rig, "/memory on", "Memory is on here")
+    await command(rig, "/memory on", "Memory is now on here")
     await ask(rig, "hello", "hello")
     assert FALCON in rig.seen(role="user")[-1] and TEA not in rig.seen(role="user")[-1]
-    await command(rig, "/memory off", "from now on")
+    await command(rig, "/memory off", "Memory is now off")
     await ask(rig, "still there?", "no")
     assert CHANGED in rig.seen(role="user")[-1] and FALCON not in rig.seen(role="user")[-1]
     assert_only_added(rig, first=2)
@@ -271,7 +271,7 @@ async def test_in_a_group_only_admins_clear_and_switch(rig: Rig) -> None:
     for line in ("/memory clear", "/memory off"):
         await command(rig, line, "Only an admin", GROUP)
     await command(rig, "/memory clear", "All memory here was cleared", GROUP, ADMIN)
-    await command(rig, "/memory off", "from now on", GROUP, ADMIN)
+    await command(rig, "/memory off", "Memory is now off", GROUP, ADMIN)
 
 
 async def test_without_a_memory_there_is_no_tool(rig: Rig) -> None:
@@ -327,6 +327,6 @@ async def test_before_older_messages_are_summarised_what_matters_is_kept(rig: Ri
 
 async def test_switched_off_nothing_is_flushed(rig: Rig) -> None:
     await rig.start(**SHORT)
-    await command(rig, "/memory off", "from now on")
+    await command(rig, "/memory off", "Memory is now off")
     (summary,) = await until_long(rig)
     assert "You summarise" in json.dumps(summary)

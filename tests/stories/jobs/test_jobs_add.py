@@ -66,9 +66,9 @@ async def test_it_runs_and_its_card_is_one_of_the_list(rig: Rig, clock: Shifted)
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ("", "with when, a colon and what"),
-        ("tomorrow at nine", "with when, a colon and what"),
-        ("tomorrow at nine:", "with when, a colon and what"),
+        ("", "with the time, a colon and the task"),
+        ("tomorrow at nine", "with the time, a colon and the task"),
+        ("tomorrow at nine:", "with the time, a colon and the task"),
         ("yesterday at nine: x", "It is now 2027-03-03 14:05"),
         ("whenever: x", "It is now 2027-03-03 14:05"),
         ("* * * * * *: x", "too often"),
@@ -140,7 +140,7 @@ async def test_a_job_has_a_model_a_profile_and_tools_of_its_own(rig: Rig, clock:
         PERSON, "/jobs add model=openai/fake-large profile=swe tools=files 0 9 * * *: Count."
     )
     card = await rig.shows("Next: 2027-03-04")
-    assert "With: model openai/fake-large, profile swe, tools files" in card["text"]
+    assert "Uses: model openai/fake-large, profile swe, tools files" in card["text"]
     await rig.quiet()
     rig.telegram.say(PERSON, "hello")
     await rig.shows("ack hello")
@@ -162,10 +162,14 @@ async def test_a_job_has_a_model_a_profile_and_tools_of_its_own(rig: Rig, clock:
 @pytest.mark.parametrize(
     ("means", "env", "why"),
     [
-        ("model=house/large", ADMINS, "no model house/large; there are max, pro, flash, openai/"),
-        ("profile=poet", {}, "no profile poet; there are general, "),
-        ("tools=all", {}, "no tools all; there are charts, code, files"),
-        ("model=max", {}, "Only an admin chooses a job's model."),
+        (
+            "model=house/large",
+            ADMINS,
+            "no model called house/large. Available: max, pro, flash, openai/",
+        ),
+        ("profile=poet", {}, "no profile called poet. Available: general, "),
+        ("tools=all", {}, "no tools called all. Available: charts, code, files"),
+        ("model=max", {}, "Only an admin can choose a job's model."),
     ],
 )
 async def test_what_is_not_here_is_refused(

@@ -51,18 +51,18 @@ async def test_in_a_chat(rig: Rig) -> None:
     await jobs_of(rig).book.pause(before.id)
     before = await only(rig)
     said.say(PERSON, "/jobs edit profile=swe tools=reading title=Reading what is open")
-    await rig.shows("The job Reading what is open was changed.\nWith: profile swe, tools reading")
+    await rig.shows("The job Reading what is open was changed.\nUses: profile swe, tools reading")
     after = await only(rig)
     assert (after.profile, after.tools, after.state) == ("swe", "reading", "paused")
     assert_same(before, after, "profile", "tools", "title")
     said.say(PERSON, "/jobs edit 1 tools=- schedule=tomorrow at nine")
-    await rig.until(lambda: rig.said()[-1].endswith("was changed.\nWith: profile swe"))
+    await rig.until(lambda: rig.said()[-1].endswith("was changed.\nUses: profile swe"))
     last = await only(rig)
     assert (last.tools, last.state) == ("", "paused") and last.schedule.startswith("at 20")
     for line, why in (
-        ("1 profile=pirate", "There is no profile pirate; there are general"),
-        ("1 tools=everything", "There is no tools everything"),
-        ("1 model=max", "Only an admin chooses"),
+        ("1 profile=pirate", "There is no profile called pirate. Available: general"),
+        ("1 tools=everything", "There is no tools called everything"),
+        ("1 model=max", "Only an admin can choose"),
         ("1 schedule=-", "A job cannot be without schedule."),
         ("1 schedule=yesterday at nine", "It is now"),
         ("1 zone=Mars/Base", "Mars/Base"),
@@ -82,11 +82,11 @@ async def test_an_admin_names_models_that_are_there(rig: Rig) -> None:
     await rig.shows("Next: ", ADMIN)
     job = await only(rig)
     rig.telegram.say(ADMIN, "/jobs edit model=nowhere/gpt")
-    await rig.shows("There is no model nowhere/gpt; there are max", ADMIN)
+    await rig.shows("There is no model called nowhere/gpt. Available: max", ADMIN)
     rig.telegram.say(ADMIN, "/jobs edit model=openai/fake-modl")
     await rig.shows("fake-model", ADMIN)
     rig.telegram.say(ADMIN, "/jobs edit model=pro")
-    await rig.shows("With: model pro", ADMIN)
+    await rig.shows("Uses: model pro", ADMIN)
     assert_same(job, await only(rig), "model")
 
 
@@ -99,7 +99,7 @@ async def test_the_agent_names_models_that_are_there_and_ends_no_pause(rig: Rig)
     rig.press(await rig.card(ADMIN), "Confirm", ADMIN)
     await rig.shows("It stands.", ADMIN)
     refused = [rig.model.requests[n].body["messages"][-1]["content"] for n in (1, 2)]
-    assert "fake-model" in refused[0] and "There is no model nowhere/gpt" in refused[1]
+    assert "fake-model" in refused[0] and "There is no model called nowhere/gpt" in refused[1]
     assert (await only(rig)).model == "openai/fake-model"
     await jobs_of(rig).book.pause((await only(rig)).id)
     change = {"action": "change", "title": "Else", "model": "openai/fake-modl"}
@@ -142,8 +142,8 @@ async def test_on_the_command_line_with_and_without_a_gateway(rig: Rig, cli: Cli
     assert code == 1 and "fake-model" in said and "Nothing was changed." in said
     await rig.stop()
     for words, why in (
-        (("--model", "nowhere/gpt"), "There is no model nowhere/gpt; there are max"),
-        (("--tools", "everything"), "There is no tools everything"),
+        (("--model", "nowhere/gpt"), "There is no model called nowhere/gpt. Available: max"),
+        (("--tools", "everything"), "There is no tools called everything"),
         ((), "what to change"),
     ):
         code, said = await cli("edit", before.id, *words)
@@ -176,7 +176,7 @@ async def test_over_http(rig: Rig) -> None:
     job = await jobs_of(rig).store.get("mine")
     assert job is not None and job.profile == "swe"
     for body, why in (
-        ({"profile": "pirate"}, "There is no profile pirate; there are general"),
+        ({"profile": "pirate"}, "There is no profile called pirate. Available: general"),
         ({"zone": "Mars/Base"}, "Mars/Base"),
         ({"prompt": ""}, "A job needs a prompt"),
         ({}, "what to change"),

@@ -12,7 +12,7 @@ from tests.stories.jobs_rig import TITLE, Shifted, fire, jobs_of, make, only, sc
 from tests.stories.rig import FRIEND, GROUP, PATIENCE, PERSON, Rig
 from tests.stories.slack_rig import DEV, DM, SlackRig
 
-LOST = "I cannot write in the chat of the job Open incidents any more"
+LOST = "I can no longer write in the chat of the job Open incidents"
 
 
 async def paused(rig: Rig) -> None:

@@ -338,7 +338,7 @@ async def test_reports_of_people_go_only_to_chats_of_their_own(rig: Rig) -> None
         rig.telegram.say(PERSON, f"to {place}")
         await rig.shows(f"no {place}")
         said = rig.seen(role="tool")[-1]
-        assert "cannot go to" in said or "not a file of the workspace" in said, said
+        assert "cannot report to" in said or "not a file in the workspace" in said, said
     assert rig.cards() == []
     rig.telegram.say(PERSON, "/jobs here")
     await rig.shows(rig.where().id)

@@ -235,7 +235,7 @@ async def test_a_step_that_waits_for_a_person_is_skipped_after_a_restart(rig: Ri
 async def test_a_plan_waits_for_a_person_over_a_restart(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "/plan on")
-    await rig.shows("Plans are shown to you before anything runs")
+    await rig.shows("I show you plans before anything runs")
     rig.model.script(CHAIN)
     rig.telegram.say(PERSON, ASK)
     card = await rig.card()
@@ -259,7 +259,7 @@ async def test_a_plan_waits_for_a_person_over_a_restart(rig: Rig) -> None:
 async def test_a_plan_is_changed_by_words_before_it_runs(rig: Rig) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "/plan on")
-    await rig.shows("Plans are shown")
+    await rig.shows("I show you plans")
     rig.model.script(CHAIN, plan("own: Only this", "more: And that"))
     rig.telegram.say(PERSON, ASK)
     card = await rig.card()
@@ -278,7 +278,7 @@ async def test_a_plan_is_changed_by_words_before_it_runs(rig: Rig) -> None:
 async def test_a_plan_that_nobody_approves_runs_nothing(rig: Rig) -> None:
     await rig.start(QUESTION_EXPIRES="1")
     rig.telegram.say(PERSON, "/plan on")
-    await rig.shows("Plans are shown")
+    await rig.shows("I show you plans")
     rig.model.script(CHAIN)
     rig.telegram.say(PERSON, ASK)
     await rig.shows("The plan expired without approval")

@@ -142,7 +142,7 @@ async def test_choices_and_a_slash_command(rig: SlackRig) -> None:
     rig.slack.command(DM, "")
     await rig.shows("`/turnkeeper approvals`")
     rig.slack.command(DM, "plan on")
-    await rig.shows("Plans are shown to you")
+    await rig.shows("I show you plans")
     rig.slack.command(DM, "plan off")
     rig.slack.say(DM, "paint it")
     rig.slack.press(await rig.asks(), "green")

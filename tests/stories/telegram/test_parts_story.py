@@ -108,7 +108,7 @@ async def test_a_voice_note_is_transcribed(rig: Rig) -> None:
 async def test_a_voice_note_that_nobody_can_hear_gets_a_clear_word(rig: Rig) -> None:
     await rig.start()
     speak(rig)
-    await rig.shows("no transcription model is set. Please write.")
+    await rig.shows("no transcription model is configured. Please write instead.")
     await rig.quiet()
     assert rig.model.requests == [] and rig.model.heard == []
 
@@ -120,7 +120,7 @@ async def test_a_voice_note_that_the_provider_refuses(rig: Rig) -> None:
     await rig.shows("ack")
     await rig.quiet()
     (seen,) = rig.seen(role="user")
-    assert "could not be transcribed: openai did not accept the request (404)" in seen
+    assert "could not be transcribed: openai rejected the request (404)" in seen
     assert (rig.workspace() / "incoming" / "voice.ogg").read_bytes() == b"OggS!"
 
 

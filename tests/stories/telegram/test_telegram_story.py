@@ -118,7 +118,7 @@ async def test_a_very_long_answer_is_a_beginning_and_a_file(rig: Rig, chat: int)
     rig.model.script(Say(text, words=400))
     await rig.start()
     rig.telegram.say(chat, "@test_bot tell me all", user=PERSON, **mention("@test_bot"))
-    await rig.shows("this file holds all of it", chat)
+    await rig.shows("this file contains all of it", chat)
     await rig.quiet()
     *beginning, document = rig.telegram.chats[chat]
     assert len(beginning) == 1
@@ -415,14 +415,14 @@ async def test_interrupting(rig: Rig) -> None:
     rig.model.script(Slow(0.02, "word " * 500), Say("the second"))
     await rig.start()
     rig.telegram.say(PERSON, "/mode interrupt")
-    await rig.shows("stops me, and I answer it")
+    await rig.shows("stops me, and I answer that message")
     rig.telegram.say(PERSON, "one")
     await rig.telegram.wait(lambda: len(rig.telegram.drafts[PERSON]) > 2, PATIENCE)
     rig.telegram.say(PERSON, "two")
     await rig.shows("the second")
     await rig.quiet()
     first = rig.said()[1]
-    assert first.startswith("word word") and "a newer message came in" in first
+    assert first.startswith("word word") and "a newer message arrived" in first
     assert rig.model.dropped == 1, "the model is not paid for what nobody reads"
     seen = rig.seen()
     assert seen[1] == "one" and "(stopped)" in seen[2] and seen[3] == "two"

@@ -25,7 +25,7 @@ PLANS_ASKED = 2
 ENDS = {
     "circle": "I made no progress (the same call",
     "fail": f"I made no progress ({ERRORS} errors in a row",
-    "cut": "met its output limit in the middle of a call",
+    "cut": "reached its output limit in the middle of a tool call",
 }
 """What is told, by the word of the message."""
 ASKED = {

@@ -224,12 +224,12 @@ async def test_arguments_that_are_no_json_and_unknown_tools_are_told_to_the_mode
 
 
 PROBLEMS = {
-    "429": (Fail(429, retry_after=0.01), "limits the rate (429)"),
+    "429": (Fail(429, retry_after=0.01), "is limiting requests (429)"),
     "500": (Fail(500, retry_after=0.01), "overloaded or down (500)"),
     "529": (Fail(529, retry_after=0.01), "overloaded or down (529)"),
-    "401": (Fail(401), "refused the key (401). Check OPENAI_API_KEY"),
+    "401": (Fail(401), "rejected the API key (401). Check OPENAI_API_KEY"),
     "400": (Fail(400, message="no such model"), "no such model"),
-    "cut": (Cut(), "broke off its answer"),
+    "cut": (Cut(), "answer was cut off"),
     "no end": (Stop(), "again"),
     "garbage": (Events(("data: {]",)), "openai"),
 }
@@ -405,7 +405,7 @@ async def test_an_answer_lost_after_the_call_was_carried_out(rig: Rig, how: str)
         rig.telegram.fail("sendMessage", 502, after_effect=True)
     await rig.start()
     rig.telegram.say(PERSON, "hello")
-    await rig.shows("Possibly sent twice (the connection broke off).")
+    await rig.shows("Possibly sent twice (the connection was lost).")
     await rig.quiet()
     assert len(rig.said()) == 2 and rig.said()[0] == "ack hello"
     assert len(rig.model.requests) == 1
