@@ -45,7 +45,14 @@ from agent_core.journal import (
     call_digest,
 )
 from agent_core.messages import Repetition, ToolCall, ToolOutput, ToolResult, wrap_output
-from agent_core.models.port import Delta, ModelReply, OnDelta, TextDelta, ThinkingDelta
+from agent_core.models.port import (
+    Delta,
+    ModelReply,
+    OnDelta,
+    TextDelta,
+    ThinkingDelta,
+    asker_permit,
+)
 from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer, Decision, Input, Question
 from agent_core.text import clean, clean_json, clean_values, is_deep
@@ -216,6 +223,7 @@ class Scope:
         if turn.most and turn.calls >= turn.most and not apart:
             raise CallsExceeded(f"The turn's {turn.most} model calls are used.")
         await turn.permit()
+        before = asker_permit.set(turn.permit)
         try:
             if turn.is_cut(key):
                 raise TimeoutError
@@ -225,6 +233,8 @@ class Scope:
             if turn.is_cut(key):
                 raise Cut("A person skipped this.") from None
             raise
+        finally:
+            asker_permit.reset(before)
 
     async def tool(
         self,

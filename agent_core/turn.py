@@ -1,13 +1,14 @@
 """One run of a turn in memory: its journal, its branches, and the reason why it stopped."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from agent_core import ambient
 from agent_core.errors import Misuse, Parked, Suspend
 from agent_core.events import AgentEvent
 from agent_core.journal import Amended, Journal, Replied
+from agent_core.models.port import Permit
 from agent_core.questions import Answer
 
 T = TypeVar("T")
@@ -64,7 +65,7 @@ class Turn:
         journal: Journal,
         host: TurnHost,
         most: int = 0,
-        permit: Callable[[], Awaitable[None]] | None = None,
+        permit: Permit | None = None,
     ) -> None:
         """`permit`: waits until this process may begin a call, or has lost the right to."""
         self.id = turn_id
@@ -141,7 +142,8 @@ class Turn:
         """Wait until a call may begin; raises why the turn is closed, if it is."""
         if self._permit is not None:
             await self._permit()
-        self.check()
+        if self.dead is not None:
+            raise self.dead
 
     def check(self) -> None:
         """Raise why the turn is closed, if it is; refuse callers that the turn did not start."""

@@ -15,7 +15,13 @@ from agent_core.context.pictures import describe_unseen, split_result
 from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.answers.anthropic import REDACTED, AnthropicReader
-from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
+from agent_core.models.port import (
+    ModelReply,
+    ModelRequest,
+    OnDelta,
+    ToolSpec,
+    permit_request,
+)
 from agent_core.models.providers import Effort
 from agent_core.models.trust import load_trust
 from agent_core.models.wire import (
@@ -57,7 +63,8 @@ class AnthropicMessages:
             base_url=endpoint.base_url,
             timeout=self._line.timeout,
             http_client=anthropic.DefaultAioHttpClient(
-                verify=load_trust(), event_hooks={"response": [_refuse_long_pause]}
+                verify=load_trust(),
+                event_hooks={"request": [permit_request], "response": [_refuse_long_pause]},
             ),
             open_telemetry=False,
         )

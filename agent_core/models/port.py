@@ -1,6 +1,7 @@
 """The port to models: requests and answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -90,6 +91,19 @@ class Restarted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="restar
 
 Delta: TypeAlias = TextDelta | ThinkingDelta | Restarted
 OnDelta: TypeAlias = Callable[[Delta], None]
+
+Permit: TypeAlias = Callable[[], Awaitable[None]]
+"""Waits until a call may begin; raises why it may not."""
+
+asker_permit: ContextVar[Permit | None] = ContextVar("asker_permit", default=None)
+"""The permit of whoever asks a model, in its task."""
+
+
+async def permit_request(request: object = None) -> None:
+    """Wait for the asker's permit, before each attempt of a request: in the pause before a retry
+    the process may have stood still, and another one may have taken the turn over."""
+    if (permit := asker_permit.get()) is not None:
+        await permit()
 
 
 class Model(Protocol):

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import aiohttp
 import httpx2
 
+from agent_core.models.port import permit_request
 from agent_core.models.trust import load_trust
 
 MAX_CONNECTIONS = 1_000
@@ -95,6 +96,7 @@ class StreamingClient:
         """Return the response once its head has arrived. Raises httpx2.RequestError, and ValueError
         for headers that cannot be sent."""
         session = self._session or self._open()
+        await permit_request()
         with _map_failures():
             response = await session.post(
                 self._url,

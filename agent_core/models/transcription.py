@@ -6,6 +6,7 @@ from typing import BinaryIO
 import openai
 
 from agent_core.errors import ModelFailed
+from agent_core.models.port import permit_request
 from agent_core.models.trust import load_trust
 from agent_core.models.wire import Line
 from agent_core.settings import Endpoint
@@ -25,7 +26,9 @@ class Transcriber:
             base_url=endpoint.base_url,
             timeout=self._line.timeout,
             max_retries=endpoint.retries,
-            http_client=openai.DefaultAioHttpClient(verify=load_trust()),
+            http_client=openai.DefaultAioHttpClient(
+                verify=load_trust(), event_hooks={"request": [permit_request]}
+            ),
         )
 
     async def words(self, audio: BinaryIO, name: str) -> str:

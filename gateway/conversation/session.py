@@ -17,6 +17,7 @@ from agent_core.context.transcript import settle_messages
 from agent_core.errors import Cancelled, Drained, LeaseLost, Parked, Suspend
 from agent_core.journal import Answered, Finished, Stopped
 from agent_core.messages import Message
+from agent_core.models.port import asker_permit
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.orchestration.drive import drive
 from agent_core.scope import Scope, Turn
@@ -89,6 +90,7 @@ class Session:
 
     async def run(self) -> None:
         """Work until the conversation is released, lost or drained."""
+        asker_permit.set(self.state.permit_call)
         sender = asyncio.Event()
         sending = False
 
@@ -106,7 +108,7 @@ class Session:
                 self.state.changed.set()
 
         self.services.spawn(send, f"outbox:{self.state.conversation.id}")
-        self.services.spawn(self._watch_lease, f"lease:{self.state.conversation.id}")
+        self.services.spawn(self.state.watch_lease, f"lease:{self.state.conversation.id}")
         try:
             await self._serve()
         except (Unreadable, Unstorable) as error:
@@ -125,10 +127,6 @@ class Session:
                 await sender.wait()
             if self.state.ended is not None:
                 await self._give_back()
-
-    async def _watch_lease(self) -> None:
-        if not await self.state.lease_timer.watch():
-            self.state.end(LeaseLost(), "not renewed in time")
 
     async def _serve(self) -> None:
         self.state.outbox.load(self._opened.views)

@@ -158,6 +158,18 @@ class ConversationState:
     async def _renew(self) -> bool:
         return bool(await self.services.store.renew([self.lease], self.services.ttl))
 
+    async def watch_lease(self) -> None:
+        """End the session once its lease could not be renewed in time."""
+        if not await self.lease_timer.watch():
+            self.end(LeaseLost(), "not renewed in time")
+
+    async def permit_call(self) -> None:
+        """Wait until a call outside of a turn may begin; raises StoreFailed if the session has
+        ended."""
+        await self.lease_timer.permit()
+        if self.ended is not None:
+            raise StoreFailed("the session has ended")
+
     def wake(self) -> None:
         """Tell the session that new rows may have arrived."""
         self.woken = True

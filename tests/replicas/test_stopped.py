@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from tests.fakes.model_server import Call, Say
+from tests.fakes.model_server import Call, Fail, Say
 from tests.gateway.process import PERSON, START, World
 from tests.replicas.conftest import Pair
 
@@ -66,6 +66,27 @@ async def test_who_stood_still_in_a_send_has_sent_once(pair: Pair) -> None:
     one.telegram.say(PERSON, "and now?")
     await one.telegram.wait_text(PERSON, "well", START)
     assert one.telegram.violations == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("failing", [Fail(429, retry_after=5.0), Fail(503, retry_after=5.0)])
+async def test_who_stood_still_before_a_retry_asks_no_model(pair: Pair, failing: Fail) -> None:
+    """It stops in the pause that its provider asked for; the next holder makes that call."""
+    one, two, redis = pair
+    stopped = await one.start(REDIS_URL=redis.url, REPLICA_ID="one")
+    one.model.script(failing, Say("there is nothing"), Say("well"))
+    one.telegram.say(PERSON, "what is there?")
+    await one.model.wait(lambda: one.model.requests and not one.model.inflight, START)
+    stopped.signal(signal.SIGSTOP)
+    await two.start(REDIS_URL=redis.url, REPLICA_ID="two")
+    await one.telegram.wait_text(PERSON, "there is nothing", LEASE + 20.0)
+    stopped.signal(signal.SIGCONT)
+    await asyncio.sleep(AFTER)
+    assert len(one.model.requests) == 2, "who woke up asks no model"
+    _judge_copies(one, "there is nothing")
+    one.telegram.say(PERSON, "and now?")
+    await one.telegram.wait_text(PERSON, "well", START)
 
 
 def _judge_copies(world: World, words: str) -> None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from agent_core.errors import ModelFailed
 from agent_core.models.google.answer import GeminiReader
 from agent_core.models.google.contents import config, contents
-from agent_core.models.port import ModelReply, ModelRequest, OnDelta
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta, permit_request
 from agent_core.models.providers import Effort
 from agent_core.models.trust import load_trust
 from agent_core.models.wire import Broken, Line
@@ -40,7 +40,11 @@ class Gemini:
         self._thinking = endpoint.thinking
         self._line = Line(endpoint)
         self._refused: set[tuple[str, Effort | None]] = set()
-        self._http = httpx2.AsyncClient(timeout=self._line.timeout, verify=load_trust())
+        self._http = httpx2.AsyncClient(
+            timeout=self._line.timeout,
+            verify=load_trust(),
+            event_hooks={"request": [permit_request]},
+        )
         options = types.HttpOptions(
             base_url=endpoint.base_url,
             api_version="v1beta",  # thoughts and their signatures are always present
