@@ -11,6 +11,7 @@ Exception
   StoreFailed        the store did not keep what it was given: nothing was written
     Unstorable       it will never keep this content: the same write fails each time
     Unreadable       a stored row is there that this version cannot read
+    StoreUnfit       it cannot be opened as it is: no restart helps, somebody has to act
   Fenced             another holder owns the conversation: nothing was written
   SettingsError      (gateway.declaration) a setting cannot work
 """
@@ -55,6 +56,10 @@ class Gone(Rejected):
 class StoreFailed(Exception):
     """The store did not write (disk full, Redis unreachable). Nothing was stored; a retry may
     succeed."""
+
+
+class StoreUnfit(StoreFailed):
+    """The store cannot be opened as it is; the text says what to do."""
 
 
 class Unstorable(StoreFailed):

@@ -196,7 +196,7 @@ def _run(settings: Settings) -> int:
 
     from gateway.__main__ import serve
     from gateway.cli.browser import open_page
-    from gateway.errors import StoreFailed
+    from gateway.errors import StoreFailed, StoreUnfit
     from gateway.ops import logs
 
     as_json = settings.log_format == "json"
@@ -206,7 +206,7 @@ def _run(settings: Settings) -> int:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             visit = partial(open_page, settings)
             runner.run(serve(settings, lambda line: print(line, flush=True), visit))
-    except* SettingsError as errors:
+    except* (SettingsError, StoreUnfit) as errors:
         code = _cannot(errors.exceptions[0])
     except* (StoreFailed, OSError) as errors:
         print(f"turnkeeper: {_unwrap_group(errors)}", file=sys.stderr)

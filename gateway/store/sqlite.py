@@ -110,6 +110,11 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Finish what is queued and close the file."""
+        try:
+            self._place.check_whole()
+        except StoreFailed as error:  # closing it would write a part of its content into the file
+            log.error("store_left_open", extra={"why": str(error)})
+            return
         await self._writer.close()
         self._reader.shutdown()
         self._searcher.shutdown()
@@ -504,10 +509,9 @@ class SqliteStore:
     # ---- connections ---------------------------------------------------------------------
 
     def _connect(self) -> sqlite3.Connection:
-        self._place.forget_log()
+        self._place.prepare(PAGE_SIZE)
         connection = _open(self._path)
         for pragma in (
-            f"page_size = {PAGE_SIZE}",
             "journal_mode = WAL",
             "synchronous = FULL",
             "cache_size = -2048",

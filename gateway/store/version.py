@@ -7,15 +7,15 @@ interrupted anywhere and is then repeated. Additions need no new number: a field
 table or a key that may be missing.
 """
 
-from gateway.errors import StoreFailed
+from gateway.errors import StoreUnfit
 
 LAYOUT = 1
 
 
 def check_layout(found: int) -> None:
-    """StoreFailed if the store is of a newer program."""
+    """StoreUnfit if the store is of a newer program."""
     if found > LAYOUT:
-        raise StoreFailed(
+        raise StoreUnfit(
             f"the store was written by a newer Turnkeeper: it has layout {found}, this program"
             f" knows up to {LAYOUT}; upgrade the program"
         )

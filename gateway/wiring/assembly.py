@@ -36,7 +36,7 @@ from gateway.conversation.outage import Outage
 from gateway.conversation.services import HostPorts, Services
 from gateway.conversation.slots import Slots
 from gateway.declaration import Env, SettingsError
-from gateway.errors import StoreFailed
+from gateway.errors import StoreFailed, StoreUnfit
 from gateway.feature import Features
 from gateway.features.jobs.api import BookDesk
 from gateway.features.jobs.deps import JobDeps
@@ -423,7 +423,7 @@ def _check_rights(settings: Settings) -> None:
 async def open_store(settings: Settings) -> Store:
     """Redis where it is set, else the file in the data folder."""
     if lock.was_cut_off(settings.home):  # a command that reads settings stops it first
-        raise StoreFailed("a restore was cut off; give `turnkeeper restore FILE --force` again")
+        raise StoreUnfit("a restore was cut off; give `turnkeeper restore FILE --force` again")
     await asyncio.to_thread(remove_leftovers, settings.home)
     if not settings.redis_url:
         return await SqliteStore.open(settings.home / STORE)

@@ -1,6 +1,8 @@
 """The data folder is its owner's alone, whatever it was before."""
 
+import contextlib
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -69,7 +71,8 @@ async def test_a_running_gateway_lets_nobody_look(tmp_path: Path) -> None:
         home = world.folder / ".turnkeeper"
         home.mkdir()
         home.chmod(0o755)
-        (home / "turnkeeper.db").touch()
+        with contextlib.closing(sqlite3.connect(home / "turnkeeper.db")) as store:
+            store.execute("PRAGMA user_version = 0")
         (home / "turnkeeper.db").chmod(0o644)
         await world.start()
         world.telegram.say(PERSON, "hello")

@@ -1,9 +1,17 @@
-"""Checks that the files of an open store are still in place. Data written to files that were moved,
-removed or replaced meanwhile is lost with the process."""
+"""Checks that the files of a store are whole and in place. Data written to files that were moved,
+removed, replaced, emptied or cut short meanwhile is lost with the process."""
 
+import os
+import sqlite3
+import struct
+from contextlib import closing
 from pathlib import Path
 
-from gateway.errors import StoreFailed
+from gateway.errors import StoreFailed, StoreUnfit
+
+_INDEX = struct.Struct("=14xHI")
+"""Head of the index of a write-ahead log: the size of a page, the number of its frames."""
+_LOG_HEAD, _FRAME_HEAD = 32, 24
 
 
 class FilePlace:
@@ -11,21 +19,65 @@ class FilePlace:
 
     def __init__(self, path: Path) -> None:
         self._path, self._log = path, path.with_name(f"{path.name}-wal")
+        self._index = path.with_name(f"{path.name}-shm")
         self._known: dict[Path, tuple[int, int]] = {}
 
-    def forget_log(self) -> None:
-        """Forget the log: a reopened store may have another one."""
-        self._known.pop(self._log, None)
+    def prepare(self, page_size: int) -> None:
+        """Check the file before it is opened, and create a missing one at its first opening.
+        StoreFailed; StoreUnfit for an empty file, or a missing one with a log: SQLite would take it
+        for a new store, and remove the log, which may hold all its content."""
+        self._known.pop(self._log, None)  # a reopened store may have another one
+        lacks = ""
+        if self._path in self._known:
+            self._check_same(self._path)
+            self.check_whole()
+        elif os.path.lexists(self._path):
+            lacks = "" if self._path.stat().st_size else "is empty, though it was not made so"
+        elif self._log.exists() and self._log.stat().st_size:
+            lacks = f"is missing, while its log {self._log.name} is there"
+        else:
+            _create(self._path, page_size)
+        if lacks:
+            raise StoreUnfit(
+                f"{self._path} {lacks}: put it back, restore a backup by `turnkeeper restore FILE"
+                f" --force`, or remove it and {self._log.name} to begin with an empty store"
+            )
 
     def check(self) -> None:
-        """Raise StoreFailed if a file is missing or is another one than before."""
+        """Raise StoreFailed if a file is missing, is another one than before, or lacks content."""
         for path in (self._path, self._log):
-            found = _identify(path)
-            if found is not None:
-                self._known.setdefault(path, found)
-            if found != self._known.get(path):
-                why = "was moved, removed or replaced while it is in use"
-                raise StoreFailed(f"{path} {why}: put it back, or stop the gateway")
+            self._check_same(path)
+        self.check_whole()
+
+    def check_whole(self) -> None:
+        """Raise StoreFailed if the files lack content."""
+        if self._path.exists() and self._path.stat().st_size == 0:
+            raise StoreFailed(f"{self._path} was emptied while it is in use: restore a backup")
+        if self._is_log_cut():
+            why = "was cut short while it is in use, what it held is lost: restart the gateway"
+            raise StoreFailed(f"{self._log} {why}")
+
+    def _is_log_cut(self) -> bool:
+        """Return True if the log is shorter than its index says."""
+        for _ in range(2):  # it may be emptied in between, its index first
+            try:
+                with self._index.open("rb") as index:
+                    page, frames = _INDEX.unpack(index.read(_INDEX.size))
+                size = self._log.stat().st_size
+            except (OSError, struct.error):
+                return False
+            page = page if page > 1 else 65_536
+            if not frames or size >= _LOG_HEAD + frames * (_FRAME_HEAD + page):
+                return False
+        return True
+
+    def _check_same(self, path: Path) -> None:
+        found = _identify(path)
+        if found is not None:
+            self._known.setdefault(path, found)
+        if found != self._known.get(path):
+            why = "was moved, removed or replaced while it is in use"
+            raise StoreFailed(f"{path} {why}: put it back, or stop the gateway")
 
 
 def _identify(path: Path) -> tuple[int, int] | None:
@@ -34,3 +86,18 @@ def _identify(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _create(path: Path, page_size: int) -> None:
+    """Create the file with a first page in it: one that is found empty later was emptied."""
+    new = path.with_name(f"{path.name}.new")
+    with closing(sqlite3.connect(":memory:")) as empty:
+        empty.execute(f"PRAGMA page_size = {page_size}")
+        empty.execute("PRAGMA user_version = 0")
+        content = empty.serialize()
+    new.touch(mode=0o600)
+    with new.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
