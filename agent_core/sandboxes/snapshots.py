@@ -25,7 +25,7 @@ from typing import Protocol
 import msgspec
 
 from agent_core import ambient
-from agent_core.errors import ToolFailed
+from agent_core.errors import ToolFailed, is_shortage
 from agent_core.sandboxes.states.file_states import (
     FileState,
     RevivedFiles,
@@ -126,7 +126,7 @@ class Snapshots:
                 self._prune(workspace)  # the previous newest one is no longer needed
                 return made
             except (OSError, ToolFailed) as error:
-                raise SnapshotRefused(f"The workspace cannot be copied: {error}") from None
+                raise SnapshotRefused(f"The workspace cannot be copied: {error}") from error
 
     def take_idle(self, workspace: Path) -> None:
         """Take a snapshot with HOME and /tmp, replacing the one before. A failure is logged; if the
@@ -212,7 +212,8 @@ class Snapshots:
         self, workspace: Path, before: Snapshot, after: Snapshot, *, changed_too: bool = False
     ) -> TakenBack:
         """Restore what differs between the two to the state before, unless it was changed since;
-        with `changed_too` also that. Idempotent."""
+        with `changed_too` also that. Idempotent. OSError, ToolFailed for a shortage of the machine:
+        the rest is to be restored later."""
         outcome, now = self._compare(workspace, before, after)
         wanted = {*outcome.restored, *(outcome.changed if changed_too else ())}
         done: list[str] = []
@@ -332,7 +333,8 @@ class Snapshots:
         return TakenBack(**{name: tuple(some) for name, some in found.items()}), now
 
     def _restore(self, workspace: Path, path: str, old: FileState, now: FileState | None) -> bool:
-        """Restore the former state of `path`. Return False if that is impossible."""
+        """Restore the former state of `path`. Return False if that is impossible. OSError,
+        ToolFailed for a shortage of the machine, which passes."""
         try:
             if now is not None and now.kind != old.kind and not _remove(workspace, path, now):
                 return False
@@ -351,7 +353,9 @@ class Snapshots:
             if data is None or hashlib.sha256(data).hexdigest() != old.digest:
                 return False
             _store(workspace, path, data, old.mode)
-        except (OSError, ToolFailed):
+        except (OSError, ToolFailed) as error:
+            if is_shortage(error):
+                raise
             return False
         return True
 
@@ -406,7 +410,11 @@ class Snapshots:
             with suppress(OSError, ToolFailed):
                 if paths.status(workspace, root / path) is not None:
                     continue
-            (back if self._restore(workspace, path, wanted[path], None) else missing).append(path)
+            try:
+                restored = self._restore(workspace, path, wanted[path], None)
+            except (OSError, ToolFailed):  # told as missing
+                restored = False
+            (back if restored else missing).append(path)
         _close_folders(workspace, {path: wanted[path] for path in back})
         if not (back or missing or gone):
             return

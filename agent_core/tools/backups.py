@@ -88,7 +88,7 @@ def roll_back(wanted: Back, workspace: Path) -> str:
             store(workspace, real, step.content, mode)
         paths.remove(workspace, place / step.name)
     except OSError as error:
-        raise paths.as_tool_failure(wanted.path, error) from None
+        raise paths.as_tool_failure(wanted.path, error) from error
     verb = "Removed" if step.content is None else "Restored"
     undone = f" What it replaced is in {paths.display_path(kept)}." if kept else ""
     shown = diff(old or b"", step.content or b"", named)

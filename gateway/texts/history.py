@@ -3,7 +3,8 @@
 from typing import Literal
 
 HistoryKey = Literal[
-    "undone", "undone_files", "undone_not", "undone_left", "undone_stays", "undo_asks",
+    "undone", "undone_files", "undone_not", "undone_left", "undone_stays", "undone_later",
+    "undo_asks",
     "files_changed", "turn_restore", "restore_all", "restore_keep",
     "nothing_to_undo", "stop_first", "turn_retry", "turn_continue", "turn_go_on", "turn_over",
     "resume_list", "resume_recent", "resume_none", "resume_gone", "resumed", "compressed",
@@ -16,6 +17,8 @@ ENGLISH: dict[HistoryKey, str] = {
     "undone_not": "Could not be restored: {names}. Check them yourself.",
     "undone_left": "Left as they are: {names}.",
     "undone_stays": "The effects of these remain: {names}.",
+    "undone_later": "There is not enough room on the disk, or memory, to restore all files, so the "
+    "last request is not undone yet. Free some space, then try again.",
     "undo_asks": "These files were changed by something else since then: {names}. {/undo all} "
     "restores them too, {/undo keep} leaves them as they are.",
     "files_changed": "Changed files: {names}.",
@@ -49,6 +52,9 @@ GERMAN: dict[HistoryKey, str] = {
     "undone_not": "Nicht zurückzuholen: {names}. Sehen Sie selbst hinein.",
     "undone_left": "Bleiben, wie sie sind: {names}.",
     "undone_stays": "Was diese taten, bleibt: {names}.",
+    "undone_later": "Platte oder Speicher reichen nicht, um alle Dateien wiederherzustellen; der "
+    "letzte Vorgang ist daher noch nicht zurückgenommen. Schaffen Sie Platz und versuchen Sie es "
+    "dann noch einmal.",
     "undo_asks": "Diese Dateien hat seither etwas anderes geändert: {names}. {/undo all} nimmt "
     "auch sie zurück, {/undo keep} lässt sie, wie sie sind.",
     "files_changed": "Geänderte Dateien: {names}.",

@@ -1,6 +1,7 @@
 """Any turn of commands is taken back: what they did, in any order, to files of any name and kind."""
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -233,4 +234,44 @@ def test_one_that_is_cut_off_is_begun_anew(was: list[Act], did: list[Act], steps
             keeper.take_back(place, before, after)
         assert not keeper.find_changed(place, before, after).changed, "nobody else was at it"
         keeper.take_back(place, before, after)
+        assert look(place) == looked
+
+
+@settings(max_examples=examples(40))
+@given(was=ACTS, did=ACTS, steps=st.integers(0, 12))
+def test_what_a_full_disk_refuses_is_taken_back_later(
+    was: list[Act], did: list[Act], steps: int
+) -> None:
+    """No file of it counts as changed by others, and nothing of it is lost."""
+    if any(one[0] == "fifo" for one in did):
+        return
+    left = iter(range(steps))
+
+    def fill(act: Callable[..., object]) -> Callable[..., object]:
+        def step(*given: object, **more: object) -> object:
+            if next(left, None) is None:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return act(*given, **more)
+
+        return step
+
+    with begin(was) as place:
+        keeper, looked = Snapshots(), look(place)
+        before = keeper.take(place, name_before("t"))
+        for one in did:
+            act(place, one)
+        for name in sorted(name for name in os.listdir(place) if name != paths.OWN)[::2]:
+            act(place, ("remove", name, name, "", 0))
+        after = keeper.take(place, name_after("t"))
+        with pytest.MonkeyPatch.context() as patch:
+            for owner, name in ((paths, "put_file"), (os, "symlink")):
+                patch.setattr(owner, name, fill(getattr(owner, name)))
+            try:
+                done = keeper.take_back(place, before, after)
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
+            else:
+                assert done.changed == () and look(place) == looked
+        assert not keeper.find_changed(place, before, after).changed, "nobody else was at it"
+        assert keeper.take_back(place, before, after).changed == ()
         assert look(place) == looked

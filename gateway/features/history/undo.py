@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.errors import ToolFailed
+from agent_core.errors import ToolFailed, is_shortage
 from agent_core.journal import Record, ToolStarted
 from agent_core.messages import ToolCall
 from agent_core.sandboxes.snapshots import Snapshots, join_names, name_after, name_before
@@ -138,13 +138,16 @@ def _find_snapshots(past: Past) -> tuple[Path, Snapshot, Snapshot] | None:
         return None
     try:
         return workspace, before, keeper.take(workspace, name_after(past.turn.id))
-    except SnapshotRefused:
+    except SnapshotRefused as error:
+        if is_shortage(error):
+            raise
         return None
 
 
 async def restore(past: Past, *, changed_too: bool = False) -> Restored:
     """Restore the files from before the turn, as far as known; with `changed_too` also those
-    changed by something else since. Idempotent."""
+    changed by something else since. Idempotent. An error for which `is_shortage` is true leaves the
+    rest to another try."""
     started = [record.call for record in past.records if isinstance(record, ToolStarted)]
     if not started:
         return Restored()
@@ -182,7 +185,9 @@ async def _restore_written(past: Past, started: list[ToolCall]) -> Restored:
     for path, count in writes.items():
         try:
             gone_back = await asyncio.to_thread(go_back, path, workspace, past.turn.begun, count)
-        except ToolFailed:
+        except ToolFailed as error:
+            if is_shortage(error):
+                raise
             gone_back = False
         (files if gone_back else changed).append(path)
     tools = dict.fromkeys(one.name for one in started if one.name not in (*WRITERS, "rollback"))
@@ -225,7 +230,13 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         why = past if isinstance(past, str) else "nothing_to_undo"
         context.state.notice(row.seq, say(why, sender.language))
         return None
-    await restore(past)
+    try:
+        await restore(past)
+    except Exception as error:
+        if not is_shortage(error):
+            raise
+        context.state.notice(row.seq, say("undone_later", sender.language))
+        return None
     brief = read_brief(past.records)
     turn = replace(
         past.turn,

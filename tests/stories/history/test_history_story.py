@@ -1,6 +1,7 @@
 """What people do with the history of a conversation: /undo, /retry, /resume, and what happens to
 one that has grown long."""
 
+import errno
 import json
 import re
 import shutil
@@ -11,6 +12,7 @@ import pytest
 from agent_core.context.record_events import events_of
 from agent_core.events import Compressed, UsageCounted
 from agent_core.journal import decode
+from agent_core.tools import paths
 from agent_core.tools.files import Write
 from agent_core.tools.files import write as write_now
 from tests.fakes.model_server import Call, Calls, Fail, Json, Say
@@ -111,6 +113,32 @@ async def test_undo_asks_about_what_something_else_changed_since(
     assert ("Left as they are: a.txt" in told) is (wish == "keep") and "Could not" not in told
     path = rig.workspace() / "a.txt"
     assert (path.read_text() if path.exists() else None) == left
+    assert not (rig.workspace() / "c.txt").exists()
+    await rig.quiet()
+
+
+@pytest.mark.pick
+@pytest.mark.parametrize("wish", ["/undo", "/undo all", "/retry"])
+async def test_what_a_full_disk_refuses_is_undone_later(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, wish: str
+) -> None:
+    await made_by_command(rig)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(paths, "put_file", refuse)
+        rig.telegram.say(PERSON, wish)
+        await rig.shows("not undone yet")
+        await rig.quiet()
+        assert not undone(rig) and not (rig.workspace() / "old.txt").exists()
+    rig.model.script(Say("made anew"))
+    rig.telegram.say(PERSON, wish)
+    await rig.shows(
+        "made anew" if wish == "/retry" else "Restored files: a.txt, c.txt, d/e, old.txt."
+    )
+    assert (rig.workspace() / "old.txt").read_text() == "old"
     assert not (rig.workspace() / "c.txt").exists()
     await rig.quiet()
 
