@@ -119,12 +119,14 @@ class ToolResult(
 
 
 class GivenFile(Struct, frozen=True, kw_only=True):
-    """A file sent to people. `ref` names a stored copy that never changes; `size` in bytes."""
+    """A file sent to people. `ref` names a stored copy that never changes; `size` in bytes;
+    `redacted`: names stand in it in place of secrets."""
 
     ref: str
     name: str
     mime: str
     size: int
+    redacted: bool = False
 
 
 class ToolOutput(Struct, frozen=True, kw_only=True):

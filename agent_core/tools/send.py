@@ -5,7 +5,6 @@ a restart, or edited a week later, shows what the tool was called with.
 """
 
 import asyncio
-import hashlib
 import mimetypes
 import os
 import tempfile
@@ -16,6 +15,8 @@ from pydantic import BaseModel, Field
 
 from agent_core.context import pictures
 from agent_core.errors import ToolFailed
+from agent_core.guardrails.file_redaction import FileRedactor, holds_words, read_pieces
+from agent_core.guardrails.redaction import NOTHING, Hides
 from agent_core.messages import GivenFile, Picture, ToolOutput
 from agent_core.tools import paths
 from agent_core.tools.contract import Tool, ToolContext
@@ -23,7 +24,10 @@ from agent_core.tools.contract import Tool, ToolContext
 MAX_FILES = 10
 MAX_BYTES = 50_000_000
 """Maximum bytes of one file: the Bot API's limit."""
-PIECE = 1 << 20
+HELD = (
+    "{name} contains the value of a secret, and is no text in which its name could stand instead. "
+    "It is not sent: leave the value out of it."
+)
 
 
 class Send(BaseModel):
@@ -34,10 +38,12 @@ class Send(BaseModel):
 
 
 class FileStore:
-    """Copies of sent files, below `folder`, named by their content."""
+    """Copies of sent files, below `folder`, named by their content. `hides`: secrets that no copy
+    contains."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, hides: Hides = lambda: NOTHING) -> None:
         self._folder = folder
+        self._hides = hides
 
     def keep(self, workspace: Path, path: str) -> GivenFile:
         """Copy `path` of the workspace; ToolFailed if it cannot be sent."""
@@ -60,18 +66,20 @@ class FileStore:
 
     def _copy(self, file: BinaryIO, name: str) -> GivenFile:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        words = self._hides()
         with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as copy:
             try:
-                digest, size = hashlib.sha256(), 0
-                while piece := file.read(PIECE):
-                    digest.update(piece)
-                    size += len(piece)
-                    if size > MAX_BYTES:
+                redactor = FileRedactor(words, copy.write)
+                for piece in read_pieces(file):
+                    redactor.add(piece)
+                    if file.tell() > MAX_BYTES:
                         raise ToolFailed(f"{name} grew while it was read. Try again.")
-                    copy.write(piece)
+                if not redactor.text and (redactor.changed or holds_words(file, words)):
+                    raise ToolFailed(HELD.format(name=name))
                 copy.flush()
                 os.fsync(copy.fileno())
-                ref = f"{digest.hexdigest()[:2]}/{digest.hexdigest()}"
+                size, digest = copy.tell(), redactor.digest.hexdigest()
+                ref = f"{digest[:2]}/{digest}"
                 kept = self._folder / ref
                 kept.parent.mkdir(exist_ok=True, mode=0o700)
                 os.replace(copy.name, kept)
@@ -79,7 +87,8 @@ class FileStore:
                 os.unlink(copy.name)
                 raise
         mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        return GivenFile(ref=ref, name=name, mime=mime, size=size)
+        redacted = redactor.changed
+        return GivenFile(ref=ref, name=words.hide(name), mime=mime, size=size, redacted=redacted)
 
     def read(self, ref: str) -> bytes:
         """Read the copy `ref`; OSError if it is gone."""
@@ -93,6 +102,10 @@ class FileStore:
         return len(old)
 
 
+def _note(file: GivenFile) -> str:
+    return "; names stand in it in place of secrets" if file.redacted else ""
+
+
 def send_tool(kept: FileStore) -> Tool:
     """send_file over the copies `kept`."""
 
@@ -101,7 +114,7 @@ def send_tool(kept: FileStore) -> Tool:
             await asyncio.to_thread(kept.keep, context.workspace, path)
             for path in dict.fromkeys(wanted.paths)
         ]
-        said = ", ".join(f"{file.name} ({file.size:,} bytes)" for file in files)
+        said = ", ".join(f"{file.name} ({file.size:,} bytes{_note(file)})" for file in files)
         return ToolOutput(
             text=f"Given to the person: {said}.",
             files=tuple(files),

@@ -389,7 +389,7 @@ def _build_agent(supplies: Supplies, jobs: JobWork, deliver: Accept) -> Turnkeep
         ask_all=settings.ask_all,
     )
     equipment.operator.load()
-    folder, kept = settings.home / WORKSPACES, FileStore(settings.outputs)
+    folder, kept = settings.home / WORKSPACES, FileStore(settings.outputs, vault.words)
     agent = TurnkeeperAgent(folder, models, supplies.sandbox, kept, equipment)
     agent.check_prices()
     check_secrets(agent.vault)

@@ -44,6 +44,31 @@ async def test_a_secret_in_pieces_is_never_on_the_way(rig: Rig) -> None:
     assert not any("sword" in one or "bridge" in one for one in everything)
 
 
+async def test_no_file_that_a_command_wrote_carries_a_secret_out(rig: Rig) -> None:
+    """Nor does the card that shows how such a file changes."""
+    rig.home.mkdir(exist_ok=True)
+    Vault(rig.home).keep(WHERE, "API_TOKEN", VALUE)
+    run = "echo it is $API_TOKEN > a.txt; (echo $API_TOKEN; head -c9 /dev/zero) > a.bin"
+    rig.model.script(Call("run_command", json.dumps({"command": run})))
+    for name in ("a.txt", "a.bin"):
+        rig.model.script(Call("send_file", json.dumps({"paths": [name]})))
+    rig.model.script(Call("write_file", '{"path": "a.txt", "content": "new"}'), Say("Done."))
+    await rig.start(SANDBOX_PROVIDER="unsafe-subprocess")
+    rig.telegram.say(PERSON, "use it")
+    rig.press(await rig.card(), "Approve once")
+    await rig.until(lambda: rig.cards() and "+new" in str(rig.cards()[-1]))
+    assert "it is [API_TOKEN]" in str(rig.cards()[-1])
+    rig.press(rig.cards()[-1], "Approve once")
+    await rig.shows("Done.")
+    await rig.quiet()
+    assert (rig.workspace() / "a.txt").read_text() == "new"
+    (sent,) = rig.telegram.made("sendDocument")
+    given = sent.files["document"]
+    assert (given.name, given.data) == ("a.txt", b"it is [API_TOKEN]\n")
+    everything = (*map(str, rig.telegram.calls), str([r.body for r in rig.model.requests]))
+    assert not any("sword" in one or "bridge" in one for one in everything)
+
+
 def make_pat(n: int) -> str:
     return f"ghp_{n:02}" + "aB3dE7gH1jK5mN9pQ2sT6vW8xY4z" + f"{n:06}"
 
