@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cron.drafts import Bind, Drafting, Fits, May
+from cron.drafts import Bind, Drafting, Fits, Hide, May
 from gateway.clock import new_id
 from gateway.jobs_port import (
     BY_HAND,
@@ -36,13 +36,15 @@ class BookDeps(Struct, frozen=True, kw_only=True):
     """The book's dependencies. `now` is the store's clock; `zone_of` returns the time zone of the
     person with these accounts, "" for none; `may`: whether a person may send reports to that
     address; `bind` returns what an approval of a command at an address is bound to; `fits` finds
-    missing names in a request; `ring` is called when a due time may have changed."""
+    missing names in a request; `hide` redacts known secrets; `ring` is called when a due time may
+    have changed."""
 
     now: Callable[[], Awaitable[float]]
     zone_of: Callable[[frozenset[str]], Awaitable[str]]
     may: May
     bind: Bind
     fits: Fits
+    hide: Hide
     ring: Callable[[], None]
 
 
@@ -56,7 +58,8 @@ class JobBook:
         self._times = times
         self._settings = settings
         self._deps = deps
-        self._drafting = Drafting(jobs, times, settings, (deps.may, deps.bind, deps.fits))
+        checks = (deps.may, deps.bind, deps.fits, deps.hide)
+        self._drafting = Drafting(jobs, times, settings, checks)
 
     # ---- making and changing -------------------------------------------------------------
 

@@ -30,6 +30,8 @@ May = Callable[[Asker, str], Awaitable[bool]]
 Fits = Callable[[JobRequest], tuple[str, str]]
 """Returns the field of a request that names what does not exist, and the names that do; "" for
 none."""
+Hide = Callable[[str], str]
+"""Returns a text with names in place of known secrets."""
 Bind = Callable[[str, str], str]
 """Returns what an approval of a command in a conversation (its address) is bound to."""
 
@@ -42,12 +44,12 @@ class Drafting:
         jobs: JobStore,
         times: Timetable,
         settings: JobSettings,
-        checks: tuple[May, Bind, Fits],
+        checks: tuple[May, Bind, Fits, Hide],
     ) -> None:
         self._jobs = jobs
         self._times = times
         self._settings = settings
-        self._may, self._bind, self._fits = checks
+        self._may, self._bind, self._fits, self._hide = checks
 
     async def draft(self, wish: JobRequest, asker: Asker, old: Job | None, zone: str) -> Draft:
         """Validate `wish` for a person; `old`: the job that it changes, `zone`: the default. Raises
@@ -137,6 +139,10 @@ class Drafting:
             raise JobRefused(say("jobs_no_when", language), "schedule")
         if not wish.prompt.strip() and not wish.script.strip():
             raise JobRefused(say("jobs_no_what", language), "prompt")
+        for field in ("title", "prompt", "script"):
+            given = getattr(wish, field)
+            if self._hide(given) != given:
+                raise JobRefused(say("jobs_secret", language), field)
         if wish.hook and not HOOK_NAME.fullmatch(wish.hook):
             raise JobRefused(say("jobs_hook_name", language), "hook")
         others = (wish.schedule, wish.script, wish.feeds_on, wish.deliver, wish.spend)

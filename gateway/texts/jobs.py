@@ -20,7 +20,8 @@ JobKey = Literal[
     "jobs_why_money", "jobs_why_bug", "jobs_run_queued", "jobs_run_fired", "jobs_run_retrying",
     "jobs_run_done", "jobs_run_silent", "jobs_run_failed", "jobs_run_stopped", "jobs_run_skipped",
     "jobs_off", "jobs_count", "jobs_of_file", "jobs_hook_admin", "jobs_hook_name",
-    "jobs_hook_taken", "jobs_not_there", "jobs_no_when", "jobs_no_what", "jobs_bad_file",
+    "jobs_hook_taken", "jobs_not_there", "jobs_no_when", "jobs_no_what", "jobs_secret",
+    "jobs_bad_file",
     "jobs_most_places", "jobs_feeds_itself", "jobs_busy", "jobs_no_platform", "jobs_why_script",
     "jobs_address", "jobs_run_cost", "jobs_delivered", "jobs_not_delivered", "jobs_at_hook",
     "jobs_talk_alone",
@@ -133,6 +134,8 @@ ENGLISH: dict[JobKey, str] = {
     "which you talk with the agent; {/jobs here} shows a chat's address.",
     "jobs_no_when": "A job needs a schedule, or a webhook that starts it.",
     "jobs_no_what": "A job needs a prompt, a script, or both.",
+    "jobs_secret": "The job contains the value of a secret. Leave it out: a command gets it by its "
+    "name ({/secret}).",
     "jobs_bad_file": "{place} is not a file in the workspace. Write file:reports/today.md.",
     "jobs_most_places": "A report can go to at most {n} {n:place|places}.",
     "jobs_feeds_itself": "The job would receive its own output. Choose another one.",
@@ -273,6 +276,8 @@ GERMAN: dict[JobKey, str] = {
     "Chats, in denen Sie mit dem Agenten sprechen; {/jobs here} zeigt die Adresse eines Chats.",
     "jobs_no_when": "Ein Auftrag braucht einen Zeitplan oder einen Hook, der ihn startet.",
     "jobs_no_what": "Ein Auftrag braucht eine Aufgabe, einen Befehl oder beides.",
+    "jobs_secret": "Der Auftrag enthält den Wert eines Geheimnisses. Lassen Sie ihn weg: Ein "
+    "Befehl erhält ihn über den Namen ({/secret}).",
     "jobs_bad_file": "{place} ist keine Datei des Arbeitsordners. Schreiben Sie "
     "file:berichte/heute.md.",
     "jobs_most_places": "Ein Bericht geht an höchstens {n} {n:Ort|Orte}.",

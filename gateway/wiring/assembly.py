@@ -306,8 +306,10 @@ def _select_env(features: Features, settings: Settings) -> Env:
 def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
     """Build the services shared by all sessions, around the host that runs them. SettingsError."""
     settings, store, lists = supplies.settings, supplies.store, supplies.access
-    jobs = _build_jobs(supplies, ports.deliver)
-    agent = _build_agent(supplies, jobs, ports.deliver)
+    servers = (secret for one in supplies.models.tools.mcp.servers for secret in one.secrets)
+    vault = Vault(settings.home, (*settings.secrets, *servers))
+    jobs = _build_jobs(supplies, ports.deliver, vault)
+    agent = _build_agent(supplies, jobs, ports.deliver, vault)
     instructions = OperatorInstructions(settings.home)
     instructions.load(settings.instructions)
     linking, note = DirectoryLinking(store, supplies.trail.note), supplies.trail.note
@@ -345,7 +347,7 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
     )
 
 
-def _build_jobs(supplies: Supplies, deliver: Accept) -> JobWork:
+def _build_jobs(supplies: Supplies, deliver: Accept, vault: Vault) -> JobWork:
     settings, store = supplies.settings, supplies.store
     deps = JobDeps(
         store=store,
@@ -353,6 +355,7 @@ def _build_jobs(supplies: Supplies, deliver: Accept) -> JobWork:
         folder=settings.home / WORKSPACES,
         platforms=frozenset(supplies.adapters) | {"web"},
         fits=find_missing_means(supplies.models),
+        hide=vault.hide,
     )
     limited = replace(settings.jobs, spend=supplies.models.agent.limits.job)
     ports = make_job_ports(make_jobs(store), limited, deps)
@@ -369,12 +372,12 @@ def _build_memory(
     return memories if limits.enabled else None
 
 
-def _build_agent(supplies: Supplies, jobs: JobWork, deliver: Accept) -> TurnkeeperAgent:
+def _build_agent(
+    supplies: Supplies, jobs: JobWork, deliver: Accept, vault: Vault
+) -> TurnkeeperAgent:
     """The agent, its limits and its memory. Where money is limited, each price must be known."""
     settings, models, store = supplies.settings, supplies.models, supplies.store
     ledger = Ledger(store, models.agent.limits)
-    servers = (secret for server in models.tools.mcp.servers for secret in server.secrets)
-    vault = Vault(settings.home, (*settings.secrets, *servers))
     equipment = Equipment(
         jobs=jobs,
         memory=partial(_build_memory, supplies, deliver, vault.words),

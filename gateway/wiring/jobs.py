@@ -25,6 +25,7 @@ from gateway.features.jobs.run_ends import RunSettler
 from gateway.jobs_port import Asker, JobPorts, JobSettings, JobStore
 from gateway.messages import Inbound
 from gateway.model_settings import read_models
+from gateway.services.vault import Vault
 from gateway.services.workspaces import WORKSPACES
 from gateway.services.zones import Zones
 from gateway.settings import Settings
@@ -113,6 +114,7 @@ def make_job_ports(jobs: JobStore, settings: JobSettings, deps: JobDeps) -> JobP
         may=deps.may,
         bind=deps.bind,
         fits=deps.fits,
+        hide=deps.hide,
         ring=bell.set,
     )
     book = JobBook(jobs, times, settings, around)
@@ -140,7 +142,11 @@ def console_alone(settings: Settings, store: Store) -> Console:
         await store.accept(inbounds)
 
     deps = JobDeps(
-        store=store, accept=accept, folder=settings.home / WORKSPACES, platforms=platforms
+        store=store,
+        accept=accept,
+        folder=settings.home / WORKSPACES,
+        platforms=platforms,
+        hide=Vault(settings.home, settings.secrets).hide,
     )
     with suppress(SettingsError):  # people can use their jobs even if no models are set up
         deps = replace(deps, fits=find_missing_means(read_models(settings)))

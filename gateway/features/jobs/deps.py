@@ -39,13 +39,14 @@ class JobDirectory(Protocol):
 class JobDeps(Struct, frozen=True, kw_only=True):
     """`accept` delivers a message to a conversation. `folder` holds the workspaces. `platforms`:
     those that are set up. `fits` returns the models, profiles and tool sets of a request that do
-    not exist, and those that do."""
+    not exist, and those that do. `hide` redacts known secrets."""
 
     store: JobDirectory
     accept: Accept
     folder: Path
     platforms: frozenset[str]
     fits: Fits = find_nothing_missing
+    hide: Callable[[str], str] = str
 
     def workspace(self, address: str) -> Path:
         """The folder of a conversation."""

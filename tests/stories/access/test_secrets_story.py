@@ -9,7 +9,7 @@ import pytest
 from gateway.ports import Printed
 from gateway.services.vault import Vault
 from tests.fakes.model_server import Call, Fail, Say
-from tests.stories.jobs_rig import schedule
+from tests.stories.jobs_rig import TITLE, jobs_of, schedule
 from tests.stories.memory_rig import memory
 from tests.stories.rig import PERSON, Rig, quick
 
@@ -179,3 +179,26 @@ async def test_no_known_secret_is_remembered(rig: Rig) -> None:
     kept = await rig.store.get(f"memory:own:telegram:{PERSON}")
     assert kept is not None and kept.count(b"The notes open at") == 5
     assert b"opened by" not in kept
+
+
+async def test_no_known_secret_is_stored_with_a_job(rig: Rig) -> None:
+    """By the model, by a line, by an edit: its prompt is in lists, and read in each run."""
+    rig.home.mkdir(exist_ok=True)
+    Vault(rig.home).keep(WHERE, "API_TOKEN", VALUE)
+    for given in ({"prompt": f"Use {VALUE}"}, {"title": VALUE}, {"script": f"echo {VALUE[::-1]}"}):
+        rig.model.script(schedule(**given))
+    rig.model.script(schedule(prompt="Use it"), Say("It stands."))
+    await rig.start()
+    rig.telegram.say(PERSON, "every day at 9")
+    rig.press(await rig.card(), "Confirm")
+    await rig.shows("It stands.")
+    await rig.quiet()
+    refused = [one for one in rig.sent(role="tool") if "contains the value of a secret" in one]
+    assert len(refused) == 3
+    for line in (f"add @daily: Use {VALUE}", f"edit 1 prompt=Use {VALUE}", f"edit 1 title={VALUE}"):
+        said = len(rig.said())
+        rig.telegram.say(PERSON, f"/jobs {line}")
+        await rig.until(lambda said=said: len(rig.said()) > said)
+        assert "contains the value of a secret" in rig.said()[-1], rig.said()[-1]
+    (job,) = await jobs_of(rig).store.list_jobs()
+    assert (job.prompt, job.title) == ("Use it", TITLE)

@@ -9,6 +9,7 @@ import pytest
 
 from agent_core import ambient
 from gateway.cli.main import main
+from gateway.services.vault import Vault
 from tests.fakes.model_server import Say
 from tests.stories.jobs_rig import Shifted, fire, jobs_of, only
 from tests.stories.rig import ADMIN, PERSON, Rig, labels
@@ -103,6 +104,7 @@ def cli(rig: Rig, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
 async def test_the_command_line_writes_it_into_the_file(rig: Rig, cli: Cli, running: bool) -> None:
     if running:
         await rig.start()
+    Vault(rig.home).keep(rig.where().id, "API_TOKEN", "sword fish")
     file, where = rig.home / "jobs.toml", ("--where", rig.where().id)
     odd = 'say "hi"\\n to \t\x7f ünï\ncode'
     code, said = await cli("one", odd, *where, "--schedule", "tomorrow at nine")
@@ -118,6 +120,7 @@ async def test_the_command_line_writes_it_into_the_file(rig: Rig, cli: Cli, runn
         (("three", "y", "--schedule", "whenever"), "It is not clear when 'whenever' is"),
         (("three", "y", "--schedule", "@daily", "--zone", "Mars"), "Mars"),
         (("three", "", "--schedule", "@daily"), "[three]"),
+        (("three", "open sword fish", "--schedule", "@daily"), "the value of a secret"),
         (("Three!", "y", "--schedule", "@daily"), "small letters"),
     ):
         code, said = await cli(*words, *where)
