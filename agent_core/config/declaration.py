@@ -24,14 +24,17 @@ _API_KEYS = re.compile(r'"api_key"\s*:\s*("[^"]*"|\[[^\]]*\])')
 
 class SettingsError(Exception):
     """A setting cannot work; the text names it, its value (never a secret's, nor a password in an
-    address, nor what looks like a key: one may be set in another's place) and the mend."""
+    address, nor what looks like a key or is random: one may be set in another's place) and the
+    mend."""
 
     def __init__(self, setting: str, value: str, mend: str) -> None:
         # imported here: only needed after an error
         from agent_core.guardrails.secret_shapes import hide_shapes
 
         value, mend = (hide_shapes(hide_passwords(text)) for text in (value, mend))
-        super().__init__(f"{setting}={value}: {mend}" if value else f"{setting}: {mend}")
+        super().__init__(
+            hide_tokens(f"{setting}={value}: {mend}" if value else f"{setting}: {mend}")
+        )
         self.setting = setting
 
 
@@ -51,6 +54,24 @@ def _hide_password(part: re.Match[str]) -> str:
     if not user or is_path or is_group or (not begin and ":" not in user):
         return part[0]
     return f"{part[0][:begin]}[secret]{at}{place}"
+
+
+_LONG = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_UNBROKEN = re.compile(r"[A-Za-z0-9+]{24}")
+_CHANGE = re.compile(r"[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|[0-9](?=[A-Za-z])")
+MIN_CHANGES = 4
+
+
+def hide_tokens(text: str) -> str:
+    """Replace what looks random by its length, such as a key without a known shape: 24 letters and
+    digits on end, or 16 in which their kinds change often."""
+    return _LONG.sub(_hide_token, text)
+
+
+def _hide_token(found: re.Match[str]) -> str:
+    changes = len(_CHANGE.findall(found[0]))
+    often = changes >= MIN_CHANGES and changes * 6 >= len(found[0])
+    return f"[{len(found[0])} characters]" if often or _UNBROKEN.search(found[0]) else found[0]
 
 
 class WrongValue(ValueError):

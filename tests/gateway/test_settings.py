@@ -280,3 +280,46 @@ def test_no_setting_that_is_refused_shows_a_password(shape: str) -> None:
     assert refused > 3
     for plain in ("a@b.example", "escalate=30m:slack:@S0OPS", "https://h.example/@person"):
         assert f"={plain}:" in str(SettingsError("X", plain, "no."))
+
+
+KEYS = (
+    "9f86d081884c7d659a2feaa0c55ad015",
+    "q7ZpLr2Vx9Tn4Ws8Yb6Kd3Hf5Jg1Mc0",
+    "0f8fad5b-d9cb-469f-a165-70867728950e",
+    "wJalr9Ft/K7MDENG/bPxRfi2YzEXb4PLE+Ke",
+    "Zk3q9Xv2Lm8Rt5Wy",
+)
+PLACES = ("{}", "{},{}", "http://h/{}", "a={}", "{}:1", '["{}"]', '{{"{}": 1}}', "x/{}", "1h:{}")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_setting_that_is_refused_shows_a_key_of_another_one(place: str) -> None:
+    """Nor one without a known shape."""
+    refused = 0
+    for setting in ALL:
+        for key in KEYS:
+            value = place.format(key, key)
+            try:
+                setting.read({setting.name: value})
+            except SettingsError as error:
+                assert key not in str(error), setting.name
+                refused += " characters]" in str(error)
+    assert refused > 30
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "openai/gpt-5.2-codex-2026-01-20-preview",
+        "/var/lib/turnkeeper/2026-11-20/my-folder_of-data/turnkeeper.db",
+        "ec2-12-34-56-78.eu-central-1.compute.amazonaws.com:6379",
+        "discord:1234567890123456789,telegram:1234567890",
+        "internationalisation",
+        "my-very-long-bucket-name-in-eu-west-3",
+        "anthropic/claude-haiku-4-5-20251001",
+    ],
+)
+def test_an_ordinary_value_that_is_refused_is_shown(plain: str) -> None:
+    assert str(SettingsError("OPENAI_COMPATIBLE_PROVIDERS[0].name", plain, "no.")).endswith(
+        f"={plain}: no."
+    )
