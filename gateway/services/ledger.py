@@ -90,7 +90,7 @@ class Ledger:
     def _check_turn(self, payer: Payer, most: float) -> None:
         limit = min(filter(None, (self._limits.turn, payer.limit)), default=0.0)
         if limit and payer.spent + self._reserved.get(payer.turn, 0.0) + most > limit:
-            raise BudgetExceeded(say("budget_turn", payer.language, limit=dollars(limit)))
+            raise _make_error("budget_turn", payer, limit, most)
 
     async def _reserve(self, payer: Payer, amount: int) -> str:
         """Count `amount` for today within the limits; the day on which it is counted."""
@@ -108,7 +108,7 @@ class Ledger:
         refused = await self._budgets.spend(day, expenses)
         if refused is not None:
             limit, key = most[refused]
-            raise BudgetExceeded(say(key, payer.language, limit=dollars(limit)))
+            raise _make_error(key, payer, limit, amount / UNIT)
         return day
 
     async def _settle(self, payer: Payer, day: str, amount: int) -> None:
@@ -121,6 +121,13 @@ class Ledger:
                 await self._budgets.spend(day, expenses)
         except (StoreFailed, TimeoutError) as error:
             log.warning("spending_not_settled", extra={"turn": payer.turn, "why": str(error)})
+
+
+def _make_error(key: Key, payer: Payer, limit: float, most: float) -> BudgetExceeded:
+    """Make the error of a limit that `most` dollars of a call exceed, perhaps by themselves."""
+    key = "budget_call" if most > limit else key
+    words = say(key, payer.language, limit=dollars(limit), most=dollars(most))
+    return BudgetExceeded(words)
 
 
 def price_reply(reply: ModelReply, price: Price | None) -> float | None:

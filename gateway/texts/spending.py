@@ -6,8 +6,9 @@ Vocabulary: imports nothing of ours.
 from typing import Literal
 
 SpendingKey = Literal[
-    "budget_turn", "budget_person", "budget_job", "budget_day", "usage_none", "usage_turn",
-    "usage_today", "usage_all", "usage_line", "usage_unpriced", "usage_gateway", "command_usage",
+    "budget_turn", "budget_person", "budget_job", "budget_day", "budget_call", "usage_none",
+    "usage_turn", "usage_today", "usage_all", "usage_line", "usage_unpriced", "usage_gateway",
+    "command_usage",
 ]  # fmt: skip
 
 ENGLISH: dict[SpendingKey, str] = {
@@ -18,6 +19,8 @@ ENGLISH: dict[SpendingKey, str] = {
     "budget_job": "This job has used up its budget of {limit} a day. It continues tomorrow.",
     "budget_day": "The budget of {limit} a day for everybody is used up. Continue tomorrow, or "
     "ask an admin to raise it.",
+    "budget_call": "One call of this model may cost {most}, more than the budget of {limit}. "
+    "Choose a cheaper model ({/model}), or ask an admin to raise the budget.",
     "usage_none": "No model has been called here yet.",
     "usage_turn": "Last request",
     "usage_today": "Today",
@@ -38,6 +41,8 @@ GERMAN: dict[SpendingKey, str] = {
     "weiter.",
     "budget_day": "Das Limit von {limit} am Tag für alle ist erreicht. Morgen geht es weiter, oder "
     "ein Admin erhöht es.",
+    "budget_call": "Ein Aufruf dieses Modells kann {most} kosten, mehr als das Limit von {limit}. "
+    "Wählen Sie ein günstigeres Modell ({/model}), oder bitten Sie einen Admin, es zu erhöhen.",
     "usage_none": "Hier wurde noch kein Modell gerufen.",
     "usage_turn": "Letzter Vorgang",
     "usage_today": "Heute",

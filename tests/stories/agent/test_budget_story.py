@@ -147,6 +147,16 @@ async def test_a_turn_has_its_own_limit(rig: Rig) -> None:
     assert len(rig.model.requests) == 1
 
 
+@pytest.mark.parametrize("whose", ["BUDGET_PERSON_USD", "BUDGET_DAY_USD", "BUDGET_TURN_USD"])
+async def test_a_limit_below_one_call_is_not_called_used_up(rig: Rig, whose: str) -> None:
+    await rig.start(MODEL_PRICES=PRICES, **{whose: "0.05"})
+    rig.telegram.say(PERSON, "hello")
+    said = (await rig.shows("more than the budget of $0.05"))["text"]
+    assert "One call of this model may cost $0.08" in said and "used up" not in said
+    await rig.quiet()
+    assert rig.model.requests == []
+
+
 async def test_a_limit_without_a_price_is_a_wrong_setting(rig: Rig) -> None:
     with pytest.raises(ExceptionGroup) as wrong:
         await rig.start(BUDGET_DAY_USD="1")

@@ -366,7 +366,7 @@ async def test_a_run_spends_what_it_may_and_no_more(rig: Rig, clock: Shifted) ->
     await rig.quiet()
     asked = len(rig.model.requests)
     await fire(rig, clock)
-    card = await rig.shows("A budget was used up")
+    card = await rig.shows("A budget was not enough")
     assert "$0.50" in card["text"] and len(rig.model.requests) == asked
 
 
