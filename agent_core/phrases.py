@@ -329,8 +329,8 @@ REASONS: dict[ReasonKey, str] = {
     "sign_in_once": "The link is for you alone: do not share it. I continue once you have signed "
     "in.",
     "sign_in_private": "Write that to me in a private chat. I continue once you have signed in.",
-    "sign_in_local": "The page opens on the gateway's machine only; its admin can "
-    "change that with TURNKEEPER_PUBLIC_URL.",
+    "sign_in_local": "The page opens on the gateway's machine only; an operator can change that "
+    "with TURNKEEPER_PUBLIC_URL.",
     "sign_in_done": "I have signed in",
     "sign_in_leave": "Cancel",
 }

@@ -70,7 +70,7 @@ async def preview_opened(s: Surface) -> None:
             said = await answer.text()
         assert "Tea and cake" in said
         async with person.post(link) as answer:
-            assert answer.status == 403 and "opened before" in await answer.text()
+            assert answer.status == 403 and "already used" in await answer.text()
         async with person.post(link, headers={"Accept-Language": "fr-CH, en;q=0.5"}) as answer:
             said = await answer.text()
             assert answer.status == 403 and '<html lang="fr-CH">' in said and "déjà été" in said

@@ -40,7 +40,7 @@ async def test_all_that_hold_here_stand_in_the_prompt_in_order(rig: Rig) -> None
     await command(rig, "/mode data", "data")
     assert "from instructions.telegram\n\nfrom data\n\n[" in await ask(rig, "look")
     await command(rig, "/instructions", "Answer\nin rhymes.")
-    await command(rig, "/instructions clear", "any more")
+    await command(rig, "/instructions clear", "no longer has")
     assert "rhymes" not in await ask(rig, "hello")
 
 
