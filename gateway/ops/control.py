@@ -36,7 +36,7 @@ from gateway.services.memory_removals import (
     try_again,
 )
 from gateway.services.spoilt_files import set_aside
-from gateway.store.port import Store
+from gateway.store.port import PROBED, Store
 from gateway.store.rows import JOBS, Letter
 from gateway.texts import say
 
@@ -285,7 +285,7 @@ class Operations:
 
 async def probe_store(store: Store) -> None:
     """Write something and take it away again. StoreFailed."""
-    await store.put(PROBE, b"1")
+    await store.put(PROBE, PROBED)
     await store.put(PROBE, None)
 
 

@@ -24,7 +24,7 @@ from gateway.errors import StoreFailed
 from gateway.ops.connection_limits import ConnectionLimits
 from gateway.ports import Adapter
 from gateway.settings import PORT
-from gateway.store.port import Store
+from gateway.store.port import PROBED, Store
 
 if TYPE_CHECKING:
     from multidict import CIMultiDictProxy
@@ -113,7 +113,7 @@ class StoreProbe:
             if self._known is None or ambient.monotonic() - self._known[0] >= PROBE_SECONDS:
                 said = WRITABLE
                 try:
-                    await store.put(PROBE, b"1")
+                    await store.put(PROBE, PROBED)
                 except StoreFailed as error:
                     said = str(error)
                 self._known = ambient.monotonic(), said

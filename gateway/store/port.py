@@ -30,6 +30,9 @@ from gateway.store.rows import (
 )
 from gateway.store.spending.expenses import Budgets
 
+PROBED = b"1" * 16_384
+"""Written to test a store: as long as a message's rows, since less may still fit on a full disk."""
+
 
 class Inbox(Protocol):
     """Inbound values: stored and deduplicated before a platform gets its acknowledgement."""

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import StoreFailed, StoreUnfit
+from gateway.ops.control import probe_store
+from gateway.ops.http import WRITABLE, StoreProbe
 from gateway.store.opening import file_place
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.store_values import place, said
@@ -147,3 +149,29 @@ async def test_a_file_that_vanished_is_not_made_anew_when_it_is_opened_again(
     (tmp_path / "elsewhere").rename(tmp_path / "store.db")
     assert await fill(store, 3, 1) == [3]
     await store.close()
+
+
+async def test_a_file_too_full_for_messages_is_not_ready(tmp_path: Path) -> None:
+    """Small writes still fit, in pages that are there."""
+    store = await SqliteStore.open(tmp_path / "store.db")
+    probe = StoreProbe()
+    assert await probe.state(store) == WRITABLE
+    await store.put("probe", b"1")  # its pages are free again, and taken by messages
+
+    def fill(c: sqlite3.Connection) -> None:
+        c.execute(f"PRAGMA max_page_count = {c.execute('PRAGMA page_count').fetchone()[0]}")
+
+    await store.write(fill)
+    assert len(await fill_up(store)) < 100
+    probe._known = None  # a second later
+    assert "full" in await probe.state(store)
+    with pytest.raises(StoreFailed, match="full"):
+        await probe_store(store)
+    await store.close()
+
+
+async def fill_up(store: SqliteStore) -> list[int]:
+    for n in range(100):
+        if not await fill(store, n, 1):
+            return list(range(n))
+    return list(range(100))
