@@ -32,6 +32,8 @@ log = logging.getLogger("turnkeeper.cron")
 
 T = TypeVar("T")
 MAX_SLEEP = 60.0
+LATE = 1.0
+"""Seconds that a wake-up may be late before the scheduler looks without it."""
 AT_ONCE = 100
 FIRED_AGAIN = 60.0
 """Seconds after which a run that nobody took up is fired again; the inbox deduplicates it."""
@@ -100,7 +102,9 @@ class Scheduler:
                 wakes.add_job(
                     self.ring, at, id="wake", replace_existing=True, misfire_grace_time=None
                 )
-                await self._rung.wait()
+                with suppress(TimeoutError):  # the wake-up goes by a clock that may be set back
+                    async with limit(nap + LATE):
+                        await self._rung.wait()
         finally:
             wakes.shutdown(wait=False)
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.ambient import SystemClock
+from cron import scheduler
 from cron.claims import MAX_QUEUED, slot_of
 from cron.schedule import read_schedule
 from cron.scheduler import MAX_SLEEP, Scheduler, advance_schedule
@@ -340,3 +341,29 @@ async def test_the_clock_holds_one_wake_up_and_rings(tmp_path: Path) -> None:
         await asyncio.wait({task})
         await made.store.close()
     assert MAX_SLEEP <= 60
+
+
+async def test_a_clock_that_is_set_back_does_not_stop_the_wake_ups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a day, while a wake-up is set for a moment that is a day away then."""
+    monkeypatch.setattr(scheduler, "now", lambda: ambient.now() + 86_400)
+    monkeypatch.setattr(scheduler, "MAX_SLEEP", 0.05)
+    monkeypatch.setattr(scheduler, "LATE", 0.05)
+    looks = asyncio.Semaphore(0)
+
+    async def look() -> None:
+        looks.release()
+
+    made = await SchedulerRig(tmp_path / "store.db").open()
+    await made.job()
+    made.scheduler._before = look
+    task = asyncio.create_task(made.scheduler.run())
+    try:
+        async with asyncio.timeout(PATIENCE):
+            for _ in range(3):
+                await looks.acquire()
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+        await made.store.close()
