@@ -109,8 +109,9 @@ class FirstSends:
         )
 
     def is_known(self, row: OutboxRow) -> bool:
-        """Return True if the platform certainly still recognises the send of `row`."""
-        return ambient.now() - row.at < self._adapter.abilities.recalls
+        """Return True if the platform certainly still recognises the send of `row`. A moment to
+        come is of another clock, or of one that was set back, and says nothing."""
+        return 0 <= ambient.now() - row.at < self._adapter.abilities.recalls
 
     async def send(self, row: OutboxRow, index: int, payload: bytes) -> str:
         """The message's native id. One that stood there already is made to show `payload`."""

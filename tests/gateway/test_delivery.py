@@ -9,7 +9,7 @@ import pytest
 
 from agent_core import ambient
 from gateway.delivery.holder import Cause, Holder, Key
-from gateway.delivery.native_messages import place
+from gateway.delivery.native_messages import FirstSends, place
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.pace import CROWD, FEW, MAX_IN_FLIGHT, Pace, Paces, SendGate, SignBudget
 from gateway.messages import Conversation
@@ -48,6 +48,25 @@ def test_signs_of_life_have_a_budget_that_comes_back(monkeypatch: pytest.MonkeyP
     assert sum(signs.take() for _ in range(50)) == 10
     now += 3_600.0
     assert sum(signs.take() for _ in range(50)) == 20, "what is not used is not saved up"
+
+
+@pytest.mark.parametrize(("age", "known"), [(5.0, True), (90.0, False), (-3_600.0, False)])
+def test_a_send_is_repeated_only_while_the_platform_surely_knows_it(
+    tmp_path: Path, age: float, known: bool
+) -> None:
+    """Its time may be that of another replica, or of a clock that was set back."""
+    adapter = LedgerAdapter(Ledger(tmp_path / "ledger"), Points(), Abilities(recalls=60.0))
+    row = OutboxRow(
+        turn="t",
+        name="reply",
+        position=0,
+        version=1,
+        view=Notice(text="hello"),
+        at=ambient.now() - age,
+        sending=0,
+    )
+    found = FirstSends(ROOM, cast(Adapter, adapter)).resume(row)
+    assert (found.doubtful, found.copies) == (not known, int(not known))
 
 
 class Queue:
