@@ -255,6 +255,8 @@ NOT_IN_WORKSPACES = {
     "agent_core/tools/browser/enclosure.py": "the browser's own folder",
     "agent_core/tools/browser/inside.py": "runs inside, where there is nothing else",
     "agent_core/sandboxes/bwrap.py": "mounts the workspace",
+    "agent_core/sandboxes/cgroups/groups.py": "the kernel's control groups",
+    "agent_core/sandboxes/cgroups/hierarchy.py": "the kernel's control groups",
     "agent_core/sandboxes/docker/tier.py": "a folder of its own for a trial",
     "agent_core/sandboxes/e2b/files.py": "runs elsewhere, in the copy of a workspace",
     "agent_core/sandboxes/e2b/relay.py": "runs elsewhere",

@@ -21,6 +21,7 @@ from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 from agent_core.sandboxes import seccomp
+from agent_core.sandboxes.cgroups.groups import NO_GROUPS, ControlGroups
 from agent_core.sandboxes.environment import ETC, NAME, make_env, make_etc
 from agent_core.sandboxes.folders import NOBODY, prepare
 from agent_core.sandboxes.languages import find_languages
@@ -66,6 +67,14 @@ class BwrapTier:
     max_processes = 4096
     masks = True
     serves = True
+
+    def __init__(self, groups: ControlGroups = NO_GROUPS) -> None:
+        self._groups = groups
+
+    @property
+    def grouped(self) -> bool:
+        """See the port."""
+        return self._groups.hold_limits
 
     @property
     def programs(self) -> Mapping[Language, str]:
@@ -118,7 +127,7 @@ class BwrapTier:
             )
             files = (refusals, *(descriptor for descriptor, _ in written))
             process = ProcessSpec(argv=argv, env={"PATH": _PATH}, cwd=workspace, inherited=files)
-            return await open_local(process, limits)
+            return await open_local(process, limits, self._groups)
 
     def enclose(self, workspace: Path, refusals: int, *, root: bool) -> tuple[str, ...]:
         """The words that call bubblewrap, as far as they keep something in. `refusals`: the open

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes.bwrap import BwrapTier
+from agent_core.sandboxes.cgroups.groups import NO_GROUPS, ControlGroups
 from agent_core.sandboxes.docker.tier import find_docker
 from agent_core.sandboxes.e2b.settings import E2BAccess
 from agent_core.sandboxes.landlock.tier import LandlockTier
@@ -45,6 +46,7 @@ class MissingTier:
     cannot: frozenset[Leak] = frozenset()
     max_processes = 0
     masks = True
+    grouped = False
     serves = False
     shell = ("/bin/sh",)
     python = "python3"
@@ -87,7 +89,7 @@ class MissingTier:
         raise ToolFailed(_REFUSAL.format(mend=MEND, tried=tried))
 
 
-async def detect(docker_host: str = "") -> Tier:
+async def detect(docker_host: str = "", groups: ControlGroups = NO_GROUPS) -> Tier:
     """Return the best tier that works here, otherwise one that runs nothing.
 
     Docker only if its image is there already, Landlock only if its self-test passes: it needs
@@ -96,7 +98,7 @@ async def detect(docker_host: str = "") -> Tier:
     faults: dict[str, str] = {}
     for name in ("bwrap", "docker", "landlock", "monty"):
         try:
-            tier = await find_tier(name, docker_host)
+            tier = await find_tier(name, docker_host, groups=groups)
         except TierUnusable as error:
             faults[name] = str(error)
             continue
@@ -110,18 +112,24 @@ async def detect(docker_host: str = "") -> Tier:
     return MissingTier(faults)
 
 
-async def find_tier(name: str, docker_host: str = "", e2b: E2BAccess | None = None) -> Tier:
+async def find_tier(
+    name: str,
+    docker_host: str = "",
+    e2b: E2BAccess | None = None,
+    groups: ControlGroups = NO_GROUPS,
+) -> Tier:
     """The tier of this name, or the best one for `auto`; `docker_host`: where Docker's engine is;
-    `e2b`: how E2B is reached. TierUnusable."""
+    `e2b`: how E2B is reached; `groups`: for sandboxes that are processes here. TierUnusable."""
     if name == "auto":
-        return await detect(docker_host)
+        return await detect(docker_host, groups)
     if name in ("docker", "boxlite"):
         return await find_docker(docker_host)
     if name == "monty":
         return find_monty()
     if name == "e2b":
         return await _find_e2b(e2b or E2BAccess())
-    tiers: dict[str, Tier] = {one.name: one for one in (BwrapTier(), LandlockTier(), UnsafeTier())}
+    local = (BwrapTier(groups), LandlockTier(groups=groups), UnsafeTier(groups))
+    tiers: dict[str, Tier] = {one.name: one for one in local}
     if fault := await find_fault(tiers[name]):
         raise TierUnusable(fault)
     return tiers[name]

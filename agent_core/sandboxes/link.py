@@ -21,6 +21,7 @@ _CREDIT = supervisor.WINDOW // 2
 REASONS = {
     "memory": "[Stopped: over {memory} of memory in all.]",
     "processes": "[Stopped: over {processes} processes in all.]",
+    "tasks": "[Refused: over {tasks} processes and threads in all.]",
     "disk": "[Stopped: over {disk} of disk in all.]",
     "gone": "[The sandbox ended.]",
     "lost": "[The sandbox was lost while this ran: whether it finished is unknown. Files of the "
@@ -37,9 +38,14 @@ class SandboxLimits(Struct, frozen=True, kw_only=True):
     processes: int = 512
     cpus: int = 2
 
+    @property
+    def tasks(self) -> int:
+        """Processes and threads at most, where they are refused and not ended."""
+        return 2 * self.processes + 64
+
     def describe(self, reason: str) -> str:
         """The sentence of a limit that was met."""
-        given = {"processes": str(self.processes)}
+        given = {"processes": str(self.processes), "tasks": str(self.tasks)}
         for name, size in (("memory", self.memory), ("disk", self.disk)):
             given[name] = f"{size / (1 << 30):g} GB" if size >= 1 << 30 else f"{size >> 20} MB"
         return REASONS.get(reason, "[Stopped by the sandbox.]").format(**given)
@@ -57,7 +63,7 @@ class SupervisorSpec(Struct, frozen=True, kw_only=True):
         """Encode it as the one argument."""
         limits = self.limits
         said = {"memory": limits.memory, "disk": limits.disk, "processes": limits.processes}
-        given = {"limits": said, "proxy_port": self.proxy_port}
+        given = {"limits": said | {"tasks": limits.tasks}, "proxy_port": self.proxy_port}
         return json.dumps(given | {"folders": list(self.folders)})
 
 

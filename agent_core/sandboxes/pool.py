@@ -211,6 +211,11 @@ class SandboxPool:
         return self._tier.serves
 
     @property
+    def grouped(self) -> bool:
+        """The tier's."""
+        return self._tier.grouped
+
+    @property
     def cannot(self) -> frozenset[Leak]:
         """The tier's."""
         return self._tier.cannot

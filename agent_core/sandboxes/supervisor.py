@@ -1,7 +1,8 @@
 """The program inside a sandbox that runs commands for the gateway outside.
 
 Standard library only: it is started alone, by its file, with its configuration as the one argument
-(`SupervisorSpec` in link.py). It speaks frames over its link, a socket at standard input that both
+(`SupervisorSpec` in link.py); a second one may tell the numbers of open files that count met limits
+(`SandboxGroup.open_counters`). It speaks frames over its link, a socket at standard input that both
 sides write, or else a pipe at standard input and one at standard output: one byte of kind, four of
 a stream's number, four of length, then that many bytes. The gateway assigns odd numbers, the
 supervisor even ones. Everything that runs here ends with the link.
@@ -40,6 +41,11 @@ _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 _MAX_PIPE = 1 << 20
 """Bytes that a pipe holds at most."""
+_COUNTED = {
+    "memory": ("oom_kill", ("memory.events", "memory/memory.oom_control")),
+    "tasks": ("max", ("pids.events", "pids/pids.events")),
+}
+"""The limits that the kernel may hold: the word before the count, and the files, new and old."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 NICE, CROWD_NICE, CROWD = 5, 19, 64
 """Nice values of commands: a third of a competing process's share; next to none above CROWD
@@ -115,7 +121,8 @@ class Supervisor:
         self._next = 2
         self._paused = self._occupied = False
         self._looked = self._sized = 0.0
-        self._free, self._starved = 0, _count_starved()
+        self._free = 0
+        self._counters = Counters(spec["counters"])
         self._behind: dict[int, int] = {}
 
     def run(self) -> None:
@@ -287,8 +294,8 @@ class Supervisor:
                         break
             command.ended = True
             code = os.waitstatus_to_exitcode(status)
-            if code and self._is_starved():
-                command.reason = command.reason or "memory"
+            met = self._counters.find_met() if code else ""
+            command.reason = command.reason or met
             told = {"code": code if code >= 0 else 128 - code, "reason": command.reason}
             self._send(EXIT, stream, json.dumps(told).encode())
             if command.input is not None:
@@ -454,7 +461,7 @@ class Supervisor:
         shared = sum(map(_count_shared, pids)) if pids else 0
         if sum(taken.values()) + shared > limits["memory"]:
             taken = {pid: size + _measure_shared(pid) for pid, size in taken.items()}
-        if sum(taken.values()) > limits["memory"] or self._is_starved():
+        if sum(taken.values()) > limits["memory"] or self._counters.count_new("memory"):
             self._stop_largest(pids, taken, "memory")
         if self._spec["folders"] and self._is_size_due(now):
             began = time.monotonic()
@@ -483,11 +490,6 @@ class Supervisor:
         due = fills or now - self._sized >= _SECONDS_BETWEEN_SIZES
         self._free = free if due else self._free
         return due
-
-    def _is_starved(self) -> bool:
-        """Return True if the kernel killed something for memory that was not reported yet."""
-        before, self._starved = self._starved, _count_starved()
-        return self._starved > before
 
     def _stop_largest(self, pids: list[int], taken: dict[int, int], reason: str) -> None:
         """End the command whose processes use most, or what belongs to no command if that uses
@@ -634,13 +636,33 @@ def _measure_free(folder: str) -> int:
     return 0
 
 
-def _count_starved() -> int:
-    """Processes that the kernel ended for this control group's memory, where it can be seen."""
-    for name in ("memory.events", "memory/memory.oom_control"):
-        with suppress(OSError, ValueError), open(f"/sys/fs/cgroup/{name}") as file:
-            words = file.read().split()
-            return int(words[words.index("oom_kill") + 1])
-    return 0
+class Counters:
+    """Counts how often the kernel held a limit of this control group. `files`: open ones, by their
+    controllers; without them, those of this namespace, if it shows any."""
+
+    def __init__(self, files: dict[str, int]) -> None:
+        self._files = dict(files)
+        for kind, (_, names) in () if files else _COUNTED.items():
+            for name in names:
+                with suppress(OSError):
+                    self._files[kind] = os.open(f"/sys/fs/cgroup/{name}", os.O_RDONLY)
+                    break
+        self._before = {kind: self._count(kind) for kind in _COUNTED}
+
+    def find_met(self) -> str:
+        """Return the limit that was met since the last call, "" for none."""
+        return next((kind for kind in _COUNTED if self.count_new(kind)), "")
+
+    def count_new(self, kind: str) -> int:
+        """Count what the kernel ended, or refused, that was not reported yet."""
+        before, self._before[kind] = self._before[kind], self._count(kind)
+        return self._before[kind] - before
+
+    def _count(self, kind: str) -> int:
+        with suppress(OSError, ValueError, KeyError):
+            words = os.pread(self._files[kind], PIECE, 0).decode().split()
+            return int(words[words.index(_COUNTED[kind][0]) + 1])
+        return 0
 
 
 def _measure_folders(folders: list[str], enough: int) -> int:
@@ -666,11 +688,22 @@ def set_up() -> None:
         signal.signal(one, signal.SIG_IGN)
 
 
-def take_link() -> tuple[int, int]:
+def read_spec() -> dict:  # type: ignore[type-arg]
+    """Return the configuration."""
+    counters = json.loads(sys.argv[2]) if len(sys.argv) > 2 else {}
+    return {**json.loads(sys.argv[1]), "counters": counters}
+
+
+def take_link(spec: dict) -> tuple[int, int]:  # type: ignore[type-arg]
     """Return the files to read and to write; standard input and output become /dev/null. Other
     files are leftovers of the starter: no command may inherit them, copies of the link least of
     all."""
-    os.closerange(3, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 1 << 16))
+    kept = sorted(spec["counters"].values())
+    end = min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 1 << 16)
+    for first, last in zip((2, *kept), (*kept, end), strict=True):
+        os.closerange(first + 1, last)
+    for one in kept:
+        os.set_inheritable(one, False)
     one_socket = stat.S_ISSOCK(os.fstat(0).st_mode)
     reads, writes = os.dup(0), os.dup(0 if one_socket else 1)
     for one in (0, 1):
@@ -680,8 +713,8 @@ def take_link() -> tuple[int, int]:
 
 def main() -> None:
     """Serve the gateway."""
-    spec = json.loads(sys.argv[1])
-    reads, writes = take_link()
+    spec = read_spec()
+    reads, writes = take_link(spec)
     set_up()
     Supervisor(reads, writes, spec, Ground()).run()
 

@@ -2,13 +2,15 @@
 machine."""
 
 import asyncio
+import json
 import os
 import shutil
 import signal
 import socket
 import sys
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from typing import Literal, Protocol, TypeVar
@@ -18,6 +20,7 @@ from msgspec import Struct
 from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes import supervisor
+from agent_core.sandboxes.cgroups.groups import NO_GROUPS, ControlGroups
 from agent_core.sandboxes.link import Link, SandboxLimits
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
 from agent_core.sandboxes.port import Language
@@ -111,6 +114,11 @@ class Tier(Protocol):
         """Leaks that it cannot prevent, as `about` says."""
 
     @property
+    def grouped(self) -> bool:
+        """True if the kernel holds limits of memory and processes, by control groups; otherwise
+        only the supervisor watches."""
+
+    @property
     def programs(self) -> Mapping[Language, str]:
         """The languages that code can be run in, each with the words before a file's path."""
 
@@ -168,8 +176,10 @@ class LocalSandbox:
     carrier = None
     note = ""
 
-    def __init__(self, link: Link, process: asyncio.subprocess.Process) -> None:
-        self._link, self._process = link, process
+    def __init__(
+        self, link: Link, process: asyncio.subprocess.Process, end_group: Callable[[], None]
+    ) -> None:
+        self._link, self._process, self._end_group = link, process, end_group
         self.said = b""
         """Its error output, known when it is closed."""
 
@@ -187,16 +197,20 @@ class LocalSandbox:
             async with ambient.limit(SECONDS_TO_DIE):
                 _, self.said = await self._process.communicate()
         except TimeoutError:
+            await asyncio.to_thread(self._end_group)
             for pid in reversed(supervisor.list_alive(self._process.pid)):
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             _, self.said = await self._process.communicate()
+        await asyncio.to_thread(self._end_group)
 
 
-async def open_local(spec: ProcessSpec, limits: SandboxLimits) -> LocalSandbox:
-    """Start a supervisor, and wait until it takes commands. ToolFailed with its error output if it
-    does not."""
-    return await await_commands(_start(spec, limits))
+async def open_local(
+    spec: ProcessSpec, limits: SandboxLimits, groups: ControlGroups = NO_GROUPS
+) -> LocalSandbox:
+    """Start a supervisor, in a group of `groups`, and wait until it takes commands. ToolFailed with
+    its error output if it does not."""
+    return await await_commands(_start(spec, limits, groups))
 
 
 async def await_commands(making: Coroutine[None, None, S]) -> S:
@@ -224,29 +238,37 @@ async def await_commands(making: Coroutine[None, None, S]) -> S:
     return sandbox
 
 
-async def _start(spec: ProcessSpec, limits: SandboxLimits) -> LocalSandbox:
+async def _start(spec: ProcessSpec, limits: SandboxLimits, groups: ControlGroups) -> LocalSandbox:
+    group = await asyncio.to_thread(groups.open, limits)
+    end_group = partial(groups.end, group)
     near, far = socket.socketpair()
+    counters = group.open_counters()
     try:
         process = await asyncio.create_subprocess_exec(
+            *group.entry,
             *choose_cpus(limits.cpus),
             *spec.argv,
+            json.dumps(counters),
             stdin=far.fileno(),
             stdout=DEVNULL,
             stderr=PIPE,
             env=spec.env,
             cwd=spec.cwd,
             start_new_session=True,
-            pass_fds=spec.inherited,
+            pass_fds=(*spec.inherited, *counters.values()),
         )
     except BaseException:
         near.close()
+        await asyncio.to_thread(end_group)
         raise
     finally:
         far.close()
+        for file in counters.values():
+            os.close(file)
     near.setblocking(False)
     loop = asyncio.get_running_loop()
     _, link = await loop.create_unix_connection(lambda: Link(limits), sock=near)
-    return LocalSandbox(link, process)
+    return LocalSandbox(link, process, end_group)
 
 
 def find_shell() -> str:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from agent_core.sandboxes.cgroups.groups import NO_GROUPS, ControlGroups
 from agent_core.sandboxes.languages import find_languages
 from agent_core.sandboxes.link import SandboxLimits, SupervisorSpec
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
@@ -33,6 +34,14 @@ class UnsafeTier:
     max_processes = 4096
     masks = False
     serves = True
+
+    def __init__(self, groups: ControlGroups = NO_GROUPS) -> None:
+        self._groups = groups
+
+    @property
+    def grouped(self) -> bool:
+        """See the port."""
+        return self._groups.hold_limits
 
     @property
     def programs(self) -> Mapping[Language, str]:
@@ -72,4 +81,5 @@ class UnsafeTier:
         """See the port."""
         spec = SupervisorSpec(limits=limits, folders=(os.fspath(workspace),))
         argv = (self.python, "-I", "-S", "-B", str(SUPERVISOR), spec.encode())
-        return await open_local(ProcessSpec(argv=argv, env=_ENV, cwd=workspace), limits)
+        process = ProcessSpec(argv=argv, env=_ENV, cwd=workspace)
+        return await open_local(process, limits, self._groups)

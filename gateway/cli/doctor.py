@@ -14,6 +14,7 @@ from agent_core.mcp.servers import Servers
 from agent_core.memory.provider import MemoryProvider, find_provider
 from agent_core.sandboxes.buckets.bucket import make_bucket
 from agent_core.sandboxes.buckets.settings import read_bucket
+from agent_core.sandboxes.cgroups.groups import ControlGroups, open_control_groups
 from agent_core.sandboxes.detect import MissingTier, find_tier
 from agent_core.sandboxes.docker.tier import (
     IMAGE,
@@ -51,6 +52,11 @@ from gateway.wiring.models_now import find_models
 Say = Callable[[str], None]
 PROBE = "doctor"
 MEND_STORE = "Stop the gateway, and put a backup in place: turnkeeper restore FILE"
+GROUPED = "ok       limits: the kernel enforces those of memory and processes, by control groups."
+WATCHED = (
+    "note     limits: a sandbox is watched four times a second; this process may make no control "
+    "groups, by which the kernel would enforce them. In a systemd unit, Delegate=yes lets it."
+)
 LITTLE = 2**30
 """Bytes of a disk that are few."""
 
@@ -231,8 +237,16 @@ async def _probe_memory(provider: MemoryProvider) -> str:
 
 
 async def _sandbox(settings: Settings, say: Say) -> int:
+    groups = await asyncio.to_thread(open_control_groups)
     try:
-        tier = await find_tier(settings.sandbox, settings.docker_host, settings.e2b)
+        return await _try_sandbox(settings, groups, say)
+    finally:
+        await asyncio.to_thread(groups.close)
+
+
+async def _try_sandbox(settings: Settings, groups: ControlGroups, say: Say) -> int:
+    try:
+        tier = await find_tier(settings.sandbox, settings.docker_host, settings.e2b, groups)
     except TierUnusable as error:
         say(f"wrong    sandbox: SANDBOX_PROVIDER={settings.sandbox} does not work here: {error}.")
         return 1
@@ -249,6 +263,10 @@ async def _sandbox(settings: Settings, say: Say) -> int:
     else:
         mark, more = "wrong  ", f"Tried out: within reach are {', '.join(sandbox.leaks)}."
     say(f"{mark}  sandbox: {sandbox.name}. {sandbox.about} {more}")
+    if sandbox.grouped:
+        say(GROUPED)
+    elif tier.name not in ("none", "e2b", "monty"):
+        say(WATCHED)
     _check_browser(sandbox, say)
     if isinstance(tier, MissingTier):
         for name, fault in tier.faults.items():

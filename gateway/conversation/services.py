@@ -109,6 +109,10 @@ class SandboxFacts(Protocol):
         """The limits of one conversation's sandbox."""
 
     @property
+    def grouped(self) -> bool:
+        """True if the kernel holds the limits, by control groups."""
+
+    @property
     def contains(self) -> bool:
         """True if the self-test passed: nothing escapes."""
 

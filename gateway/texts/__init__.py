@@ -19,7 +19,7 @@ from gateway.texts.languages import Texts
 _Key = Literal[
     "approve_once", "approve_conversation", "approve_always", "deny", "hosts_once",
     "hosts_conversation", "hosts_always", "sandbox_contains", "sandbox_leaks", "sandbox_missing",
-    "sandbox_none", "browser_enclosed", "browser_beside",
+    "sandbox_none", "sandbox_grouped", "sandbox_watched", "browser_enclosed", "browser_beside",
     "approved",
     "approved_conversation", "approved_always", "denied", "denied_why", "outcome_unknown", "heard",
     "expired", "cancelled", "answered", "stopped", "stopped_note", "interrupted_note", "limit_note",
@@ -156,6 +156,8 @@ ENGLISH: dict[Key, str] = {
     "model_unknown": "There is no model {model} here. Did you mean {near}? Nothing was changed.",
     "model_none": "{provider} has no model {model}. Nothing was changed.",
     "sandbox_contains": "Sandbox: {name}; it contains what runs in it.",
+    "sandbox_grouped": "The kernel enforces its limits (control groups).",
+    "sandbox_watched": "Its limits are watched (no control groups).",
     "sandbox_leaks": "Sandbox: {name}; programs in it can reach: {leaks}.",
     "sandbox_missing": "Sandbox: none works on this machine, so commands cannot run. The operator "
     "can install bubblewrap, or use Linux 6.2 or newer with Landlock.",
@@ -386,6 +388,8 @@ GERMAN: dict[Key, str] = {
     "geändert.",
     "model_none": "{provider} hat kein Modell {model}. Es wurde nichts geändert.",
     "sandbox_contains": "Sandbox: {name}; sie hält fest, was in ihr läuft.",
+    "sandbox_grouped": "Ihre Grenzen setzt der Kernel durch (Control Groups).",
+    "sandbox_watched": "Ihre Grenzen werden überwacht (keine Control Groups).",
     "sandbox_leaks": "Sandbox: {name}; von innen erreichbar: {leaks}.",
     "sandbox_missing": "Sandbox: keine läuft auf diesem Rechner, also läuft kein Befehl. Der "
     "Betreiber kann bubblewrap installieren, oder Linux ab 6.2 mit Landlock benutzen.",

@@ -17,6 +17,7 @@ from agent_core import ambient
 from agent_core.guardrails.redaction import Hides
 from agent_core.memory.provider import MemoryProvider
 from agent_core.sandboxes.buckets.bucket import make_bucket
+from agent_core.sandboxes.cgroups.groups import ControlGroups, open_control_groups
 from agent_core.sandboxes.detect import find_tier
 from agent_core.sandboxes.network import SandboxNetwork
 from agent_core.sandboxes.pool import SandboxPool
@@ -229,7 +230,9 @@ async def assemble(
     models = await find_models(settings)
     network = SandboxNetwork(models.tools.web.allowed)
     snapshots = make_snapshots(models.tools)
-    tier = await _choose_tier(settings)
+    groups = await asyncio.to_thread(open_control_groups)
+    stack.push_async_callback(asyncio.to_thread, groups.close)
+    tier = await _choose_tier(settings, groups)
     walls = await choose_walls(tier, settings.sandbox)
     encloses = walls.name if walls is not None else ""
     sandbox = SandboxPool(tier, network=network, keeper=snapshots, encloses=encloses)
@@ -488,9 +491,9 @@ async def web_secret(directory: Directory) -> bytes:
     return known or b""
 
 
-async def _choose_tier(settings: Settings) -> Tier:
+async def _choose_tier(settings: Settings, groups: ControlGroups) -> Tier:
     try:
-        tier = await find_tier(settings.sandbox, settings.docker_host, settings.e2b)
+        tier = await find_tier(settings.sandbox, settings.docker_host, settings.e2b, groups)
     except TierUnusable as error:
         mend = f"does not work here ({error}); mend that, or use auto."
         raise SANDBOX.error(settings.sandbox, mend) from None

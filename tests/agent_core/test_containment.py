@@ -201,6 +201,9 @@ KERNEL = (
     Attack("make a control group",
            "for at in /sys/fs/cgroup/pids /sys/fs/cgroup; do mkdir $at/turnkeeper-test-{pid} && "
            "rmdir $at/turnkeeper-test-{pid} && exit 0; done; exit 1", root=True),
+    Attack("leave its control group, with its limits",
+           "for at in /sys/fs/cgroup/pids /sys/fs/cgroup; do echo 0 >$at/cgroup.procs && exit 0; "
+           "done; exit 1", root=True),
     Attack("read the machine's memory or log", "dd if=/dev/mem bs=1 count=1 || dd if=/dev/kmsg bs=8192 count=1", root=True),
     Attack("rename the machine",
            python("import socket; socket.sethostname(socket.gethostname())"), root=True),

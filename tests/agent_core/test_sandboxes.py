@@ -403,6 +403,7 @@ class LooseTier(BwrapTier):
     """Without one of its walls: the words at which it is called, and how many of them go."""
 
     def __init__(self, word: str, count: int = 1, more: tuple[str, ...] = ()) -> None:
+        super().__init__()
         self.word, self.count, self.more = word, count, more
 
     def enclose(self, workspace: Path, refusals: int, *, root: bool) -> tuple[str, ...]:

@@ -1,8 +1,11 @@
 """Sandboxes of the tests: those of the product, ended by the test that used them."""
 
+from functools import cache
+
 import pytest
 
 from agent_core.sandboxes.bwrap import BwrapTier
+from agent_core.sandboxes.cgroups.groups import open_control_groups
 from agent_core.sandboxes.docker.tier import DockerTier, find_docker
 from agent_core.sandboxes.landlock.tier import LandlockTier
 from agent_core.sandboxes.link import SandboxLimits
@@ -41,6 +44,16 @@ async def find_browser_tier(request: pytest.FixtureRequest) -> DockerTier:
     if known not in _FOUND:
         _FOUND[known] = await find_docker(address)
     return _FOUND[known]
+
+
+@cache
+def can_make_groups() -> bool:
+    """True if the kernel lets this process limit sandboxes by control groups."""
+    groups = open_control_groups()
+    try:
+        return groups.hold_limits
+    finally:
+        groups.close()
 
 
 def make_sandboxes(

@@ -17,6 +17,7 @@ from tests.contracts.redis_server import redis_server
 from tests.fakes.model_server import Call, Say
 from tests.fakes.needs import NEEDS_LANDLOCK
 from tests.fakes.ports import free_port
+from tests.fakes.sandboxes import can_make_groups
 from tests.gateway.process import KEY, PERSON, START, STRANGER, TOKEN, World
 
 
@@ -460,6 +461,8 @@ async def test_doctor_names_what_a_tier_cannot(world: World) -> None:
     assert "ok       sandbox: landlock. " in said
     assert "It cannot hide that other processes exist" in said
     assert "it contains what runs in it, but for copies, processes." in said
+    limits = "the kernel enforces those" if can_make_groups() else "a sandbox is watched"
+    assert f"limits: {limits}" in said
     assert any(
         where in said
         for where in (

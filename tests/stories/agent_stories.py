@@ -138,7 +138,7 @@ async def network_opened(s: Surface) -> None:
 async def no_tier(_: Surface) -> AsyncIterator[dict[str, str]]:
     """A machine on which no sandbox works."""
 
-    async def find_tier(name: str, docker_host: str, e2b: object) -> MissingTier:
+    async def find_tier(name: str, docker_host: str, e2b: object, groups: object) -> MissingTier:
         return MissingTier({"bwrap": "bwrap is not installed (package bubblewrap)"})
 
     with pytest.MonkeyPatch.context() as patch:

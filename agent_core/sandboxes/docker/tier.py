@@ -157,6 +157,7 @@ class DockerTier:
     cannot: frozenset[Leak] = frozenset()
     missing = ""
     masks = True
+    grouped = True
     serves = True
     max_processes = 4096
     """The kernel counts the processes of one user in all containers together."""
@@ -282,7 +283,7 @@ class DockerTier:
             "ShmSize": shared,
             "Memory": memory,
             "MemorySwap": memory,
-            "PidsLimit": 2 * limits.processes + 64,  # threads count too
+            "PidsLimit": limits.tasks,
             "NanoCpus": min(limits.cpus, self.facts.cpus) * 1_000_000_000,
             "AutoRemove": True,
             "LogConfig": {"Type": "none"},

@@ -232,6 +232,7 @@ class E2BTier:
     cannot: frozenset[Leak] = frozenset()
     missing = ""
     masks = True
+    grouped = False
     serves = True
     max_processes = 4096
 

@@ -147,8 +147,8 @@ def _open_rules(spec: dict) -> list[tuple[int, int]]:  # type: ignore[type-arg]
 
 def main() -> None:
     """Serve the gateway at standard input."""
-    spec = json.loads(sys.argv[1])
-    reads, writes = supervisor.take_link()
+    spec = supervisor.read_spec()
+    reads, writes = supervisor.take_link(spec)
     user = spec["user"] if spec["user"] >= 0 else None
     calls.drop_privileges(user, set(spec["capabilities"]))
     supervisor.set_up()
@@ -171,7 +171,7 @@ def main() -> None:
     if not files:
         sys.exit(1)
     change = spec["paths"]["change"]
-    most = 2 * spec["limits"]["processes"] + 64  # threads count too
+    most = spec["limits"]["tasks"]
     guard = SyscallGuard(files[0], spec["address"], change, spec["barred"], keeper, most)
     ground = LandlockGround(keeper, near, guard, files[0])
     supervisor.Supervisor(reads, writes, spec, ground).run()

@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.sandboxes.cgroups.groups import NO_GROUPS, ControlGroups
 from agent_core.sandboxes.environment import ETC, make_env
 from agent_core.sandboxes.folders import ALIASES, HOME, NOBODY, STATE, TMP, prepare
 from agent_core.sandboxes.landlock import calls
@@ -124,8 +125,13 @@ class LandlockTier:
     masks = False
     serves = True
 
-    def __init__(self, abi: int = NEWEST) -> None:
-        self._abi = abi
+    def __init__(self, abi: int = NEWEST, groups: ControlGroups = NO_GROUPS) -> None:
+        self._abi, self._groups = abi, groups
+
+    @property
+    def grouped(self) -> bool:
+        """See the port."""
+        return self._groups.hold_limits
 
     @property
     def programs(self) -> Mapping[Language, str]:
@@ -189,7 +195,8 @@ class LandlockTier:
         )
         basis = SupervisorSpec(limits=limits, folders=(str(place),), proxy_port=PORT)
         argv = (self.python, "-I", "-S", "-B", str(_PROGRAM), spec.encode(basis))
-        return await open_local(ProcessSpec(argv=argv, env={"PATH": _PATH}, cwd=place), limits)
+        process = ProcessSpec(argv=argv, env={"PATH": _PATH}, cwd=place)
+        return await open_local(process, limits, self._groups)
 
     def allow(self, workspace: Path, prefix: Path) -> dict[str, tuple[str, ...]]:
         """The files that are allowed, by how."""

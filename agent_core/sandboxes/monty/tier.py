@@ -99,6 +99,7 @@ class MontyTier:
     missing = ""
     max_processes = 4096
     masks = False
+    grouped = False
     serves = False
     programs: Mapping[Language, str] = {"python": "python3 -u"}
     python = "python3"

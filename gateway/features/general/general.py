@@ -204,7 +204,8 @@ def _describe_sandbox(call: Call) -> str:
     said = [
         say("sandbox_contains", call.language, name=found.name)
         if found.contains
-        else say("sandbox_leaks", call.language, name=found.name, leaks=leaks)
+        else say("sandbox_leaks", call.language, name=found.name, leaks=leaks),
+        say("sandbox_grouped" if found.grouped else "sandbox_watched", call.language),
     ]
     if not chromium.find_missing(found.encloses):
         said.append(say("browser_enclosed" if found.encloses else "browser_beside", call.language))

@@ -20,6 +20,7 @@ from tests.fakes.model_server import Call, Json, Say
 from tests.fakes.model_steps import Step
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_CHROMIUM, NEEDS_LANDLOCK
 from tests.fakes.ports import free_port
+from tests.fakes.sandboxes import can_make_groups
 from tests.fakes.waiting import PATIENCE
 from tests.fakes.web_pages import Answer, WebPages, served
 from tests.stories.pictures_rig import shown
@@ -283,6 +284,8 @@ async def test_it_is_told_where_the_browser_runs(
     rig.telegram.say(ADMIN, "/status")
     said = json.dumps(await rig.shows(f"Sandbox: {tier}", ADMIN))
     assert where in said and ("The browser" in said) == bool(where)
+    limits = "The kernel enforces its limits" if can_make_groups() else "Its limits are watched"
+    assert limits in said
     agent = rig.host.services.agent
     assert isinstance(agent, TurnkeeperAgent)
     assert agent._browser.encloses == (without != "bwrap")
