@@ -20,6 +20,8 @@ from gateway.views import Activity, Card, Media, ReplyView, View
 
 UPLOAD_RATE = 100_000
 """Bytes a second that an upload makes at least."""
+SKEW = 5.0
+"""Seconds that the clocks of two replicas may differ."""
 
 log = logging.getLogger("turnkeeper.outbox")
 
@@ -109,9 +111,9 @@ class FirstSends:
         )
 
     def is_known(self, row: OutboxRow) -> bool:
-        """Return True if the platform certainly still recognises the send of `row`. A moment to
-        come is of another clock, or of one that was set back, and says nothing."""
-        return 0 <= ambient.now() - row.at < self._adapter.abilities.recalls
+        """Return True if the platform certainly still recognises the send of `row`. A time that is
+        yet to come is of another clock, or of one that was set back, and says nothing."""
+        return -SKEW <= ambient.now() - row.at < self._adapter.abilities.recalls
 
     async def send(self, row: OutboxRow, index: int, payload: bytes) -> str:
         """The message's native id. One that stood there already is made to show `payload`."""

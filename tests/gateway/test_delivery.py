@@ -50,7 +50,9 @@ def test_signs_of_life_have_a_budget_that_comes_back(monkeypatch: pytest.MonkeyP
     assert sum(signs.take() for _ in range(50)) == 20, "what is not used is not saved up"
 
 
-@pytest.mark.parametrize(("age", "known"), [(5.0, True), (90.0, False), (-3_600.0, False)])
+@pytest.mark.parametrize(
+    ("age", "known"), [(5.0, True), (-1.0, True), (90.0, False), (-3_600.0, False)]
+)
 def test_a_send_is_repeated_only_while_the_platform_surely_knows_it(
     tmp_path: Path, age: float, known: bool
 ) -> None:
