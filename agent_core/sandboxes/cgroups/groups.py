@@ -59,13 +59,14 @@ class SandboxGroup:
         return ("/bin/sh", "-c", _ENTER, "sh", *files, "--")
 
     def open_counters(self) -> dict[str, int]:
-        """Open the files that count met limits, by the supervisor's names of these. OSError."""
+        """Open the files that count met limits, by the supervisor's names of these."""
         opened: dict[str, int] = {}
         for place in self._places:
             for name in place.controllers & _COUNTERS.keys():
                 limit, new, old = _COUNTERS[name]
                 file = place.folder / (new if place.unified else old)
-                opened[limit] = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+                with suppress(OSError):  # then only the watch tells which limit was met
+                    opened[limit] = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
         return opened
 
     def kill(self) -> None:
