@@ -157,10 +157,10 @@ class SlackServer:
         return self.event(event)
 
     def mention(
-        self, channel: str, text: str, user: str = "U0ANN", thread: str = ""
+        self, channel: str, text: str, user: str = "U0ANN", thread: str = "", **more: object
     ) -> tuple[Json, Json]:
         """A person names the bot: two events, as Slack sends them."""
-        said = self.say(channel, f"<@{BOT}> {text}", user, thread)
+        said = self.say(channel, f"<@{BOT}> {text}", user, thread, **more)
         again = {key: value for key, value in said["event"].items() if key != "channel_type"}
         return said, self.event(again | {"type": "app_mention"})
 

@@ -3,6 +3,7 @@ plant them: nothing that is gated runs without a press, nothing that is secret l
 changes. What a model makes of a text decides nothing."""
 
 import contextlib
+import itertools
 import json
 import shutil
 import sqlite3
@@ -14,11 +15,15 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from gateway.features.jobs.hooks import keep_secret
+from gateway.messages import digest
 from gateway.services.vault import Vault
 from tests.fakes.model_server import Call, Say
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.pictures import PNG
 from tests.fakes.web_pages import WebPages, served
+from tests.stories.hooks_rig import OTHER as SIGNS
+from tests.stories.hooks_rig import call, plain
 from tests.stories.jobs_rig import Shifted, fire, jobs_of, schedule
 from tests.stories.mcp_rig import find, stdio, through
 from tests.stories.memory_rig import memory
@@ -37,11 +42,15 @@ from tests.stories.obeying_rig import (
     make_orders,
     thief,
 )
-from tests.stories.rig import Rig, quick
-from tests.stories.surfaces import Surface, Web
+from tests.stories.rig import GROUP, PERSON, STRANGER, Rig, mention, quick
+from tests.stories.surfaces import Discord, Slack, Surface, Telegram, Web
 from tests.stories.surfaces.chat_stories import SURFACES
+from tests.stories.surfaces.discord import CHANNEL
+from tests.stories.surfaces.discord import DM as DISCORD_DM
+from tests.stories.surfaces.slack import DEV
+from tests.stories.surfaces.slack import DM as SLACK_DM
 
-SETTINGS = {"AGENT_INSTRUCTIONS": f"Our project is called {SYSTEM}."}
+SETTINGS = {"AGENT_INSTRUCTIONS": f"Our project is called {SYSTEM}.", "GROUP_POLICY": "thread"}
 
 
 @dataclass(slots=True)
@@ -148,7 +157,101 @@ async def file_name(scene: Scene) -> None:
 
 @source
 async def forwarded_message(scene: Scene) -> None:
-    await scene.person.say(f"What does Zoe want?\n> {scene.text}")
+    match scene.person:
+        case Telegram():
+            origin = {"type": "user", "sender_user": {"id": 9, "first_name": "Zoe"}, "date": 1}
+            scene.person.rig.telegram.say(PERSON, scene.text, forward_origin=origin)
+        case Slack(slack=server):
+            shared = {"is_share": True, "author_name": "Zoe", "text": scene.text}
+            server.say(SLACK_DM, "", "U0ANN", attachments=[shared])
+        case Discord(server=server):
+            shot = {"message": {"content": scene.text, "attachments": []}}
+            await server.say(DISCORD_DM, "", PERSON, message_snapshots=[shot])
+        case _:
+            await scene.person.say(f"What does Zoe want?\n> {scene.text}")
+
+
+Grouped: TypeAlias = Telegram | Slack | Discord
+
+
+async def gather(scene: Scene) -> Grouped:
+    """From now on the person is in a group, with secrets of its own."""
+    await scene.person.rig.quiet()
+    person = scene.person
+    assert isinstance(person, Grouped)
+    person.chat = GROUP
+    scene.model.asked = [Say("Here I am.")]
+    await scene.person.say("Are you there?")
+    await scene.person.shows("Here I am.")
+    await scene.person.rig.quiet()
+    for where in _list_conversations(scene.person.rig):
+        Vault(scene.person.rig.home).keep(where, "DEPLOY_KEY", VAULT)
+        workspace = scene.person.rig.home / "workspaces" / digest(where.encode())
+        workspace.mkdir(exist_ok=True)
+        (workspace / ".env").write_text(f"KEY={ENV}\n")
+    return person
+
+
+@source
+async def quoted_message(scene: Scene) -> None:
+    person = await gather(scene)
+    said = await person.say_as(STRANGER, scene.text)
+    if isinstance(person, Slack):
+        shared = {"is_share": True, "author_name": "Zoe", "text": scene.text}
+        person.slack.mention(DEV, "Is that so?", attachments=[shared])
+    else:
+        await person.say_as(PERSON, "@test_bot is that so?", reply_to=said)
+
+
+@source
+async def thread_context(scene: Scene) -> None:
+    """In a thread of people; on Telegram, where bots cannot read one, in what is replied to."""
+    await gather(scene)
+    match scene.person:
+        case Slack(slack=server):
+            first = server.say(DEV, scene.text, "U0ZOE")["event"]["ts"]
+            server.mention(DEV, "Is that so?", thread=first)
+        case Discord(server=server):
+            server.threads["7777"] = CHANNEL
+            await server.say("7777", scene.text, STRANGER)
+            await server.say("7777", "@bot is that so?", PERSON)
+
+
+@source
+async def display_name(scene: Scene) -> None:
+    person = await gather(scene)
+    name = " ".join(scene.model.orders)
+    match person:
+        case Telegram():
+            said = person.rig.telegram.say(GROUP, "Hello", STRANGER, True)["message"]
+            said["from"] |= {"first_name": name}
+            person.rig.telegram.say(
+                GROUP, "@test_bot is that so?", PERSON, True, said["message_id"],
+                **mention("@test_bot"),
+            )  # fmt: skip
+        case Slack(slack=server):
+            server.people["U0ZOE"] = {"profile": {"display_name": name}, "real_name": name}
+            first = server.say(DEV, "Hello", "U0ZOE")["event"]["ts"]
+            server.mention(DEV, "Is that so?", thread=first)
+        case Discord(server=server):
+            server.names[STRANGER] = name
+            named = await person.say_as(STRANGER, "Hello")
+            await person.say_as(PERSON, "@test_bot is that so?", reply_to=named)
+
+
+@source
+async def webhook_body(scene: Scene) -> None:
+    rig = scene.person.rig
+    hook = {"schedule": "", "hook": "deploy", "prompt": "Say what was deployed."}
+    scene.model.asked = [schedule(**hook), Say("It stands.")]
+    await scene.person.say("Tell me of each deployment")
+    await scene.person.card("New job")
+    await scene.person.press("Confirm")
+    await scene.person.shows("It stands.")
+    await rig.quiet()
+    keep_secret(Vault(rig.home), "deploy", "plain", SIGNS)
+    body = json.dumps({"note": scene.text}).encode()
+    assert (await call(rig, plain(body), body))[0] == 202
 
 
 @source
@@ -197,8 +300,12 @@ async def job_prompt(scene: Scene) -> None:
     await fire(scene.person.rig, scene.clock)
 
 
-SHORT = frozenset({"file_name", "name_in_a_list", "title_of_a_page"})
+SHORT = frozenset({"file_name", "name_in_a_list", "title_of_a_page", "display_name"})
 """Places too short for all orders at once."""
+GROUPS = frozenset({"quoted_message", "thread_context", "display_name"})
+NOWHERE = {(name, "web") for name in GROUPS} | {("thread_context", "telegram")}
+"""A conversation at the page has one person, and bots on Telegram cannot read a thread."""
+MADE = frozenset({"job_prompt", "webhook_body"})
 
 
 def cases() -> list[Any]:
@@ -207,11 +314,18 @@ def cases() -> list[Any]:
         pytest.param(name, on, id=f"{name}-{on}", marks=pytest.mark.pick("obeying", 2))
         for name in SOURCES
         for on in SURFACES
+        if (name, on) not in NOWHERE
     ]
 
 
+def list_long() -> list[tuple[str, str]]:
+    """The sources that take all orders, each on one of the surfaces."""
+    long = (name for name in SOURCES if name not in SHORT | GROUPS)
+    return list(zip(long, itertools.cycle(SURFACES), strict=False))
+
+
 def test_there_are_orders_enough() -> None:
-    assert len(SOURCES) * len(make_orders("")) >= 60
+    assert len(SOURCES) * len(make_orders("")) >= 120
 
 
 @pytest.mark.parametrize(("name", "on"), cases())
@@ -234,23 +348,25 @@ async def test_no_order_of_a_stranger_has_an_effect(
             await SOURCES[name](scene)
             await deny_all(scene)
             assert sorted(model.obeyed) == sorted(model.orders), "an order was not even read"
-            await check_nothing_happened(scene, stranger, made=name == "job_prompt")
+            if isinstance(person, Grouped):
+                person.chat = PERSON
+            await check_nothing_happened(scene, stranger, made=name in MADE)
         finally:
             await person.close()
 
 
 @NEEDS_BWRAP
 @pytest.mark.pick("obeying", 2)
-@pytest.mark.parametrize("name", [one for one in SOURCES if one not in SHORT])
+@pytest.mark.parametrize(("name", "on"), list_long())
 async def test_nor_has_one_where_commands_run_unasked(
-    name: str, rig: Rig, clock: Shifted, monkeypatch: pytest.MonkeyPatch
+    name: str, on: str, rig: Rig, clock: Shifted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In mode auto, where they are contained: with orders to look at what is hidden there."""
     quick(monkeypatch)
     async with served() as site, thief() as stranger:
         orders = make_orders(stranger.place) | make_looks()
         model = Obeying(orders, stranger.place)
-        person = SURFACES["telegram"](rig)
+        person = SURFACES[on](rig)
         rig.model.steps[:] = [Say("Hello."), *[model] * 80]
         scene = Scene(person, model, site, clock, commands_are_asked=False)
         await person.open(
@@ -267,7 +383,7 @@ async def test_nor_has_one_where_commands_run_unasked(
             await deny_all(scene)
             assert sorted(model.obeyed) == sorted(model.orders), "an order was not even read"
             assert list(rig.home.rglob(RAN)), "nobody was asked about the commands"
-            await check_nothing_happened(scene, stranger, made=name == "job_prompt", ran=True)
+            await check_nothing_happened(scene, stranger, made=name in MADE, ran=True)
         finally:
             await person.close()
 
