@@ -15,7 +15,7 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from adapters.web.excerpts import find_excerpt
+from adapters.web.excerpts import find_hit, make_excerpt
 from adapters.web.gate import HEADERS, UPLOAD_BYTES, RequestGate, RequestRefused, Visitor
 from adapters.web.outputs import Outputs, make_file_response
 from adapters.web.render import draw
@@ -59,7 +59,7 @@ from gateway.messages import (
     StopPressed,
     read_conversation,
 )
-from gateway.ports import Summary, WaitingCard, WebBackend, person_scope
+from gateway.ports import Summary, WaitingCard, WebBackend, parse_words, person_scope
 from gateway.views import FormCard, Media, SaidView
 
 STATIC = Path(__file__).parent / "static"
@@ -71,6 +71,8 @@ MAX_SOUGHT = 200
 ZONE, MAX_ZONE = "X-Time-Zone", 64
 EXCERPTS = 12
 """Conversations of a search of which a line is shown."""
+MAX_PAGES = 10
+"""Pages of `MAX_VIEWS` views in which that line is searched for."""
 MAX_REV = 2**53 - 1
 """The largest integer of a JavaScript client."""
 CARDS = 200
@@ -194,11 +196,19 @@ class Api:
 
     async def _find_excerpts(self, found: Sequence[Summary], words: str) -> tuple[Excerpt, ...]:
         """Return excerpts of the first conversations only, as people refine their search."""
-        excerpts: list[Excerpt | None] = []
-        for one in found[:EXCERPTS]:
-            shown = await self._desk.latest(one.conversation, MAX_VIEWS)
-            excerpts.append(await asyncio.to_thread(find_excerpt, _chat(one), shown, words))
+        excerpts = [await self._find_excerpt(one, words) for one in found[:EXCERPTS]]
         return tuple(one for one in excerpts if one is not None)
+
+    async def _find_excerpt(self, one: Summary, words: str) -> Excerpt | None:
+        """Search the views page by page, from the newest on."""
+        sought, hit, before = parse_words(words), None, 0
+        for _ in range(MAX_PAGES):
+            shown = await self._desk.latest(one.conversation, MAX_VIEWS, before)
+            hit = await asyncio.to_thread(find_hit, shown, sought, hit)
+            if len(shown) < MAX_VIEWS or (hit is not None and hit[0] == len(sought)):
+                break
+            before = shown[0].position
+        return make_excerpt(_chat(one), hit, sought) if hit is not None else None
 
     async def _list_waiting(self, request: web.Request) -> web.StreamResponse:
         sender = await self._enter(request)

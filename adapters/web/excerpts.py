@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from adapters.web.wire import Excerpt
 from gateway.command_texts import drop_marks
-from gateway.ports import Shown, parse_words
+from gateway.ports import Shown
 from gateway.views import (
     Activity,
     ChoiceCard,
@@ -23,10 +24,13 @@ BEFORE, LENGTH = 30, 140
 """Characters of the line before the first word found, and of the whole excerpt."""
 
 
-def find_excerpt(conversation: str, shown: Sequence[Shown], words: str) -> Excerpt | None:
-    """Return the line with most of the `words`, the newest of several; None if there is none."""
-    sought = parse_words(words)
-    best: tuple[int, Shown, str] | None = None
+Hit: TypeAlias = tuple[int, Shown, str]
+"""A line with words that were sought: their number, its view, and the line."""
+
+
+def find_hit(shown: Sequence[Shown], sought: frozenset[str], best: Hit | None) -> Hit | None:
+    """Return the line with most of the words, the newest of several; `best`, of newer views, if
+    none has more."""
     for one in reversed(shown):
         for line in _list_lines(one.view):
             folded = line.casefold()
@@ -35,10 +39,15 @@ def find_excerpt(conversation: str, shown: Sequence[Shown], words: str) -> Excer
                 best = count, one, line
         if best is not None and best[0] == len(sought):
             break
-    if best is None:
-        return None
-    text = _cut(best[2], sought)
-    return Excerpt(conversation=conversation, turn=best[1].turn, name=best[1].name, text=text)
+    return best
+
+
+def make_excerpt(conversation: str, hit: Hit, sought: frozenset[str]) -> Excerpt:
+    """Make the excerpt that shows a hit."""
+    _, shown, line = hit
+    return Excerpt(
+        conversation=conversation, turn=shown.turn, name=shown.name, text=_cut(line, sought)
+    )
 
 
 def _list_lines(view: View) -> Sequence[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from adapters.web import api
 from adapters.web.uploads import GRACE, KEPT_SECONDS
 from gateway import clock
 from gateway.messages import MessageDeleted, MessageEdited, MessageReceived
@@ -165,3 +166,27 @@ async def test_a_picture_that_was_sent_is_served_to_its_person_alone(tmp_path: P
             assert (answer.status, answer.headers["Content-Type"]) == (200, "image/png")
         async with server.http.get("/api/conversations/c2/files/ab/sent") as answer:
             assert answer.status == 404
+
+
+async def test_a_search_finds_the_line_however_old_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two lines the one that has all words, though another one is newer."""
+    monkeypatch.setattr(api, "MAX_VIEWS", 5)
+    async with serve(tmp_path) as server:
+        there = server.address("c1")
+        server.desk.show(there, SaidView(name="o", text="The parcel is in Köln"), "said")
+        server.desk.show(there, SaidView(name="o", text="Another parcel"), "other")
+        for n in range(20):
+            server.desk.show(there, ReplyView(text=f"parcel {n}"), f"reply{n}")
+        for words, name, text in (
+            ("köln parcel", "said", "The parcel is in Köln"),
+            ("parcel another", "other", "Another parcel"),
+            ("parcel", "reply19", "parcel 19"),
+        ):
+            async with server.http.get("/api/conversations", params={"q": words}) as answer:
+                (found,) = (await answer.json())["found"]
+            assert (found["name"], found["text"]) == (name, text)
+        monkeypatch.setattr(api, "MAX_PAGES", 2)
+        async with server.http.get("/api/conversations", params={"q": "köln"}) as answer:
+            assert (await answer.json())["found"] == []
