@@ -169,6 +169,8 @@ class Json(Struct, Generic[T], frozen=True, kw_only=True):
 
 def is_url(text: str, scheme: str = "http") -> bool:
     """The text is an address with a host, of this scheme or the same with an s."""
+    if any(map(str.isspace, text)):
+        return False
     try:
         parts = urlsplit(text)
         return parts.scheme in (scheme, f"{scheme}s") and bool(parts.hostname) and parts.port != 0

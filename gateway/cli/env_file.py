@@ -4,9 +4,21 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TextIO
 
 _ODD = re.compile(r"""[\s#$'"\\]""")
 """Characters with a special meaning for shells or Docker's Compose."""
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError, with the mend, if the file cannot be written in its folder."""
+    try:
+        with _open_new(path.resolve()):
+            pass
+        _name_new(path.resolve()).unlink()
+    except OSError as error:
+        mend = f"cannot be written ({error.strerror}): change to a folder that is yours."
+        raise OSError(f"{path} {mend}") from None
 
 
 def write_settings(path: Path, chosen: Mapping[str, str]) -> None:
@@ -22,16 +34,24 @@ def write_settings(path: Path, chosen: Mapping[str, str]) -> None:
         elif name in left:
             lines.append(f"{name}={quote(left.pop(name))}")
     lines += [f"{name}={quote(value)}" for name, value in left.items()]
-    new = path.with_name(f"{path.name}.new")
-    new.unlink(missing_ok=True)
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    with _open_new(path) as file:
         file.write("\n".join(lines) + "\n")
-    os.replace(new, path)
+    os.replace(_name_new(path), path)
+
+
+def _name_new(path: Path) -> Path:
+    return path.with_name(f"{path.name}.new")
+
+
+def _open_new(path: Path) -> TextIO:
+    new = _name_new(path)
+    new.unlink(missing_ok=True)
+    return os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
 
 
 def quote(value: str) -> str:
     """The value as `.env` has it."""
     if not _ODD.search(value):
         return value
-    mark = '"' if "'" in value else "'"
+    mark = next((one for one in ("'", '"') if one not in value), "")
     return f"{mark}{value}{mark}"

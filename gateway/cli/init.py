@@ -28,7 +28,7 @@ from agent_core.models.windows import ask_models, choose_talking
 from agent_core.settings import BASE_URLS, TIERS, ModelSettings
 from gateway.access.people import LISTS
 from gateway.accounts import discord, slack, telegram
-from gateway.cli.env_file import write_settings
+from gateway.cli.env_file import check_writable, write_settings
 from gateway.cli.probes import (
     PERSON_IDS,
     Bot,
@@ -47,6 +47,8 @@ Asked: TypeAlias = tuple[dict[str, str], list[ProbeResult]]
 """The choices, and the result of their check."""
 AskPart: TypeAlias = Callable[[Env, Ask, Say], Awaitable[Asked]]
 OK, FAILED = 0, 1
+UNREADABLE = "\ufffd"
+"""The line of a terminal that sends another encoding than it says; nothing is that."""
 TRIES = 5
 PEOPLE = "3. Who may talk to it on {platform}. Nobody listed: strangers are shown a pairing code."
 NONE, KEEP, OTHER = "none", "keep", "other"
@@ -75,7 +77,10 @@ def ask_terminal(what: str, hidden: bool) -> str:
     """A line that a person types. Raises EOFError."""
     with _interruptible():
         if hidden and sys.stdin.isatty():
-            return getpass.getpass(f"{what}: ")
+            try:
+                return getpass.getpass(f"{what}: ")
+            except UnicodeDecodeError:
+                return UNREADABLE
         print(f"{what}: ", end="", flush=True)
         line = sys.stdin.readline()
     if not line:
@@ -112,8 +117,9 @@ def set_up(read: Callable[[], Settings], say: Say, ask: Ask = ask_terminal) -> i
 
 async def prepare(folder: Path, env: Env, ask: Ask, say: Say) -> dict[str, str]:
     """Ask, check, and write the choices to `folder`/.env, where other lines stay. Raises
-    EOFError."""
+    EOFError, and OSError before any question if the file cannot be written."""
     path = folder / ".env"
+    await asyncio.to_thread(check_writable, path)
     chosen: dict[str, str] = {}
     say("1. A model")
     chosen |= await _choose(_ask_model, env, ask, say)

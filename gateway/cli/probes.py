@@ -58,9 +58,9 @@ class PersonId(NamedTuple):
 
 
 PERSON_IDS = {
-    "telegram": PersonId(re.compile(r"\d+"), "numbers; @userinfobot tells yours"),
+    "telegram": PersonId(re.compile(r"[0-9]+"), "numbers; @userinfobot tells yours"),
     "discord": PersonId(
-        re.compile(r"@?\d+"), "numbers; Developer Mode, then right click: Copy User ID"
+        re.compile(r"@?[0-9]+"), "numbers; Developer Mode, then right click: Copy User ID"
     ),
     "slack": PersonId(
         re.compile(r"@?[A-Z][A-Z0-9]+"), "like U0123ABCD; profile, More, Copy member ID"

@@ -56,7 +56,16 @@ KINDS: list[tuple[Callable[[str], object], dict[str, object], tuple[str, ...], s
     (
         Url(),
         {"http://h": "http://h", "https://h:1/x": "https://h:1/x"},
-        ("h:80", "ftp://h", "http://", "http://h:0", "http://h:x", "http://[", "ws://h"),
+        (
+            "h:80",
+            "ftp://h",
+            "http://",
+            "http://h:0",
+            "http://h:x",
+            "http://[",
+            "ws://h",
+            "http://h/v1 x",
+        ),
         "must be an http or https URL",
     ),
     (Url(scheme="ws"), {"wss://h/": "wss://h/"}, ("http://h",), "must be a ws or wss URL."),

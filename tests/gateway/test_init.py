@@ -180,10 +180,11 @@ async def test_what_is_no_id_is_asked_for_again(tmp_path: Path, stack: AsyncExit
     telegram = TelegramServer(TOKEN)
     await stack.enter_async_context(telegram)
     env = {"TELEGRAM_API_BASE_URL": telegram.base_url}
-    person = Person("none", "telegram", TOKEN, "@ann", "", "11", "ann, 12", "11", "")
+    person = Person("none", "telegram", TOKEN, "@ann", "", "11", "ann, ٣", "11", "")
     await run(tmp_path, person, **env)
     assert "wrong    telegram: @ann is no id (numbers; @userinfobot tells yours)" in person.told
     assert "wrong    telegram: ann is no id" in person.told
+    assert "wrong    telegram: ٣ is no id" in person.told, "a digit, but none of an id's"
     people = Settings.read({}, tmp_path).people["telegram"]
     assert people.admins == {"11"} and not people.allowed
 
@@ -251,7 +252,8 @@ def test_settings_are_written_in_their_places_and_read_back(tmp_path: Path) -> N
     real.write_text("# mine\nexport PRO_MODEL=a/b # old\nX=1\nPRO_MODEL=c/d\n")
     real.chmod(0o644)
     link.symlink_to(real)
-    odd = {"OPENAI_API_KEY": "a #b$c", "PRO_MODEL": "it's", "TURNKEEPER_HOME": "/home/x y"}
+    odd = {"OPENAI_API_KEY": "a #b$c", "PRO_MODEL": "it's", "TURNKEEPER_HOME": "/home/x y",
+           "FLASH_MODEL": """it's "x" """.strip()}  # fmt: skip
     write_settings(link, odd)
     assert link.is_symlink() and real.stat().st_mode & 0o777 == 0o600
     assert real.read_text().splitlines()[:3] == ["# mine", 'PRO_MODEL="it\'s"', "X=1"]
@@ -308,6 +310,12 @@ PROVIDER, KEY_OF, ADDRESS = "[openai]:", "API key of openai:", "/v1:"
     "lines",
     [
         [(PROVIDER, b"\x03")],
+        [
+            (PROVIDER, b"openai\n"),
+            (KEY_OF, b"sk-x\xff\xe4\n"),
+            (ADDRESS, b"\n"),
+            ("[openai]:", b"\x03"),
+        ],
         [(PROVIDER, b"openai\n"), (KEY_OF, b"\x03")],
         [(PROVIDER, b"openai\n"), (KEY_OF, b"sk-x\n"), (ADDRESS, b"\n"), ("word …", b"\x03")],
     ],
@@ -326,6 +334,14 @@ async def test_ctrl_c_ends_it_at_once_and_writes_nothing(
     assert code == 1 and "Nothing was written." in shown, shown
     assert "Traceback" not in shown and "sk-x" not in shown
     assert not (tmp_path / ".env").exists()
+
+
+async def test_where_nothing_can_be_written_nothing_is_asked(tmp_path: Path) -> None:
+    (tmp_path / ".env").symlink_to(tmp_path / "gone" / ".env")
+    person = Person()
+    with pytest.raises(OSError, match=r"\.env cannot be written \(.*a folder that is yours"):
+        await prepare(tmp_path, {}, person.ask, person.said.append)
+    assert person.said == []
 
 
 async def test_a_setting_that_the_environment_overrides_is_noted(
