@@ -12,6 +12,7 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck
 
+from tests.compiled import compile_share
 from tests.fakes.browser import MISSING, chromium
 from tests.fakes.browser import find as find_browser
 from tests.fakes.docker_browser import put_browser_in
@@ -33,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
         max_examples=examples(100),
     )
     hypothesis.settings.load_profile("busy")
+    compile_share(config)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
