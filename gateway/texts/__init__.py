@@ -134,8 +134,8 @@ ENGLISH: dict[Key, str] = {
     "still_waiting": "(Still waiting for a person: {what})",
     "lost_file": "The file {name} could not be downloaded: {why}",
     "send_again": "Send it again if it is still needed.",
-    "status": "{state}. {step}{spent}Pending messages: {waiting}. Open questions: {questions}. "
-    "{permission} Model: {model}. {sandbox}",
+    "status": "{state}.{step}\n{spent}Pending messages: {waiting}. Open questions: {questions}.\n"
+    "{permission}\nModel: {model}.\n{sandbox}",
     "model_near": "{provider} has no model {model}. Did you mean {provider}/{near}? Nothing was "
     "changed.",
     "model_nameless": "There is no model {model} here. {/model} lists the available ones; any "
@@ -364,9 +364,9 @@ GERMAN: dict[Key, str] = {
     "no_approvals": "Nichts wartet auf eine Entscheidung.",
     "still_waiting": "(Wartet noch auf einen Menschen: {what})",
     "lost_file": "Die Datei {name} konnte nicht geholt werden: {why}",
-    "send_again": "Schick sie noch einmal, wenn sie gebraucht wird.",
-    "status": "{state}. {step}{spent}Wartende Nachrichten: {waiting}. Offene Fragen: {questions}. "
-    "{permission} Modell: {model}. {sandbox}",
+    "send_again": "Senden Sie sie noch einmal, falls sie noch gebraucht wird.",
+    "status": "{state}.{step}\n{spent}Wartende Nachrichten: {waiting}. Offene Fragen: {questions}."
+    "\n{permission}\nModell: {model}.\n{sandbox}",
     "model_near": "{provider} hat kein Modell {model}. Meinten Sie {provider}/{near}? Es wurde "
     "nichts geändert.",
     "model_nameless": "Es gibt hier kein Modell {model}. {/model} zeigt die, die es gibt; ein "

@@ -40,8 +40,8 @@ GERMAN: dict[ReasonKey, str] = {
     "zeigt sie.",
     "why_owned": "Der Ordner {folder} gehört dem Gateway.",
     "why_long_path": "Der Pfad ist zu lang.",
-    "why_url": "Die URL ist nicht schlicht geschrieben. Schreib http:// oder https://, den Namen "
-    "eines Rechners und einen Pfad.",
+    "why_url": "Die URL ist nicht schlicht geschrieben. Schreiben Sie http:// oder https://, den "
+    "Namen eines Rechners und einen Pfad.",
     "why_inside": "{place} liegt auf diesem Rechner oder in seinem Netz, nicht im Web.",
     "why_viewer": "Wer hier fragt, darf nur lesen.",
     "why_operator": "Regel {rule} des Betreibers: {why}",

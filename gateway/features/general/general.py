@@ -223,7 +223,7 @@ def _step(call: Call) -> str:
     running = (n for n, step in enumerate(steps, 1) if step.state == "running")
     n = next(running, len(course.plan.select("done", "failed", "skipped")))
     step = steps[n - 1].description if n else course.plan.title
-    return say("step_of", call.language, n=n, all=len(steps), step=step) + " "
+    return " " + say("step_of", call.language, n=n, all=len(steps), step=step)
 
 
 def _describe_spending(call: Call) -> str:
