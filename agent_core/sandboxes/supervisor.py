@@ -20,8 +20,8 @@ import stat
 import struct
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 
 HEAD = struct.Struct(">BII")
@@ -47,6 +47,8 @@ _COUNTED = {
 }
 """The limits that the kernel may hold: the word before the count, and the files, new and old."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+FIRST = 300
+"""How far commands are before others when memory is short: as if they had 30 per cent of it."""
 NICE, CROWD_NICE, CROWD = 5, 19, 64
 """Nice values of commands: a third of a competing process's share; next to none above CROWD
 processes."""
@@ -81,6 +83,31 @@ class _Connection:
         self.read_end = self.write_end = False
 
 
+class OomScore:
+    """The order in which the kernel ends processes when memory is short: commands first, since
+    the supervisor, which reports that, may be larger than each of them. It is inherited, and this
+    process may raise its own only before it is out of reach (`set_up`)."""
+
+    def __init__(self) -> None:
+        self._file, self._own = -1, 0
+        with suppress(OSError, ValueError):
+            self._file = os.open("/proc/self/oom_score_adj", os.O_RDWR | os.O_CLOEXEC)
+            self._own = int(os.read(self._file, PIECE))
+
+    @contextmanager
+    def raise_for_child(self) -> Iterator[None]:
+        """Raise it while a child is forked."""
+        try:
+            self._write(min(self._own + FIRST, 1000))
+            yield
+        finally:
+            self._write(self._own)
+
+    def _write(self, score: int) -> None:
+        with suppress(OSError):
+            os.write(self._file, str(score).encode())
+
+
 class Ground:
     """Where commands run: processes of this machine, or of this namespace."""
 
@@ -89,12 +116,16 @@ class Ground:
     sources: tuple[tuple[int, Callable[[int], None]], ...] = ()
     """Further files to listen to, each with its handler."""
 
+    def __init__(self) -> None:
+        self._score = OomScore()
+
     def spawn(self, spec: dict, files: tuple[int, int, int, int]) -> int:  # type: ignore[type-arg]
         """Start a command with these open files: its input, output, errors (-1: with its output)
         and channel, -1 for none; return its process. OSError."""
-        pid = os.fork()
-        if not pid:
-            exec_command(spec, files)
+        with self._score.raise_for_child():
+            pid = os.fork()
+            if not pid:
+                exec_command(spec, files)
         return pid
 
     def listen(self, port: int) -> socket.socket:
@@ -715,8 +746,9 @@ def main() -> None:
     """Serve the gateway."""
     spec = read_spec()
     reads, writes = take_link(spec)
+    ground = Ground()
     set_up()
-    Supervisor(reads, writes, spec, Ground()).run()
+    Supervisor(reads, writes, spec, ground).run()
 
 
 if __name__ == "__main__":

@@ -236,15 +236,50 @@ async def test_all_that_a_sandbox_starts_is_in_its_group(
     await until(sweep)
 
 
-HUNGRY = "python3 -c 'import time; x = bytearray(60 << 20); time.sleep({})'"
+SPIKE = """python3 - <<'X'
+import os, sys
+taken, takes = os.pipe()
+ends, end = os.pipe()
+children = []
+for _ in range(2):
+    children.append(os.fork())
+    if not children[-1]:
+        os.close(end)
+        held = bytearray(120 << 20)
+        os.close(takes)
+        os.read(ends, 1)
+        os._exit(0)
+os.close(takes)
+os.read(taken, 1)
+os.close(end)
+sys.exit(any([os.waitpid(one, 0)[1] for one in children]))
+X"""
+"""Two processes that take 240 MB together, and end at once."""
 
 
 @NEEDS_GROUPS
 @grouped
-async def test_the_kernel_holds_memory_and_the_result_says_so(tier: Tier, tmp_path: Path) -> None:
-    takes = " & ".join([HUNGRY.format(600)] * 5)
-    done = await run(tier, f"{takes} & wait", tmp_path)
+async def test_the_kernel_holds_memory_however_short_it_is_taken(
+    tier: Tier, tmp_path: Path
+) -> None:
+    done = await run(tier, SPIKE, tmp_path)
     assert done.reason == "memory" and "over 200 MB of memory in all" in done.output
+
+
+SWARM = "for n in $(seq 40); do python3 -c 'import time; x = bytearray(2 << 20); time.sleep(600)' & done; wait"
+
+
+@NEEDS_GROUPS
+@grouped
+@pytest.mark.slow
+async def test_a_swarm_of_small_processes_does_not_end_the_sandbox(
+    tier: Tier, tmp_path: Path
+) -> None:
+    """Each is smaller than the supervisor, and the kernel ends the largest."""
+    pool = make_sandboxes(tier, SandboxLimits(memory=128 << 20))
+    done = await pool.run(SWARM, tmp_path, 60, lambda _: None)
+    assert done.reason == "memory" and "over 128 MB of memory in all" in done.output
+    assert (await pool.run("echo still", tmp_path, 60, lambda _: None)).output == "still\n"
 
 
 @NEEDS_GROUPS

@@ -11,7 +11,16 @@ from agent_core.sandboxes.landlock.tier import LandlockTier
 from agent_core.sandboxes.link import SandboxLimits
 from agent_core.sandboxes.tier import Tier
 from tests.fakes.needs import NEEDS_BWRAP
-from tests.fakes.sandboxes import BWRAP, LANDLOCK, bwrap_sandbox, find_tier, make_sandboxes
+from tests.fakes.processes import a_mark, alive, there
+from tests.fakes.sandboxes import (
+    BWRAP,
+    LANDLOCK,
+    UNSAFE,
+    bwrap_sandbox,
+    find_tier,
+    make_sandboxes,
+)
+from tests.sampling import one_of
 
 SMALL = SandboxLimits(processes=100)
 BOMB = 'n=f; eval "$n() { $n | $n & }; $n"; sleep 600'
@@ -105,6 +114,18 @@ async def test_commands_go_behind_the_gateway(tier: Tier, tmp_path: Path) -> Non
     done = await make_sandboxes(tier).run("nice; nice -n -5 nice 2>/dev/null", tmp_path, LONG, None)
     behind = str(min(os.nice(0) + 5, 19))
     assert done.output.split() == [behind, behind], "and cannot go before it again"
+
+
+@pytest.mark.parametrize("tier", one_of(BWRAP, LANDLOCK, UNSAFE), indirect=True)
+async def test_commands_end_first_where_memory_is_short(tier: Tier, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    mark, pool = a_mark(), make_sandboxes(tier)
+    await pool.run(f"sleep {mark} >/dev/null 2>&1 &", tmp_path, LONG, None)
+    await there(mark)
+    own = int(Path("/proc/self/oom_score_adj").read_text())
+    (command,) = alive(mark)
+    score = Path(f"/proc/{command.pid}/oom_score_adj").read_text()
+    assert int(score) == min(own + 300, 1000)
 
 
 @NEEDS_BWRAP

@@ -83,7 +83,12 @@ def _receive(channel: socket.socket, size: int) -> bytes:
     return data
 
 
-def keep(spec: dict, channel: socket.socket, parent: int) -> None:  # type: ignore[type-arg]
+def keep(
+    spec: dict,  # type: ignore[type-arg]
+    channel: socket.socket,
+    parent: int,
+    score: supervisor.OomScore,
+) -> None:
     """Become the keeper: enter the domain, and start commands for the other side until it is
     gone."""
     calls.die_with_parent(signal.SIGKILL)
@@ -100,12 +105,13 @@ def keep(spec: dict, channel: socket.socket, parent: int) -> None:  # type: igno
         left, number = iter(files), 0
         stdin, output, errors, talk = (next(left) if one else -1 for one in given["files"])
         try:
-            pid = calls.fork_sibling()
+            with score.raise_for_child():
+                pid = calls.fork_sibling()
+                if not pid:
+                    calls.die_with_parent(signal.SIGKILL)
+                    supervisor.exec_command(given["spec"], (stdin, output, errors, talk))
         except OSError as error:
             pid, number = -1, error.errno or 0
-        if not pid:
-            calls.die_with_parent(signal.SIGKILL)
-            supervisor.exec_command(given["spec"], (stdin, output, errors, talk))
         for one in files:
             os.close(one)
         channel.sendall(struct.pack(">iI", pid, number))
@@ -145,13 +151,17 @@ def _open_rules(spec: dict) -> list[tuple[int, int]]:  # type: ignore[type-arg]
     return rules
 
 
+def get_ready(spec: dict) -> None:  # type: ignore[type-arg]
+    """Drop privileges, and get out of the reach of commands. OSError."""
+    user = spec["user"] if spec["user"] >= 0 else None
+    calls.drop_privileges(user, set(spec["capabilities"]))
+    supervisor.set_up()
+
+
 def main() -> None:
     """Serve the gateway at standard input."""
     spec = supervisor.read_spec()
     reads, writes = supervisor.take_link(spec)
-    user = spec["user"] if spec["user"] >= 0 else None
-    calls.drop_privileges(user, set(spec["capabilities"]))
-    supervisor.set_up()
     near, far = socket.socketpair()
     parent, keeper = os.getpid(), os.fork()
     if not keeper:
@@ -159,13 +169,16 @@ def main() -> None:
             os.close(reads)
             os.close(writes)
             near.close()
-            keep(spec, far, parent)
+            score = supervisor.OomScore()
+            get_ready(spec)
+            keep(spec, far, parent, score)
         except EOFError:
             pass  # the other side has exited
         except OSError as error:
             os.write(2, f"Landlock: {error.strerror}\n".encode())
         finally:
             os._exit(1)
+    get_ready(spec)
     far.close()
     _, files, _, _ = socket.recv_fds(near, 1, 1, socket.MSG_CMSG_CLOEXEC)
     if not files:
