@@ -29,8 +29,9 @@ async def press(
     views: tuple[OutboxRow, ...] = ()
     text = word = ""
     if job is None:
-        word = say("jobs_no_such", language)
-        if await _is_gone(context, name):
+        gone = await _is_gone(context, name)
+        word = say("jobs_no_such" if gone else "not_yours", language)
+        if gone:
             views = await redraw_cards(context, name, at)
     elif action == "delete" and not job.of_file:
         at = at or await _place_new_card(context, pressed, row, job)

@@ -294,7 +294,7 @@ async def test_another_person_manages_nothing_here(rig: Rig) -> None:
     rig.telegram.say(GROUP, "/jobs@test_bot", PERSON, True)
     await rig.shows("It has not run yet.", GROUP)
     card = card_of(rig, "It has not run yet.", GROUP)
-    assert "no such job" in await rig.told(rig.press(card, "Delete", FRIEND))
+    assert await rig.told(rig.press(card, "Delete", FRIEND)) == say("not_yours")
     assert await only(rig) == job
 
 
