@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -175,6 +176,24 @@ def test_only_groups_whose_gateway_is_gone_are_removed(tmp_path: Path) -> None:
         assert one.is_dir()
     remove_left(tmp_path)
     assert set(tmp_path.iterdir()) == living | {tmp_path / "other"}
+
+
+def test_a_group_that_was_taken_for_a_leftover_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Path] = []
+
+    def make(prefix: str, dir: Path) -> str:
+        own = dir / f"{prefix}{len(made)}"
+        own.mkdir()
+        made.append(own)
+        if len(made) < 3:
+            own.rmdir()
+        return str(own)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", make)
+    groups = ControlGroups([GroupPlace(tmp_path, frozenset(), False)])
+    assert find_folders(groups) == [made[2]] == list(tmp_path.iterdir())
 
 
 # ---- the kernel ----------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from agent_core.sandboxes.cgroups.hierarchy import (
     write,
 )
 from agent_core.sandboxes.link import SandboxLimits
-from agent_core.sandboxes.owners import hold_folder
+from agent_core.sandboxes.owners import TRIES, hold_folder
 
 log = logging.getLogger("turnkeeper.sandboxes")
 
@@ -100,9 +100,9 @@ class ControlGroups:
         return {"memory", "pids"} <= {name for one in self._places for name in one.controllers}
 
     def _make_own(self, place: GroupPlace) -> None:
-        own = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place.folder))
+        own, lock = _make_held(place.folder)
         self._places.append(place._replace(folder=own))
-        self._locks.append(hold_folder(own))
+        self._locks.append(lock)
         if place.unified:
             give_controllers(own, place.controllers)
         if "cpu" in place.controllers:
@@ -135,10 +135,9 @@ class ControlGroups:
         """Remove all groups, as far as nothing in them is still dying: the next gateway removes
         those."""
         self._clean()
-        for place, lock in itertools.zip_longest(self._places, self._locks):
+        for place, lock in zip(self._places, self._locks, strict=True):
             _remove(place.folder)
-            if lock is not None:
-                os.close(lock)
+            os.close(lock)
         self._places, self._locks = [], []
 
     def _clean(self) -> None:
@@ -167,16 +166,32 @@ def remove_left(folder: Path) -> None:
     """Remove the groups of processes that are gone, and end what still runs in them."""
     for own in folder.glob(f"{PREFIX}*"):
         try:
-            lock = hold_folder(own)
-        except OSError:
+            lock = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:  # it is gone
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _remove(own)
-        except BlockingIOError:
-            continue  # in use
+        except OSError:  # it is in use
+            continue
         finally:
             os.close(lock)
+
+
+def _make_held(parent: Path) -> tuple[Path, int]:
+    """Make a group and lock it; another process may take it for a leftover in between."""
+    for left in reversed(range(TRIES)):
+        own = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        try:
+            lock = hold_folder(own)
+        except OSError:
+            if not left:
+                raise
+            continue
+        if own.exists():
+            return own, lock
+        os.close(lock)
+    raise OSError(f"no group stays in {parent}")
 
 
 def _limit(place: GroupPlace, limits: SandboxLimits) -> None:
