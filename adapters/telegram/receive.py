@@ -142,6 +142,7 @@ class TelegramReceiver:
                 log.error("telegram_token_refused")
                 raise Rejected("Telegram refuses the bot token (401 or 404)") from None
             except Flood as error:
+                log.warning("telegram_limited", extra={"pause": error.retry_after})
                 await clock.wait(error.retry_after)
                 continue
             except Conflict as error:

@@ -81,6 +81,7 @@ class Backfill:
             try:
                 return await self._wire.call(method, asked, form=True)
             except RateLimited as error:
+                log.info("slack_gap_limited", extra={"pause": error.retry_after})
                 await clock.wait(error.retry_after)
 
 
