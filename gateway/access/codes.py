@@ -49,6 +49,10 @@ class _Wrong(Struct, frozen=True, kw_only=True):
     until: float
     last: str = ""
 
+    def counts(self) -> bool:
+        """Return True within the hour; of a clock that was set back since, it counts no more."""
+        return 0 < self.until - ambient.now() <= HOUR
+
 
 class Codes:
     """The codes of one kind. `kind` begins their documents' keys; `lasts` in seconds. Wrong codes
@@ -101,7 +105,7 @@ class Codes:
     async def is_locked(self, by: str) -> bool:
         """`by` entered too many wrong codes within the hour."""
         wrong, _ = await get(self._directory, f"wrong:{by}", _Wrong)
-        return wrong is not None and wrong.until > ambient.now() and wrong.times >= MAX_WRONG
+        return wrong is not None and wrong.counts() and wrong.times >= MAX_WRONG
 
     async def find(self, text: str, by: str) -> tuple[PairingCode, bytes] | None:
         """The code as it is written, if `by` may take it, and its document to `take` it with."""
@@ -129,7 +133,7 @@ class Codes:
             while True:
                 now = ambient.now()
                 known, body = await get(self._directory, key, _Wrong)
-                if known is None or known.until <= now:
+                if known is None or not known.counts():
                     known = _Wrong(times=0, until=now + HOUR)
                 if known.last == code:
                     return known.times >= MAX_WRONG

@@ -44,7 +44,7 @@ async def over_quota(directory: Directory, person: str, event: str, most: int) -
     while True:
         now = ambient.now()
         body = await directory.get(key)
-        begun = tuple(one for one in (_decode(body) if body else ()) if one.at > now - HOUR)
+        begun = tuple(one for one in (_decode(body) if body else ()) if abs(one.at - now) < HOUR)
         if any(one.event == event for one in begun):
             return 0.0
         if len(begun) >= most:

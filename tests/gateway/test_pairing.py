@@ -10,6 +10,7 @@ from agent_core import ambient
 from gateway.access.access import CACHE_SECONDS, MAX_KEPT, Access, AllowLists
 from gateway.access.codes import HOUR, MAX_WRONG
 from gateway.access.pairing import MACHINE, DirectoryPairing, people
+from gateway.conversation.quotas import over_quota
 from gateway.messages import Conversation, Inbound, Sender
 from gateway.store.sqlite import SqliteStore
 from gateway.texts import say
@@ -108,6 +109,21 @@ async def test_a_code_ends_with_its_hour(store: SqliteStore, clock: Hand) -> Non
     clock.at += HOUR
     assert await door.enter(code) == WRONG
     assert door.access.role(EVE) is None
+
+
+async def test_a_clock_that_was_a_day_ahead_locks_nobody_out(
+    store: SqliteStore, clock: Hand
+) -> None:
+    door = Door(store)
+    clock.at += 24 * HOUR
+    for n in range(MAX_WRONG):
+        await door.enter(f"AAAAAAA{n}")
+    assert await over_quota(store, "telegram:1", "before", 1) == 0
+    assert await over_quota(store, "telegram:1", "after", 1) > 0
+    clock.at -= 24 * HOUR
+    code = await door.pairing.code_for(EVE)
+    assert await door.enter(code) == say("paired", name="Eve")
+    assert await over_quota(store, "telegram:1", "after", 1) == 0
 
 
 async def test_five_wrong_codes_lock_that_one_out_for_an_hour(
