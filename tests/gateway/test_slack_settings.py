@@ -1,5 +1,6 @@
 """What the settings say about Slack, and how they are mended."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,49 @@ def test_what_cannot_work_is_told(tmp_path: Path, env: dict[str, str], setting: 
     with pytest.raises(SettingsError, match=setting) as caught:
         read(tmp_path, **env)
     assert "abc" not in str(caught.value)
+
+
+ROOT = Path(__file__).parents[2]
+NEEDS = {
+    "agents.sessions.setStatus": "assistant:write",
+    "chat.": "chat:write",
+    "conversations.history": "channels:history groups:history im:history mpim:history",
+    "conversations.replies": "channels:history groups:history im:history mpim:history",
+    "files.completeUploadExternal": "files:write",
+    "files.getUploadURLExternal": "files:write",
+    "files.info": "files:read",
+    "reactions.": "reactions:write",
+    "usergroups.": "usergroups:read",
+    "users.info": "users:read",
+    "auth.test": "",
+    "views.": "",
+    "app_mention": "app_mentions:read",
+    "channel_": "channels:read",
+    "group_": "groups:read",
+    "message.channels": "channels:history",
+    "message.groups": "groups:history",
+    "message.im": "im:history",
+    "message.mpim": "mpim:history",
+    "agent_session_stopped": "assistant:write",
+    "app_home_opened": "",
+}
+"""Scopes that Slack requires for methods and events, by how their names begin."""
+
+
+def test_the_manifest_asks_for_what_is_used_and_each_scope_is_explained() -> None:
+    page = (ROOT / "docs" / "slack.md").read_text()
+    manifest, table = page.split("```")[1], page.split("## What each permission is for")[1]
+    asked = set(re.findall(r"- ([a-z_.]+(?::[a-z]+)?)\n", manifest))
+    scopes = {one for one in asked if ":" in one} | {"commands"}
+    code = "".join(one.read_text() for one in (ROOT / "adapters" / "slack").rglob("*.py"))
+    called = set(re.findall(r'"((?:agents|auth|chat|conversations|files|reactions|usergroups|users'
+                            r'|views)\.[A-Za-z.]+)"', code))  # fmt: skip
+    assert len(called) >= 18
+    needed = {"commands"}
+    for used in called | asked - scopes:
+        needs = [NEEDS[one] for one in NEEDS if used.startswith(one)]
+        assert needs, f"{used} needs a scope that the test does not know"
+        needed.update(needs[0].split())
+    assert needed == scopes
+    explained = set(re.findall(r"`([a-z_]+:[a-z]+|commands)`", table.split("\n\n")[1]))
+    assert explained == scopes | {"connections:write"}
