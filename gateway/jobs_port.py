@@ -90,6 +90,11 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: str = ""
 
     @property
+    def is_over(self) -> bool:
+        """True if it has no due times any more: all are past, or passed while it was paused."""
+        return self.state == "ended"
+
+    @property
     def wish(self) -> "JobRequest":
         """Return a request that would create this job."""
         return JobRequest(**{name: getattr(self, name) for name in JobRequest.__struct_fields__})

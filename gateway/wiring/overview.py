@@ -10,7 +10,7 @@ from gateway.conversation.host import Host
 from gateway.conversation.turns import OpenTurn
 from gateway.features.approvals.waiting import list_waiting
 from gateway.features.jobs.asker import identify_asker
-from gateway.features.jobs.cards import line
+from gateway.features.jobs.cards import line, order_jobs
 from gateway.messages import Conversation, Sender, job_token
 from gateway.ports import Overview, OverviewEntry, account_scope
 from gateway.roles import at_least
@@ -61,10 +61,9 @@ async def _jobs(
         return ()
     who = await identify_asker(access, conversation, sender)
     entries = []
-    numbered = enumerate(await jobs.book.list_visible(who), 1)
-    for n, job in sorted(numbered, key=lambda one: one[1].state == "ended")[:MOST]:
+    for n, job in order_jobs(await jobs.book.list_visible(who))[:MOST]:
         turn = ("jobs_resume", "resume") if job.state == "paused" else ("jobs_pause", "pause")
-        offered = (("jobs_run", "run"), *((turn,) if job.state != "ended" else ()))
+        offered = (("jobs_run", "run"), *(() if job.is_over else (turn,)))
         buttons = tuple(
             Button(label=say(key, sender.language), token=job_token(job.id, action))
             for key, action in offered

@@ -59,7 +59,7 @@ class BookDesk:
     async def _resume(self, name: str) -> bool:
         """Resume the job; False also if its time passed during the pause, and it has ended."""
         after = await self._jobs.book.resume(name)
-        return after is not None and after.state != "ended"
+        return after is not None and not after.is_over
 
     async def edit(self, sender: Sender, name: str, fields: Mapping[str, str]) -> str | None:
         """Change fields of one of them; why that cannot be, "" if it was done, None if there is

@@ -4,7 +4,7 @@ A button of a list names the card that it is on, so that the card is changed in 
 of the same job shown here are updated too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -92,6 +92,14 @@ def head(jobs: JobPorts, job: Job, n: int, language: str) -> str:
     state: Key = f"jobs_{job.state}"  # type: ignore[assignment]  # keys of texts
     words = due(jobs.times, job, language)
     return say("jobs_line", language, n=n, title=job.title, words=words, state=say(state, language))
+
+
+def order_jobs(jobs: Sequence[Job]) -> list[tuple[int, Job]]:
+    """Return jobs with their numbers: first those that are not over, then the others, the newest
+    first."""
+    numbered = list(enumerate(jobs, 1))
+    going = [one for one in numbered if not one[1].is_over]
+    return [*going, *(one for one in reversed(numbered) if one[1].is_over)]
 
 
 async def line(jobs: JobPorts, job: Job, n: int, language: str) -> str:

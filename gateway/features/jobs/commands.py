@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from gateway.feature import Call, Context
-from gateway.features.jobs.cards import CardPlace, ask_sure, card, head, redraw_cards
+from gateway.features.jobs.cards import CardPlace, ask_sure, card, head, order_jobs, redraw_cards
 from gateway.features.jobs.lines.adding import add_job
 from gateway.features.jobs.lines.editing import edit_job, read_fields
 from gateway.features.jobs.runs import identify
@@ -99,15 +99,11 @@ async def _ask(call: Call, job: Job, n: int) -> None:
 
 
 async def _list(call: Call, jobs: JobPorts, known: tuple[Job, ...]) -> None:
-    """Show one card per job, so that each has its buttons: first jobs that have not ended, then the
-    newest; the others get a line each."""
-    numbered = list(enumerate(known, 1))
-    going = [one for one in numbered if one[1].state != "ended"]
-    over = [one for one in numbered if one[1].state == "ended"]
-    shown = going[:MAX_SHOWN] + over[len(going) - MAX_SHOWN :] if len(going) < MAX_SHOWN else going
-    cards = sorted(shown[:MAX_SHOWN], key=lambda one: one[0])
-    rest = [one for one in (*going, *reversed(over)) if one not in cards]
-    await _show_cards(call, jobs, cards, rest)
+    """Show one card per job, so that each has its buttons; those beyond a number get a line
+    each."""
+    numbered = order_jobs(known)
+    cards = sorted(numbered[:MAX_SHOWN], key=lambda one: one[0])
+    await _show_cards(call, jobs, cards, numbered[MAX_SHOWN:])
 
 
 async def _show_cards(
@@ -154,7 +150,7 @@ async def act(context: Context, job: Job, action: str, key: str, language: str) 
             told = say("jobs_is_paused", language, title=job.title) if done else told
         case "resume":
             if (after := await jobs.book.resume(job.id)) is not None:
-                if after.state == "ended":
+                if after.is_over:
                     return Deed(text=say("jobs_is_over", language, title=job.title))
                 done = True
                 times = show_moments(jobs.times, jobs.book.next_times(after), after.zone)

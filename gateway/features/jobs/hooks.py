@@ -145,7 +145,7 @@ class WebhookCalls:
         except UnicodeDecodeError:
             return HookAnswer(status=400, text="The body is not UTF-8. Send it as UTF-8.")
         jobs = await self._jobs.store.list_jobs()
-        job = next((job for job in jobs if job.hook == name and job.state != "ended"), None)
+        job = next((job for job in jobs if job.hook == name and not job.is_over), None)
         if job is None:
             return HookAnswer(status=404, text=f"No job has the hook {name}. Make one first.")
         return await self._begin(job, secret.way, signed.name or mac, mac, given)

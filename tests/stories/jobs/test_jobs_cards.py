@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from cron.book import JobBook
 from gateway.command_texts import drop_marks
-from gateway.messages import job_token
+from gateway.features.jobs.cards import order_jobs
+from gateway.jobs_port import Job, JobState
+from gateway.messages import Sender, job_token
 from gateway.texts import say
 from tests.fakes.model_server import Say
 from tests.stories.jobs_rig import (
@@ -265,3 +267,12 @@ async def test_a_button_names_no_card_of_another_conversation(rig: Rig, action: 
     assert theirs == before
     rig.press(theirs, "Delete")
     await rig.until(lambda: labels(theirs) == SURE)
+
+
+def test_jobs_that_are_over_come_last_the_newest_first() -> None:
+    """In the list of a chat and at home on Slack; their numbers stay."""
+    states: tuple[JobState, ...] = ("ended", "active", "ended", "paused")
+    about = {"conversation": "c", "title": "", "prompt": "", "schedule": "", "zone": ""}
+    owner = Sender(platform="telegram", id="1", name="Ann")
+    jobs = [Job(id=f"{n}", owner=owner, state=s, **about) for n, s in enumerate(states)]
+    assert [n for n, _ in order_jobs(jobs)] == [2, 4, 3, 1]

@@ -151,7 +151,7 @@ class Console:
             return ConsoleAnswer(
                 text=f"{job.title} is {job.state}, so it cannot be resumed.", ok=False
             )
-        if after.state == "ended":
+        if after.is_over:
             over = f"{job.title} has ended: its time passed while it was paused."
             return ConsoleAnswer(text=over, ok=False)
         return ConsoleAnswer(text=f"{job.title} goes on: {self._describe_due(after)}.")
