@@ -121,6 +121,7 @@ class SqliteStore:
         for connection in (self._reading, self._searching, self._recent):
             if connection is not None:
                 connection.close()
+        self._place.close()
 
     @property
     def commits(self) -> int:

@@ -4,6 +4,8 @@ they do not hold, and no empty store takes the place of a full one."""
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from gateway.ops.http import WRITABLE, StoreProbe
 from gateway.store.opening import file_place
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.store_values import place, said
+from tests.fakes.waiting import PATIENCE
 from tests.sampling import dice
 
 LOG, INDEX = "store.db-wal", "store.db-shm"
@@ -135,6 +138,31 @@ async def test_a_log_that_was_emptied_into_the_file_is_no_damage(tmp_path: Path)
     assert kept == list(range(12))
     assert await read_crashed(tmp_path) == {f"m{n}" for n in kept}
     await store.close()
+
+
+LOCKED = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as index:
+    try:
+        fcntl.lockf(index, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 128)
+    except BlockingIOError:
+        print("locked")
+"""
+"""Asks for SQLite's lock on an index that is in use: whoever gets it makes the index anew."""
+
+
+async def test_other_processes_see_that_the_store_is_in_use(tmp_path: Path) -> None:
+    """Looking at its files, as each commit does, drops none of SQLite's locks on them."""
+    store = await SqliteStore.open(tmp_path / "store.db")
+    await fill(store, 0, 3)
+    asked = subprocess.run(
+        [sys.executable, "-c", LOCKED, str(tmp_path / INDEX)],
+        capture_output=True, text=True, check=True, timeout=PATIENCE,
+    )  # fmt: skip
+    assert asked.stdout == "locked\n"
+    assert len(store._place._held) == 1
+    await store.close()
+    assert not store._place._held
 
 
 async def test_a_file_that_vanished_is_not_made_anew_when_it_is_opened_again(

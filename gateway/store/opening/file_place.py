@@ -21,6 +21,14 @@ class FilePlace:
         self._path, self._log = path, path.with_name(f"{path.name}-wal")
         self._index = path.with_name(f"{path.name}-shm")
         self._known: dict[Path, tuple[int, int]] = {}
+        self._held: dict[tuple[int, int], int] = {}
+        """Descriptors of indexes, open until all connections are closed: closing any descriptor of
+        a file drops the locks that SQLite has on it."""
+
+    def close(self) -> None:
+        """Close what is held; all connections of this process are closed."""
+        while self._held:
+            os.close(self._held.popitem()[1])
 
     def prepare(self, page_size: int) -> None:
         """Check the file before it is opened, and create a missing one at its first opening.
@@ -51,7 +59,7 @@ class FilePlace:
 
     def check_whole(self) -> None:
         """Raise StoreFailed if the files lack content."""
-        if self._path.exists() and self._path.stat().st_size == 0:
+        if (found := _look(self._path)) is not None and found.st_size == 0:
             raise StoreFailed(f"{self._path} was emptied while it is in use: restore a backup")
         if self._is_log_cut():
             why = "was cut short while it is in use, what it held is lost: restart the gateway"
@@ -61,9 +69,8 @@ class FilePlace:
         """Return True if the log is shorter than its index says."""
         for _ in range(2):  # it may be emptied in between, its index first
             try:
-                with self._index.open("rb") as index:
-                    page, frames = _INDEX.unpack(index.read(_INDEX.size))
-                size = self._log.stat().st_size
+                page, frames = _INDEX.unpack(os.pread(self._hold_index(), _INDEX.size, 0))
+                size = os.stat(self._log).st_size
             except (OSError, struct.error):
                 return False
             page = page if page > 1 else 65_536
@@ -71,8 +78,17 @@ class FilePlace:
                 return False
         return True
 
+    def _hold_index(self) -> int:
+        """The descriptor of the present index."""
+        info = os.stat(self._index)
+        name = (info.st_dev, info.st_ino)
+        if name not in self._held:
+            self._held[name] = os.open(self._index, os.O_RDONLY | os.O_CLOEXEC)
+        return self._held[name]
+
     def _check_same(self, path: Path) -> None:
-        found = _identify(path)
+        info = _look(path)
+        found = (info.st_dev, info.st_ino) if info is not None else None
         if found is not None:
             self._known.setdefault(path, found)
         if found != self._known.get(path):
@@ -80,12 +96,11 @@ class FilePlace:
             raise StoreFailed(f"{path} {why}: put it back, or stop the gateway")
 
 
-def _identify(path: Path) -> tuple[int, int] | None:
+def _look(path: Path) -> os.stat_result | None:
     try:
-        found = path.stat()
+        return os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
 
 
 def _create(path: Path, page_size: int) -> None:
