@@ -129,5 +129,5 @@ def send_tool(kept: FileStore) -> Tool:
         repetition="idempotent",
         access="read",
         call=call,
-        limit=60.0,
+        limit=300.0,  # a large file is searched several times
     )

@@ -8,7 +8,7 @@ from agent_core.events import AgentEvent, OutputAdded, TextRestarted, TokenAdded
 from gateway.access.standing import list_heeded, read_rules
 from gateway.conversation.state import ConversationState
 from gateway.conversation.turns import OpenTurn
-from gateway.messages import Sender, sender_of
+from gateway.messages import JobFired, Sender, sender_of
 from gateway.ports import Growing, Printed
 from gateway.services.ledger import Payer
 from gateway.store.rows import ConversationSettings, Rule
@@ -74,9 +74,17 @@ class TurnContext:
         return tuple(sorted(await self._state.services.access.accounts(self._open.row.sender)))
 
     def sender(self) -> Sender:
+        """The person, with the groups that they had when they wrote: the lists may name those."""
         row = self._open.row
+        if (known := self._find_writer()) is not None:
+            return replace(known, name=row.sender_name, language=row.language)
         platform, _, name = row.sender.partition(":")
         return Sender(platform=platform, id=name, name=row.sender_name, language=row.language)
+
+    def _find_writer(self) -> Sender | None:
+        begun = [one.inbound for one in self._open.read_first_rows()]
+        wrote = [one.owner if isinstance(one, JobFired) else sender_of(one) for one in begun]
+        return next((one for one in wrote if one and one.key == self._open.row.sender), None)
 
     def asker(self) -> tuple[str, str]:
         return self._open.row.sender, self._role
@@ -95,9 +103,8 @@ class TurnContext:
 
     async def _refresh_role(self) -> None:
         row = self._open.row
-        wrote = [sender_of(one.inbound) for one in self._open.read_first_rows()]
-        known = next((one for one in wrote if one is not None and one.key == row.sender), None)
-        role = await self._state.services.access.learn(known or self.sender())
+        known = self._find_writer()
+        role = await self._state.services.access.learn(self.sender())
         # a person removed meanwhile can only read
         self._role = role or ("viewer" if known is not None else row.role)
 

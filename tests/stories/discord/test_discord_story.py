@@ -25,6 +25,7 @@ from tests.stories.discord_rig import (
     THREAD,
     DiscordRig,
 )
+from tests.stories.jobs_rig import jobs_of, schedule
 from tests.stories.plan_rig import ASK, CHAIN, GOOD
 from tests.stories.rig import Rig, write
 
@@ -372,6 +373,52 @@ async def test_a_role_decides_and_who_has_it_at_the_press_counts(rig: DiscordRig
     await rig.discord.shows(task, "written")
     await rig.quiet()
     assert f"by U{FRIEND}" in text_of(card)
+
+
+async def test_who_is_let_in_by_a_role_makes_a_job_and_decides_while_having_it(
+    rig: DiscordRig,
+) -> None:
+    """Also over a restart: the message told the role, no list names the person."""
+    rig.discord.roles = {FRIEND: ["333"]}
+    rig.model.script(schedule(), Say("It stands."))
+    await rig.start(DISCORD_ALLOWED_USERS="@333")
+    task = (await rig.discord.say(CHANNEL, "@bot every day at nine", FRIEND))["id"]
+    card = await rig.carded(task, "Confirm")
+    await rig.quiet()
+    await rig.crash()
+    await rig.discord.wait(lambda: not rig.discord.gateway.connected)
+    await rig.start(DISCORD_ALLOWED_USERS="@333")
+    rig.discord.roles = {}
+    refused = await rig.discord.press(card, "Confirm", FRIEND)
+    assert "Only the person who asked" in await rig.discord.told(refused), "without the role"
+    assert await jobs_of(rig).store.list_jobs() == ()
+    rig.discord.roles = {FRIEND: ["333"]}
+    await rig.discord.press(card, "Confirm", FRIEND)
+    await rig.discord.shows(task, "It stands.")
+    await rig.quiet()
+    (job,) = await jobs_of(rig).store.list_jobs()
+    rig.model.script(Say("Two are open."))
+    assert await jobs_of(rig).book.run_now(job.id, "1")
+    await rig.discord.shows(task, "Two are open.")
+    await rig.quiet()
+
+
+async def test_a_plan_is_not_changed_by_who_lost_the_role(rig: DiscordRig) -> None:
+    rig.discord.roles = {FRIEND: ["333"]}
+    rig.model.script(CHAIN)
+    rig.model.gate = asyncio.Event()
+    await rig.start(DISCORD_ALLOWED_USERS="@333")
+    task = (await rig.discord.say(CHANNEL, f"@bot {ASK}", FRIEND))["id"]
+    await rig.model.wait_inflight(1)
+    rig.model.gate.set()
+    rig.model.gate = asyncio.Event()
+    card = await rig.carded(task, "Edit")
+    rig.discord.roles = {}
+    for label in ("Edit", "Stop"):
+        refused = await rig.discord.press(card, label, FRIEND)
+        assert "I do not know you" in await rig.discord.told(refused), label
+    assert rig.model.inflight, "it goes on"
+    rig.model.gate.set()
 
 
 # ---- going on ------------------------------------------------------------------------------
