@@ -245,6 +245,8 @@ def refusal(
     rule, waited = question.deciders or DEFAULT, ambient.now() - question.asked
     if not rule.entitle(person, question.asker, waited):
         known = at_least(person.role, "user")
+        if not known and question.asker in person.accounts:  # who has lost the right to decide
+            return "not_allowed" if person.role else "not_known"
         return "not_entitled" if known and question.deciders is not None else "not_yours"
     if question.status != "open":
         return "not_open"

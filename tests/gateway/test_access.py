@@ -289,7 +289,10 @@ def test_why_a_press_changes_nothing() -> None:
     assert refusal(asked(status="answered"), ROOM.id, ROOM, bob) == "not_yours"
     strict = asked(deciders=Deciders(who=("role:admin",)))
     assert refusal(strict, ROOM.id, ROOM, ann) == "not_entitled"
-    assert refusal(strict, ROOM.id, ROOM, person(None, ANN)) == "not_yours"
+    for one in (strict, asked()):
+        assert refusal(one, ROOM.id, ROOM, person(None, ANN)) == "not_known"
+        assert refusal(one, ROOM.id, ROOM, person("viewer", ANN)) == "not_allowed"
+        assert refusal(one, ROOM.id, ROOM, person(None, BOB)) == "not_yours"
 
 
 def test_the_next_moment_of_a_question() -> None:

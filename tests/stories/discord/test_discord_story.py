@@ -390,7 +390,7 @@ async def test_who_is_let_in_by_a_role_makes_a_job_and_decides_while_having_it(
     await rig.start(DISCORD_ALLOWED_USERS="@333")
     rig.discord.roles = {}
     refused = await rig.discord.press(card, "Confirm", FRIEND)
-    assert "Only the person who asked" in await rig.discord.told(refused), "without the role"
+    assert "I do not know you" in await rig.discord.told(refused), "without the role"
     assert await jobs_of(rig).store.list_jobs() == ()
     rig.discord.roles = {FRIEND: ["333"]}
     await rig.discord.press(card, "Confirm", FRIEND)
