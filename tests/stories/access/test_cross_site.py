@@ -2,6 +2,7 @@
 send with the cookie of who is signed in. The routes are the router's own: a new one is tried too."""
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
@@ -10,6 +11,8 @@ import pytest
 from aiohttp import web
 from msgspec import Struct
 
+from tests.fakes.browser import browse
+from tests.fakes.web_pages import served
 from tests.sampling import dice
 from tests.stories.rig import Rig
 
@@ -180,3 +183,93 @@ async def test_a_link_that_another_site_leads_to_signs_in_by_a_press(rig: Rig) -
         status, headers = await send(http, rig, "POST", path, press)
         assert status == 200 and "SameSite=Strict" in headers["Set-Cookie"]
         assert (await send(http, rig, "POST", path, press))[0] == 401, "once"
+
+
+TRY = """async ([own, routes]) => {
+  const read = [], kinds = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"];
+  const until = (node, ...names) => new Promise((done) => {
+    setTimeout(done, 1500);
+    names.forEach((name) => node.addEventListener(name, done));
+  });
+  const add = (tag, fields, ...names) => {
+    const node = Object.assign(document.createElement(tag), fields);
+    document.body.append(node);
+    return until(node, "load", "error", ...names).then(() => node);
+  };
+  const body = JSON.stringify({ text: "hi", key: "k", token: "x", name: "x" });
+  const send = async (url, how) => {
+    const said = await fetch(url, { credentials: "include", ...how }).catch(() => null);
+    if (said && said.type !== "opaque" && said.type !== "opaqueredirect") read.push([how, url, said.status]);
+  };
+  const post = async (url, enctype) => {
+    const name = `f${Math.random()}`, frame = add("iframe", { name });
+    const form = Object.assign(document.createElement("form"), { method: "post", action: url, enctype, target: name });
+    form.append(Object.assign(document.createElement("input"), { name: '{"text": "hi", "key": "k", "x": "', value: '"}' }));
+    document.body.append(form);
+    await frame;
+    const done = until(document.getElementsByName(name)[0], "load");
+    form.submit();
+    await done;
+    if (document.getElementsByName(name)[0].contentDocument?.body?.innerText) read.push(["frame", url]);
+  };
+  await Promise.all(routes.map(async ([method, path]) => {
+    const url = own + path;
+    if (method === "GET") {
+      const frame = add("iframe", { src: url });
+      await Promise.all([
+        frame.then((one) => one.contentDocument?.body?.innerText && read.push(["frame", url])),
+        add("img", { src: url }).then((one) => one.naturalWidth && read.push(["img", url])),
+        add("script", { src: url }), add("object", { data: url }), add("link", { rel: "stylesheet", href: url }),
+        add("audio", { src: url, preload: "auto" }, "loadeddata"), add("embed", { src: url }),
+        send(url, { mode: "cors" }), send(url, { mode: "no-cors" }), send(url, { redirect: "manual" }),
+        until(new EventSource(url, { withCredentials: true }), "error", "message", "view"),
+        until(new WebSocket(url.replace("http", "ws")), "error", "open"),
+      ]);
+    } else {
+      await Promise.all([
+        ...kinds.map((kind) => send(url, { method, mode: "no-cors", body: new Blob([body], { type: kind }) })),
+        ...kinds.map((kind) => send(url, { method, mode: "cors", body: new Blob([body], { type: kind }) })),
+        send(url, { method, headers: { "Content-Type": "application/json" }, body }),
+        send(url, { method: "POST", mode: "no-cors", body, keepalive: true }),
+        ...kinds.map((kind) => post(url, kind)),
+      ]);
+      navigator.sendBeacon(url, new Blob([body], { type: "text/plain" }));
+    }
+  }));
+  return read;
+}"""
+"""What a page of another origin can have a browser do with each route; what it could read of it."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_no_page_in_a_browser_changes_or_reads_anything(
+    rig: Rig, routes: list[tuple[str, str, str]], host: str
+) -> None:
+    """Of another port, which is of the same site: the browser sends the cookie; and of another."""
+    async with browse() as page, served() as site:
+        evil = site.put("/evil", "Evil", "evil").replace("127.0.0.1", host)
+        await page.go(rig.link)
+        await page.until("document.querySelector('#text') !== null")
+        own = rig.url.rstrip("/")
+        await page.go(evil)
+        tried = sorted({(way, path) for way, _, path in routes if way in ("GET", "POST", "DELETE")})
+        for at in range(0, len(tried), 8):
+            said = await page.js(f"({TRY})({json.dumps([own, tried[at : at + 8]])})")
+            assert said == [], "a page of another origin read that"
+        sent = {urlsplit(one).path for one in page.requests if one.startswith(own)}
+        assert {urlsplit(path).path for _, path in tried} <= sent
+        for way, path in tried:
+            if way == "POST" and "signin" not in path:  # the whole window
+                await page.go(evil)
+                form = (
+                    f"<form method=post action={own}{path} enctype=text/plain><input name=a></form>"
+                )
+                await page.js(f"document.body.innerHTML = `{form}`; document.forms[0].submit()")
+                await page.until(f"location.href.startsWith({own!r}) || document.title !== ''")
+        await page.go(own)
+        for what in ("sessions", "conversations", "jobs"):
+            code = (
+                f"fetch('/api/{what}').then((one) => one.json()).then((one) => one.{what}.length)"
+            )
+            assert await page.js(code) == (what == "sessions"), what
