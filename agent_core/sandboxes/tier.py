@@ -25,8 +25,8 @@ from agent_core.sandboxes.link import Link, SandboxLimits
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
 from agent_core.sandboxes.port import Language
 
-SECONDS_TO_START = 20.0
-"""Seconds for a new sandbox to take commands."""
+SECONDS_TO_START = 60.0
+"""Seconds for a new sandbox to take commands, beside whatever the machine has to do."""
 SECONDS_TO_DIE = 5.0
 Leak = Literal[
     "files", "network", "sockets", "processes", "environment", "memory", "signals", "namespaces",
