@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from agent_core.sandboxes.cgroups.groups import open_control_groups
 from agent_core.sandboxes.detect import detect
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.snapshots import Snapshots
@@ -33,7 +34,8 @@ FILES, SIZE = 500, 100_000
 
 async def measure_commands(times: int, root: Path) -> dict[str, float]:
     """p50 of `true` in a warm sandbox, of a new one, and the memory of twenty."""
-    pool = SandboxPool(await detect())
+    groups = open_control_groups()
+    pool = SandboxPool(await detect(groups=groups))
     new, warm = [], []
     try:
         for n in range(SANDBOXES):
@@ -51,6 +53,7 @@ async def measure_commands(times: int, root: Path) -> dict[str, float]:
         )
     finally:
         await pool.close()
+        groups.close()
     return {
         "warm_ms": sorted(warm)[len(warm) // 2] * 1e3,
         "new_ms": sorted(new)[len(new) // 2] * 1e3,

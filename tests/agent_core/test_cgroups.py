@@ -31,7 +31,7 @@ from agent_core.sandboxes.port import ProcessResult
 from agent_core.sandboxes.tier import Tier
 from agent_core.sandboxes.unsafe import UnsafeTier
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_LANDLOCK
-from tests.fakes.processes import a_mark, alive, gone
+from tests.fakes.processes import a_mark, alive, gone, there
 from tests.fakes.sandboxes import can_make_groups, make_sandboxes
 from tests.fakes.waiting import PATIENCE, until
 from tests.sampling import one_of
@@ -144,13 +144,16 @@ def test_a_sandbox_has_its_limits_and_all_of_them_a_share(unified: bool, tmp_pat
     assert groups.hold_limits and own.name.startswith(PREFIX)
     size = str(200 << 20)
     if unified:
-        assert read_all(own) == {"cgroup.subtree_control": "+cpu +memory +pids", "cpu.weight": "25"}
+        assert read_all(own) == {
+            "cgroup.subtree_control": "+cpu +memory +pids",
+            "cpu.weight": "50",
+        }
         assert read_all(own / "1") == {
             "cpu.max": "100000 100000", "memory.max": size, "memory.swap.max": "0",
             "pids.max": "144",
         }  # fmt: skip
     else:
-        assert read_all(own) == {"cpu.shares": "256"}
+        assert read_all(own) == {"cpu.shares": "512"}
         assert read_all(own / "1") == {
             "cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "100000",
             "memory.limit_in_bytes": size, "memory.memsw.limit_in_bytes": size, "pids.max": "144",
@@ -322,6 +325,7 @@ async def test_what_a_killed_supervisor_leaves_ends_with_the_group(
     mark = a_mark()
     pool = make_sandboxes(UnsafeTier(groups), LIMITS)
     await pool.run(f"setsid sleep {mark} >/dev/null 2>&1 &", tmp_path, 20, print)
+    await there(mark)
     (child,) = alive(mark)
     os.kill(child.ppid(), signal.SIGKILL)
     await pool.close()
