@@ -91,9 +91,8 @@ async def preview_here(s: Surface) -> None:
 # ---- limits, and what is lost ----------------------------------------------------------------
 
 MEMORY = 96 << 20
-TOO_MUCH = """for n in 1 2 3 4; do
-python3 -c "import time; x = 'a' * 60_000_000; time.sleep(60)" &
-done; wait"""
+TOO_MUCH = """exec python3 -c "import os, time
+os.fork(); os.fork(); x = 'a' * 60_000_000; time.sleep(60)\""""
 
 
 @contextlib.asynccontextmanager
