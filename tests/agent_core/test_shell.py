@@ -49,7 +49,8 @@ async def test_a_fork_bomb_is_bounded(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(BwrapTier, "max_processes", 60)  # with 512 others could start nothing
     command = "for n in $(seq 100); do sleep 5 & done 2>&1 | grep -c -m1 esource"
     done = await run(bwrap_sandbox(), command, tmp_path, 8.0)
-    assert done.output.startswith("1")
+    # The kernel counts other sandboxes' too: the shell itself may be refused, and tries again.
+    assert done.output.splitlines()[-1] == "1"
 
 
 async def test_handing_over_follows_no_link(tmp_path: Path) -> None:
