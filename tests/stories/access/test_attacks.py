@@ -122,7 +122,7 @@ async def left_group(rig: Rig, patch: pytest.MonkeyPatch) -> None:
         patch.setenv(name, value)
     assert rig._gateway is not None and rig._gateway._parts is not None
     await rig._gateway._parts.reload()
-    await refused(rig, card, "Only the person who asked")
+    await refused(rig, card, "I do not know you")
     assert not (rig.workspace() / "a.txt").exists()
 
 
