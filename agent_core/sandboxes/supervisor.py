@@ -325,7 +325,7 @@ class Supervisor:
                         break
             command.ended = True
             code = os.waitstatus_to_exitcode(status)
-            met = self._counters.find_met() if code else ""
+            met = self._counters.find_met(succeeded=not code)
             command.reason = command.reason or met
             told = {"code": code if code >= 0 else 128 - code, "reason": command.reason}
             self._send(EXIT, stream, json.dumps(told).encode())
@@ -680,9 +680,11 @@ class Counters:
                     break
         self._before = {kind: self._count(kind) for kind in _COUNTED}
 
-    def find_met(self) -> str:
-        """Return the limit that was met since the last call, "" for none."""
-        return next((kind for kind in _COUNTED if self.count_new(kind)), "")
+    def find_met(self, succeeded: bool) -> str:
+        """Return the limit that was met since the last call, "" for none. A command that
+        `succeeded` may have lost a process for memory: a shell that waited for it returns 0."""
+        kinds = ("memory",) if succeeded else _COUNTED
+        return next((kind for kind in kinds if self.count_new(kind)), "")
 
     def count_new(self, kind: str) -> int:
         """Count what the kernel ended, or refused, that was not reported yet."""

@@ -447,7 +447,7 @@ def test_a_download_stays_in_its_folder(tmp_path: Path) -> None:
         ("a.txt", "a.txt"), ("a.txt", "a-2.txt"), ("../../b", "b"), ("..", "file"), ("", "file-2"),
     ):  # fmt: skip
         assert _keep(workspace, source, name) == f"downloads/{kept}"
-    with pytest.raises(ToolFailed, match="secrets"):
+    with pytest.raises(ToolFailed, match="secret file"):
         _keep(workspace, source, "id_rsa")
     other = tmp_path / "other"
     (other / "x").mkdir(parents=True)

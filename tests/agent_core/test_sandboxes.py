@@ -15,8 +15,8 @@ import pytest
 from msgspec.structs import replace
 
 from agent_core.errors import ToolFailed
+from agent_core.sandboxes import bwrap, supervisor
 from agent_core.sandboxes import pool as pools
-from agent_core.sandboxes import supervisor
 from agent_core.sandboxes.bwrap import BwrapTier
 from agent_core.sandboxes.docker.tier import DockerTier
 from agent_core.sandboxes.link import SandboxLimits, SupervisorSpec
@@ -28,6 +28,7 @@ from agent_core.sandboxes.tier import SUPERVISOR, Tier
 from agent_core.sandboxes.unsafe import UnsafeTier
 from tests.fakes.docker_engine import list_containers
 from tests.fakes.needs import NEEDS_BWRAP
+from tests.fakes.ports import free_port
 from tests.fakes.processes import a_mark, alive, gone, leave_behind, there
 from tests.fakes.sandboxes import BWRAP, DOCKER, LANDLOCK, UNSAFE, make_sandboxes
 from tests.fakes.waiting import PATIENCE
@@ -427,7 +428,10 @@ TMP = ("--bind", "/tmp", "/tmp")
     ],
     ids=["network", "first process", "filter", "files"],
 )  # fmt: skip
-async def test_what_leaks_is_found(loose: Tier, leaks: set[str]) -> None:
+async def test_what_leaks_is_found(
+    loose: Tier, leaks: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bwrap, "PORT", free_port())  # where the network is this machine's
     pool = make_sandboxes(loose)
     await pool.check()
     assert set(pool.leaks) == leaks and pool.contains is not bool(leaks)
@@ -442,7 +446,10 @@ class FullPool(SandboxPool):
 
 
 @NEEDS_BWRAP
-async def test_what_leaks_is_read_also_where_a_limit_is_met() -> None:
+async def test_what_leaks_is_read_also_where_a_limit_is_met(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bwrap, "PORT", free_port())  # where the network is this machine's
     loose = LooseTier("--unshare-net") if os.geteuid() == 0 else BwrapTier()
     plain = await find_leaks(make_sandboxes(loose, PROBE_LIMITS), loose)
     assert await find_leaks(FullPool(loose, PROBE_LIMITS), loose) == plain != ("start",)

@@ -50,7 +50,7 @@ async def test_a_fork_bomb_is_bounded(tmp_path: Path, monkeypatch: pytest.Monkey
     command = "for n in $(seq 100); do sleep 5 & done 2>&1 | grep -c -m1 esource"
     done = await run(bwrap_sandbox(), command, tmp_path, 8.0)
     # The kernel counts other sandboxes' too: the shell itself may be refused, and tries again.
-    assert done.output.splitlines()[-1] == "1"
+    assert "1" in done.output.splitlines()
 
 
 async def test_handing_over_follows_no_link(tmp_path: Path) -> None:
