@@ -190,8 +190,9 @@ async def _probe(
 
 async def _find_loose_limits(pool: ProbedPool, tier: Tier, workspace: Path) -> list[Leak]:
     """Check that a command that exceeds a limit is ended, with a message."""
-    takes = " & ".join([_TAKES.format(python=tier.python)] * 2)  # no single one is too large
-    for command, reason in ((_FORKS, "processes"), (f"{takes} & wait", "memory")):
+    one = _TAKES.format(python=tier.python)  # no single one is too large
+    takes = f"{one} & first=$!; {one} & wait $first && wait $!"  # a bare `wait` returns 0
+    for command, reason in ((_FORKS, "processes"), (takes, "memory")):
         done = await pool.run(command, workspace, _SECONDS, lambda _: None)
         if PROBE_LIMITS.describe(reason) not in done.output:
             return ["limits"]

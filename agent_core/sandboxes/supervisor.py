@@ -56,13 +56,14 @@ processes."""
 
 class _Command:
     """A running command; its process leads a session. `pipes`: open outputs, each with the kind of
-    its frames. `shown`: the gateway takes its output."""
+    its frames. `shown`: the gateway takes its output. `channel`: its connection's stream, or 0."""
 
     def __init__(self, pid: int, pipes: dict[int, int]) -> None:
         self.pid, self.pipes = pid, pipes
         self.ended, self.shown = False, True
         self.reason = ""
         self.input: _Input | None = None
+        self.channel = 0
 
 
 class _Input:
@@ -279,7 +280,8 @@ class Supervisor:
             os.set_blocking(fd, False)
             self._listen_to(stream, command, fd, not self._paused)
         if near is not None:
-            self._adopt(spec["channel"], near)
+            command.channel = spec["channel"]
+            self._adopt(command.channel, near)
 
     def _listen_to(self, stream: int, command: _Command, fd: int, listen: bool) -> None:
         read = partial(self._read_output, stream, command, fd)
@@ -319,13 +321,10 @@ class Supervisor:
             if pid not in by_pid:
                 continue  # an orphan reparented to us
             stream, command = by_pid[pid]
-            for fd in list(command.pipes):  # its output before its end comes first
-                for _ in range(_MAX_PIPE // PIECE):
-                    if not self._read_output(stream, command, fd):
-                        break
+            self._read_rest(stream, command)
             command.ended = True
             code = os.waitstatus_to_exitcode(status)
-            met = self._counters.find_met(succeeded=not code)
+            met = self._counters.find_met() if code else ""
             command.reason = command.reason or met
             told = {"code": code if code >= 0 else 128 - code, "reason": command.reason}
             self._send(EXIT, stream, json.dumps(told).encode())
@@ -333,6 +332,18 @@ class Supervisor:
                 self._close_input(command.input)
             if not command.pipes:
                 del self._commands[stream]
+
+    def _read_rest(self, stream: int, command: _Command) -> None:
+        """Forward what it wrote before its end, also to its channel: that comes first."""
+        for fd in list(command.pipes):
+            for _ in range(_MAX_PIPE // PIECE):
+                if not self._read_output(stream, command, fd):
+                    break
+        if (talk := self._connections.get(command.channel)) is not None:
+            left = talk.credit + 1
+            while talk.credit < left:
+                left = talk.credit
+                self._serve_connection(command.channel, talk, selectors.EVENT_READ)
 
     def _kill(self, command: _Command) -> None:
         """Kill it with its children, except those that made a session of their own and lost their
@@ -680,11 +691,9 @@ class Counters:
                     break
         self._before = {kind: self._count(kind) for kind in _COUNTED}
 
-    def find_met(self, succeeded: bool) -> str:
-        """Return the limit that was met since the last call, "" for none. A command that
-        `succeeded` may have lost a process for memory: a shell that waited for it returns 0."""
-        kinds = ("memory",) if succeeded else _COUNTED
-        return next((kind for kind in kinds if self.count_new(kind)), "")
+    def find_met(self) -> str:
+        """Return the limit that was met since the last call, "" for none."""
+        return next((kind for kind in _COUNTED if self.count_new(kind)), "")
 
     def count_new(self, kind: str) -> int:
         """Count what the kernel ended, or refused, that was not reported yet."""
