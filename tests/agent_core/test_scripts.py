@@ -558,9 +558,9 @@ async def test_a_stop_ends_it(sandbox: SandboxPool, tmp_path: Path) -> None:
             while not (tmp_path / "there").exists():
                 await asyncio.sleep(0.01)
         running_script.cancel()
-    left = await sandbox.run(
-        "pgrep -f '[c]urrent_script' || echo none", tmp_path, 5, lambda _: None
-    )
+    # of this workspace: without a sandbox those of other tests are seen too
+    own = "for p in $(pgrep -f '[c]urrent_script'); do readlink /proc/$p/cwd; done | grep -Fx $PWD"
+    left = await sandbox.run(f"{own} || echo none", tmp_path, 5, lambda _: None)
     assert running_script.cancelled() and left.output.splitlines()[-1] == "none"
 
 
