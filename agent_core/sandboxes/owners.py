@@ -8,14 +8,16 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 TRIAL = ".turnkeeper-trial-"
 """Prefix of folders for a trial, among other programs' temporary files."""
 TRIES = 20
 """Attempts to create a folder and lock it before another process removes it as a leftover."""
+_REMOVE = partial(shutil.rmtree, ignore_errors=True)
 
 
 def describe_owner(pid: int | None = None) -> str:
@@ -47,7 +49,7 @@ def hold_scratch(parent: Path, prefix: str, kept: Container[str] = ()) -> Iterat
     holds it then. Leftovers with that prefix are removed first, except those named `kept`. OSError.
     """
     remove_left(parent, prefix, kept)
-    place, descriptor = _make_held(parent, prefix)
+    place, descriptor = make_held(parent, prefix)
     try:
         try:
             yield place
@@ -64,8 +66,9 @@ def hold_trial() -> Iterator[Path]:
         yield place
 
 
-def _make_held(parent: Path, prefix: str) -> tuple[Path, int]:
-    """Create a folder and lock it; another process may remove it in between."""
+def make_held(parent: Path, prefix: str) -> tuple[Path, int]:
+    """Create a folder and lock it; another process may remove it in between. Return it with the
+    open file that holds the lock. OSError."""
     for left in reversed(range(TRIES)):
         place = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         try:
@@ -74,7 +77,7 @@ def _make_held(parent: Path, prefix: str) -> tuple[Path, int]:
             if not left:
                 raise
             continue
-        if os.fstat(descriptor).st_nlink:
+        if place.exists():
             return place, descriptor
         os.close(descriptor)
     raise OSError(f"no folder stays in {parent}")
@@ -91,14 +94,19 @@ def hold_folder(place: Path) -> int:
     return descriptor
 
 
-def remove_left(parent: Path, prefix: str, kept: Container[str] = ()) -> None:
-    """Remove the folders of processes that are gone."""
+def remove_left(
+    parent: Path,
+    prefix: str,
+    kept: Container[str] = (),
+    remove: Callable[[Path], object] = _REMOVE,
+) -> None:
+    """Remove the folders of processes that are gone, by `remove`."""
     for place in parent.glob(f"{prefix}*"):
         if place.name not in kept:
-            _remove_unheld(place)
+            _remove_unheld(place, remove)
 
 
-def _remove_unheld(place: Path) -> None:
+def _remove_unheld(place: Path, remove: Callable[[Path], object] = _REMOVE) -> None:
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(place, flags)
@@ -108,7 +116,7 @@ def _remove_unheld(place: Path) -> None:
         if os.fstat(descriptor).st_uid != os.geteuid():
             return
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(place, ignore_errors=True)
+        remove(place)
     except BlockingIOError:  # it is in use
         return
     finally:

@@ -387,7 +387,7 @@ async def test_version_2_kills_a_group_at_once() -> None:
         with subprocess.Popen(words, stdout=subprocess.PIPE) as child:
             assert child.stdout is not None and child.stdout.readline() == b"in\n"
             assert len(read_processes(folder / "1")) == 2
-            group.kill()
+            group.remove()
             assert child.wait() == -signal.SIGKILL
     finally:
         await until(group.remove)

@@ -5,16 +5,15 @@ which groups that a killed gateway left are recognised; the next one removes the
 sandbox enters its group before anything of it runs, so that no process of it is ever outside.
 """
 
-import fcntl
 import itertools
 import logging
 import os
 import signal
-import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
 
+from agent_core.sandboxes import owners
 from agent_core.sandboxes.cgroups.hierarchy import (
     PROCESSES,
     GroupPlace,
@@ -24,7 +23,6 @@ from agent_core.sandboxes.cgroups.hierarchy import (
     write,
 )
 from agent_core.sandboxes.link import SandboxLimits
-from agent_core.sandboxes.owners import TRIES, hold_folder
 
 log = logging.getLogger("turnkeeper.sandboxes")
 
@@ -70,11 +68,6 @@ class SandboxGroup:
                     opened[limit] = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
         return opened
 
-    def kill(self) -> None:
-        """Kill all its processes."""
-        for place in self._places:
-            _kill(place.folder)
-
     def remove(self) -> bool:
         """Kill what is left, and remove the group. Return False if some of it is still dying."""
         return all([_remove(place.folder) for place in self._places])
@@ -101,7 +94,7 @@ class ControlGroups:
         return {"memory", "pids"} <= {name for one in self._places for name in one.controllers}
 
     def _make_own(self, place: GroupPlace) -> None:
-        own, lock = _make_held(place.folder)
+        own, lock = owners.make_held(place.folder, PREFIX)
         self._places.append(place._replace(folder=own))
         self._locks.append(lock)
         if place.unified:
@@ -154,9 +147,9 @@ def open_control_groups() -> ControlGroups:
     """Return the groups of this process's sandboxes, NO_GROUPS where it may make none. Those of
     killed processes are removed first. Blocks."""
     places = find_places()
-    for place in places:
-        remove_left(place.folder)
     try:
+        for place in places:
+            remove_left(place.folder)
         return ControlGroups(places) if places else NO_GROUPS
     except OSError as error:
         log.warning("no_control_groups", extra={"error": str(error)})
@@ -165,34 +158,7 @@ def open_control_groups() -> ControlGroups:
 
 def remove_left(folder: Path) -> None:
     """Remove the groups of processes that are gone, and end what still runs in them."""
-    for own in folder.glob(f"{PREFIX}*"):
-        try:
-            lock = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError:  # it is gone
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(own)
-        except OSError:  # it is in use
-            continue
-        finally:
-            os.close(lock)
-
-
-def _make_held(parent: Path) -> tuple[Path, int]:
-    """Make a group and lock it; another process may take it for a leftover in between."""
-    for left in reversed(range(TRIES)):
-        own = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-        try:
-            lock = hold_folder(own)
-        except OSError:
-            if not left:
-                raise
-            continue
-        if own.exists():
-            return own, lock
-        os.close(lock)
-    raise OSError(f"no group stays in {parent}")
+    owners.remove_left(folder, PREFIX, remove=_remove)
 
 
 def _limit(place: GroupPlace, limits: SandboxLimits) -> None:
