@@ -41,11 +41,12 @@ _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 _MAX_PIPE = 1 << 20
 """Bytes that a pipe holds at most."""
-_COUNTED = {
-    "memory": ("oom_kill", ("memory.events", "memory/memory.oom_control")),
-    "tasks": ("max", ("pids.events", "pids/pids.events")),
+COUNTED = {
+    "memory": ("memory", "oom_kill", "memory.events", "memory.oom_control"),
+    "tasks": ("pids", "max", "pids.events", "pids.events"),
 }
-"""The limits that the kernel may hold: the word before the count, and the files, new and old."""
+"""By limit that the kernel may hold: the control group's controller, the word before the count of
+how often it was met, and the file that has it, of version 2 and 1."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 FIRST = 300
 """How far commands are before others when memory is short: as if they had 30 per cent of it."""
@@ -679,21 +680,21 @@ def _measure_free(folder: str) -> int:
 
 
 class Counters:
-    """Counts how often the kernel held a limit of this control group. `files`: open ones, by their
-    controllers; without them, those of this namespace, if it shows any."""
+    """Counts how often the kernel held a limit of this control group. `files`: open ones, by the
+    limits; without them, those of this namespace, if it shows any."""
 
     def __init__(self, files: dict[str, int]) -> None:
         self._files = dict(files)
-        for kind, (_, names) in () if files else _COUNTED.items():
-            for name in names:
+        for kind, (controller, _, new, old) in () if files else COUNTED.items():
+            for name in (new, f"{controller}/{old}"):
                 with suppress(OSError):
                     self._files[kind] = os.open(f"/sys/fs/cgroup/{name}", os.O_RDONLY)
                     break
-        self._before = {kind: self._count(kind) for kind in _COUNTED}
+        self._before = {kind: self._count(kind) for kind in COUNTED}
 
     def find_met(self) -> str:
         """Return the limit that was met since the last call, "" for none."""
-        return next((kind for kind in _COUNTED if self.count_new(kind)), "")
+        return next((kind for kind in COUNTED if self.count_new(kind)), "")
 
     def count_new(self, kind: str) -> int:
         """Count what the kernel ended, or refused, that was not reported yet."""
@@ -703,7 +704,7 @@ class Counters:
     def _count(self, kind: str) -> int:
         with suppress(OSError, ValueError, KeyError):
             words = os.pread(self._files[kind], PIECE, 0).decode().split()
-            return int(words[words.index(_COUNTED[kind][0]) + 1])
+            return int(words[words.index(COUNTED[kind][1]) + 1])
         return 0
 
 

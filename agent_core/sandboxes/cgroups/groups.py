@@ -13,7 +13,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from agent_core.sandboxes import owners
+from agent_core.sandboxes import owners, supervisor
 from agent_core.sandboxes.cgroups.hierarchy import (
     PROCESSES,
     GroupPlace,
@@ -35,12 +35,6 @@ _PERIOD = 100_000
 _ROUNDS = 50
 _ENTER = 'while [ "$1" != -- ]; do echo 0 >"$1" || exit 125; shift; done; shift; exec "$@"'
 """A shell's words: be in the groups of these files, and become what follows `--`."""
-_COUNTERS = {
-    "memory": ("memory", "memory.events", "memory.oom_control"),
-    "pids": ("tasks", "pids.events", "pids.events"),
-}
-"""By controller: the limit as the supervisor calls it, and the files that count how often it was
-met, of version 2 and 1."""
 
 
 class SandboxGroup:
@@ -61,8 +55,9 @@ class SandboxGroup:
         """Open the files that count met limits, by the supervisor's names of these."""
         opened: dict[str, int] = {}
         for place in self._places:
-            for name in place.controllers & _COUNTERS.keys():
-                limit, new, old = _COUNTERS[name]
+            for limit, (controller, _, new, old) in supervisor.COUNTED.items():
+                if controller not in place.controllers:
+                    continue
                 file = place.folder / (new if place.unified else old)
                 with suppress(OSError):  # then only the watch tells which limit was met
                     opened[limit] = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
