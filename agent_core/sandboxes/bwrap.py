@@ -69,12 +69,7 @@ class BwrapTier:
     serves = True
 
     def __init__(self, groups: ControlGroups = NO_GROUPS) -> None:
-        self._groups = groups
-
-    @property
-    def grouped(self) -> bool:
-        """See the port."""
-        return self._groups.hold_limits
+        self._groups, self.limit_holder = groups, groups.limit_holder
 
     @property
     def programs(self) -> Mapping[Language, str]:

@@ -16,7 +16,7 @@ from agent_core.sandboxes.docker.tier import find_docker
 from agent_core.sandboxes.e2b.settings import E2BAccess
 from agent_core.sandboxes.landlock.tier import LandlockTier
 from agent_core.sandboxes.languages import find_languages
-from agent_core.sandboxes.link import SandboxLimits
+from agent_core.sandboxes.link import LimitHolder, SandboxLimits
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
 from agent_core.sandboxes.monty.tier import MontyTier, find_monty
 from agent_core.sandboxes.owners import hold_trial
@@ -46,7 +46,7 @@ class MissingTier:
     cannot: frozenset[Leak] = frozenset()
     max_processes = 0
     masks = True
-    grouped = False
+    limit_holder: LimitHolder = "itself"
     serves = False
     shell = ("/bin/sh",)
     python = "python3"

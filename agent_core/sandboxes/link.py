@@ -4,7 +4,7 @@ import asyncio
 import json
 import signal
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol, TypeAlias, cast
+from typing import Literal, Protocol, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -28,6 +28,11 @@ REASONS = {
     "workspace are as they were before it. Look what is there before you run it again.]",
 }
 """Reasons why the sandbox ended a command, by the supervisor's code."""
+
+
+LimitHolder = Literal["kernel", "watch", "itself"]
+"""Who holds limits of memory and processes: the kernel, by control groups; the supervisor, which
+watches; or the sandbox itself, in its own way."""
 
 
 class SandboxLimits(Struct, frozen=True, kw_only=True):

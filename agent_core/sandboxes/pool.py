@@ -25,6 +25,7 @@ from agent_core.sandboxes.commands.carried import CarriedShell
 from agent_core.sandboxes.commands.output import DRAIN, HALF, OutputBuffer
 from agent_core.sandboxes.link import (
     CommandSpec,
+    LimitHolder,
     Link,
     RemoteProcess,
     SandboxGone,
@@ -211,9 +212,9 @@ class SandboxPool:
         return self._tier.serves
 
     @property
-    def grouped(self) -> bool:
+    def limit_holder(self) -> LimitHolder:
         """The tier's."""
-        return self._tier.grouped
+        return self._tier.limit_holder
 
     @property
     def cannot(self) -> frozenset[Leak]:

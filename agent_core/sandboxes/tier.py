@@ -21,7 +21,7 @@ from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.sandboxes import supervisor
 from agent_core.sandboxes.cgroups.groups import NO_GROUPS, ControlGroups
-from agent_core.sandboxes.link import Link, SandboxLimits
+from agent_core.sandboxes.link import LimitHolder, Link, SandboxLimits
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
 from agent_core.sandboxes.port import Language
 
@@ -114,9 +114,8 @@ class Tier(Protocol):
         """Leaks that it cannot prevent, as `about` says."""
 
     @property
-    def grouped(self) -> bool:
-        """True if the kernel holds limits of memory and processes, by control groups; otherwise
-        only the supervisor watches."""
+    def limit_holder(self) -> LimitHolder:
+        """Who holds the limits of memory and processes."""
 
     @property
     def programs(self) -> Mapping[Language, str]:

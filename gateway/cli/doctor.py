@@ -52,11 +52,14 @@ from gateway.wiring.models_now import find_models
 Say = Callable[[str], None]
 PROBE = "doctor"
 MEND_STORE = "Stop the gateway, and put a backup in place: turnkeeper restore FILE"
-GROUPED = "ok       limits: the kernel enforces those of memory and processes, by control groups."
-WATCHED = (
-    "note     limits: a sandbox is watched four times a second; this process may make no control "
-    "groups, by which the kernel would enforce them. In a systemd unit, Delegate=yes lets it."
-)
+HOLDERS = {
+    "kernel": "ok       limits: the kernel enforces those of memory and processes, by control "
+    "groups.",
+    "watch": "note     limits: a sandbox is watched four times a second; this process may make no "
+    "control groups, by which the kernel would enforce them. In a systemd unit, Delegate=yes lets "
+    "it.",
+}
+"""What is said of who holds a sandbox's limits; nothing of one that holds them itself."""
 LITTLE = 2**30
 """Bytes of a disk that are few."""
 
@@ -263,10 +266,8 @@ async def _try_sandbox(settings: Settings, groups: ControlGroups, say: Say) -> i
     else:
         mark, more = "wrong  ", f"Tried out: within reach are {', '.join(sandbox.leaks)}."
     say(f"{mark}  sandbox: {sandbox.name}. {sandbox.about} {more}")
-    if sandbox.grouped:
-        say(GROUPED)
-    elif tier.name not in ("none", "e2b", "monty"):
-        say(WATCHED)
+    if (holder := HOLDERS.get(sandbox.limit_holder)) is not None:
+        say(holder)
     _check_browser(sandbox, say)
     if isinstance(tier, MissingTier):
         for name, fault in tier.faults.items():

@@ -7,7 +7,7 @@ from typing import BinaryIO, Protocol
 
 from agent_core import ambient
 from agent_core.guardrails.redaction import NOTHING, Redactions
-from agent_core.sandboxes.link import SandboxLimits
+from agent_core.sandboxes.link import LimitHolder, SandboxLimits
 from agent_core.sandboxes.snapshots import Snapshots
 from gateway.access.access import Access
 from gateway.conversation.agent import TurnMaker
@@ -109,8 +109,8 @@ class SandboxFacts(Protocol):
         """The limits of one conversation's sandbox."""
 
     @property
-    def grouped(self) -> bool:
-        """True if the kernel holds the limits, by control groups."""
+    def limit_holder(self) -> LimitHolder:
+        """Who holds them."""
 
     @property
     def contains(self) -> bool:

@@ -141,7 +141,7 @@ def test_a_sandbox_has_its_limits_and_all_of_them_a_share(unified: bool, tmp_pat
     groups = ControlGroups([GroupPlace(tmp_path, ALL, unified)])
     (own,) = tmp_path.iterdir()
     group = groups.open(LIMITS)
-    assert groups.hold_limits and own.name.startswith(PREFIX)
+    assert groups.limit_holder == "kernel" and own.name.startswith(PREFIX)
     size = str(200 << 20)
     if unified:
         assert read_all(own) == {

@@ -51,7 +51,7 @@ def can_make_groups() -> bool:
     """True if the kernel lets this process limit sandboxes by control groups."""
     groups = open_control_groups()
     try:
-        return groups.hold_limits
+        return groups.limit_holder == "kernel"
     finally:
         groups.close()
 

@@ -22,7 +22,7 @@ from agent_core.sandboxes.cgroups.hierarchy import (
     read_processes,
     write,
 )
-from agent_core.sandboxes.link import SandboxLimits
+from agent_core.sandboxes.link import LimitHolder, SandboxLimits
 
 log = logging.getLogger("turnkeeper.sandboxes")
 
@@ -84,9 +84,10 @@ class ControlGroups:
             raise
 
     @property
-    def hold_limits(self) -> bool:
-        """True if the kernel holds the limits of memory and processes."""
-        return {"memory", "pids"} <= {name for one in self._places for name in one.controllers}
+    def limit_holder(self) -> LimitHolder:
+        """Who holds the limits of memory and processes, with these groups."""
+        held = {name for one in self._places for name in one.controllers}
+        return "kernel" if {"memory", "pids"} <= held else "watch"
 
     def _make_own(self, place: GroupPlace) -> None:
         own, lock = owners.make_held(place.folder, PREFIX)

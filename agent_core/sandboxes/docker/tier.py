@@ -34,7 +34,14 @@ from agent_core.sandboxes.docker.engine import (
 from agent_core.sandboxes.environment import NAME, make_env, make_etc
 from agent_core.sandboxes.folders import NOBODY
 from agent_core.sandboxes.languages import PROGRAMS, choose_languages
-from agent_core.sandboxes.link import CommandSpec, Link, SandboxGone, SandboxLimits, SupervisorSpec
+from agent_core.sandboxes.link import (
+    CommandSpec,
+    LimitHolder,
+    Link,
+    SandboxGone,
+    SandboxLimits,
+    SupervisorSpec,
+)
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
 from agent_core.sandboxes.network import PORT
 from agent_core.sandboxes.owners import describe_owner, hold_trial, is_owner_gone
@@ -157,7 +164,7 @@ class DockerTier:
     cannot: frozenset[Leak] = frozenset()
     missing = ""
     masks = True
-    grouped = True
+    limit_holder: LimitHolder = "kernel"
     serves = True
     max_processes = 4096
     """The kernel counts the processes of one user in all containers together."""

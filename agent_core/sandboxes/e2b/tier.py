@@ -46,7 +46,7 @@ from agent_core.sandboxes.e2b.workspace_copy import (
 )
 from agent_core.sandboxes.environment import make_env
 from agent_core.sandboxes.languages import choose_languages
-from agent_core.sandboxes.link import Link, SandboxGone, SandboxLimits, SupervisorSpec
+from agent_core.sandboxes.link import LimitHolder, Link, SandboxGone, SandboxLimits, SupervisorSpec
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
 from agent_core.sandboxes.network import PORT
 from agent_core.sandboxes.owners import describe_owner, is_owner_gone
@@ -232,7 +232,7 @@ class E2BTier:
     cannot: frozenset[Leak] = frozenset()
     missing = ""
     masks = True
-    grouped = False
+    limit_holder: LimitHolder = "itself"
     serves = True
     max_processes = 4096
 

@@ -126,12 +126,7 @@ class LandlockTier:
     serves = True
 
     def __init__(self, abi: int = NEWEST, groups: ControlGroups = NO_GROUPS) -> None:
-        self._abi, self._groups = abi, groups
-
-    @property
-    def grouped(self) -> bool:
-        """See the port."""
-        return self._groups.hold_limits
+        self._abi, self._groups, self.limit_holder = abi, groups, groups.limit_holder
 
     @property
     def programs(self) -> Mapping[Language, str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from agent_core.errors import ToolFailed
-from agent_core.sandboxes.link import SandboxLimits, SupervisorSpec
+from agent_core.sandboxes.link import LimitHolder, SandboxLimits, SupervisorSpec
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
 from agent_core.sandboxes.owners import hold_trial
 from agent_core.sandboxes.port import Language
@@ -99,7 +99,7 @@ class MontyTier:
     missing = ""
     max_processes = 4096
     masks = False
-    grouped = False
+    limit_holder: LimitHolder = "itself"
     serves = False
     programs: Mapping[Language, str] = {"python": "python3 -u"}
     python = "python3"

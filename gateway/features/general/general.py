@@ -16,6 +16,8 @@ from gateway.texts import Key, say
 from gateway.texts.money import describe_cost
 
 MAX_TITLE = 80
+HOLDERS: dict[str, Key] = {"kernel": "sandbox_grouped", "watch": "sandbox_watched"}
+"""What is said of who holds a sandbox's limits; nothing of one that holds them itself."""
 ARRIVALS = ("queue", "steer", "interrupt")
 """The fates of a message that arrives during a turn."""
 
@@ -205,8 +207,9 @@ def _describe_sandbox(call: Call) -> str:
         say("sandbox_contains", call.language, name=found.name)
         if found.contains
         else say("sandbox_leaks", call.language, name=found.name, leaks=leaks),
-        say("sandbox_grouped" if found.grouped else "sandbox_watched", call.language),
     ]
+    if (holder := HOLDERS.get(found.limit_holder)) is not None:
+        said.append(say(holder, call.language))
     if not chromium.find_missing(found.encloses):
         said.append(say("browser_enclosed" if found.encloses else "browser_beside", call.language))
     return " ".join(said)

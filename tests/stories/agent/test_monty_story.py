@@ -25,7 +25,8 @@ async def test_code_runs_unasked_and_a_command_is_told_what_to_install(rig: Rig)
     assert "runs Python alone" in rig.seen(role="tool")[-1]
     assert "bubblewrap" in rig.seen(role="tool")[-1]
     rig.telegram.say(ADMIN, "/status")
-    await rig.shows("monty", ADMIN)
+    said = (await rig.shows("monty", ADMIN))["text"]
+    assert "limits" not in said, "neither the kernel's groups nor the watch hold them"
     await rig.quiet()
 
 
