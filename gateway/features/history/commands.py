@@ -5,7 +5,6 @@ from typing import Literal
 from msgspec.structs import replace
 
 from agent_core import ambient
-from agent_core.errors import is_shortage
 from agent_core.sandboxes.snapshots import join_names
 from gateway.command_texts import OwnText, drop_marks
 from gateway.conversation.quotas import refuse_turn
@@ -17,6 +16,7 @@ from gateway.features.history.undo import (
     busy,
     find_changed_since,
     last_turn,
+    put_off,
     restore,
     take_back,
 )
@@ -51,15 +51,15 @@ async def take_turn_back(
     """Undo `past`, or ask about files changed since, unless `wish` decides it. `asked`: the inbox
     row that wants it, and its language."""
     seq, language = asked
-    try:
-        if wish not in ("all", "keep") and (changed := await find_changed_since(past)):
+    if wish not in ("all", "keep"):
+        changed = await put_off(context, asked, find_changed_since(past))
+        if changed is None:
+            return ""
+        if changed:
             await _ask(context, past, changed, asked)
             return ""
-        restored = await restore(past, changed_too=wish == "all")
-    except Exception as error:
-        if not is_shortage(error):
-            raise
-        context.state.notice(seq, say("undone_later", language))
+    restored = await put_off(context, asked, restore(past, changed_too=wish == "all"))
+    if restored is None:
         return ""
     if wish == "keep":
         restored = replace(restored, left=restored.changed, changed=())

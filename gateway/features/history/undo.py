@@ -3,10 +3,11 @@
 import asyncio
 import re
 from collections import Counter
+from collections.abc import Awaitable
 from functools import partial
 from pathlib import Path
 from posixpath import normpath
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -32,6 +33,7 @@ from gateway.texts import say
 from gateway.texts.signs import visible
 from gateway.texts.tool_names import name_tool
 
+T = TypeVar("T")
 WRITERS = frozenset({"write_file", "str_replace_editor"})
 """Tools whose changes are backed up for undo."""
 SHELLS = frozenset(
@@ -144,6 +146,19 @@ def _find_snapshots(past: Past) -> tuple[Path, Snapshot, Snapshot] | None:
         return None
 
 
+async def put_off(context: Context, asked: tuple[int, str], work: Awaitable[T]) -> T | None:
+    """Return what `work` on files returns; None where the machine is short of something, which is
+    told. `asked`: the inbox row that wants it, and its language."""
+    try:
+        return await work
+    except Exception as error:
+        if not is_shortage(error):
+            raise
+    seq, language = asked
+    context.state.notice(seq, say("undone_later", language))
+    return None
+
+
 async def restore(past: Past, *, changed_too: bool = False) -> Restored:
     """Restore the files from before the turn, as far as known; with `changed_too` also those
     changed by something else since. Idempotent. An error for which `is_shortage` is true leaves the
@@ -230,12 +245,7 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         why = past if isinstance(past, str) else "nothing_to_undo"
         context.state.notice(row.seq, say(why, sender.language))
         return None
-    try:
-        await restore(past)
-    except Exception as error:
-        if not is_shortage(error):
-            raise
-        context.state.notice(row.seq, say("undone_later", sender.language))
+    if await put_off(context, (row.seq, sender.language), restore(past)) is None:
         return None
     brief = read_brief(past.records)
     turn = replace(
