@@ -104,7 +104,7 @@ class TurnContext:
     async def _refresh_role(self) -> None:
         row = self._open.row
         known = self._find_writer()
-        role = await self._state.services.access.learn(self.sender())
+        role = await self._state.services.access.learn(known or self.sender())
         # a person removed meanwhile can only read
         self._role = role or ("viewer" if known is not None else row.role)
 
