@@ -15,8 +15,9 @@ from agent_core.guardrails.redaction import Redactions, StreamRedactor
 PIECE = 1 << 18
 MAX_UNPACKED = 100_000_000
 """Bytes of packed content that are searched."""
-_DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
-_UNREADABLE = (*_DAMAGED, lzma.LZMAError)
+_UNREADABLE = (
+    OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
 
 
 class FileRedactor:
@@ -31,7 +32,7 @@ class FileRedactor:
         self._stream = None if words.empty else StreamRedactor(words, self._show)
 
     @property
-    def changed(self) -> bool:
+    def is_changed(self) -> bool:
         """True if it held some of the words."""
         return self.digest.digest() != self._given.digest()
 
@@ -89,25 +90,25 @@ def _find(words: Redactions, pieces: Iterable[bytes]) -> bool:
         if piece:
             found.add(piece)
     found.add(b"")
-    return found.changed
+    return found.is_changed
 
 
 def _unpack(file: BinaryIO) -> Iterator[Iterator[bytes]]:
     """Yield the packed files, each in pieces."""
     left = MAX_UNPACKED
 
-    def read(packed: BinaryIO) -> Iterator[bytes]:
+    def read(take: Callable[[int], bytes]) -> Iterator[bytes]:
         nonlocal left
-        while left > 0 and (piece := packed.read(PIECE)):
+        while left > 0 and (piece := take(PIECE)):
             left -= len(piece)
             yield piece
 
     file.seek(0)
     if file.read(2) == b"\x1f\x8b":
         file.seek(0)
-        yield read(gzip.GzipFile(fileobj=file))  # type: ignore[arg-type]
+        yield read(gzip.GzipFile(fileobj=file).read)
     elif zipfile.is_zipfile(file):
         with zipfile.ZipFile(file) as packed:
             for name in packed.namelist():
                 with packed.open(name) as one:
-                    yield read(one)  # type: ignore[arg-type]
+                    yield read(one.read)

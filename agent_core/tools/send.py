@@ -74,7 +74,7 @@ class FileStore:
                     redactor.add(piece)
                     if file.tell() > MAX_BYTES:
                         raise ToolFailed(f"{name} grew while it was read. Try again.")
-                if not redactor.text and (redactor.changed or holds_words(file, words)):
+                if not redactor.text and (redactor.is_changed or holds_words(file, words)):
                     raise ToolFailed(HELD.format(name=name))
                 copy.flush()
                 os.fsync(copy.fileno())
@@ -87,7 +87,7 @@ class FileStore:
                 os.unlink(copy.name)
                 raise
         mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        redacted = redactor.changed
+        redacted = redactor.is_changed
         return GivenFile(ref=ref, name=words.hide(name), mime=mime, size=size, redacted=redacted)
 
     def read(self, ref: str) -> bytes:

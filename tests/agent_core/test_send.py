@@ -134,5 +134,5 @@ def test_other_bytes_stay_as_they_are(data: bytes, step: int) -> None:
     for at in range(0, len(data), step):
         redactor.add(data[at : at + step])
     redactor.add(b"")
-    assert b"".join(out) == data and not redactor.changed
+    assert b"".join(out) == data and not redactor.is_changed
     assert b"".join(read_pieces(io.BytesIO(data))) == data
