@@ -288,7 +288,9 @@ async def test_the_kernel_holds_memory_however_short_it_is_taken(
     assert done.reason == "memory" and "over 200 MB of memory in all" in done.output
 
 
-SWARM = "for n in $(seq 40); do python3 -c 'import time; x = bytearray(2 << 20); time.sleep(600)' & done; wait"
+SWARM = """for n in $(seq 40); do
+python3 -c 'import time; x = bytearray(2 << 20); time.sleep(600)' &
+done; wait"""
 
 
 @NEEDS_GROUPS

@@ -202,6 +202,24 @@ def test_what_others_did_since_is_left_and_named(
         )
 
 
+Step = Callable[..., object]
+
+
+def fail_after(steps: int, error: BaseException) -> Callable[[Step], Step]:
+    """Wrap functions, which fail after so many calls of all of them."""
+    left = iter(range(steps))
+
+    def wrap(act: Step) -> Step:
+        def step(*given: object, **more: object) -> object:
+            if next(left, None) is None:
+                raise error
+            return act(*given, **more)
+
+        return step
+
+    return wrap
+
+
 @settings(max_examples=examples(40))
 @given(was=ACTS, did=ACTS, steps=st.integers(0, 25))
 def test_one_that_is_cut_off_is_begun_anew(was: list[Act], did: list[Act], steps: int) -> None:
@@ -212,16 +230,7 @@ def test_one_that_is_cut_off_is_begun_anew(was: list[Act], did: list[Act], steps
     class Killed(BaseException):
         pass
 
-    left = iter(range(steps))
-
-    def count(act: Callable[..., object]) -> Callable[..., object]:
-        def step(*given: object, **more: object) -> object:
-            if next(left, None) is None:
-                raise Killed
-            return act(*given, **more)
-
-        return step
-
+    count = fail_after(steps, Killed())
     with begin(was) as place:
         keeper, looked = Snapshots(), look(place)
         before = keeper.take(place, name_before("t"))
@@ -245,16 +254,7 @@ def test_what_a_full_disk_refuses_is_taken_back_later(
     """No file of it counts as changed by others, and nothing of it is lost."""
     if any(one[0] == "fifo" for one in did):
         return
-    left = iter(range(steps))
-
-    def fill(act: Callable[..., object]) -> Callable[..., object]:
-        def step(*given: object, **more: object) -> object:
-            if next(left, None) is None:
-                raise OSError(errno.ENOSPC, "No space left on device")
-            return act(*given, **more)
-
-        return step
-
+    fill = fail_after(steps, OSError(errno.ENOSPC, "No space left on device"))
     with begin(was) as place:
         keeper, looked = Snapshots(), look(place)
         before = keeper.take(place, name_before("t"))
