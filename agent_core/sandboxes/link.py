@@ -31,7 +31,7 @@ REASONS = {
 
 
 LimitHolder = Literal["kernel", "watch", "itself"]
-"""Who holds limits of memory and processes: the kernel, by control groups; the supervisor, which
+"""Holders of limits of memory and processes: the kernel, by control groups; the supervisor, which
 watches; or the sandbox itself, in its own way."""
 
 

@@ -115,7 +115,7 @@ class Tier(Protocol):
 
     @property
     def limit_holder(self) -> LimitHolder:
-        """Who holds the limits of memory and processes."""
+        """The holder of the limits of memory and processes."""
 
     @property
     def programs(self) -> Mapping[Language, str]:

@@ -59,7 +59,7 @@ HOLDERS = {
     "control groups, by which the kernel would enforce them. In a systemd unit, Delegate=yes lets "
     "it.",
 }
-"""What is said of who holds a sandbox's limits; nothing of one that holds them itself."""
+"""Sentences about the holder of a sandbox's limits; none for the sandbox itself."""
 LITTLE = 2**30
 """Bytes of a disk that are few."""
 

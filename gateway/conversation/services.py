@@ -110,7 +110,7 @@ class SandboxFacts(Protocol):
 
     @property
     def limit_holder(self) -> LimitHolder:
-        """Who holds them."""
+        """Their holder."""
 
     @property
     def contains(self) -> bool:

@@ -85,7 +85,7 @@ class ControlGroups:
 
     @property
     def limit_holder(self) -> LimitHolder:
-        """Who holds the limits of memory and processes, with these groups."""
+        """The holder of the limits of memory and processes, with these groups."""
         held = {name for one in self._places for name in one.controllers}
         return "kernel" if {"memory", "pids"} <= held else "watch"
 

@@ -17,7 +17,7 @@ from gateway.texts.money import describe_cost
 
 MAX_TITLE = 80
 HOLDERS: dict[str, Key] = {"kernel": "sandbox_grouped", "watch": "sandbox_watched"}
-"""What is said of who holds a sandbox's limits; nothing of one that holds them itself."""
+"""Sentences about the holder of a sandbox's limits; none for the sandbox itself."""
 ARRIVALS = ("queue", "steer", "interrupt")
 """The fates of a message that arrives during a turn."""
 
