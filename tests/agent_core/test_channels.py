@@ -1,6 +1,8 @@
 """Commands that talk with the gateway by a socket that is their open file 3."""
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,33 @@ async def test_it_asks_and_is_answered(tier: Tier, tmp_path: Path) -> None:
     assert done is not None and done.exit_code == 4
     assert (command.output(), command.errors()) == ("got answer\n", "bad\n")
     assert await command.channel.read() == b"", "it has ended"
+
+
+REAPED = """
+import os, socket
+from agent_core.sandboxes import supervisor as s
+
+(near, far), (wake, wakes) = socket.socketpair(), socket.socketpair()
+one = s.Supervisor(far.fileno(), far.fileno(), {"limits": {}, "counters": {}}, s.Ground())
+words = ("/bin/sh", "-c", "echo one; echo two >&3")
+command = {"argv": words, "env": {}, "cwd": "/", "rlimits": {}, "stdin": False, "errors": False}
+one._start(1, {**command, "channel": 3})
+os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+wakes.send(b"!")
+one._reap(wake, 0)
+data, kinds = near.recv(1 << 16), []
+while data:
+    kind, stream, length = s.HEAD.unpack_from(data)
+    kinds.append((kind, stream))
+    data = data[s.HEAD.size + length :]
+print(kinds.index((s.DATA, 1)), kinds.index((s.DATA, 3)) < kinds.index((s.EXIT, 1)))
+"""
+"""A supervisor that learns of a command's end before it has looked at its channel."""
+
+
+def test_its_last_words_on_the_channel_come_before_its_end() -> None:
+    done = subprocess.run((sys.executable, "-c", REAPED), capture_output=True, text=True)
+    assert done.stdout == "0 True\n", done.stderr
 
 
 @both
