@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from agent_core.errors import ToolFailed
-from agent_core.sandboxes import bwrap, supervisor
+from agent_core.sandboxes import bwrap, self_test, supervisor
 from agent_core.sandboxes import pool as pools
 from agent_core.sandboxes.bwrap import BwrapTier
 from agent_core.sandboxes.docker.tier import DockerTier
@@ -453,6 +453,27 @@ async def test_what_leaks_is_read_also_where_a_limit_is_met(
     loose = LooseTier("--unshare-net") if os.geteuid() == 0 else BwrapTier()
     plain = await find_leaks(make_sandboxes(loose, PROBE_LIMITS), loose)
     assert await find_leaks(FullPool(loose, PROBE_LIMITS), loose) == plain != ("start",)
+
+
+class KillingPool(SandboxPool):
+    """In which the kernel ends every process that takes memory, at once."""
+
+    async def run(self, command: str, *_: Any) -> ProcessResult:
+        shell = await asyncio.create_subprocess_exec("/bin/bash", "-c", command)
+        code = await shell.wait()
+        reason = "memory" if "bytearray" in command and code else "processes"
+        return ProcessResult(exit_code=code, output=PROBE_LIMITS.describe(reason), timed_out=False)
+
+
+async def test_a_limit_by_which_all_is_ended_counts_as_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shell that waits for them tells that they failed."""
+    monkeypatch.setattr(self_test, "_FORKS", "true")
+    monkeypatch.setattr(UnsafeTier, "python", "sh -c 'kill -9 $$' --")
+    tier = UnsafeTier()
+    found = await self_test._find_loose_limits(KillingPool(tier, PROBE_LIMITS), tier, tmp_path)
+    assert found == []
 
 
 async def test_one_that_claims_nothing_is_not_tried() -> None:
