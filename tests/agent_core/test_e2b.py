@@ -333,13 +333,13 @@ async def test_a_snapshot_does_not_disturb_what_runs(
     """E2B breaks all connections for it; nothing that was written meanwhile is lost or twice."""
     pool = pools()
     counting = await pool.start(
-        "for n in $(seq 400); do echo line $n; sleep 0.005; done", place, 60
+        "for n in $(seq 100); do echo line $n; sleep 0.02; done", place, 60
     )
     await run(pool, place, "true")
     await until(lambda: e2b.snapshots)
     done = await counting.wait(PATIENCE)
     assert done is not None and done.output.split("\n") == [
-        *(f"line {n}" for n in range(1, 401)),
+        *(f"line {n}" for n in range(1, 101)),
         "",
     ]
 

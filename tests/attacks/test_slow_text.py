@@ -40,8 +40,8 @@ def make_units(count: int, *seeds: object) -> list[str]:
     return ["".join(chance.choices(ATOMS, k=chance.randint(1, 5))) for _ in range(count)]
 
 
-def test_a_few_repeated_texts() -> None:
-    assert not find_slow(make_units(2))
+def test_a_repeated_text() -> None:
+    assert not find_slow(make_units(1))
 
 
 @pytest.mark.slow

@@ -139,15 +139,15 @@ def test_every_rule_has_words() -> None:
     assert named == set(RULES)
 
 
-def test_ten_thousand_lines_take_seconds() -> None:
+def test_thousands_of_lines_take_seconds() -> None:
     checker = PolicyChecker(ModelSettings.read({}))
     lines = [
         json.dumps({"tool": "run_command", "args": {"command": f"cat {n} | grep x"}}).encode()
-        for n in range(10_000)
+        for n in range(2_000)
     ]
     began = time.process_time()
     assert {checker.judge_call(line).decision for line in lines} == {"ask"}
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("isolated", [True, False])

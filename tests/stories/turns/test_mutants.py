@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from agent_core.journal import Answered
 from gateway.store.sqlite import SqliteStore
+from tests.sampling import take
 from tests.stories import rules
 
 pytestmark = pytest.mark.timeout(60)
@@ -488,9 +489,9 @@ def apply_nothing() -> None:
     """A test that passes whatever is broken."""
 
 
-def test_every_mutant_applies() -> None:
-    """To the code as it is named today."""
-    for _, mutant, _, _ in MUTANTS:
+def test_some_mutants_apply() -> None:
+    """To the code as it is named today; the slow test tries all of them."""
+    for _, mutant, _, _ in take(MUTANTS, 6, "mutants"):
         assert in_child(apply_nothing, (), mutant) == ""
 
 
