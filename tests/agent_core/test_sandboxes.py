@@ -335,6 +335,16 @@ async def test_what_a_command_leaves_is_within_the_limits_too(tier: Tier, tmp_pa
     assert (await run(pool, "echo fine", tmp_path)).output == "fine\n"
 
 
+@pytest.mark.parametrize("tier", one_of(BWRAP, UNSAFE, DOCKER), indirect=True)
+async def test_where_memory_is_short_the_kernel_ends_commands_first(
+    tier: Tier, tmp_path: Path
+) -> None:
+    """Not the supervisor, which tells of that. A child inherits the score of its command."""
+    scores = "cat /proc/$PPID/oom_score_adj /proc/self/oom_score_adj"
+    told, ended = (await run(make_sandboxes(tier), scores, tmp_path)).output.split()
+    assert int(told) < int(ended)
+
+
 @each
 async def test_what_a_command_left_behind_is_held_to_the_limits(tier: Tier, tmp_path: Path) -> None:
     pool = make_sandboxes(tier, SandboxLimits(memory=100 << 20))
