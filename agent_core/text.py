@@ -1,4 +1,5 @@
-"""Cleans text from outside for every store, platform and model; escapes names of files.
+"""Cleans text from outside for every store, platform and model; escapes names of files; reads
+numbers.
 
 Removed are surrogates, which no JSON and no UTF-8 takes, control characters except tab and line
 end, which stores and platforms refuse and a terminal obeys, and the noncharacters U+FDD0 to U+FDEF,
@@ -20,6 +21,8 @@ V = TypeVar("V")
 REPLACEMENT = "\ufffd"
 MAX_NAME = 120
 """Bytes of the name that a file from outside gets."""
+MAX_DIGITS = 18
+"""Digits of a number that is read: Python refuses to convert some thousands of them."""
 
 _UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef]|\r(?!\n)")
 _ESCAPED = re.compile(r"\\(?:[bfr]|u(?:00[01]|007[fF]|00[89]|[dD][89a-fA-F]|[fF][dD][dDeE]))")
@@ -120,6 +123,11 @@ def file_name(name: str) -> str:
     while len(stem.encode()) > room:
         stem = stem[:-1]
     return f"{stem}{dot}{ending}" or "file"
+
+
+def parse_number(text: str) -> int | None:
+    """Return the whole number of at most MAX_DIGITS decimal digits; None for any other text."""
+    return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else None
 
 
 def escape_name(name: str) -> str:

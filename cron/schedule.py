@@ -35,6 +35,7 @@ _NAMED = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2}")
 _INTERVAL = "Write 'every 90m', 'every 1d 12h' or 'every weekday at 9'."
 _ALLOWED = re.compile(r"[0-9A-Z*/,\-#]+", re.ASCII)
+_TOO_MANY = re.compile(r"[0-9]{5}", re.ASCII)
 _TO_SUNDAY = re.compile(r"(MON|TUE|WED|THU|FRI|SAT|[1-6])-(?:SUN|0)(?=[,/]|$)")
 """A range that ends with Sunday, which there is the seventh day."""
 _SOME_DAY = datetime(2025, 1, 1)  # noqa: DTZ001  # wall-clock time without a zone is meant
@@ -124,8 +125,8 @@ def _shorten(text: str) -> str:
 
 def _check(name: str, size: int, field: str) -> None:
     """Refuse forms that the library would read in its own way."""
-    if not _ALLOWED.fullmatch(field):
-        raise ScheduleError(f"The {name} cannot be {field!r}.")
+    if not _ALLOWED.fullmatch(field) or _TOO_MANY.search(field):
+        raise ScheduleError(f"The {name} cannot be {_shorten(field)!r}.")
     for step in re.findall(r"/(\d+)", field):
         if int(step) >= size:
             hint = "; for other intervals write 'every 90m'"

@@ -332,8 +332,9 @@ def _wish(wanted: Scheduling, old: Job | None, known: tuple[Job, ...]) -> JobReq
 
 def _find_job(jobs: tuple[Job, ...], word: str) -> Job | None:
     """Find a job by number, id or title; a single job needs no name."""
-    if word.isdecimal() and 1 <= int(word) <= len(jobs):
-        return jobs[int(word) - 1]
+    numbered = {str(n): job for n, job in enumerate(jobs, 1)}
+    if word in numbered:
+        return numbered[word]
     named = [job for job in jobs if word and word.lower() in (job.id.lower(), job.title.lower())]
     if not word and len(jobs) == 1:
         return jobs[0]

@@ -17,6 +17,7 @@ from agent_core.journal import Stopped
 from agent_core.messages import Message
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.scope import Scope
+from agent_core.text import parse_number
 from gateway.access.access import Access
 from gateway.conversation.agent import TurnMaker
 from gateway.conversation.inbox.reading import TurnInput
@@ -133,7 +134,8 @@ class Context(Struct, frozen=True, kw_only=True):
         gone. `place`: the list's inbox row and name, as in `7.found`."""
         listed, _, name = place.partition(".")
         card = ChoiceCard(question="", text=text, language=pressed.sender.language)
-        shown = await self.redraw(int(listed), name, card) if listed.isdecimal() else ()
+        seq = parse_number(listed)
+        shown = () if seq is None else await self.redraw(seq, name, card)
         if shown:
             self.finish(row.seq, *shown)
         else:

@@ -199,9 +199,10 @@ def read_value(field: FormField, said: str) -> _Value | None:
 def _read_number(field: FormField, said: str) -> int | float | None:
     try:
         value = int(said) if field.kind == "integer" else float(said.replace(",", "."))
-    except ValueError:
+        finite = math.isfinite(value)
+    except (ValueError, OverflowError):  # thousands of digits, hundreds of digits
         return None
-    return value if math.isfinite(value) and _fits(field, value) else None
+    return value if finite and _fits(field, value) else None
 
 
 def _find_option(field: FormField, said: str) -> str | None:

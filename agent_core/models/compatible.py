@@ -77,7 +77,7 @@ def parse_compatible(text: str) -> tuple[CompatibleProvider, ...]:
     """The providers in the JSON list `text`. Values stay out of error texts: they may hold keys."""
     try:
         entries = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise WrongValue("is not valid JSON; write a list of objects.") from None
     if not isinstance(entries, list):
         raise WrongValue("must be a JSON list of objects.")

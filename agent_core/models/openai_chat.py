@@ -61,7 +61,7 @@ class CallRefused(Exception):
         self.response = response
         try:
             body = response.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             body = None
         error = body.get("error", body) if isinstance(body, dict) else body
         param = error.get("param") if isinstance(error, dict) else None

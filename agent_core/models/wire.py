@@ -492,7 +492,7 @@ def read_body(response: httpx2.Response) -> object:
     """Return the body as JSON, otherwise as text."""
     try:
         return response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return response.text
 
 

@@ -100,7 +100,7 @@ def _ends_early(arguments: str) -> bool:
     except json.JSONDecodeError as error:
         opened = error.pos < len(arguments) and error.msg.startswith("Unterminated string")
         return opened or error.pos >= len(arguments.rstrip())
-    except RecursionError:  # no tool takes such deep arguments: the call is refused
+    except (RecursionError, ValueError):  # too deep, a number too long: the call is refused
         return False
     return False
 

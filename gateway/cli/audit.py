@@ -3,6 +3,8 @@
 import argparse
 import json
 
+from agent_core.text import parse_number
+
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command with its words."""
@@ -18,6 +20,6 @@ def parse_request(words: argparse.Namespace) -> tuple[str, tuple[str, ...]]:
     """The command of the control socket, and its words."""
     if words.lines == "verify":
         return "verify", ()
-    lines = int(words.lines) if words.lines.isascii() and words.lines.isdecimal() else 0
+    lines = parse_number(words.lines) or 0
     query = {"lines": lines, "since": words.since, "who": words.who, "what": words.what}
     return "audit", (json.dumps({**query, "json": words.json}),)

@@ -22,6 +22,7 @@ from agent_core.questions import (
     PlanReview,
     list_choices,
 )
+from agent_core.text import parse_number
 from gateway.access.access import refusal
 from gateway.access.mentions import MAX_MENTIONS, find_reminded, name_people
 from gateway.access.standing import add_rules
@@ -160,8 +161,8 @@ class Decisions:
             case Decision(options=options):
                 if _takes_words(question, option):
                     return self.answer(press.sender, "once", press.text)
-                if option.isdecimal() and int(option) < len(options):
-                    return self.answer(press.sender, "once", options[int(option)])
+                if (n := parse_number(option)) is not None and n < len(options):
+                    return self.answer(press.sender, "once", options[n])
                 return None
             case Input():
                 return self.answer(press.sender, "once", press.text) if press.text else None

@@ -332,9 +332,7 @@ async def test_a_snapshot_does_not_disturb_what_runs(
 ) -> None:
     """E2B breaks all connections for it; nothing that was written meanwhile is lost or twice."""
     pool = pools()
-    counting = await pool.start(
-        "for n in $(seq 100); do echo line $n; sleep 0.02; done", place, 60
-    )
+    counting = await pool.start("for n in $(seq 100); do echo line $n; sleep 0.02; done", place, 60)
     await run(pool, place, "true")
     await until(lambda: e2b.snapshots)
     done = await counting.wait(PATIENCE)

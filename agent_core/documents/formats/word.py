@@ -6,6 +6,7 @@ from zipfile import BadZipFile
 
 from agent_core.documents.formats.tables import render_row
 from agent_core.documents.refusal import Refused
+from agent_core.text import parse_number
 
 
 def read(file: BinaryIO) -> Iterator[str]:
@@ -24,8 +25,8 @@ def read(file: BinaryIO) -> Iterator[str]:
             yield from _read_table(item)
         elif item.text.strip():
             style = (item.style.name or "") if item.style is not None else ""
-            level = style.removeprefix("Heading ")
-            mark = f"{'#' * int(level)} " if level.isdecimal() and int(level) < 7 else ""
+            level = parse_number(style.removeprefix("Heading ")) or 0
+            mark = f"{'#' * level} " if 1 <= level < 7 else ""
             yield f"{mark}{item.text}"
 
 

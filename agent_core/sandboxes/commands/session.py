@@ -14,6 +14,7 @@ from agent_core.errors import ToolFailed
 from agent_core.sandboxes.commands.output import DRAIN, HALF, OutputBuffer
 from agent_core.sandboxes.link import RemoteProcess
 from agent_core.sandboxes.port import NOTHING, ProcessResult, Ran
+from agent_core.text import parse_number
 
 MAX_COMMAND_BYTES = 60_000
 """Bytes of a command, quoted."""
@@ -74,7 +75,7 @@ class ShellOutput:
     def _end(self, said: bytes) -> None:
         """End the command; later output belongs to the next one."""
         code, _, folder = said.decode("utf-8", "replace").partition(" ")
-        exit_code = int(code) if code.isdigit() else 1
+        exit_code = 1 if (number := parse_number(code)) is None else number
         done = ProcessResult(exit_code=exit_code, output=self.text(), timed_out=False)
         self._mark, self._output = b"", OutputBuffer(HALF)
         if self._over is not None and not self._over.done():

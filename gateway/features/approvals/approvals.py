@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.questions import Answer, Approval
+from agent_core.text import parse_number
 from gateway.access.access import refusal
 from gateway.conversation.decisions import Decisions, summarize, why_not
 from gateway.feature import Call
@@ -61,7 +62,7 @@ async def deny(call: Call) -> str:
 def _read_number(call: Call) -> int:
     """Return the question's number at the start of the command; 0 if there is none."""
     first = call.words[0] if call.words else ""
-    return int(first) if first.isdecimal() and len(first) < 4 else 0
+    return (parse_number(first) or 0) if len(first) < 4 else 0
 
 
 async def _decide(call: Call, answer: Answer) -> str:

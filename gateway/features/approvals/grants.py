@@ -7,6 +7,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from agent_core import ambient
+from agent_core.text import parse_number
 from gateway.access.standing import drop_rule, read_rules
 from gateway.command_texts import OwnText, drop_marks
 from gateway.conversation.permission import describe_mode
@@ -45,7 +46,7 @@ async def permissions(call: Call) -> str:
     rules = await _list_rules(context, call.command.sender)
     mode = describe_mode(call)
     if words[:1] == ["drop"]:
-        n = int(words[1]) if len(words) == 2 and words[1].isdecimal() else 0
+        n = (parse_number(words[1]) or 0) if len(words) == 2 else 0
         if not 1 <= n <= len(rules):
             return say("grants_usage", language)
         by, rule = call.command.sender, rules[n - 1]

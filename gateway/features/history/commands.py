@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.sandboxes.snapshots import join_names
+from agent_core.text import parse_number
 from gateway.command_texts import OwnText, drop_marks
 from gateway.conversation.quotas import refuse_turn
 from gateway.delivery.retire import fold_said, retire_plan
@@ -114,8 +115,8 @@ async def resume(call: Call) -> str:
     """Look for an earlier conversation, or go on from one of the last list."""
     context, language = call.context, call.language
     sender = call.command.sender
-    if call.words and call.words[0].isdecimal() and len(call.words) == 1:
-        return await _go_on(call, int(call.words[0]))
+    if len(call.words) == 1 and (n := parse_number(call.words[0])) is not None:
+        return await _go_on(call, n)
     found = await find(context, sender, call.command.arguments)
     if not found:
         return say("resume_none", language)

@@ -10,6 +10,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agent_core.text import parse_number
 from gateway.feature import Context
 from gateway.jobs_port import Job, JobPorts
 from gateway.messages import MAX_TOKEN, JobPress, job_token, read_press
@@ -47,8 +48,7 @@ class CardPlace(Struct, frozen=True, kw_only=True):
 def read_place(slot: str) -> CardPlace | None:
     """Parse a button's place, None if it has none."""
     seq, _, n = slot.removeprefix("c").partition("-")
-    named = slot.startswith("c") and seq.isdecimal() and n.isdecimal()
-    return CardPlace(seq=int(seq), n=int(n)) if named else None
+    return _make_place(seq, n) if slot.startswith("c") else None
 
 
 async def card(
@@ -200,7 +200,12 @@ def _render_deleted(view: View, where: tuple[str, str], title: str) -> View:
 def _place(where: tuple[str, str]) -> CardPlace | None:
     """The place of a card of a list, None for other cards."""
     seq, n = where[0].removeprefix("row-"), where[1].removeprefix("job-")
-    return CardPlace(seq=int(seq), n=int(n)) if seq.isdecimal() and n.isdecimal() else None
+    return _make_place(seq, n)
+
+
+def _make_place(seq: str, n: str) -> CardPlace | None:
+    row, number = parse_number(seq), parse_number(n)
+    return None if row is None or number is None else CardPlace(seq=row, n=number)
 
 
 async def _refresh_button(jobs: JobPorts, job: Job, button: Button, language: str) -> Button | None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from agent_core.text import parse_number
 from gateway.feature import Call, Context
 from gateway.features.jobs.cards import CardPlace, ask_sure, card, head, order_jobs, redraw_cards
 from gateway.features.jobs.lines.adding import add_job
@@ -47,13 +48,13 @@ async def jobs(call: Call) -> str:
         await _list(call, jobs, known)
         return ""
     action = words[0].lower()
-    if action.isdecimal() and 1 <= int(action) <= len(known):
-        await _show_cards(call, jobs, [(int(action), known[int(action) - 1])])
+    if 1 <= (n := parse_number(action) or 0) <= len(known):
+        await _show_cards(call, jobs, [(n, known[n - 1])])
         return ""
     if action not in ACTIONS:
         return say("jobs_usage", call.language)
     numbered, fields = find_fields(call) if action == "edit" else (words[1:], "")
-    n = int(numbered[0]) if numbered and numbered[0].isdecimal() else 0 if numbered else 1
+    n = (parse_number(numbered[0]) or 0) if numbered else 1
     if not 1 <= n <= len(known) or (not numbered and len(known) > 1):
         return say("jobs_no_such", call.language)
     job = known[n - 1]

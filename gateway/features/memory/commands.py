@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from agent_core.memory.documents import Change, MemoryDocuments, Target, write_document
+from agent_core.text import parse_number
 from gateway.command_texts import OwnText
 from gateway.feature import Call, Context, Pressed
 from gateway.messages import PluginPress, digest, plugin_token
@@ -82,7 +83,8 @@ async def _forget(call: Call, shelf: ConversationMemory, words: str) -> str:
         return say("memory_done", call.language)
     lines = _lines(await shelf.everything())
     if words.isdecimal():
-        meant = lines[int(words) - 1 : int(words)] if int(words) else []
+        n = parse_number(words)
+        meant = lines[n - 1 : n] if n else []
     else:
         meant = [line for line in lines if words.casefold() in line[1].casefold()]
     if not meant:

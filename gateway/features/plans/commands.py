@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from agent_core.orchestration.edits import apply_edit
 from agent_core.orchestration.plan import Plan, Step
 from agent_core.plan_edit import Action, PlanEdit
+from agent_core.text import parse_number
 from gateway.feature import Call
 from gateway.features.plans.amend import amend, find_planned_turn, list_steps, rest
 from gateway.roles import at_least
@@ -75,7 +76,8 @@ def _describe(edit: PlanEdit, before: Plan, language: str) -> str:
 def _explain(words: list[str], most: int, language: str) -> str:
     """Explain why the words are no edit of a plan of `most` steps, with an example."""
     named = words[1] if len(words) > 1 and words[0].lower() in _ACTIONS else ""
-    missing = named.isdecimal() and words[0].lower() != "add" and not 1 <= int(named) <= most
+    n = parse_number(named) or 0
+    missing = named.isdecimal() and words[0].lower() != "add" and not 1 <= n <= most
     no_step = say("todo_no_step", language, step=named[:6], last=most) if missing else ""
     return f"{no_step} {say('todo_usage', language)}".strip()
 
@@ -95,17 +97,17 @@ def read(words: list[str], steps: tuple[Step, ...]) -> PlanEdit | None:
         text = " ".join(rest_[1:])
         return PlanEdit(action="add", text=text, before=step) if text else None
     if action == "move":
-        if len(rest_) != 2 or not rest_[1].isdecimal():
+        to = parse_number(rest_[1]) if len(rest_) == 2 else None
+        if not to:
             return None
         others = tuple(one for one in steps if one.id != step)
-        to = int(rest_[1])
-        before = others[to - 1].id if 1 <= to <= len(others) else ""
-        return PlanEdit(action="move", step=step, before=before) if to >= 1 else None
+        before = others[to - 1].id if to <= len(others) else ""
+        return PlanEdit(action="move", step=step, before=before)
     return PlanEdit(action=action, step=step)
 
 
 def _find_step(word: str, steps: tuple[Step, ...]) -> str | None:
-    n = int(word) if word.isdecimal() else 0
+    n = parse_number(word) or 0
     return steps[n - 1].id if 1 <= n <= len(steps) else None
 
 
