@@ -198,7 +198,7 @@ def _retry_after(payload: bytes) -> float:
     """Seconds a 429 asks for, 1 if it does not say."""
     try:
         answer = msgspec.json.decode(payload, type=_Limited)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return 1.0
     return max(answer.parameters.retry_after, 0.0) or 1.0
 

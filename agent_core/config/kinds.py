@@ -163,7 +163,7 @@ class Json(Struct, Generic[T], frozen=True, kw_only=True):
         """The value. Nothing of the text is in the error: it may hold secrets."""
         try:
             return msgspec.json.decode(text, type=self.of)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise WrongValue(f"write JSON such as {self.example} ({error}).") from None
 
 

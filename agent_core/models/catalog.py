@@ -224,7 +224,7 @@ def parse_windows(text: str) -> dict[str, int]:
 def _parse_entries(text: str, kind: type[dict[str, T]], example: str) -> dict[str, T]:
     try:
         found = msgspec.convert(json.loads(text), kind)
-    except (ValueError, msgspec.ValidationError) as error:
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
         why = str(error) if isinstance(error, msgspec.ValidationError) else "it is not valid JSON"
         raise WrongValue(f"{why}; write {example}.") from None
     for name in found:

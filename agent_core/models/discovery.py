@@ -71,7 +71,10 @@ async def _probe(session: aiohttp.ClientSession, port: Port) -> CompatibleProvid
                 return None
             body = await response.content.read(MAX_BYTES)
         models = msgspec.json.decode(body, type=_Models).data
-    except (aiohttp.ClientError, TimeoutError, msgspec.DecodeError, UnicodeDecodeError):
+    except (
+        *(aiohttp.ClientError, TimeoutError),
+        *(msgspec.DecodeError, UnicodeDecodeError, RecursionError),
+    ):
         return None
     model = next((model.id for model in models if model.id and "embed" not in model.id), None)
     if not model:

@@ -19,6 +19,7 @@ from agent_core.config.kinds import (
     split_commas,
     split_words,
 )
+from tests.fakes.odd_json import DEEP
 
 KINDS: list[tuple[Callable[[str], object], dict[str, object], tuple[str, ...], str]] = [
     (str, {"as it is": "as it is"}, (), ""),
@@ -72,7 +73,7 @@ KINDS: list[tuple[Callable[[str], object], dict[str, object], tuple[str, ...], s
     (
         Json(of=dict[str, int], example='{"a": 1}'),
         {'{"b": 2}': {"b": 2}},
-        ("{", '{"b": "2"}', "[]"),
+        ("{", '{"b": "2"}', "[]", DEEP),
         'write JSON such as {"a": 1}',
     ),
     (parse_dollars, {"2.50": 2.5}, ("0", "-1", "nan", "inf", "x", "2 $"), "US dollars"),

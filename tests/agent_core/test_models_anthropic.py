@@ -36,6 +36,7 @@ from tests.fakes.model_server import (
     Stop,
     Think,
 )
+from tests.fakes.odd_json import DEEP
 
 
 @pytest.fixture
@@ -232,7 +233,9 @@ async def test_empty_and_senseless_answers(server: ModelServer, model: Anthropic
     assert (await model.complete(ask(), ignore)).parts == (Text(text="well"),)
     server.script(Empty(), Empty())
     assert (await failure(model)).fault == "malformed"
-    server.script(Events(("<html>",)), Events(("[]",)))
+    server.script(Events(("<html>",)), Events((DEEP,)))
+    assert (await failure(model)).fault == "malformed"
+    server.script(Events(("[]",)), Events((DEEP,)))
     assert (await failure(model)).fault == "malformed"
 
 

@@ -35,6 +35,7 @@ from tests.fakes.model_server import (
     Stop,
     Think,
 )
+from tests.fakes.odd_json import DEEP
 from tests.fakes.pictures import PNG, one
 
 NAME = "gemini-3.8-flash"
@@ -141,7 +142,7 @@ ODD = json.dumps({"candidates": [{"content": {"parts": [{"functionCall": {"args"
         ((Cut(),) * 3, "unreachable"),
         ((Stop(),) * 3, "unreachable"),
         ((Empty(),) * 2, "malformed"),
-        ((Events(("this is no json",)),) * 2, "malformed"),
+        ((Events(("this is no json",)), Events((DEEP,))), "malformed"),
     ],
 )
 async def test_what_fails_is_told(

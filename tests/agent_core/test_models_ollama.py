@@ -34,6 +34,7 @@ from tests.fakes.model_server import (
     Stop,
     Think,
 )
+from tests.fakes.odd_json import DEEP
 from tests.fakes.pictures import PNG, one
 
 NAME = "qwen3:8b"
@@ -181,7 +182,7 @@ async def test_a_model_that_does_not_think_is_asked_without(
         ((Cut(),) * 3, "unreachable"),
         ((Stop(),) * 3, "unreachable"),
         ((Empty(),) * 2, "malformed"),
-        ((Events(("this is no json",)),) * 2, "malformed"),
+        ((Events(("this is no json",)), Events((DEEP,))), "malformed"),
         ((Events(('{"error": "llama runner process has terminated"}',)),) * 3, "overloaded"),
         ((Events((f'{{"error": "{TOO_LONG}"}}',)),), "overflow"),
         ((Hang(),), "timeout"),

@@ -36,6 +36,7 @@ from tests.fakes.model_server import (
     Stop,
     Think,
 )
+from tests.fakes.odd_json import DEEP
 
 
 @pytest.fixture
@@ -370,6 +371,8 @@ async def test_an_empty_answer_is_asked_once_more(server: ModelServer, model: Op
 
 async def test_nonsense_is_malformed(server: ModelServer, model: OpenAIChat) -> None:
     server.script(Events(("<html>",)), Events(('{"choices": 3}',)))
+    assert (await failure(model)).fault == "malformed"
+    server.script(Events((DEEP,)), Events((f'{{"x": {DEEP}}}',)))
     assert (await failure(model)).fault == "malformed"
 
 

@@ -25,6 +25,7 @@ from tests.fakes.model_server import (
     Stop,
     Think,
 )
+from tests.fakes.odd_json import DEEP
 
 
 @pytest.fixture
@@ -227,8 +228,8 @@ async def test_an_answer_of_a_word_leaves_room_to_reason(server: ModelServer) ->
 
 async def test_what_is_no_event_is_malformed(server: ModelServer) -> None:
     model = connect(await server.start(), retries=0)
-    server.script(Events(("{nope",)), Events(('{"a": 1}',)), Empty())
-    for _ in range(3):
+    server.script(Events(("{nope",)), Events(('{"a": 1}',)), Events((DEEP,)), Empty())
+    for _ in range(4):
         assert (await failure(model)).fault == "malformed"
     await model.close()
 

@@ -11,11 +11,11 @@ from agent_core.text import MAX_DIGITS, parse_number
 from cron.schedule import ScheduleError, read_schedule
 from gateway.features.plans.commands import read
 from tests.fakes.model_server import Say
+from tests.fakes.odd_json import LONG_NUMBER as LONG
 from tests.sampling import take
 from tests.stories.jobs_rig import make
 from tests.stories.rig import ADMIN, Rig
 
-LONG = "9" * 5_000
 PLACES = ("{}", "* {}", "add every {}m", "add at {}", "budget {}", "delete {}", "drop {}", "edit {} x=1",
           "forget {}", "history {}", "insert {} x", "move 1 {}", "pause {}", "resume {}", "run {}",
           "skip {}", "turns {}")  # fmt: skip

@@ -118,7 +118,7 @@ class AnthropicReader:
         """Take in one event; raises Broken."""
         try:
             event = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise Broken(phrase("fault_senseless", detail="a message event"), "malformed") from None
         match event.type:
             case "message_start" if event.message:

@@ -111,7 +111,7 @@ class ChatCompletionsReader:
             return
         try:
             chunk = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise Broken(
                 phrase("fault_senseless", detail="a chat completion"), "malformed"
             ) from None

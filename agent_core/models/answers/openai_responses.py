@@ -115,7 +115,7 @@ class ResponsesReader:
             return
         try:
             event = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise Broken(
                 phrase("fault_senseless", detail="a response event"), "malformed"
             ) from None

@@ -100,7 +100,7 @@ class Gemini:
             raise self._line.read_refusal(_response(error)) from None
         except httpx2.TransportError as error:
             raise self._line.unreachable(error) from None
-        except (errors.UnknownApiResponseError, pydantic.ValidationError):
+        except (errors.UnknownApiResponseError, pydantic.ValidationError, RecursionError):
             raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
         except (OSError, ValueError) as error:
             raise self._line.uncallable(error) from None
@@ -128,7 +128,7 @@ class Gemini:
             broken = Broken(str(told), told.fault, PAUSE, told.window)
             broken.told = told
             raise broken from None
-        except (errors.UnknownApiResponseError, pydantic.ValidationError):
+        except (errors.UnknownApiResponseError, pydantic.ValidationError, RecursionError):
             raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
         except httpx2.ReadTimeout:
             raise Broken(phrase("fault_stopped"), "timeout") from None

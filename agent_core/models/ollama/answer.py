@@ -56,7 +56,7 @@ class OllamaReader:
         """Take in one line; raises Broken."""
         try:
             chunk = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise Broken(
                 phrase("fault_senseless", detail="an answer of Ollama"), "malformed"
             ) from None

@@ -28,7 +28,7 @@ def load_state(workspace: Path) -> BoxState:
     try:
         with paths.open_plain(workspace, Path(os.path.realpath(workspace)) / _STATE) as file:
             return msgspec.json.decode(file.read(), type=BoxState)
-    except (OSError, ToolFailed, msgspec.DecodeError):
+    except (OSError, ToolFailed, msgspec.DecodeError, RecursionError):
         return BoxState()
 
 

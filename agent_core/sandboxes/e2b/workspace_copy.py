@@ -131,7 +131,7 @@ class WorkspaceCopy:
         except e2b.CommandExitException as error:
             words = error.stderr.strip().rpartition("\n")[2][:300]
             raise ToolFailed(f"Files are not carried to or from the sandbox: {words}.") from None
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise E2BUnavailable(f"The sandbox answers what nobody can read ({error}).") from None
 
     async def _load(self, answer: _Collected) -> bytes:

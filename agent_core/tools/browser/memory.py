@@ -32,5 +32,5 @@ def recall(workspace: Path) -> RememberedPage:
     try:
         with paths.open_read(workspace, PLACE) as file:
             return msgspec.json.decode(file.read(), type=RememberedPage)
-    except (ToolFailed, OSError, msgspec.DecodeError):
+    except (ToolFailed, OSError, msgspec.DecodeError, RecursionError):
         return RememberedPage()

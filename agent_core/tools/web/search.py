@@ -47,7 +47,7 @@ class JsonSearch:
                 answer = await _answer(session, asked)
         except TimeoutError:
             raise ToolFailed(f"{asked.name} gave no answer within {SECONDS:g} s.") from None
-        except (aiohttp.ClientError, OSError, msgspec.DecodeError) as error:
+        except (aiohttp.ClientError, OSError, msgspec.DecodeError, RecursionError) as error:
             raise ToolFailed(f"{asked.name} cannot be reached: {type(error).__name__}.") from None
         for name in asked.inside:
             answer = answer.get(name) if isinstance(answer, dict) else None

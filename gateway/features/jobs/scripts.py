@@ -129,6 +129,6 @@ def _sleeps(output: str) -> bool:
     last = output.rstrip().rpartition("\n")[2]
     try:
         said = json.decode(last)
-    except (DecodeError, UnicodeDecodeError):
+    except (DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return isinstance(said, dict) and said.get("wakeAgent") is False

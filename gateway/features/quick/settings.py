@@ -20,7 +20,7 @@ def parse_quick(text: str) -> dict[str, str]:
     """Parse the JSON object `text` of texts by command."""
     try:
         found = msgspec.json.decode(text, type=dict[str, str])
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise WrongValue(f"write JSON such as {EXAMPLE} ({error}).") from None
     if len(found) > MAX_COMMANDS:
         raise WrongValue(f"there may be {MAX_COMMANDS} of them.")

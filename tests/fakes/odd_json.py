@@ -1,0 +1,7 @@
+"""JSON that is well formed and that no reader takes."""
+
+LEVELS = 5_000
+DEEP = f'{{"choices": {"[" * LEVELS}{"]" * LEVELS}}}'
+"""Nested too deeply."""
+LONG_NUMBER = "9" * 5_000
+"""A number of more digits than Python converts."""
