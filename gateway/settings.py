@@ -449,8 +449,16 @@ def _read(env: Env, secrets: tuple[str, ...], known: tuple[str, ...]) -> Setting
 
 
 def _home(env: Env) -> Path:
-    home = HOME.read(env).expanduser()
-    if os.path.exists(home) and not os.path.isdir(home):  # an unreadable one counts as missing
+    home = HOME.read(env)
+    try:
+        home = home.expanduser()
+        os.stat(home)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return home  # it is made, or its first use tells why not
+    except (OSError, RuntimeError, ValueError) as error:  # too long, a loop, no such user, NUL
+        why = getattr(error, "strerror", None) or error
+        raise HOME.error(str(home), f"name a folder; this is none ({why}).") from None
+    if not os.path.isdir(home):
         raise HOME.error(str(home), "it is a file; name a folder.")
     return home
 

@@ -32,13 +32,18 @@ class SettingsError(Exception):
         from agent_core.guardrails.secret_shapes import hide_shapes
 
         value, mend = (hide_shapes(hide_passwords(text)) for text in (value, mend))
-        super().__init__(
-            hide_tokens(f"{setting}={value}: {mend}" if value else f"{setting}: {mend}")
-        )
+        named, value, mend = (_shorten(hide_tokens(text)) for text in (setting, value, mend))
+        super().__init__(f"{named}={value}: {mend}" if value else f"{named}: {mend}")
         self.setting = setting
 
 
+MAX_SHOWN = 1_000
+"""Characters of a value, and of a mend, that an error shows."""
 _PART = re.compile(r"[^\s,\"']+")
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 def hide_passwords(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 
-from agent_core.config.declaration import Secrecy, Setting
+from agent_core.config.declaration import Secrecy, Setting, SettingsError
 from agent_core.config.kinds import Url
 from agent_core.mcp.settings import McpSettings
 from agent_core.settings import ModelSettings, ToolSettings
@@ -18,6 +18,8 @@ from agent_core.tools.web.settings import PROVIDERS, WebSettings
 from gateway.access.people import AllowLists
 from gateway.access.policy import Policy
 from gateway.settings import TABLES, Settings
+from tests.fakes.odd_json import DEEP, LONG_NUMBER
+from tests.sampling import take
 
 ROOT = Path(__file__).parents[2]
 DECLARED = {setting.name: setting for table in TABLES.values() for setting in table}
@@ -27,11 +29,31 @@ BOTS = {
     "SLACK_BOT_TOKEN": "xoxb-1",
     "SLACK_APP_TOKEN": "xapp-1",
 }
+ODD = (
+    *("nan", "inf", "-inf", "1e400", "-1", "1_000", "１２", "²", "0x10", LONG_NUMBER, DEEP, "[", "{}", "[1]"),
+    *("null", "\0", "a\0b", "\ud800", "\u202e", "a\nb", "a" * 200_000, "http://", "http://[", "http://[::1"),
+    *("http://a:99999", "http://user:pw@h/", "file:///etc/passwd", "//a", "=", ",,", "@", "telegram:", "*:*"),
+    *("role:", "2 of a", "/", "~nobody-here/x", "/proc/self/fd/999", "Mars/X", "24:00", "%s", "{0}", "$HOME"),
+    *("'", '"', "\\", "on", "openai/", "/gpt", "a/b/c"),
+)  # fmt: skip
+QUICK, ALL = 400, 100_000
 SEARCH = {f"{name}_API_KEY": "key" for name in ("TAVILY", "BRAVE", "EXA")}
 READS_OTHERS = {
     "gateway/cli/browser.py": "DISPLAY and WAYLAND_DISPLAY are the desktop's own",
     "agent_core/mcp/settings.py": "${NAME} in MCP_SERVERS is a variable that the operator names",
 }
+
+
+@pytest.mark.parametrize("count", [QUICK, pytest.param(ALL, marks=pytest.mark.slow)])
+def test_an_odd_value_is_taken_or_refused_by_name(tmp_path: Path, count: int) -> None:
+    pairs = [(name, value) for name in DECLARED for value in ODD]
+    for name, value in take(pairs, count, "odd values"):
+        try:
+            ModelSettings.read(
+                Settings.read({"TURNKEEPER_HOME": str(tmp_path), name: value}, tmp_path).env
+            )
+        except SettingsError as error:
+            assert name in str(error) and len(str(error)) < 3_000
 
 
 @cache
