@@ -113,18 +113,13 @@ def parse_request(words: argparse.Namespace) -> tuple[str, ...]:
     an added or edited job as JSON."""
     if words.action == "add":
         fields = {name: getattr(words, name) for name in ("where", *ABOUT_FIELDS, "prompt")}
-        return words.action, words.id, _write_json(fields)
+        return words.action, words.id, json.dumps(fields)
     if words.action == "edit":
         given = {name: getattr(words, name) for name in EDITED}
         said = {name: value for name, value in given.items() if value is not None}
-        return words.action, words.id, _write_json(said)
+        return words.action, words.id, json.dumps(said)
     form = "json" if getattr(words, "json", False) else ""
     return words.action, getattr(words, "id", ""), form
-
-
-def _write_json(fields: dict[str, str]) -> str:
-    """JSON for the gateway; a byte of the command line that is not UTF-8 becomes a "?"."""
-    return json.dumps(fields, ensure_ascii=False).encode(errors="replace").decode()
 
 
 def next_times(words: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ at once. The only module that prints."""
 import argparse
 import asyncio
 import os
+import re
 import select
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +19,8 @@ from gateway.settings import VERSION, Settings
 from gateway.wiring.plugin_settings import find_declared
 
 OK, FAILED, MISUSED = 0, 1, 2
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Matches a byte of an argument that is not UTF-8."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,6 +46,13 @@ def _has_lost_reader() -> bool:
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in output.poll(0))
 
 
+def _parse(given: Sequence[str]) -> argparse.Namespace:
+    parser = _parser()
+    if any(map(SURROGATE.search, given)):
+        parser.error("an argument is not UTF-8")
+    return parser.parse_args(given)
+
+
 def _run_command(argv: Sequence[str] | None) -> int:
     forbid_inspection()
     tune_interpreter()
@@ -51,7 +61,7 @@ def _run_command(argv: Sequence[str] | None) -> int:
     if not given:
         _parser().print_help()
         return MISUSED
-    words = argparse.Namespace(command="run") if given == ["run"] else _parser().parse_args(given)
+    words = argparse.Namespace(command="run") if given == ["run"] else _parse(given)
     try:
         if words.command == "version":
             print(f"turnkeeper {VERSION}")
