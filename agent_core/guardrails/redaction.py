@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from typing import TypeAlias
 
-from agent_core.guardrails.secret_shapes import find_open_end, hide_shapes
+from agent_core.guardrails.secret_shapes import MAX_RUN, find_open_end, hide_shapes
 
 MIN_CUT = 16
 """Minimum characters of a word that is found across line ends."""
+MAX_HELD = 2 * MAX_RUN
+"""Characters before the open end of a stream at which a word in a run may hold it back too."""
 _LINE_ENDS = str.maketrans("", "", "\r\n")
 _LINE_END = re.compile(r"[\r\n]")
 
@@ -61,10 +63,12 @@ class Redactions:
         if not self._shapes:
             return self._part_words(text)
         end = find_open_end(text)
+        least = end - MAX_HELD
         while True:  # each round ends earlier, at the start of a run
             shown, held = self._part_words(text[:end])
             safe = end - len(held)
-            if not held or (earlier := find_open_end(text[:safe])) == safe:
+            earlier = find_open_end(text[:safe]) if held else safe
+            if earlier == safe or earlier < least:
                 return hide_shapes(shown), text[safe:]
             end = earlier
 

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from agent_core.events import OutputAdded
 from agent_core.guardrails.answers import ReplyRedactor
-from agent_core.guardrails.redaction import Redactions, StreamRedactor
+from agent_core.guardrails.redaction import MAX_HELD, Redactions, StreamRedactor
+from agent_core.guardrails.secret_shapes import MAX_RUN
 from agent_core.messages import Browsed, Text, Thinking, ToolCall, ToolOutput, text_of
 from agent_core.models.port import (
     Delta,
@@ -119,6 +120,15 @@ def test_one_letter_at_a_time_is_no_delay_where_nothing_begins() -> None:
     for letter in "quick, now":
         shown.veil.add(letter)
     assert shown.pieces == list("quick, now")
+
+
+@pytest.mark.parametrize("size", [100, 100_000])
+def test_a_long_run_of_a_letter_that_begins_a_word_is_not_held_back(size: int) -> None:
+    """The part that waits is searched again with each piece: it may not grow with the run."""
+    shown = Shown(HIDES.with_shapes())
+    for _ in range(100_000 // size):
+        shown.veil.add(SECRET[0] * size)
+    assert 100_000 - len(shown.text) <= MAX_HELD + 2 * MAX_RUN
 
 
 # ---- where it is used --------------------------------------------------------------------
