@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from io import BytesIO
 from typing import BinaryIO
 
 import aiohttp
@@ -220,7 +221,8 @@ def _body(
     form.add_field("payload_json", encoded.decode(), content_type="application/json")
     for n, part in enumerate(parts):
         mime = part.mime or "application/octet-stream"
-        form.add_field(f"files[{n}]", part.content, filename=part.name, content_type=mime)
+        content = BytesIO(part.content) if isinstance(part.content, bytes) else part.content
+        form.add_field(f"files[{n}]", content, filename=part.name, content_type=mime)
     return form, {}
 
 

@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from io import BytesIO
 
 import aiohttp
 import msgspec
@@ -190,7 +191,8 @@ def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, di
     for name, value in data.json_parameters.items():
         form.add_field(name, value)
     for name, (filename, content, mime) in data.multipart_data.items():
-        form.add_field(name, content, filename=filename, content_type=mime)
+        file = BytesIO(content) if isinstance(content, bytes) else content  # sent in pieces
+        form.add_field(name, file, filename=filename, content_type=mime)
     return form, {}
 
 

@@ -13,7 +13,9 @@ _FOREIGN = "__"
 
 
 def name_tool(tool: str, language: str = "") -> str:
-    """Return the tool's name for people, by default its own name."""
+    """Return the tool's name for people, by default its own name; one line, whatever a model
+    calls."""
+    tool = " ".join(tool.split())
     if (key := TOOL_NAMES.get(tool)) is not None:
         return say(key, language)
     server, between, name = tool.partition(_FOREIGN)

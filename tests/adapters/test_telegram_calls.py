@@ -207,7 +207,7 @@ async def test_only_kept_files_are_sent(
 async def test_a_long_answer_comes_with_its_file(
     server: TelegramServer, telegram: TelegramAdapter
 ) -> None:
-    text = "A line with an ü in it.\n\n" * 2_000
+    text = "A line with an ü in it.\n\n" * 50_000
     natives = await send_all(telegram, ReplyView(text=text))
     assert len(natives) == 2
     (sent,) = server.uploads[int(natives[-1])]
