@@ -13,10 +13,11 @@ from typing import Any, Protocol, TypeAlias, cast
 
 import hiredis
 from redis.asyncio import Connection, Redis, SSLConnection, UnixDomainSocketConnection
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as Disconnected
-from redis.exceptions import MasterDownError, NoScriptError, ReadOnlyError
+from redis.exceptions import MasterDownError, NoScriptError, ReadOnlyError, ResponseError
 from redis.exceptions import TimeoutError as Unanswered
 from redis.typing import EncodableT
 
@@ -253,11 +254,23 @@ class RedisWire:
         return replies
 
     async def _pipe(self, commands: Sequence[Command]) -> list[Reply]:
-        pipe = self._client.pipeline(transaction=False)
-        for command in commands:
-            pipe.execute_command(*command)
+        """Send the commands and read their replies. redis-py's pipeline, which does the same, takes
+        longer for each."""
         self.trips += 1
-        return cast("list[Reply]", await pipe.execute(raise_on_error=False))
+        pool = self._client.connection_pool
+        connection: AbstractConnection = await cast(Any, pool).get_connection()
+        try:
+            await connection.send_packed_command(connection.pack_commands(commands))
+            return [await _read_reply(connection) for _ in commands]
+        finally:
+            await pool.release(connection)
+
+
+async def _read_reply(connection: AbstractConnection) -> Reply:
+    try:
+        return cast(Reply, await connection.read_response())
+    except ResponseError as error:
+        return error
 
 
 def _encode_command(command: Command) -> tuple[bytes | int | float, ...]:
