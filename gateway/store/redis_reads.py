@@ -177,21 +177,22 @@ class RedisReads:
         return tuple(map(show_row, readable("view", _view, ([body] for body in reversed(bodies)))))
 
     async def summary(self, conversation: str) -> Summary | None:
-        found = await self._summarize((conversation,))
+        found = _read_summaries((conversation,), await self._ask_summaries((conversation,), 0))
         return found[0][0] if found else None
 
     async def _summarize(
         self, names: Sequence[str], views: int = 0
-    ) -> list[tuple[Summary, list[bytes | None]]]:
-        """Return the summaries of those `names` that exist, each with the bodies of its newest
-        `views`."""
-        replies = await self._reads.call(*(run(SUMMARIZE, key(name), views) for name in names))
-        found = []
-        for name, reply in zip(names, replies, strict=True):
-            if reply:
-                fields, live, bodies = cast("list[list[bytes | None]]", reply)
-                found.append((_summary(name, fields, live), bodies))
-        return found
+    ) -> AsyncGenerator[list[tuple[Summary, list[bytes | None]]], None]:
+        """Yield the summaries of those `names` that exist, each with the bodies of its newest
+        `views`, some at a time. The next ones are on their way while these are used."""
+        coming = self._ask_summaries(names[:CHUNK], views)
+        for start in range(0, len(names), CHUNK):
+            replies, end = await coming, start + CHUNK
+            coming = self._ask_summaries(names[end : end + CHUNK], views)
+            yield _read_summaries(names[start:end], replies)
+
+    def _ask_summaries(self, names: Sequence[str], views: int) -> "asyncio.Future[list[Reply]]":
+        return self._reads.ask(*(run(SUMMARIZE, key(name), views) for name in names))
 
     async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
         wanted = parse_words(words)
@@ -199,19 +200,19 @@ class RedisReads:
         listed = await self._list("ZRANGE", list_key(scope.key), 0, most - 1, "REV")
         names = [name.decode() for name in listed]
         found: list[Summary] = []
-        for start in range(0, len(names), CHUNK):
-            some = names[start : start + CHUNK]
-            if wanted:
-                found += await self._find_summaries(some, wanted)
-            else:
-                found += [one for one, _ in await self._summarize(some)]
-            if len(found) >= limit:
-                break
+        async with aclosing(self._summarize(names, FIRST if wanted else 0)) as read:
+            async for some in read:
+                found += await self._select(some, wanted)
+                if len(found) >= limit:
+                    break
         return tuple(sorted(found[:limit], key=lambda one: -one.at))
 
-    async def _find_summaries(self, names: Sequence[str], words: frozenset[str]) -> list[Summary]:
+    async def _select(
+        self, some: Sequence[tuple[Summary, list[bytes | None]]], words: frozenset[str]
+    ) -> list[Summary]:
         """Return the summaries of the conversations that contain the words."""
-        some = await self._summarize(names, FIRST)
+        if not words:
+            return [one for one, _ in some]
 
         def look() -> list[frozenset[str]]:
             return [
@@ -480,6 +481,17 @@ def _hold_each(
         flat = [body for piece in pieces for body in _drop_removed(piece)][:limit][::-1]
         held = flat if search.may_hold(words, flat) else []
         found.append(tuple(readable("transcript", _entry, ([body] for body in held))))
+    return found
+
+
+def _read_summaries(
+    names: Sequence[str], replies: Sequence[Reply]
+) -> list[tuple[Summary, list[bytes | None]]]:
+    found = []
+    for name, reply in zip(names, replies, strict=True):
+        if reply:
+            fields, live, bodies = cast("list[list[bytes | None]]", reply)
+            found.append((_summary(name, fields, live), bodies))
     return found
 
 
