@@ -42,7 +42,7 @@ from gateway.store.redis_lists import (
     list_commands,
 )
 from gateway.store.redis_presence import Presence
-from gateway.store.redis_reads import RedisReads, index_letter, read_opened
+from gateway.store.redis_reads import LongReads, RedisReads, index_letter, read_opened
 from gateway.store.redis_scripts import (
     ACCEPT,
     ACQUIRE,
@@ -57,7 +57,16 @@ from gateway.store.redis_scripts import (
     SPEND,
     run,
 )
-from gateway.store.redis_wire import MAX_SECONDS, PATIENCE, Command, RedisWire, Reply, connect, load
+from gateway.store.redis_wire import (
+    MAX_SECONDS,
+    PATIENCE,
+    Command,
+    RedisWire,
+    Reply,
+    connect,
+    connect_blocking,
+    load,
+)
 from gateway.store.removal.periods import CREATED
 from gateway.store.rows import (
     JOBS,
@@ -96,7 +105,7 @@ class RedisStore(RedisReads):
         self._url = url
         self._journals = None if journals is None else int(journals)
         self._wires: list[RedisWire] = []
-        super().__init__(self._wire(), self._wire())
+        super().__init__(self._wire(), self._wire(), LongReads(connect_blocking(url)))
         self._renewals = self._wire()
         self._held: dict[str, Held] = {}
         self._newest = 0
@@ -144,11 +153,13 @@ class RedisStore(RedisReads):
         """Leave the server on all wires: one was told that it is no master."""
         for wire in self._wires:
             wire.leave()
+        self._long.leave()
 
     async def close(self) -> None:
         """Finish what is queued and close the connections."""
         for wire in self._wires:
             await wire.close()
+        self._long.leave()
 
     @property
     def failed(self) -> str:

@@ -5,14 +5,18 @@ Indexes name more than exists; each name is checked.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from contextlib import aclosing
-from typing import TypeVar, cast
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import aclosing, closing
+from typing import Any, TypeVar, cast
 
+import hiredis
 import msgspec
+from redis import Redis as BlockingRedis
+from redis.exceptions import RedisError
 
 from agent_core import ambient
 from agent_core.journal import Record
+from gateway.errors import StoreFailed
 from gateway.messages import Inbound
 from gateway.ports import ListScope, Shown, Summary, parse_words
 from gateway.store import search
@@ -62,12 +66,68 @@ _entry = msgspec.json.Decoder(TranscriptRow).decode
 _audit = msgspec.json.Decoder(AuditRow).decode
 
 
+class LongReads:
+    """Reads a long conversation in a thread of the caller's, piece by piece, so that it blocks
+    neither Redis nor the event loop."""
+
+    def __init__(self, client: BlockingRedis) -> None:
+        self._pool = client.connection_pool
+
+    def read(
+        self, conversation: str, where: tuple[str, str], start: int, end: int
+    ) -> Generator[list[bytes], None, None]:
+        """Yield the bodies from the place `start` to before `end`, the newest first, in pieces.
+        Removed ones are left out. StoreFailed."""
+        try:
+            connection = cast("Any", self._pool.get_connection())
+            try:
+                yield from _read_ahead(connection, conversation, where, (start, end))
+            except BaseException:  # replies may be on their way, also if the caller has enough
+                connection.disconnect()
+                raise
+            finally:
+                self._pool.release(connection)
+        except RedisError as error:
+            raise StoreFailed(f"Redis could not be reached: {error}") from error
+
+    def leave(self) -> None:
+        """Read over new connections from now on."""
+        self._pool.disconnect(inuse_connections=False)
+
+
+def _read_ahead(
+    connection: Any, conversation: str, where: tuple[str, str], span: tuple[int, int]
+) -> Iterator[list[bytes]]:
+    """Yield bodies in pieces. Those of the next round trip are on their way while these are used.
+    Plain commands: a script that hands so much on takes Redis twice the time."""
+    index, bodies = ((key(conversation) + part).encode() for part in where)
+    start, end = span
+
+    def ask(ids: Sequence[bytes]) -> int:
+        """Ask for the next ids, then for the bodies of `ids`, in so many pieces."""
+        nonlocal start
+        pieces = [ids[at : at + search.PIECE] for at in range(0, len(ids), search.PIECE)]
+        wanted: list[Any] = [(b"ZRANGE", index, start, min(start + AHEAD, end) - 1, b"REV")]
+        wanted += ((b"HMGET", bodies, *piece) for piece in pieces)
+        connection.send_packed_command([hiredis.pack_command(one) for one in wanted])
+        start += AHEAD
+        return len(pieces)
+
+    count, ids = ask(()), [b""]
+    while ids:
+        ids = connection.read_response()
+        following = ask(ids) if ids else 0
+        yield from (_drop_removed(connection.read_response()) for _ in range(count))
+        count = following
+
+
 class RedisReads:
     """Reads of conversations, of questions and of the directory."""
 
-    def __init__(self, reads: RedisWire, writes: RedisWire) -> None:
+    def __init__(self, reads: RedisWire, writes: RedisWire, long: LongReads) -> None:
         self._reads = reads
         self._writes = writes
+        self._long = long
 
     async def arrivals(self, conversation: str, after: int) -> tuple[InboxRow, ...]:
         found = await self._range(conversation, (":waiting", ":in"), (f"({after}", "+inf", -1))
@@ -230,12 +290,12 @@ class RedisReads:
 
     async def _seek_older(self, conversation: str, missing: frozenset[str]) -> frozenset[str]:
         """Return those of the words that no older view contains."""
-        async with aclosing(self._read_older(conversation, VIEWS, MAX_VIEWS)) as older:
-            async for pieces in older:
-                missing = await asyncio.to_thread(search.seek, missing, pieces, _read_shown)
-                if not missing:
-                    break
-        return missing
+
+        def look() -> frozenset[str]:
+            with closing(self._long.read(conversation, VIEWS, FIRST, MAX_VIEWS)) as pieces:
+                return search.seek(missing, pieces, _read_shown)
+
+        return await asyncio.to_thread(look)
 
     async def find_holding(
         self, conversations: Sequence[str], words: frozenset[str], limit: int
@@ -251,14 +311,12 @@ class RedisReads:
     async def _newest_bodies(
         self, conversations: Sequence[str], where: tuple[str, str], limit: int
     ) -> list[list[Sequence[bytes | None]]]:
-        """Return the newest bodies of each conversation in pieces, newest first. A long one is read
-        piece by piece, so that it blocks neither Redis nor this process."""
+        """Return the newest bodies of each conversation in pieces, newest first."""
         first = await self._first_bodies(conversations, where)
         found: list[list[Sequence[bytes | None]]] = [[one] for one in first]
         for name, pieces in zip(conversations, found, strict=True):
             if len(pieces[0]) == FIRST:
-                async for more in self._read_older(name, where, limit):
-                    pieces += more
+                pieces += await asyncio.to_thread(list, self._long.read(name, where, FIRST, limit))
         return found
 
     async def _first_bodies(
@@ -266,42 +324,6 @@ class RedisReads:
     ) -> list[list[bytes | None]]:
         scripts = (run(LAST, key(name), *where, 0, FIRST - 1) for name in conversations)
         return cast("list[list[bytes | None]]", await self._reads.call(*scripts))
-
-    async def _read_older(
-        self, conversation: str, where: tuple[str, str], limit: int
-    ) -> AsyncGenerator[list[list[bytes]], None]:
-        """Yield the older bodies, the pieces of one round trip at a time. The next ones are on
-        their way while these are used. Bodies removed meanwhile are left out."""
-        start = FIRST + AHEAD
-        coming: asyncio.Future[list[Reply]] | None = self._ask_older(
-            conversation, where, (), (FIRST, limit)
-        )
-        while coming is not None:
-            *bodies, ids = cast("list[list[bytes]]", await coming)
-            coming = None
-            if ids:
-                coming = self._ask_older(conversation, where, ids, (start, limit))
-                start += AHEAD
-            if bodies:
-                yield [_drop_removed(some) for some in bodies]
-
-    def _ask_older(
-        self,
-        conversation: str,
-        where: tuple[str, str],
-        ids: Sequence[bytes],
-        following: tuple[int, int],
-    ) -> "asyncio.Future[list[Reply]]":
-        """Replies: the bodies of `ids` in pieces, then the ids of the next ones, from the place
-        `following[0]` to before `following[1]`. Plain commands: a script that hands so much on
-        takes Redis twice the time."""
-        index, bodies = (key(conversation) + part for part in where)
-        start, end = following
-        pieces = (ids[at : at + search.PIECE] for at in range(0, len(ids), search.PIECE))
-        return self._reads.ask(
-            *(cast(Command, ("HMGET", bodies, *piece)) for piece in pieces),
-            ("ZRANGE", index, start, min(start + AHEAD, end) - 1, "REV"),
-        )
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:
         if limit < 1:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
 import hiredis
+from redis import Redis as BlockingRedis
 from redis.asyncio import Connection, Redis, SSLConnection, UnixDomainSocketConnection
 from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
@@ -19,6 +20,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as Disconnected
 from redis.exceptions import MasterDownError, NoScriptError, ReadOnlyError, ResponseError
 from redis.exceptions import TimeoutError as Unanswered
+from redis.retry import Retry as BlockingRetry
 from redis.typing import EncodableT
 
 from agent_core import ambient
@@ -81,6 +83,18 @@ def connect(url: str, *, listening: bool = False) -> Redis:
     pool = client.connection_pool
     pool.connection_class = _PACKING.get(pool.connection_class, pool.connection_class)
     return client
+
+
+def connect_blocking(url: str) -> BlockingRedis:
+    """Make a client like `connect` for threads: megabytes cost it half of what they cost on the
+    event loop."""
+    return BlockingRedis.from_url(
+        url,
+        retry=BlockingRetry(NoBackoff(), 0),
+        protocol=2,
+        socket_timeout=PATIENCE,
+        socket_connect_timeout=PATIENCE,
+    )
 
 
 class RedisRequest(Protocol):

@@ -474,6 +474,18 @@ async def test_what_an_index_names_and_is_gone_stops_no_search(
     assert await store.find_holding([C1], frozenset({"line"}), 5) == ((C1, (spoken(1),)),)
 
 
+async def test_a_long_search_survives_that_its_connection_was_ended(
+    redis_world: RedisWorld, raw: Redis
+) -> None:
+    store = redis_world.store
+    await store.accept([said(1)])
+    lease = await take(store)
+    await store.submit(lease, Changes(views=tuple(view(f"v{n}v", rev=n) for n in range(1, 41))))
+    for word, count in (("v1v", 1), ("v0v", 0)):
+        assert len(await store.recent(account_scope(place()), 5, word)) == count
+        await raw.client_kill_filter(_type="normal", skipme=True)
+
+
 async def test_what_is_given_back_is_told_to_all_replicas(
     redis_world: RedisWorld, raw: Redis
 ) -> None:
