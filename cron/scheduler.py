@@ -3,11 +3,13 @@
 One wake-up is set at a time, for the nearest due time in the store; what is due is claimed there,
 so that each due time has one run, however many replicas look. APScheduler is the clock and knows
 nothing of jobs. A wake-up is never further away than a minute: a clock that was set, or a machine
-that slept, is noticed then. The next due time follows from the last recorded one, never from now.
+that slept, is noticed then. The next due time follows from the last recorded one, never from now;
+times that a clock which was ahead took from the future are given back once it is right again.
 """
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -15,12 +17,12 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from cron.claims import claims
+from cron.claims import claims, slot_of
 from cron.firing import make_firing
-from cron.job import ScheduleError
+from cron.job import Every, ScheduleError
 from cron.schedule import read_schedule
 from cron.timetable import Times
-from cron.trigger import find_missed, next_fire
+from cron.trigger import find_missed, next_fire, times
 from gateway.clock import limit, new_id, now
 from gateway.errors import StoreFailed, Unreadable
 from gateway.jobs_port import MAX_RUNS, Job, JobRun, JobStore
@@ -70,6 +72,8 @@ class Scheduler:
         self._cut_off = True
         """True if the last look was interrupted, or there was none: a run may be claimed and not
         fired."""
+        self._latest = float("inf")
+        """The moment of the last look; before the first one the clock may have been ahead."""
 
     def ring(self) -> None:
         """Note that a due time may have changed, or a run may be over."""
@@ -126,6 +130,10 @@ class Scheduler:
             await self._before()
         unsure, self._cut_off = self._cut_off, True
         moment = await self._clock()
+        if moment < self._latest:
+            for job in await self._jobs.list_jobs():
+                await self._contain(self._give_back(job, moment), job.id)
+        self._latest = moment
         for run in await self._jobs.list_unfinished():
             await self._contain(self._look_after(run, unsure, moment), run.job)
         while (due := await self._jobs.due(moment, AT_ONCE)).jobs or due.runs:
@@ -150,6 +158,24 @@ class Scheduler:
         except Exception:  # boundary: a bug affects one job only
             log.exception("job_failed", extra={"job": job})
         return None
+
+    async def _give_back(self, job: Job, moment: float) -> None:
+        """Make `job` due at its first time to come that has had no run, if a clock that was ahead
+        went past it."""
+        if job.state != "active" or job.next_due <= moment:
+            return
+        newest = await self._jobs.runs(job.id, 1)
+        if max((job.made, *(run.at for run in newest))) <= moment:
+            return  # no clock was ahead when its next time was computed
+        for due in times(read_schedule(job.schedule, job.zone), job.zone, _align(job, moment)):
+            if due >= job.next_due:
+                return
+            run = await self._jobs.run(job.id, slot_of(due))
+            if run is None or (run.state == "skipped" and run.at > moment):
+                after = advance_schedule(replace(job, version=new_id()), due)
+                if await self._jobs.commit(job, after, ()):
+                    log.warning("job_given_back", extra={"job": job.id, "due": slot_of(due)})
+                return
 
     async def _try_claim(self, job: Job, moment: float) -> bool:
         """Claim like `_claim`; an unreadable job does not affect others."""
@@ -248,6 +274,15 @@ def advance_schedule(job: Job, due: float | None) -> Job:
     if due is None:
         return replace(job, state="ended", next_due=0.0, wake=0.0)
     return replace(job, next_due=due, wake=due + _jitter(job, due))
+
+
+def _align(job: Job, moment: float) -> float:
+    """The last moment up to `moment` from which an interval leads to the job's next due time."""
+    match read_schedule(job.schedule, job.zone):
+        case Every(seconds=seconds):
+            return job.next_due - math.ceil((job.next_due - moment) / seconds) * seconds
+        case _:
+            return moment
 
 
 def _jitter(job: Job, due: float) -> float:

@@ -174,7 +174,8 @@ class JobStore(Protocol):
 
     async def commit(self, before: Job | None, after: Job | None, runs: tuple[JobRun, ...]) -> bool:
         """In one write, replace the job `before` (None: it must not exist) by `after` (None: delete
-        it) and add `runs` where their slot is free.
+        it) and add `runs` where their slot is free, or taken by one that was skipped later: by a
+        clock that was ahead.
 
         Return False, and write nothing, if the stored job is no longer `before`. Idempotent: a
         repeated call returns True and changes nothing.

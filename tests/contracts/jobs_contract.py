@@ -58,6 +58,17 @@ class JobsContract:
         assert await jobs.commit(job(version="b"), job(version="c"), (later,))
         assert await jobs.run("j1", "s1") == run()
 
+    async def test_a_slot_that_a_clock_ahead_skipped_is_free(self, jobs: JobStore) -> None:
+        at = {"s1": 500.0, "s2": 500.0, "s3": 40.0}
+        early = tuple(run(slot, state="skipped", at=at[slot]) for slot in at)
+        done = run("s4", state="done", at=500.0)
+        await jobs.commit(None, job(), (*early, done))
+        now = (run("s1", at=50.0, version="b"), run("s2", state="skipped", at=50.0, version="b"))
+        kept = (run("s3", at=50.0, version="b"), run("s4", at=50.0, version="b"))
+        assert await jobs.commit(job(), job(version="b"), (*now, *kept))
+        assert [await jobs.run("j1", f"s{n}") for n in (1, 2, 3, 4)] == [*now, early[2], done]
+        assert await jobs.list_unfinished() == now[:1]
+
     async def test_due_is_what_is_active_and_has_come(self, jobs: JobStore) -> None:
         await jobs.commit(None, job(), ())
         await jobs.commit(None, job("j2", wake=150.0), ())

@@ -3,6 +3,7 @@ whatever the clock, the replicas and the crashes do."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from cron import scheduler
 from cron.claims import MAX_QUEUED, slot_of
 from cron.schedule import read_schedule
 from cron.scheduler import MAX_SLEEP, Scheduler, advance_schedule
-from cron.trigger import next_fire
+from cron.trigger import next_fire, times
 from gateway.errors import StoreFailed
 from gateway.jobs_port import Job, JobRun
 from gateway.messages import Inbound, JobFired, Sender
@@ -114,6 +115,40 @@ async def test_a_clock_that_goes_back_fires_nothing_twice(world: SchedulerRig) -
         await world.at(job.next_due - back)
     await world.at(job.next_due + 1)
     assert len(world.fired) == 1
+
+
+@pytest.mark.parametrize(
+    ("schedule", "ahead", "restarted"),
+    [
+        ("*/20 * * * *", HOUR, False),
+        ("*/20 * * * *", DAY, True),
+        ("every 50m", DAY, False),
+        ("30 4,16 * * *", DAY, False),
+        ("0 9 * * *", 40 * DAY, False),
+        ("0 9 * * *", 40 * DAY, True),
+    ],
+)
+async def test_a_clock_that_was_ahead_silences_nothing(
+    world: SchedulerRig, schedule: str, ahead: float, restarted: bool
+) -> None:
+    """What it ran too early is not run again; every other time to come is, once."""
+    job = await world.job(schedule)
+    right = job.next_due - 1
+    await world.at(right)
+    for seconds in (0.0, 60.0, 120.0):
+        await world.at(right + ahead + seconds)
+    early = {one.due for one in world.fired}
+    if restarted:
+        await world.restart()
+    right += 180
+    end = right + min(ahead, DAY) + HOUR
+    nearest: float | None = right
+    while nearest is not None and nearest <= end:
+        nearest = await world.at(nearest)
+    due = times(read_schedule(schedule, "UTC"), "UTC", job.next_due)
+    wanted = {one for one in takewhile(lambda one: one <= end, due) if one > right}
+    ran = [one.due for one in world.fired]
+    assert wanted and len(ran) == len(set(ran)) and wanted | early <= set(ran)
 
 
 async def test_a_clock_that_jumps_on_misses_nothing(world: SchedulerRig) -> None:

@@ -33,6 +33,12 @@ local function save(k, job, slot, due, open, wake, version, body)
   if open == '1' and tonumber(wake) > 0 then redis.call('ZADD', k .. ':again', wake, name)
   else redis.call('ZREM', k .. ':again', name) end
 end
+local function is_free(k, job, slot, body)
+  local held = redis.call('HGET', k .. ':r:' .. job, slot)
+  if not held then return true end
+  local read, run = pcall(cjson.decode, held)
+  return read and run.state == 'skipped' and (run.at or 0) > (cjson.decode(body).at or 0)
+end
 local function forget(k, job, slot)
   redis.call('HDEL', k .. ':r:' .. job, slot)
   redis.call('HDEL', k .. ':rv:' .. job, slot)
@@ -67,7 +73,7 @@ else
   else redis.call('ZREM', k .. ':wake', id) end
 end
 for i = 9, #ARGV, 6 do
-  if not redis.call('HGET', k .. ':rv:' .. id, ARGV[i]) then
+  if is_free(k, id, ARGV[i], ARGV[i + 5]) then
     save(k, id, ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5])
   end
 end

@@ -15,6 +15,12 @@ _job = msgspec.json.Decoder(Job).decode
 _run = msgspec.json.Decoder(JobRun).decode
 _PUT = "INSERT OR REPLACE INTO jobs(id, owner, made, wake, version, body) VALUES(?, ?, ?, ?, ?, ?)"
 _RUN = "runs(job, slot, due, open, wake, version, body) VALUES(?, ?, ?, ?, ?, ?, ?)"
+_ADD = f"""INSERT INTO {_RUN} ON CONFLICT(job, slot) DO UPDATE SET due = excluded.due,
+open = excluded.open, wake = excluded.wake, version = excluded.version, body = excluded.body
+WHERE json_valid(CAST(runs.body AS TEXT))
+AND json_extract(CAST(runs.body AS TEXT), '$.state') = 'skipped'
+AND json_extract(CAST(runs.body AS TEXT), '$.at')
+> json_extract(CAST(excluded.body AS TEXT), '$.at')"""
 _NEXT = """SELECT min(wake) FROM (SELECT min(wake) AS wake FROM jobs WHERE wake > ?1
 UNION ALL SELECT min(wake) FROM runs WHERE open = 1 AND wake > ?1)"""
 _OLD = """DELETE FROM runs WHERE job = ?1 AND open = 0 AND due <
@@ -117,7 +123,7 @@ def _commit(
         row = (after.id, after.owner.key, after.made, wake, after.version, _encode(after))
         c.execute(_PUT, row)
     for run in runs:
-        c.execute(f"INSERT OR IGNORE INTO {_RUN}", _row(run))
+        c.execute(_ADD, _row(run))
     if runs:
         c.execute(_OLD, (name, MAX_RUNS - 1))
     return True
