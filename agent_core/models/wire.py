@@ -267,7 +267,8 @@ class Line:
             case 408:
                 return ModelFailed(phrase("fault_late", name=name), "timeout")
             case _ if status >= 500:
-                down = {"name": name, "status": str(status)}
+                why = self.clean(_detail(response)) if isinstance(body, dict) else ""
+                down = {"name": name, "status": f"{status}: {why}" if why else str(status)}
                 if pause := read_pause(response):
                     told = phrase("fault_down_until", **down, time=write_time(pause))
                 else:

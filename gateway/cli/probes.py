@@ -121,7 +121,8 @@ async def _explain_failure(
         return ""
     provider, _, model = name.partition("/")
     endpoint = settings.endpoint(provider)
-    if error.fault == "unreachable":
+    moved = endpoint.base_url != BASE_URLS.get(provider)
+    if error.fault == "unreachable" or (error.fault == "overloaded" and moved):
         return f" It is asked at {_name_address(provider, endpoint.base_url)}."
     if error.fault not in ("rejected", "missing") or endpoint.api_mode == "generate_content":
         return ""

@@ -233,7 +233,7 @@ async def test_when_all_fail_each_says_why(two: Two) -> None:
     two.anthropic.script(Fail(401))
     with pytest.raises(ModelFailed) as caught:
         await two.ask()
-    assert "openai is overloaded or down (529)" in str(caught.value)
+    assert "openai is overloaded or down (529: scripted failure)" in str(caught.value)
     assert "anthropic rejected the API key (401). Check ANTHROPIC_API_KEY" in str(caught.value)
 
 

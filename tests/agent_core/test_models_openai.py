@@ -285,7 +285,8 @@ async def test_an_outage_is_told_with_when_it_ends(
 ) -> None:
     server.script(Fail(status, retry_after=7_500))
     failed = await failure(model)
-    assert f"down ({status}). Try again in 3 h or use another model" in str(failed)
+    told = f"down ({status}: scripted failure). Try again in 3 h or use another model"
+    assert told in str(failed)
     assert failed.retry_after == 7_500.0
 
 

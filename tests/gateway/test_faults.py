@@ -48,7 +48,8 @@ def told(failure: ModelFailed, language: str) -> str:
         (429, "openai nimmt im Augenblick nicht mehr Anfragen an (429). Versuchen Sie es später "
          "noch einmal oder nehmen Sie ein anderes Modell."),
         (408, "openai hat zu lange gebraucht (408). Versuchen Sie es noch einmal."),
-        (503, "openai ist überlastet oder ausgefallen (503). Versuchen Sie es später noch einmal."),
+        (503, "openai ist überlastet oder ausgefallen (503: no such model). Versuchen Sie es später "
+         "noch einmal."),
         (404, "openai hat die Anfrage nicht angenommen (404): no such model"),
     ],
 )  # fmt: skip

@@ -225,8 +225,8 @@ async def test_arguments_that_are_no_json_and_unknown_tools_are_told_to_the_mode
 
 PROBLEMS = {
     "429": (Fail(429, retry_after=0.01), "is limiting requests (429)"),
-    "500": (Fail(500, retry_after=0.01), "overloaded or down (500)"),
-    "529": (Fail(529, retry_after=0.01), "overloaded or down (529)"),
+    "500": (Fail(500, retry_after=0.01), "overloaded or down (500: scripted failure)"),
+    "529": (Fail(529, retry_after=0.01), "overloaded or down (529: scripted failure)"),
     "401": (Fail(401), "rejected the API key (401). Check OPENAI_API_KEY"),
     "400": (Fail(400, message="no such model"), "no such model"),
     "cut": (Cut(), "answer was cut off"),
