@@ -108,7 +108,7 @@ class Console:
             if job.next_due
             else ""
         )
-        return f"{due(self._jobs.times, job, '')} ({job.zone}){next_due}"
+        return f"{due(self._jobs.times, job, '')}{next_due}"
 
     async def _show(self, job: Job, as_json: bool) -> ConsoleAnswer:
         shown = await present_job(self._jobs, job, "")
