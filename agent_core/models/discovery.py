@@ -7,6 +7,7 @@ from typing import NamedTuple
 import aiohttp
 import msgspec
 
+from agent_core.models.windows import choose_talking
 from agent_core.settings import CompatibleProvider, TierModels
 
 LIMIT = 0.3
@@ -76,7 +77,7 @@ async def _probe(session: aiohttp.ClientSession, port: Port) -> CompatibleProvid
         *(msgspec.DecodeError, UnicodeDecodeError, RecursionError),
     ):
         return None
-    model = next((model.id for model in models if model.id and "embed" not in model.id), None)
+    model = next(iter(choose_talking(model.id for model in models if model.id)), None)
     if not model:
         return None
     tiers = TierModels(max=model, pro=model, flash=model)

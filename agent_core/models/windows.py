@@ -23,6 +23,7 @@ MAX_BYTES = 2_000_000
 _LISTED = ("max_model_len", "context_length", "context_window", "max_input_tokens")
 _SILENT = re.compile(
     r"embed|whisper|tts|dall-e|image|audio|moderation|realtime|transcribe|rerank|sora|veo|imagen"
+    r"|minilm|paraphrase|(?:\b|_)(?:bge|e5|gte)[-_]"
 )
 """Matches names of models that are not for conversations."""
 Json: TypeAlias = dict[str, object]

@@ -6,7 +6,7 @@ import getpass
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -167,7 +167,9 @@ async def _ask_model(env: Env, ask: Ask, say: Say) -> Asked:
             say(str(one))
         return {}, []
     if local is not None and kind == local.name:
-        chosen = _name_models(env, local.base_url, NONE, local.tier_models.pro or "")
+        known = await _list_models(local.base_url, NONE) or (local.tier_models.pro or "",)
+        model = _pick_model(local.base_url, known, ask, say)
+        chosen = _name_models(env, local.base_url, NONE, model)
     elif kind == OTHER:
         chosen = await _ask_address(env, ask, say)
     else:
@@ -241,8 +243,14 @@ async def _ask_address(env: Env, ask: Ask, say: Say) -> dict[str, str]:
     if not known:
         say(f"note     {url}/models names no models; most addresses end in /v1.")
         return _name_models(env, url, key, ask("Model", False).strip())
+    return _name_models(env, url, key, _pick_model(url, known, ask, say))
+
+
+def _pick_model(url: str, known: Sequence[str], ask: Ask, say: Say) -> str:
+    """Ask which of several models to take; the first is the default."""
     say(f"ok       {url} has: {', '.join(known[:20])}")
-    return _name_models(env, url, key, ask(f"Model [{known[0]}]", False).strip() or known[0])
+    said = ask(f"Model [{known[0]}]", False).strip() if len(known) > 1 else ""
+    return said or known[0]
 
 
 async def _list_models(url: str, key: str) -> tuple[str, ...]:

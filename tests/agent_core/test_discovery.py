@@ -33,7 +33,8 @@ def closed_port() -> int:
 
 
 async def test_the_first_chat_model_is_taken(server: ModelServer) -> None:
-    server.models = ["nomic-embed-text", "llama"]
+    server.models = ["nomic-embed-text", "bge-m3:latest", "all-minilm", "multilingual-e5-large"]
+    server.models += ["llama"]
     port = int((await server.start()).rpartition(":")[2])
     found = await discover(ports=(Port("ollama", closed_port()), Port("lmstudio", port)))
     assert found

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -27,12 +28,12 @@ from gateway.cli.probes import (
 )
 from gateway.settings import Settings
 from tests.fakes.discord_server import DiscordServer
-from tests.fakes.model_server import Fail, ModelServer, Ollama
+from tests.fakes.model_server import Fail, ModelServer, Ollama, Say
 from tests.fakes.slack_server import APP_TOKEN, SlackServer
 from tests.fakes.slack_server import TOKEN as SLACK
 from tests.fakes.telegram_server import TelegramServer
 from tests.fakes.waiting import until
-from tests.gateway.process import KEY, ROOT, START, TOKEN, World
+from tests.gateway.process import KEY, ROOT, START, TOKEN, Run, World
 
 TIERS = {f"{tier}_MODEL": "openai/fake-model" for tier in ("MAX", "PRO", "FLASH")}
 
@@ -267,14 +268,21 @@ AT_TERMINAL = (
 )
 
 
+FIND_AT = (
+    "from agent_core.models import discovery as d;"
+    "d.discover.__defaults__ = (None, (d.Port('ollama', {port}),));"
+)
+"""Before the others: a model server is looked for at this port alone."""
+
+
 async def type_at_terminal(
-    folder: Path, env: dict[str, str], lines: list[tuple[str, bytes]]
+    folder: Path, env: dict[str, str], lines: list[tuple[str, bytes]], before: str = ""
 ) -> tuple[int, str]:
     """The exit code and the screen of `init`, where each line is typed once its prompt is there."""
     ours, theirs = os.openpty()
     os.set_blocking(ours, False)
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", AT_TERMINAL), cwd=folder, env=env,
+        *(sys.executable, "-c", before + AT_TERMINAL), cwd=folder, env=env,
         stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
     )  # fmt: skip
     os.close(theirs)
@@ -334,6 +342,51 @@ async def test_ctrl_c_ends_it_at_once_and_writes_nothing(
     assert code == 1 and "Nothing was written." in shown, shown
     assert "Traceback" not in shown and "sk-x" not in shown
     assert not (tmp_path / ".env").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.pick("init at a terminal", 1)
+async def test_an_ollama_that_is_found_is_set_up_and_answers_on_the_page(
+    tmp_path: Path, stack: AsyncExitStack
+) -> None:
+    server = ModelServer()
+    port = int((await server.start()).rpartition(":")[2])
+    stack.push_async_callback(server.close)
+    server.ollama = Ollama(given=4096, tells=True)
+    server.models = ["bge-m3:latest", "llama3.1:8b", "qwen3:8b"]
+    server.steps = [Fail(500, message="model requires more system memory (5.6 GiB)")]
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "TURNKEEPER_HOME": str(tmp_path)}
+    found, first = ("[ollama]:", b"\n"), "[llama3.1:8b]:"
+    lines = [found, (first, b"\n"), found, (first, b"qwen3:8b\n"), ("[none]:", b"\n")]
+    code, shown = await type_at_terminal(tmp_path, env, lines, FIND_AT.format(port=port))
+    assert code == 0 and f"ok       http://127.0.0.1:{port}/v1 has: llama3.1:8b, qwen3:8b" in shown
+    assert "openai/llama3.1:8b" in shown and "requires more system memory (5.6 GiB)" in shown
+    assert f"It is asked at OPENAI_BASE_URL=http://127.0.0.1:{port}/v1." in shown
+    assert "ok       models: openai/qwen3:8b (MAX, PRO, FLASH) answers" in shown
+    server.steps = [Say("hello from here")]
+    with (tmp_path / "out.txt").open("w") as out, (tmp_path / "log.txt").open("w") as log:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gateway.cli.main", "run"), cwd=tmp_path,
+            env=env | {"TURNKEEPER_PORT": "0"}, stdout=out, stderr=log,
+        )  # fmt: skip
+    gateway = Run(process, tmp_path)
+    stack.push_async_callback(gateway.end, signal.SIGKILL)
+    async with asyncio.timeout(START):
+        await gateway.ready()
+    page = await stack.enter_async_context(
+        aiohttp.ClientSession(gateway.url, headers={"Origin": gateway.url.rstrip("/")})
+    )
+    async with page.get(gateway.link) as signed:
+        page.headers["Cookie"] = signed.headers["Set-Cookie"].partition(";")[0]
+    async with page.post("/api/conversations/one/messages", json={"text": "hello"}) as kept:
+        assert kept.status == 202
+    async with asyncio.timeout(START), page.get("/api/conversations/one/events") as events:
+        async for line in events.content:
+            if b"hello from here" in line:
+                break
+    asked = server.requests[-1]
+    assert (asked.path, asked.body["model"]) == ("/api/chat", "qwen3:8b")
+    assert asked.body["options"]["num_ctx"] == 16_384
 
 
 async def test_where_nothing_can_be_written_nothing_is_asked(tmp_path: Path) -> None:
