@@ -59,7 +59,7 @@ class JobBook:
         self._settings = settings
         self._deps = deps
         checks = (deps.may, deps.bind, deps.fits, deps.hide)
-        self._drafting = Drafting(jobs, times, settings, checks)
+        self._drafting = Drafting(jobs, times, settings, checks, deps.now)
 
     # ---- making and changing -------------------------------------------------------------
 

@@ -45,11 +45,13 @@ class Drafting:
         times: Timetable,
         settings: JobSettings,
         checks: tuple[May, Bind, Fits, Hide],
+        now: Callable[[], Awaitable[float]],
     ) -> None:
         self._jobs = jobs
         self._times = times
         self._settings = settings
         self._may, self._bind, self._fits, self._hide = checks
+        self._now = now
 
     async def draft(self, wish: JobRequest, asker: Asker, old: Job | None, zone: str) -> Draft:
         """Validate `wish` for a person; `old`: the job that it changes, `zone`: the default. Raises
@@ -76,23 +78,23 @@ class Drafting:
             zone="",
             made=read_now(),
         )
-        wish = self._resolve(wish, wish.zone or known.zone or zone or self._settings.zone, language)
+        where = wish.zone or known.zone or zone or self._settings.zone
+        wish = self._resolve(wish, where, language, await self._now())
         draft = await self.look(wish, known, zone, language)
         # a command of a person who decides alone is confirmed with its card; otherwise it needs
         # an approval when it runs, by the rules for its approvers
         bound = draft.job.bound if asker.role == "admin" else ""
         return replace(draft, job=replace(draft.job, bound=bound))
 
-    def _resolve(self, wish: JobRequest, zone: str, language: str) -> JobRequest:
+    def _resolve(self, wish: JobRequest, zone: str, language: str, now: float) -> JobRequest:
         """`wish` with a moment in exact form where it names one as people do; Refused."""
         if not wish.schedule:
             return wish
         self._check_zone(zone)
-        now = read_now()
         try:
             return replace(wish, schedule=self._times.resolve(wish.schedule, zone, now))
         except JobRefused as error:
-            raise self._add_now(error, zone, language) from None
+            raise self._add_now(error, zone, language, now) from None
 
     def _check_zone(self, zone: str) -> None:
         try:
@@ -100,10 +102,10 @@ class Drafting:
         except ValueError as error:
             raise JobRefused(str(error), "zone") from None
 
-    def _add_now(self, error: JobRefused, zone: str, language: str) -> JobRefused:
+    def _add_now(self, error: JobRefused, zone: str, language: str, now: float) -> JobRefused:
         """The refusal of a time, with the time that it is."""
-        now = say("jobs_now", language, now=self._times.format_moment(read_now() // 60 * 60, zone))
-        return JobRefused(f"{error} {now}", "schedule")
+        shown = say("jobs_now", language, now=self._times.format_moment(now // 60 * 60, zone))
+        return JobRefused(f"{error} {shown}", "schedule")
 
     async def look(self, wish: JobRequest, known: Job, zone: str, language: str) -> Draft:
         """`known` as `wish` makes it, with its next times; Refused. Rights are not looked at."""
@@ -118,10 +120,10 @@ class Drafting:
             every = await self._jobs.list_jobs()
             if any(one.hook == job.hook and one.id != job.id for one in every):
                 raise JobRefused(say("jobs_hook_taken", language, name=job.hook), "hook")
-        now = read_now()
+        now = await self._now()
         times = self.times(job.schedule, job.zone, now, _COMPARED) if job.schedule else ()
         if job.schedule and not times:
-            raise self._add_now(JobRefused(say("jobs_past", language)), job.zone, language)
+            raise self._add_now(JobRefused(say("jobs_past", language)), job.zone, language, now)
         least = self._settings.interval
         if any(later - one < least for one, later in zip(times, times[1:], strict=False)):
             raise JobRefused(say("jobs_too_often", language, n=int(least)), "schedule")
@@ -180,7 +182,7 @@ class Drafting:
         try:
             return self._times.read(schedule, zone)
         except JobRefused as error:
-            raise self._add_now(error, zone, language) from None
+            raise self._add_now(error, zone, language, read_now()) from None
 
     def times(self, schedule: str, zone: str, after: float, most: int) -> tuple[float, ...]:
         """The next due times after `after`."""

@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.jobs_port import JobRefused
-from tests.contracts.store_values import DAY
+from gateway.store.sqlite import SqliteStore
+from tests.contracts.store_values import DAY, START
 from tests.cron.book_rig import ADA, BOB, ROOM, ROOT, WISH, BookRig, living_book
 
 
@@ -21,6 +22,23 @@ async def test_made_once_whoever_repeats_it(world: BookRig) -> None:
     first = await world.make()
     assert await world.make() == first
     assert await world.jobs.list_jobs() == (first,)
+
+
+async def test_times_are_those_of_the_stores_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine of this replica is an hour ahead."""
+
+    async def read(store: SqliteStore) -> float:
+        return START
+
+    monkeypatch.setattr(SqliteStore, "now", read)
+    async with living_book(tmp_path) as world:
+        world.clock.ahead = 3_600.0
+        soon = await world.make("j1", wish=replace(WISH, schedule="in 20 minutes"))
+        hourly = await world.make("j2", wish=replace(WISH, schedule="@hourly"))
+    assert soon.next_due == START + 1_200
+    assert START < hourly.next_due <= START + 3_600
 
 
 async def test_a_person_has_so_many(world: BookRig) -> None:
