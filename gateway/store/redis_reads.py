@@ -5,6 +5,7 @@ Indexes name more than exists; each name is checked.
 """
 
 import asyncio
+import itertools
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import aclosing, closing
 from typing import Any, TypeVar, cast
@@ -24,7 +25,7 @@ from gateway.store.dead_letters import encode_letter, read_each, read_letter
 from gateway.store.reading import read_record, read_row, readable
 from gateway.store.redis_lease import AUDIT, DEAD, DUE, key, question_key, turn_key
 from gateway.store.redis_lists import DIRECTORY, list_key
-from gateway.store.redis_scripts import BEFORE, LAST, MOVE, RANGE, SUMMARIZE, run
+from gateway.store.redis_scripts import BEFORE, LAST, MOVE, RANGE, SUMMARIZE, run, run_on
 from gateway.store.redis_wire import Command, RedisWire, Reply
 from gateway.store.rows import (
     AcquiredConversation,
@@ -50,6 +51,8 @@ MAX_STALE = 10_000
 """Names of dead letters that are read, some of which may be stale."""
 
 VIEWS, ENTRIES = (":pos", ":views"), (":n", ":transcript")
+TOGETHER = 10
+"""Conversations that one script reads: a command for each takes both sides longer."""
 FIRST = 32
 """Bodies that are read of each conversation before it is known to be long."""
 AHEAD = 8 * search.PIECE
@@ -252,7 +255,9 @@ class RedisReads:
             yield _read_summaries(names[start:end], replies)
 
     def _ask_summaries(self, names: Sequence[str], views: int) -> "asyncio.Future[list[Reply]]":
-        return self._reads.ask(*(run(SUMMARIZE, key(name), views) for name in names))
+        keys = [key(name) for name in names]
+        some = (keys[at : at + TOGETHER] for at in range(0, len(keys), TOGETHER))
+        return self._reads.ask(*(run_on(SUMMARIZE, one, views) for one in some))
 
     async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
         wanted = parse_words(words)
@@ -510,9 +515,10 @@ def _read_summaries(
     names: Sequence[str], replies: Sequence[Reply]
 ) -> list[tuple[Summary, list[bytes | None]]]:
     found = []
-    for name, reply in zip(names, replies, strict=True):
-        if reply:
-            fields, live, bodies = cast("list[list[bytes | None]]", reply)
+    rows = itertools.chain.from_iterable(cast("Sequence[list[list[list[bytes | None]]]]", replies))
+    for name, row in zip(names, rows, strict=True):
+        if row:
+            fields, live, bodies = row
             found.append((_summary(name, fields, live), bodies))
     return found
 

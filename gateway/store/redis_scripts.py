@@ -1,4 +1,5 @@
-"""The Lua that runs inside Redis: each script is one atomic step within one conversation's keys.
+"""The Lua that runs inside Redis: each script is one atomic step within one conversation's keys;
+only the one of lists reads several.
 
 Layout. `tk:{conversation}` is a hash (token, nonce, number, owner, expires, seen, last, work, at,
 row, listed, epoch; going, begun, bound while it is removed); its other keys begin with the same
@@ -19,6 +20,7 @@ be removed if its score is below. So no crash and no race leaves work that the s
 """
 
 import hashlib
+from collections.abc import Sequence
 
 HINTS = "tk:hints"
 
@@ -380,18 +382,23 @@ if #ids == 0 then return {} end
 return redis.call('HMGET', KEYS[1] .. ARGV[2], unpack(ids))
 """
 
-# ARGV: how many views. What a list says of a conversation: its fields `at`, `owner` and `row`, the
-# states of its open turns, the bodies of its newest views; nothing of one that is not there.
+# KEYS: some conversations. ARGV: how many views. What a list says of each: its fields `at`, `owner`
+# and `row`, the states of its open turns, the bodies of its newest views; nothing if it is not
+# there.
 SUMMARIZE = """#!lua flags=no-writes
-local fields = redis.call('HMGET', KEYS[1], 'at', 'owner', 'row')
-if not fields[1] then return {} end
-local live = redis.call('HVALS', KEYS[1] .. ':live')
-local ids = {}
-if ARGV[1] ~= '0' then
-  ids = redis.call('ZRANGE', KEYS[1] .. ':pos', 0, ARGV[1] - 1, 'REV')
+local found = {}
+for i, k in ipairs(KEYS) do
+  local fields = redis.call('HMGET', k, 'at', 'owner', 'row')
+  found[i] = {}
+  if fields[1] then
+    local live = redis.call('HVALS', k .. ':live')
+    local ids = {}
+    if ARGV[1] ~= '0' then ids = redis.call('ZRANGE', k .. ':pos', 0, ARGV[1] - 1, 'REV') end
+    local bodies = #ids > 0 and redis.call('HMGET', k .. ':views', unpack(ids)) or {}
+    found[i] = {fields, live, bodies}
+  end
 end
-local bodies = #ids > 0 and redis.call('HMGET', KEYS[1] .. ':views', unpack(ids)) or {}
-return {fields, live, bodies}
+return found
 """
 
 # ARGV: nonce, seconds it is kept, then (account, amount, limit) for each, in whole numbers; a limit
@@ -482,4 +489,11 @@ def run(
     source: str, key: str, *args: str | bytes | int | float
 ) -> tuple[str | bytes | int | float, ...]:
     """The command that runs a script on `key`."""
-    return "EVALSHA", _SHA[source], 1, key, *args
+    return run_on(source, (key,), *args)
+
+
+def run_on(
+    source: str, keys: Sequence[str], *args: str | bytes | int | float
+) -> tuple[str | bytes | int | float, ...]:
+    """The command that runs a script on several keys."""
+    return "EVALSHA", _SHA[source], len(keys), *keys, *args
