@@ -150,7 +150,7 @@ class RequestGate:
         if bearer:
             self._check_token(bearer, address)
             return Visitor(person=OWNER)
-        person, _, session = (self._read("session", cookie) or "").rpartition(".")
+        person, _, session = self._read("session", cookie)[0].rpartition(".")
         if not person or not await self.book.is_open(person, session):
             raise RequestRefused(
                 401,
@@ -177,10 +177,9 @@ class RequestGate:
         """Return the person of this one-time link; refused if used, late or not ours. `address`:
         the client's."""
         self._check_pace(address)
-        subject = self._read("link", token)
-        person, _, nonce = (subject or "").rpartition(".")
-        until = int(clock.now()) + LINK_SECONDS
-        if not person or not await self.book.claim_link(nonce, until):
+        subject, expires = self._read("link", token)
+        person, _, nonce = subject.rpartition(".")
+        if not person or not await self.book.claim_link(nonce, expires):
             raise self._note_failure(
                 address,
                 "This sign-in link was used already or is too old. Run `turnkeeper "
@@ -235,13 +234,13 @@ class RequestGate:
         text = f"{subject}.{expires}"
         return f"{text}.{self._mac(use, text)}"
 
-    def _read(self, use: str, value: str) -> str | None:
-        """Return the subject of a value made by `_sign` that has not expired."""
+    def _read(self, use: str, value: str) -> tuple[str, int]:
+        """Return the subject and the end of a value made by `_sign`; ("", 0) if it has expired."""
         text, _, mac = value.rpartition(".")
         if not _is_same(mac, self._mac(use, text)):
-            return None
+            return "", 0
         subject, _, expires = text.rpartition(".")
-        return subject if clock.now() < int(expires) else None
+        return (subject, int(expires)) if clock.now() < int(expires) else ("", 0)
 
     def _mac(self, use: str, text: str) -> str:
         data = f"{use}:{text}".encode(errors="replace")

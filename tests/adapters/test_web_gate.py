@@ -420,6 +420,18 @@ async def test_every_answer_carries_the_security_headers(tmp_path: Path) -> None
                 assert "Access-Control-Allow-Origin" not in answer.headers
 
 
+async def test_a_link_that_a_clock_ahead_made_works_once_too(hands: Hands) -> None:
+    here = gate()
+    hands.time += 86_400
+    token = here.issue("ann")
+    hands.time -= 86_400
+    assert await here.redeem(token) == "ann"
+    hands.time += LINK_SECONDS + 1
+    assert await here.redeem(here.issue("ann")) == "ann"
+    with pytest.raises(RequestRefused):
+        await here.redeem(token)
+
+
 async def test_a_link_works_once_in_all_processes(hands: Hands) -> None:
     shelf = DocumentShelf()
     old, token = gate(shelf=shelf), gate(shelf=shelf).issue("ann")
