@@ -51,11 +51,11 @@ MAX_STALE = 10_000
 """Names of dead letters that are read, some of which may be stale."""
 
 VIEWS, ENTRIES = (":pos", ":views"), (":n", ":transcript")
-TOGETHER = 10
+TOGETHER = 20
 """Conversations that one script reads: a command for each takes both sides longer."""
 FIRST = 32
 """Bodies that are read of each conversation before it is known to be long."""
-AHEAD = 8 * search.PIECE
+AHEAD = 16 * search.PIECE
 """Rows of a long conversation that are requested in one round trip."""
 MAX_VIEWS = 100_000
 """Views of a conversation that a search looks through."""
@@ -112,7 +112,7 @@ def _read_ahead(
         pieces = [ids[at : at + search.PIECE] for at in range(0, len(ids), search.PIECE)]
         wanted: list[Any] = [(b"ZRANGE", index, start, min(start + AHEAD, end) - 1, b"REV")]
         wanted += ((b"HMGET", bodies, *piece) for piece in pieces)
-        connection.send_packed_command([hiredis.pack_command(one) for one in wanted])
+        connection.send_packed_command([b"".join(map(hiredis.pack_command, wanted))])
         start += AHEAD
         return len(pieces)
 

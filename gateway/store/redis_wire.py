@@ -94,6 +94,7 @@ def connect_blocking(url: str) -> BlockingRedis:
         protocol=2,
         socket_timeout=PATIENCE,
         socket_connect_timeout=PATIENCE,
+        socket_read_size=1 << 18,
     )
 
 

@@ -24,7 +24,7 @@ from gateway.views import (
 
 MAX_SEARCHED = 500
 """Number of a person's newest conversations that are searched."""
-PIECE = 256
+PIECE = 128
 """Rows that are looked at together."""
 ESCAPED = re.compile(r'[\x00-\x1f"\\\x7f]')
 
