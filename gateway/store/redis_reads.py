@@ -6,6 +6,7 @@ Indexes name more than exists; each name is checked.
 
 import asyncio
 import itertools
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import aclosing, closing
 from typing import Any, TypeVar, cast
@@ -247,12 +248,14 @@ class RedisReads:
         self, names: Sequence[str], views: int = 0
     ) -> AsyncGenerator[list[tuple[Summary, list[bytes | None]]], None]:
         """Yield the summaries of those `names` that exist, each with the bodies of its newest
-        `views`, some at a time. The next ones are on their way while these are used."""
-        coming = self._ask_summaries(names[:CHUNK], views)
-        for start in range(0, len(names), CHUNK):
-            replies, end = await coming, start + CHUNK
-            coming = self._ask_summaries(names[end : end + CHUNK], views)
-            yield _read_summaries(names[start:end], replies)
+        `views`, some at a time. The next two parts are on their way while one is used."""
+        parts = [names[at : at + CHUNK] for at in range(0, len(names), CHUNK)]
+        asked = (self._ask_summaries(part, views) for part in parts)
+        coming = deque(itertools.islice(asked, 1))
+        for part in parts:
+            replies = await coming.popleft()
+            coming.extend(itertools.islice(asked, 2 - len(coming)))
+            yield _read_summaries(part, replies)
 
     def _ask_summaries(self, names: Sequence[str], views: int) -> "asyncio.Future[list[Reply]]":
         keys = [key(name) for name in names]
