@@ -30,6 +30,13 @@ _ADDRESS = re.compile(
     r"(?:[:/?#][^\s]{0,300})?",
     re.IGNORECASE,
 )
+_FILE = (
+    "pdf|csv|tsv|txt|log|json|xml|ya?ml|html?|png|jpe?g|gif|webp|svg|xlsx?|docx?|pptx?|od[tsp]|ics"
+    "|eml|epub|ipynb|wav|ogg|mp[34]"
+)
+"""Ends of files' names that are no domains."""
+_LOADED = re.compile(rf"://|[\w-]\.(?!(?:{_FILE})\b(?![.:/]))[^\W\d_]{{2}}", re.IGNORECASE)
+"""Matches what an app may take for an address, with or without a scheme."""
 _AROUND = " *_~\"'.,;:!?()<>"
 """Characters around an address in words."""
 
@@ -45,6 +52,11 @@ def show_targets(view: View) -> View:
 def tell_targets(markdown: str) -> str:
     """Add the target's host after each link in `markdown` that is named by another address."""
     return rewrite_prose(markdown, _tell) if "](" in markdown else markdown
+
+
+def has_address(text: str) -> bool:
+    """Return True if an app may find an address in `text`, and load a preview of it."""
+    return _LOADED.search(text) is not None
 
 
 def _tell(text: str) -> str:

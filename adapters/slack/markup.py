@@ -22,7 +22,6 @@ PICTURE = re.compile(r"(?<![\\!])(\\*)(!+)\[(\]?)")
 STRONG = "\ufdd2"
 """Stands for `*` until Markdown's emphasis is written."""
 SPANS = (
-    (re.compile(r"\[([^\]\n|]+)\]\((https?://[^\s()|]+)\)"), r"<\2|\1>"),
     (re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE), rf"{STRONG}\1{STRONG}"),
     (re.compile(r"^( *)[-*+] +", re.MULTILINE), r"\1• "),
     (re.compile(r"\*\*(?=\S)([^\n]+?)(?<=\S)\*\*"), rf"{STRONG}\1{STRONG}"),
@@ -70,8 +69,8 @@ def escape_markup(text: str) -> str:
 
 
 def write_mrkdwn(markdown: str) -> str:
-    """Convert `markdown` to Slack's own markup, where no `markdown` block is accepted, without
-    pings."""
+    """Convert `markdown` without links to Slack's own markup, where no `markdown` block is
+    accepted, without pings."""
     made, at = "", 0
     for found in CODE.finditer(markdown):
         made += _write_spans(markdown[at : found.start()]) + escape_markup(found[0])

@@ -12,7 +12,7 @@ import msgspec
 
 from adapters.calls import CallDescription, describe_call, describe_scope, fold_decided
 from adapters.formulas import show_formulas
-from adapters.links import show_targets
+from adapters.links import has_address, show_targets
 from adapters.slack.blocks import (
     TEXT,
     Block,
@@ -225,12 +225,13 @@ def _add_title(title: str, payload: bytes) -> bytes:
 
 
 def _media(view: Media) -> tuple[bytes, ...]:
-    """Render the caption with the first files; too large ones are named."""
+    """Render the caption with the first files; too large ones are named. One with an address goes
+    before them: Slack loads previews of a comment's links, and no argument prevents it."""
     small = [file for file in view.files if file.size <= MAX_FILE]
     large = [file for file in view.files if file.size > MAX_FILE]
     caption = view.caption.strip()
     above: tuple[bytes, ...] = ()
-    if len(caption) > CAPTION or not small:
+    if len(caption) > CAPTION or has_address(caption) or not small:
         above, caption = _prose(caption), ""
     calls = []
     for at in range(0, len(small), FILES):

@@ -1,5 +1,6 @@
 """Views as Slack shows them: some by heart, and all within its types and limits."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -26,7 +27,8 @@ from gateway.views import (
     View,
 )
 from tests.adapters.telegram_views import VIEWS
-from tests.fakes.slack_schema import check_chunk, check_message
+from tests.attacks.exfil_grammar import ANSWERS
+from tests.fakes.slack_schema import check_chunk, check_message, check_previews
 from tests.fakes.slack_server import elements, labels, shown
 from tests.sampling import examples
 
@@ -277,15 +279,27 @@ def test_what_people_write_is_read_as_they_saw_it(written: str, meant: str) -> N
     [
         ("The **table**, as *you* asked.", "The *table*, as _you_ asked."),
         ("~~old~~ <!channel> a & b", "~old~ &lt;!channel&gt; a &amp; b"),
-        (
-            "[docs](https://e.org/a) and `**x** <@U1>`",
-            "<https://e.org/a|docs> and `**x** &lt;@U1&gt;`",
-        ),
+        ("docs and `**x** <@U1>`", "docs and `**x** &lt;@U1&gt;`"),
         ("# Head\n- one\n* two\n2 * 3 * 4", "*Head*\n• one\n• two\n2 * 3 * 4"),
-        ("[a](https://e.org/|<@U1>)", "[a](https://e.org/|&lt;@U1&gt;)"),
     ],
 )
 def test_a_caption_is_written_in_slacks_own_markup(caption: str, written: str) -> None:
     file = MediaFile(ref="o1/a", name="a.csv", mime="text/csv", size=3)
     (payload,) = render(Media(files=(file,), caption=caption))
     assert msgspec.json.decode(payload)["text"] == written
+
+
+@pytest.mark.parametrize("frame", [*ANSWERS, "{said}.{place}", "x.{place}. {said}"])
+def test_no_comment_on_files_has_a_link_that_slack_would_load(frame: str) -> None:
+    """Other messages forbid previews; a comment cannot."""
+    caption = frame.format(place="evil.example", said="CANARY-1")
+    files = tuple(MediaFile(ref=f"o/{n}", name=f"{n}.pdf", mime="", size=1) for n in range(12))
+    *_, first, last = made = payloads(Media(files=files, caption=caption))
+    assert "CANARY" in json.dumps(made), "no word is lost"
+    for one in (first, last):
+        assert check_previews("", {"initial_comment": one["text"]}) == []
+
+
+def test_a_comment_may_name_a_file() -> None:
+    file = MediaFile(ref="o/1", name="report.pdf", mime="", size=1)
+    assert len(payloads(Media(files=(file,), caption="See report.pdf, e.g. page 2."))) == 1

@@ -86,6 +86,19 @@ SESSION_STATUSES = {"active", "processing", "suspended", "closed"}
 STATUSES = {"pending", "in_progress", "complete", "error"}
 
 
+ADDRESS = re.compile(r"://|[\w-]\.(?:example|com|net|org|xyz)\b")
+
+
+def check_previews(method: str, arguments: Json) -> list[str]:
+    """Links of which Slack would load a preview: those of a new message that does not forbid it,
+    and of a comment, which cannot."""
+    forbids = not (arguments.get("unfurl_links", True) or arguments.get("unfurl_media", True))
+    if method == "chat.postMessage" and not forbids:
+        return [f"{method}: loads previews of links"]
+    linked = ADDRESS.search(str(arguments.get("initial_comment", "")))
+    return [f"{method}: loads a preview of a link"] if linked else []
+
+
 def check(method: str, arguments: Json) -> list[str]:
     """What Slack would refuse in a call, or silently drop."""
     if method not in METHODS:
@@ -101,6 +114,7 @@ def check(method: str, arguments: Json) -> list[str]:
         found += [line for block in arguments.get("blocks", ()) for line in check_block(block)]
     elif "blocks" in arguments or method in ("chat.postMessage", "chat.update"):
         found += check_message(arguments)
+    found += check_previews(method, arguments)
     for chunk in arguments.get("chunks", ()):
         found += check_chunk(chunk)
     if arguments.get("chunks", True) == []:
