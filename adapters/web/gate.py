@@ -3,7 +3,7 @@ functions of header values.
 
 A foreign page cannot reach us by a name of its own (DNS rebinding: every request's Host is
 checked), cannot post with our cookie (Origin), cannot frame us or make us load or send anything
-elsewhere (HEADERS).
+elsewhere, nor look up the names of links that are only shown (HEADERS).
 """
 
 import hashlib
@@ -37,6 +37,7 @@ HEADERS: Mapping[str, str] = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "X-DNS-Prefetch-Control": "off",
     "Cache-Control": "no-store",
 }
 

@@ -415,6 +415,7 @@ async def test_every_answer_carries_the_security_headers(tmp_path: Path) -> None
                 assert "unsafe" not in policy
                 assert answer.headers["X-Content-Type-Options"] == "nosniff"
                 assert answer.headers["Referrer-Policy"] == "no-referrer"
+                assert answer.headers["X-DNS-Prefetch-Control"] == "off"
                 assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
                 assert "no-" in answer.headers["Cache-Control"]
                 assert "Access-Control-Allow-Origin" not in answer.headers
