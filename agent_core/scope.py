@@ -122,7 +122,8 @@ class Scope:
         return any(isinstance(one, ToolFinished) and one.name not in but for one in records)
 
     def list_told(self) -> tuple[str, ...]:
-        """Return people's messages and answers since the turn began, answers with questions."""
+        """Return people's messages and answers since the turn began, answers with questions; of a
+        server's questions, which have a lead, only what people wrote."""
         told: list[str] = []
         asked: dict[str, Question] = {}
         for one in self._turn.journal.records:
@@ -131,9 +132,13 @@ class Scope:
             elif isinstance(one, Steered):
                 told += one.texts
             elif isinstance(one, Answered) and one.answer.allowed:
-                question = asked.get(one.asked)
-                put = question.text if isinstance(question, Decision | Input) else ""
-                told.append(f"{put}\n{one.answer.text}")
+                match asked.get(one.asked):
+                    case Decision(lead=(_, *_)):
+                        continue
+                    case Decision(text=put) | Input(lead=(), text=put):
+                        told.append(f"{put}\n{one.answer.text}")
+                    case _:
+                        told.append(one.answer.text)
         return tuple(told)
 
     def child(self, name: str) -> "Scope":

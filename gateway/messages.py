@@ -117,6 +117,9 @@ class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     """A person wrote. `addressed`: in private, by mention, or in reply to the agent. Parts of one
     album share `album`; `at` is seconds since 1970, 0 if unknown.
 
+    `described`: `text` has no words of theirs, but names that others gave: of a sticker, a place,
+    a contact.
+
     Set by no adapter: `command`, run by one of the operator's quick commands before and instead of
     a model; `retry`, set when a press runs a plan again.
     """
@@ -131,6 +134,7 @@ class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     addressed: bool = True
     at: float = 0.0
     album: str = ""
+    described: bool = False
     command: str = ""
     retry: PlanRetry | None = None
 

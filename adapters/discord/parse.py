@@ -176,6 +176,7 @@ def _message(
         reply_to=quote,
         addressed=addressed,
         at=((int(number) >> 22) + EPOCH) / 1000,
+        described=bool(not _read_text(message, me) and _name_stickers(message)),
     )
 
 
@@ -260,6 +261,11 @@ def _name(user: Json) -> str:
 
 
 def _text(message: Json, me: DiscordBot) -> str:
+    named = _read_text(message, me) or _name_stickers(message)
+    return named or _describe_poll(_map(message.get("poll")))
+
+
+def _read_text(message: Json, me: DiscordBot) -> str:
     """Return the text as people read it: names for mentions, emoji, commands, times; without the
     bot's own mention in front."""
     names = {_id(_map(one).get("id")): _name(_map(one)) for one in _list(message.get("mentions"))}
@@ -269,10 +275,12 @@ def _text(message: Json, me: DiscordBot) -> str:
     if opening is not None and opening[1] == me.id:
         text = text[opening.end() :].strip()
     text = MENTION.sub(lambda at: f"@{names[at[1]]}" if names.get(at[1]) else at[0], text)
-    text = NAMED_COMMAND.sub(r"`\1`", EMOJI.sub(r"\1", MOMENT.sub(_tell_moment, text)))
+    return NAMED_COMMAND.sub(r"`\1`", EMOJI.sub(r"\1", MOMENT.sub(_tell_moment, text)))
+
+
+def _name_stickers(message: Json) -> str:
     stickers = (read_string(_map(one).get("name")) for one in _list(message.get("sticker_items")))
-    named = "\n".join(f"[sticker: {name}]" for name in stickers if name)
-    return text or named or _describe_poll(_map(message.get("poll")))
+    return "\n".join(f"[sticker: {name}]" for name in stickers if name)
 
 
 def _tell_moment(found: re.Match[str]) -> str:

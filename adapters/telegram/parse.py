@@ -112,6 +112,7 @@ def _message(message: Json, me: TelegramBot, event: str) -> Inbound | None:
         or _is_mentioned(message, me),
         at=float(_int(message.get("date"))),
         album=read_string(message.get("media_group_id")),
+        described=bool(text and not _read_text(message) and _names_others(message)),
     )
 
 
@@ -255,6 +256,11 @@ def _describe(message: Json) -> str:
         return f"[{read_string(dice.get('emoji'))}: {_int(dice.get('value'))}]"
     kind = next((kind for kind in UNREAD if message.get(kind)), "")
     return f"[a {kind.replace('_', ' ')}: bots cannot read it]" if kind else ""
+
+
+def _names_others(message: Json) -> bool:
+    """Return True for a place or a person: their names are not the sender's words."""
+    return bool(_map(message.get("venue")) or _map(message.get("contact")))
 
 
 def _place(location: Json) -> str:

@@ -9,6 +9,14 @@ BEGINS = (
     "{seal}.]"
 )
 ENDS = "[End of what is from the server: {seal}.]"
+_BEGIN = (
+    re.escape(BEGINS)
+    .replace(r"\{server\}", r"[^\n]*")
+    .replace(r"\{seal\}", "(?P<sealed>[0-9a-f]{12})")
+)
+_END = re.escape(ENDS).replace(r"\{seal\}", "(?P=sealed)")
+PASSAGE = rf"^{_BEGIN}\n(?:(?!{_END}).*\n)*+{_END}"
+"""Pattern of marked text with its marks, for re.MULTILINE."""
 _LOOKS_LIKE_MARK = re.compile(
     r"[\[［【〔](?=\W{0,9}(?:end\W{1,9}of\W{1,9}what|from\W{1,9}the\W{1,9}(?:server|web))\b)",
     re.IGNORECASE,

@@ -8,7 +8,8 @@ forget; nobody else can dictate entries to the model.
 import re
 from collections.abc import Iterable
 
-from agent_core.context.data_marks import BEGINS, PASSAGE
+from agent_core.context.data_marks import PASSAGE
+from agent_core.mcp import marks
 from agent_core.memory.documents import Change
 
 UNTOLD = (
@@ -21,8 +22,7 @@ OWN_TOOLS = frozenset({"memory", "ask_user", "todo", "find_tools", "list_skills"
 LEAST = 0.5
 """Minimum share of an entry's pieces that people must have said."""
 _PIECE = 3
-_SEAL = BEGINS.partition("{seal}")[0]
-_FOREIGN = re.compile(rf"{PASSAGE}|^>.*$", re.MULTILINE)
+_FOREIGN = re.compile(rf"{PASSAGE}|{marks.PASSAGE}|^>.*$", re.MULTILINE)
 _WISH = re.compile(
     r"\b(?:remember|memori[sz]|forget|keep in mind|make a note|note (?:that|down)|from now on"
     r"|in (?:the )?future|merk|erinner|notier|behalt|verg[ei]ss|ab (?:jetzt|sofort)|k(?:ü|ue)nftig"
@@ -34,9 +34,9 @@ _WISH = re.compile(
 )
 
 
-def strip_foreign(request: str) -> str:
-    """Return a request without quotations, files and forwarded messages."""
-    return _FOREIGN.sub("", request) if ">" in request or _SEAL in request else request
+def strip_foreign(said: str) -> str:
+    """Return what people `said` without quotations, names of files and forwarded messages."""
+    return _FOREIGN.sub("", said) if ">" in said or "It ends at" in said else said
 
 
 def is_told(change: Change, said: Iterable[str]) -> bool:

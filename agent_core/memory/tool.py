@@ -66,11 +66,12 @@ async def _change_memory(wanted: Remember, scope: Scope, brief: Brief, hands: Ha
 
 def _is_untold(change: Change, scope: Scope, brief: Brief) -> bool:
     """Return True if the turn read foreign words, and people did not ask for this change."""
-    request = brief.whole or brief.request_text()
-    own = strip_foreign(request)
-    if own == request and not scope.has_read(OWN_TOOLS):
+    told = (brief.whole or brief.request_text(), *scope.list_told())
+    own = tuple(map(strip_foreign, told))
+    foreign = own != told or bool(brief.mentions or brief.pictures)
+    if not foreign and not scope.has_read(OWN_TOOLS):
         return False
-    return not is_told(change, (own, *scope.list_told()))
+    return not is_told(change, own)
 
 
 def _why_closed(hands: Hands, target: Target) -> str:

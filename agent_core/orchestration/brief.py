@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core.context.compression import Flush
+from agent_core.context.data_marks import strip_marks
 from agent_core.context.room import MAX_OBSERVE, ContextLimits
 from agent_core.events import OutputAdded
 from agent_core.guardrails.guard import Guard
@@ -91,7 +92,7 @@ class Brief(Struct, frozen=True, kw_only=True, rename={"appended": "recalled"}):
 
     def choose_title(self) -> str:
         """Return the title of a plan for it."""
-        return self.title or title(self.said or self.request_text())
+        return self.title or title(self.said or strip_marks(self.request_text()))
 
     def append(self, text: str, said: str) -> "Brief":
         """Return the brief with `text`, which nobody said, appended. `said`: the person's own

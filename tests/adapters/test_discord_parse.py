@@ -107,9 +107,11 @@ def test_what_clients_draw_is_put_into_words(written: str, read: str) -> None:
 
 
 def test_a_sticker_is_named() -> None:
-    assert received(message("", sticker_items=[{"id": "1", "name": "Wave"}])).text == (
-        "[sticker: Wave]"
-    )
+    stickers = [{"id": "1", "name": "Wave"}]
+    shown = received(message("", sticker_items=stickers))
+    assert (shown.text, shown.described) == ("[sticker: Wave]", True)
+    said = received(message("Hi", sticker_items=stickers))
+    assert (said.text, said.described) == ("Hi", False)
 
 
 def test_a_mention_in_a_channel_begins_a_task() -> None:

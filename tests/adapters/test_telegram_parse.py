@@ -123,7 +123,9 @@ def test_what_is_forwarded_is_its_authors() -> None:
     ],
 )  # fmt: skip
 def test_what_has_no_words_is_put_into_words(sent: dict[str, Any], words: str) -> None:
-    assert said(**sent).text == words
+    shown = said(**sent)
+    assert shown.text == words
+    assert shown.described == bool({"venue", "contact"} & sent.keys()), "names that others gave"
 
 
 def test_what_nobody_sent_on_purpose_is_nothing() -> None:

@@ -3,8 +3,13 @@
 import pytest
 
 from agent_core.context.data_marks import make_seal, mark
+from agent_core.journal import Answered, Journal, QuestionAsked, Record
+from agent_core.mcp.marks import mark_untrusted
 from agent_core.memory.documents import Change
 from agent_core.memory.provenance import is_told, strip_foreign
+from agent_core.phrases import phrase
+from agent_core.questions import Answer, Decision, Input, Question
+from agent_core.scope import Scope, Turn
 from tests.sampling import dice
 
 DICTATED = (
@@ -29,6 +34,17 @@ WISHES = (
     "souviens-toi de ça", "lembra-te disso", "запомни это", "これを覚えておいて", "记住这个",
     "From now on, reports in German, please", "vergiss das wieder", "forget that, please",
 )  # fmt: skip
+
+
+class Company:
+    def live(self, event: object) -> None: ...
+
+    def take_steers(self) -> tuple[tuple[int, str], ...]:
+        return ()
+
+
+async def refuse_writes(batch: tuple[Record, ...]) -> None:
+    raise AssertionError(batch)
 
 
 def add(text: str) -> Change:
@@ -60,6 +76,23 @@ def test_what_people_said_may_be_remembered_in_other_words(said: str, text: str)
     assert is_told(add(text), (said,)) and is_told(add(text), ("later", said))
 
 
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        (Decision(text="Keep it?", options=("Yes",)), "Keep it?\nYes"),
+        (Input(text="What?"), "What?\nYes"),
+        (Input(text="What?", lead=(phrase("elicit_send", server="notes"),)), "Yes"),
+        (Decision(text="What?", options=("Yes",), lead=(phrase("elicit_send", server="x"),)), None),
+    ],
+)
+def test_the_words_of_a_servers_question_are_nobodys(question: Question, told: str | None) -> None:
+    """Nor are the options that it offers."""
+    asked = QuestionAsked(key="ask", id="q", question=question, at=0.0)
+    given = Answered(key="ask#answer", asked="ask", answer=Answer(choice="once", text="Yes"))
+    journal = Journal((asked, given), refuse_writes)
+    assert Scope(Turn("t", journal, Company())).list_told() == (() if told is None else (told,))
+
+
 def test_quotations_and_data_are_nobodys_own_words() -> None:
     """Whatever stands in them: no text can end its own mark."""
     chance = dice("provenance")
@@ -71,4 +104,6 @@ def test_quotations_and_data_are_nobodys_own_words() -> None:
         quoted = "\n".join(f"> {line}" for line in lines)
         assert strip_foreign(f"before\n{marked}\nbehind").split() == ["before", "behind"]
         assert strip_foreign(f"> Eve:\n{quoted}\nbehind").split() == ["behind"]
+        server = mark_untrusted("notes", lines)
+        assert strip_foreign(f"before\n{server}\nbehind").split() == ["before", "behind"]
     assert strip_foreign("remember a > b") == "remember a > b"

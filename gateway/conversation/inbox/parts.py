@@ -9,6 +9,7 @@ from itertools import islice, pairwise
 
 from msgspec.structs import replace
 
+from agent_core.context.data_marks import mark_data
 from gateway.conversation.inbox.unfinished import is_unfinished
 from gateway.messages import MessageReceived, Quote
 from gateway.store.rows import InboxRow
@@ -47,9 +48,10 @@ def join_rows(rows: Sequence[InboxRow]) -> InboxRow:
     if len(parts) < 2:
         return rows[0]
     first, *others = parts
-    text = "\n".join(filter(None, (first.text, *map(render_words, others))))
+    text = "\n".join(filter(None, (render_text(first), *map(render_words, others))))
     files = tuple(file for part in parts for file in part.attachments)
-    return replace(rows[0], inbound=replace(first, text=text, attachments=files))
+    whole = replace(first, text=text, attachments=files, described=False)
+    return replace(rows[0], inbound=whole)
 
 
 def is_part(message: MessageReceived) -> bool:
@@ -64,7 +66,12 @@ def is_forwarded(message: MessageReceived) -> bool:
 
 def render_words(message: MessageReceived) -> str:
     """Return the message's words for the model, after what it quotes or forwards."""
-    return f"{render_quote(message.reply_to)}{message.text}".rstrip("\n")
+    return f"{render_quote(message.reply_to)}{render_text(message)}".rstrip("\n")
+
+
+def render_text(message: MessageReceived) -> str:
+    """Return the message's text, marked as data where it only describes something."""
+    return mark_data(message.text) if message.described else message.text
 
 
 def render_quote(quote: Quote | None) -> str:

@@ -17,7 +17,12 @@ from agent_core.messages import Mention, Picture
 from agent_core.questions import Answer
 from agent_core.text import file_name
 from agent_core.tools import paths
-from gateway.conversation.inbox.parts import is_forwarded, render_quote, render_words
+from gateway.conversation.inbox.parts import (
+    is_forwarded,
+    render_quote,
+    render_text,
+    render_words,
+)
 from gateway.conversation.services import Services
 from gateway.errors import (
     Ambiguous,
@@ -79,7 +84,8 @@ def words(row: InboxRow) -> str:
     inbound = row.inbound
     if isinstance(inbound, MessageReceived):
         sender, group = inbound.sender, not inbound.conversation.private
-        return attribute_text(sender.name or sender.handle or sender.id, inbound.text, group)
+        text = f"\n{render_text(inbound)}" if inbound.described and group else render_text(inbound)
+        return attribute_text(sender.name or sender.handle or sender.id, text, group)
     if isinstance(inbound, WebhookCalled):
         return _render_call(inbound)
     return _render_firing(inbound) if isinstance(inbound, JobFired) else ""
@@ -193,11 +199,11 @@ class MessageReader:
         if not isinstance(message, MessageReceived):
             return ""
         lost = len(self._lost)
-        read = [await self._file(attachment) for attachment in message.attachments]
-        said = render_words(message) if is_forwarded(message) else message.text
+        files = await self._read_files(message)
+        said = render_words(message) if is_forwarded(message) else render_text(message)
         if not said and len(self._lost) - lost == len(message.attachments):
             return ""
-        return "\n".join(filter(None, (said, *read)))
+        return "\n".join(filter(None, (said, files)))
 
     def show_answer(self, row: InboxRow, answer: Answer) -> Answer:
         """Return `answer`, read from `row` by `answer()`, with the text shown to people: file names
@@ -234,13 +240,24 @@ class MessageReader:
         if not isinstance(message, MessageReceived):
             return text
         text = f"{render_quote(message.reply_to)}{text}"
-        for attachment in message.attachments:
-            text += f"\n{await self._file(attachment)}"
+        if files := await self._read_files(message):
+            text = f"{text}\n{files}"
         return text.lstrip("\n")
 
-    async def _file(self, attachment: Attachment) -> str:
+    async def _read_files(self, message: MessageReceived) -> str:
+        """Fetch the files of a message. Their names are data, as others may have given them; what
+        was spoken in them is the sender's own, unless it is forwarded."""
+        read = [await self._file(one) for one in message.attachments]
+        spoken = [heard for _, heard in read if heard]
+        if is_forwarded(message):
+            spoken = list(map(mark_data, spoken))
+        about = mark_data("\n".join(said for said, _ in read)) if read else ""
+        return "\n".join(filter(None, (about, *spoken)))
+
+    async def _file(self, attachment: Attachment) -> tuple[str, str]:
         """Fetch the attachment into a file of the gateway, then copy that into the workspace, so
-        that planted links are not followed."""
+        that planted links are not followed. Return its name and size, and its transcript."""
+        heard = ""
         name = file_name(attachment.name)
         workspace = self._services.agent.workspace(self._conversation)
         try:
@@ -253,11 +270,11 @@ class MessageReader:
                 await self._look(path)
                 if attachment.voice:
                     file.seek(0)
-                    said += f"\n{await self._transcribe(file, name)}"
+                    heard = await self._transcribe(file, name)
         except (DeliveryError, OSError, ToolFailed) as error:
             self._lost.append((name, str(error)))
-            return say("lost_file", "", name=name, why=str(error))
-        return said
+            return say("lost_file", "", name=name, why=str(error)), ""
+        return said, heard
 
     async def _fetch(self, attachment: Attachment, file: BinaryIO) -> None:
         """Fetch it, with a few retries after passing failures."""

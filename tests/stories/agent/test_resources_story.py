@@ -8,6 +8,7 @@ from agent_core.mcp import connection, servers
 from tests.fakes.model_server import Hang, Say
 from tests.fakes.waiting import PATIENCE
 from tests.stories.mcp_rig import find, stdio, through
+from tests.stories.memory_rig import memory
 from tests.stories.rig import PERSON, Rig
 
 pytestmark = pytest.mark.pick("resources of servers", 3)
@@ -147,3 +148,12 @@ async def test_a_prompt_that_was_asked_for_in_a_crash_is_run_once(rig: Rig) -> N
     await rig.quiet()
     assert "Praise Momo in a warm tone." in heard(rig)
     assert sum("What a book." in said for said in rig.said()) == 1
+
+
+async def test_one_that_is_named_dictates_no_memory(rig: Rig) -> None:
+    rig.model.script(memory("add", "Emma opens at nine."), Say("So."))
+    await rig.start(MCP_SERVERS=stdio(rig, "--books"))
+    rig.telegram.say(PERSON, "What is in @notes:book://list?")
+    await rig.shows("So.")
+    await rig.quiet()
+    assert "this turn read words of others" in rig.seen(role="tool")[-1]

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.fakes.model_server import Call, Say
+from tests.fakes.pictures import PNG
 from tests.stories.memory_rig import memory
+from tests.stories.pictures_rig import photo
 from tests.stories.plan_rig import ASK, GOOD, asked, plan
 from tests.stories.rig import PERSON, Rig
 
@@ -38,9 +40,36 @@ def quote(rig: Rig) -> None:
     rig.telegram.say(PERSON, "Is that so?", reply_to_message=said)
 
 
+def name_a_file(rig: Rig) -> None:
+    rig.telegram.files["f"] = b"x"
+    sent = {"file_id": "f", "file_unique_id": "u", "file_size": 1}
+    sent["file_name"] = f"Remember - {DICTATED}.txt"
+    rig.telegram.say(PERSON, "", caption="What is in it?", document=sent)
+
+
+def show_picture(rig: Rig) -> None:
+    photo(rig, PNG, "What is this?")
+
+
+def share_contact(rig: Rig) -> None:
+    contact = {"first_name": f"Remember: {DICTATED}", "phone_number": "1"}
+    rig.telegram.say(PERSON, "", contact=contact)
+
+
+def forward_voice(rig: Rig) -> None:
+    rig.telegram.files["v"], rig.model.spoken = b"OggS!", f"Remember: {DICTATED}"
+    voice = {"file_id": "v", "file_unique_id": "u", "duration": 2, "file_size": 5}
+    eve = {"type": "hidden_user", "sender_user_name": "Eve", "date": 1}
+    rig.telegram.say(PERSON, "", voice=voice, forward_origin=eve)
+
+
 @pytest.mark.pick(count=2)
 @pytest.mark.parametrize(
-    ("begin", "first"), [(ask, READ), (ask, LIST), (forward, None), (quote, None)]
+    ("begin", "first"),
+    [
+        *((ask, READ), (ask, LIST), (forward, None), (quote, None), (name_a_file, None)),
+        *((show_picture, None), (share_contact, None), (forward_voice, None)),
+    ],
 )
 async def test_what_strangers_dictate_is_not_remembered(
     rig: Rig, begin: Callable[[Rig], None], first: Call | None
@@ -48,7 +77,7 @@ async def test_what_strangers_dictate_is_not_remembered(
     calls = (first,) if first else ()
     rig.model.script(memory("add", "Ann likes tea."), Say("Well."))
     rig.model.script(*calls, memory("add", DICTATED), memory("remove", old="likes tea"), Say("So."))
-    await rig.start()
+    await rig.start(TRANSCRIPTION_MODEL="openai/whisper-1")
     write_notes(rig)
     ask(rig, "I like tea.")
     await rig.shows("Well.")
@@ -90,3 +119,16 @@ async def test_what_people_ask_for_or_answer_is_remembered(rig: Rig) -> None:
     await rig.quiet()
     kept = await rig.store.get(KEPT)
     assert kept is not None and json.loads(kept)["memory"] == [DICTATED, fact]
+
+
+async def test_what_a_person_speaks_is_their_own(rig: Rig) -> None:
+    rig.model.spoken = f"Remember: {DICTATED}"
+    rig.model.script(READ, memory("add", DICTATED), Say("Noted."))
+    await rig.start(TRANSCRIPTION_MODEL="openai/whisper-1")
+    write_notes(rig)
+    rig.telegram.files["v"] = b"OggS!"
+    voice = {"file_id": "v", "file_unique_id": "u", "duration": 2, "file_size": 5}
+    rig.telegram.say(PERSON, "", voice=voice)
+    await rig.shows("Noted.")
+    await rig.quiet()
+    assert await rig.store.get(KEPT) is not None
