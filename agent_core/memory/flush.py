@@ -1,11 +1,11 @@
 """Extracts memories from older messages before they are summarised.
 
-The model is shown the words of people and of the agent, never the results of tools: no words of a
-page or a file get into the memory this way.
+The model is shown what people wrote, and the agent's words before anything foreign was read: no
+words of a page, a file or a forwarded message get into the memory this way.
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 from agent_core.context.compression import Complete, Flush
@@ -14,8 +14,9 @@ from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.memory.documents import Change, MemoryDocuments, Target, write_document
 from agent_core.memory.keeping import keep
 from agent_core.memory.port import Memory
+from agent_core.memory.provenance import OWN_TOOLS, strip_foreign
 from agent_core.memory.recall import strip_recalled
-from agent_core.messages import Message, text_of, user
+from agent_core.messages import Message, Part, Picture, Text, ToolResult, text_of, user
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.scope import Scope
 
@@ -70,7 +71,7 @@ def make_request(
     now: MemoryDocuments, older: tuple[Message, ...], name: str, personal: bool
 ) -> ModelRequest:
     """Make the request for memories from `older`."""
-    told = "\n\n".join(filter(None, map(_extract_words, older)))[-MAX_TOLD:]
+    told = "\n\n".join(_extract_words(older))[-MAX_TOLD:]
     ask = ASK.format(memory=write_document(now.memory), user=write_document(now.user), told=told)
     system = SYSTEM.format(most=MAX_ENTRIES, lines=LINES[personal])
     return ModelRequest(model=name, system=system, messages=(user(ask),), max_tokens=600)
@@ -87,10 +88,30 @@ def _change(target: str, text: str) -> Change:
     return Change(action="add", target=to, text=text)
 
 
-def _extract_words(message: Message) -> str:
-    """Return its words; none for a tool's result."""
-    text = strip_recalled(text_of(message)).strip()
-    return f"{message.role}: {text[:MAX_EACH]}" if text else ""
+def _extract_words(older: tuple[Message, ...]) -> Iterator[str]:
+    """Yield the words of people, and the agent's as long as they cannot repeat foreign ones. An
+    earlier summary may."""
+    foreign = False
+    for message in older:
+        if message.role == "assistant" and foreign:
+            continue
+        texts = [part for part in message.parts if isinstance(part, Text)]
+        told = strip_recalled("\n".join(one.text for one in texts if not one.condensed))
+        own = strip_foreign(told) if message.role == "user" else told
+        foreign = foreign or own != told or any(map(_is_foreign, message.parts))
+        if own.strip():
+            yield f"{message.role}: {own.strip()[:MAX_EACH]}"
+
+
+def _is_foreign(part: Part) -> bool:
+    match part:
+        case Text(condensed=condensed):
+            return condensed
+        case ToolResult(name=name):
+            return name not in OWN_TOOLS
+        case Picture():
+            return True
+    return False
 
 
 def _complete_unseen(
