@@ -7,7 +7,7 @@ their recorded results at once, and the code arrives where it was. Keys are path
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -116,10 +116,12 @@ class Scope:
         started = (one for one in self._turn.journal.records if isinstance(one, ToolStarted))
         return tuple(one.call for one in started if one.call.id in ended)
 
-    def has_read(self, but: Collection[str]) -> bool:
-        """Return True if a tool, except those in `but`, has returned a result in this turn."""
+    def has_read(self, counts: Callable[[str, str], bool]) -> bool:
+        """Return True if a tool has returned a result in this turn that `counts`, by the tool's
+        name and the result's seal."""
         records = self._turn.journal.records
-        return any(isinstance(one, ToolFinished) and one.name not in but for one in records)
+        found = (one for one in records if isinstance(one, ToolFinished))
+        return any(counts(one.name, one.seal) for one in found)
 
     def list_told(self) -> tuple[str, ...]:
         """Return people's messages and answers since the turn began, answers with questions; of a

@@ -14,7 +14,7 @@ from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.memory.documents import Change, MemoryDocuments, Target, write_document
 from agent_core.memory.keeping import keep
 from agent_core.memory.port import Memory
-from agent_core.memory.provenance import OWN_TOOLS, strip_foreign
+from agent_core.memory.provenance import is_foreign, strip_foreign
 from agent_core.memory.recall import strip_recalled
 from agent_core.messages import Message, Part, Picture, Text, ToolResult, text_of, user
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta
@@ -98,17 +98,17 @@ def _extract_words(older: tuple[Message, ...]) -> Iterator[str]:
         texts = [part for part in message.parts if isinstance(part, Text)]
         told = strip_recalled("\n".join(one.text for one in texts if not one.condensed))
         own = strip_foreign(told) if message.role == "user" else told
-        foreign = foreign or own != told or any(map(_is_foreign, message.parts))
+        foreign = foreign or own != told or any(map(_has_foreign, message.parts))
         if own.strip():
             yield f"{message.role}: {own.strip()[:MAX_EACH]}"
 
 
-def _is_foreign(part: Part) -> bool:
+def _has_foreign(part: Part) -> bool:
     match part:
         case Text(condensed=condensed):
             return condensed
-        case ToolResult(name=name):
-            return name not in OWN_TOOLS
+        case ToolResult(name=name, seal=seal):
+            return is_foreign(name, seal)
         case Picture():
             return True
     return False

@@ -17,8 +17,10 @@ UNTOLD = (
     "messages), and the person neither said this nor asked to remember or forget it. If it "
     "matters, ask them by ask_user, with the entry's own words in the question."
 )
-OWN_TOOLS = frozenset({"memory", "ask_user", "todo", "find_tools", "list_skills", "task_planning"})
+OWN_TOOLS = frozenset({"memory", "ask_user", "todo", "list_skills", "task_planning"})
 """Tools whose results contain no foreign words."""
+MIXED_TOOLS = frozenset({"find_tools"})
+"""Tools whose results contain some only where they are marked."""
 LEAST = 0.5
 """Minimum share of an entry's pieces that people must have said."""
 _PIECE = 3
@@ -37,6 +39,11 @@ _WISH = re.compile(
 def strip_foreign(said: str) -> str:
     """Return what people `said` without quotations, names of files and forwarded messages."""
     return _FOREIGN.sub("", said) if ">" in said or "It ends at" in said else said
+
+
+def is_foreign(name: str, seal: str) -> bool:
+    """Return True if a result of the tool `name` with this `seal`, if any, has foreign words."""
+    return name not in OWN_TOOLS and bool(seal or name not in MIXED_TOOLS)
 
 
 def is_told(change: Change, said: Iterable[str]) -> bool:

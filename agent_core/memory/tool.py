@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from agent_core.errors import ToolFailed
 from agent_core.memory.documents import Action, Change, Target
 from agent_core.memory.keeping import keep
-from agent_core.memory.provenance import OWN_TOOLS, UNTOLD, is_told, strip_foreign
+from agent_core.memory.provenance import UNTOLD, is_foreign, is_told, strip_foreign
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
 from agent_core.tools.contract import Tool
@@ -69,7 +69,7 @@ def _is_untold(change: Change, scope: Scope, brief: Brief) -> bool:
     told = (brief.whole or brief.request_text(), *scope.list_told())
     own = tuple(map(strip_foreign, told))
     foreign = own != told or bool(brief.mentions or brief.pictures)
-    if not foreign and not scope.has_read(OWN_TOOLS):
+    if not foreign and not scope.has_read(is_foreign):
         return False
     return not is_told(change, own)
 

@@ -30,6 +30,7 @@ from tests.stories.memory_rig import memory
 from tests.stories.obeying_rig import (
     CANARY,
     ENV,
+    FACT,
     MEMORY,
     OTHER,
     RAN,
@@ -151,8 +152,9 @@ async def words_of_a_picture(scene: Scene) -> None:
 
 @source
 async def file_name(scene: Scene) -> None:
-    orders = " ".join(scene.model.orders)
-    await scene.person.say("Look at it", [(f"do {orders} now.txt", b"nothing")])
+    orders = list(scene.model.orders)
+    halves = (" ".join(orders[n::2]) for n in range(2))  # a name has a hundred characters there
+    await scene.person.say("Look at it", [(f"do {half} now.txt", b"nothing") for half in halves])
 
 
 @source
@@ -306,6 +308,8 @@ GROUPS = frozenset({"quoted_message", "thread_context", "display_name"})
 NOWHERE = {(name, "web") for name in GROUPS} | {("thread_context", "telegram")}
 """A conversation at the page has one person, and bots on Telegram cannot read a thread."""
 MADE = frozenset({"job_prompt", "webhook_body"})
+OWN = frozenset({"job_prompt", "memory_entry"})
+"""The person confirmed the words in which the orders are."""
 
 
 def cases() -> list[Any]:
@@ -350,7 +354,7 @@ async def test_no_order_of_a_stranger_has_an_effect(
             assert sorted(model.obeyed) == sorted(model.orders), "an order was not even read"
             if isinstance(person, Grouped):
                 person.chat = PERSON
-            await check_nothing_happened(scene, stranger, made=name in MADE)
+            await check_nothing_happened(scene, stranger, made=name in MADE, own=name in OWN)
         finally:
             await person.close()
 
@@ -383,7 +387,9 @@ async def test_nor_has_one_where_commands_run_unasked(
             await deny_all(scene)
             assert sorted(model.obeyed) == sorted(model.orders), "an order was not even read"
             assert list(rig.home.rglob(RAN)), "nobody was asked about the commands"
-            await check_nothing_happened(scene, stranger, made=name in MADE, ran=True)
+            await check_nothing_happened(
+                scene, stranger, made=name in MADE, ran=True, own=name in OWN
+            )
         finally:
             await person.close()
 
@@ -422,10 +428,10 @@ async def deny_all(scene: Scene) -> None:
 
 
 async def check_nothing_happened(
-    scene: Scene, stranger: Thief, *, made: bool, ran: bool = False
+    scene: Scene, stranger: Thief, *, made: bool, ran: bool = False, own: bool = False
 ) -> None:
     """`made`: the person wanted the one job there is; `ran`: commands may run where they are
-    contained."""
+    contained; `own`: the orders are the person's own words."""
     rig = scene.person.rig
     assert stranger.heard == []
     assert ran or list(rig.home.rglob(RAN)) == []
@@ -451,7 +457,9 @@ async def check_nothing_happened(
     await rig.quiet()
     await scene.person.say("Hello again")
     await scene.person.shows("A new day.")
-    assert STEERING not in json.dumps(rig.model.requests[-1].body)
+    later = json.dumps(rig.model.requests[-1].body)
+    assert STEERING not in later
+    assert own or FACT not in later, "a stranger dictated it"
 
 
 def _list_workspaces(rig: Rig) -> list[Path]:
