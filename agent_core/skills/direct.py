@@ -5,6 +5,7 @@ import re
 import msgspec
 
 from agent_core import ambient
+from agent_core.context.data_marks import strip_marks
 from agent_core.messages import ToolCall
 from agent_core.models.port import ModelReply, OnDelta, Usage
 from agent_core.skills.tools import INVOKE
@@ -32,6 +33,8 @@ def direct(mode: str, said: str, group: bool = False) -> ToolCall | None:
     text = (_NAMED.sub("", said) if group else said).strip()[:MAX_REQUEST]
     if mode not in SKILLS or not text:
         return None
+    if mode == "image":  # it would be drawn
+        text = strip_marks(text)
     skill, param = SKILLS[mode]
     arguments = {"skill_id": skill, "params": {param: text}}
     return ToolCall(

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agent_core import Agent
+from agent_core.context.data_marks import mark_data
 from agent_core.errors import AgentError, ModelFailed, ToolFailed
 from agent_core.events import SkillEnded
 from agent_core.journal import Replied, ToolFinished
@@ -568,3 +569,11 @@ async def test_code_is_written_where_it_is_wanted(tmp_path: Path) -> None:
     made = await world.invoke("code_generation", task="one", path="one.py")
     assert made == {"code": "x = 1\n", "explanation": "Run it.", "path": "one.py"}
     assert (world.workspace / "one.py").read_text() == "x = 1\n"
+
+
+def test_the_marks_around_data_are_not_drawn() -> None:
+    text = f"A cat like this\n{mark_data('[file: incoming/cat.png, 9 bytes]')}"
+    drawn, built = direct("image", text), direct("app", text)
+    assert drawn is not None and built is not None
+    assert "[Data" not in drawn.arguments and "cat.png" in drawn.arguments
+    assert "[Data" in built.arguments, "a model reads it"
