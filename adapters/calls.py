@@ -6,7 +6,7 @@ text, and of a long text the head and the tail are always visible, whatever is b
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -29,6 +29,9 @@ MAX_LINE, HEAD_OF_LINE, TAIL_OF_LINE = 400, 240, 120
 MAX_FACT, HEAD_OF_FACT, TAIL_OF_FACT = 200, 120, 60
 MAX_FACTS = 16
 """Maximum arguments beside a body that are told as facts; with more, all are shown as JSON."""
+MAX_IN_CHAT = 3_000
+"""Characters of calls in full that are written above their card; more are a file."""
+CALLS_FILE = "calls.txt"
 MAX_TITLES = 3
 """Maximum calls named on a decided card; the rest is counted."""
 
@@ -85,6 +88,15 @@ def describe_call(line: ProposalLine, language: str) -> CallDescription:
         notes=visible(notes),
         whole=visible(_lay_out(line), exact=True) if partly else "",
     )
+
+
+def write_calls_file(calls: Iterable[CallDescription]) -> str:
+    """Return the calls in full, each below its title, as the text of a file beside the card; "" if
+    they fit into the chat. A decided card keeps its file: messages do not change their kind."""
+    long = [call for call in calls if call.whole]
+    if sum(len(call.whole) for call in long) <= MAX_IN_CHAT:
+        return ""
+    return "\n\n".join(f"{call.title}\n{call.whole}" for call in long)
 
 
 def describe_scope(view: ApprovalCard) -> str:

@@ -9,7 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from adapters.calls import CallDescription, describe_call, describe_scope, fold_decided
+from adapters.calls import (
+    CALLS_FILE,
+    CallDescription,
+    describe_call,
+    describe_scope,
+    fold_decided,
+    write_calls_file,
+)
 from adapters.discord.components import (
     Component,
     DiscordUpload,
@@ -169,16 +176,19 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     """Render an open question, over several messages if need be, with the buttons in the last one;
     a decided one in one line."""
     language, many = view.language, len(view.proposals) > 1
+    calls = [(line, describe_call(line, language)) for line in view.proposals]
+    full = write_calls_file(call for _, call in calls)
+    attached = (_calls_file(full, language),) if full else ()
     if view.state != "open":
         decided = fold_decided(view)
         line = "\n".join(filter(is_visible, (_bold(decided.what), escape_markup(decided.outcome))))
-        return messages(_split(line), accent=COLOURS[view.state])
+        return (*attached, *messages(_split(line), accent=COLOURS[view.state]))
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     asker = escape_markup(say("asked_by", language, name=view.asker)) if view.asker else ""
     people = name_mentions(view.mentions)
     people = f"{say('to_decide', language)} {people}" if people else ""
-    calls = [(line, describe_call(line, language)) for line in view.proposals]
-    above = "\n\n".join(filter(is_visible, (_call_in_full(call, language) for _, call in calls)))
+    folded = () if attached else (_call_in_full(call, language) for _, call in calls)
+    above = "\n\n".join(filter(is_visible, folded))
     whole = [
         "\n".join(filter(None, (f"**{CARD_MARKS[view.state]} {asking}**", asker, people))),
         *(_proposal(line, call, language) for line, call in calls),
@@ -188,7 +198,12 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     shown = [*_split(above), *_split("\n\n".join(filter(is_visible, whole)))]
     last = _render_decision(view.buttons, language)
     pings = allow_pings(view.mentions)
-    return messages(shown, last, accent=COLOURS[view.state], pings=pings)
+    return (*attached, *messages(shown, last, accent=COLOURS[view.state], pings=pings))
+
+
+def _calls_file(full: str, language: str) -> bytes:
+    attached = DiscordUpload(name=CALLS_FILE, mime="text/plain", text=full)
+    return message((*text(say("whole_call", language)), file(CALLS_FILE)), (attached,))
 
 
 def _render_decision(given: Sequence[Button], language: str) -> tuple[Component, ...]:

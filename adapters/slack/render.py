@@ -10,7 +10,14 @@ from typing import assert_never
 
 import msgspec
 
-from adapters.calls import CallDescription, describe_call, describe_scope, fold_decided
+from adapters.calls import (
+    CALLS_FILE,
+    CallDescription,
+    describe_call,
+    describe_scope,
+    fold_decided,
+    write_calls_file,
+)
 from adapters.formulas import show_formulas
 from adapters.links import has_address, show_targets
 from adapters.slack.blocks import (
@@ -258,17 +265,19 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     """Render an open question in as many messages as needed, with the buttons in the last; a
     decided one in one line."""
     many, language = len(view.proposals) > 1, view.language
+    calls = [(line, describe_call(line, language)) for line in view.proposals]
+    full = write_calls_file(call for _, call in calls)
+    attached = (_calls_file(full, language),) if full else ()
     if view.state != "open":
         decided = fold_decided(view)
         folded = [rich([section([run(decided.what, "bold")])])]
         folded += [rich([section([run(words)])]) for words in _slices(decided.outcome)]
-        return pack_blocks(folded, (), f"{decided.what} {decided.outcome}")
+        return (*attached, *pack_blocks(folded, (), f"{decided.what} {decided.outcome}"))
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     title = f"{CARD_MARKS[view.state]} {asking}"
     name = clip(visible(strip_markup(view.asker)), NAME)
     asker = f"\n{say('asked_by', language, name=name)}" if name else ""
     rule = visible(describe_scope(view))
-    calls = [(line, describe_call(line, language)) for line in view.proposals]
     above = [block for _, call in calls for block in _call_in_full(call, language)]
     people = mentions(view.mentions)
     heading = [run(title, "bold"), *([run(asker)] if asker else [])]
@@ -284,7 +293,13 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     last = buttons(given, writing, rule or asking, language)
     tools = ", ".join(call.title for _, call in calls)
     summary = f"{title} {tools} {view.outcome}"
-    return (*pack_blocks(above, (), summary), *pack_blocks(blocks, last, summary))
+    shown = attached or pack_blocks(above, (), summary)
+    return (*shown, *pack_blocks(blocks, last, summary))
+
+
+def _calls_file(full: str, language: str) -> bytes:
+    source = SlackUpload(name=CALLS_FILE, mime="text/plain", text=full)
+    return upload([source], say("whole_call", language))
 
 
 def _split_reason(given: Sequence[Button], language: str) -> tuple[list[Button], list[Button]]:

@@ -173,8 +173,8 @@ class TelegramAdapter:
 
     async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
         """Edit a message. Only inline keyboards survive an edit; without one, the buttons go. Of a
-        message with files the caption changes. One that opened a reply field cannot be edited, and
-        stays as it was sent."""
+        message with files the caption changes, and one of words gets no file. One that opened a
+        reply field cannot be edited, and stays as it was sent."""
         data = _body(payload) | _message(conversation, native)
         del data["method"]
         data.pop("disable_notification", None)  # an edit never notifies
@@ -189,7 +189,8 @@ class TelegramAdapter:
             else:
                 await self._call_formatted("editMessageText", data)
         except Rejected as error:
-            if "message is not modified" not in str(error).lower():
+            why = str(error).lower()
+            if "message is not modified" not in why and "no caption in the message" not in why:
                 raise
 
     async def remove(self, conversation: Conversation, native: str) -> None:

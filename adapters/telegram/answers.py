@@ -6,6 +6,7 @@ off: an answer of too many messages comes as a file after its beginning.
 
 from collections.abc import Iterator, Sequence
 
+from adapters.calls import CALLS_FILE
 from adapters.telegram.blocks import Block, Span, fits, of_markdown, paragraph, with_table
 from adapters.telegram.entities import (
     LIMIT,
@@ -147,6 +148,13 @@ def _encode_payloads(shown: Sequence[Marked | tuple[Block, ...]]) -> tuple[bytes
         for one in shown
         if not isinstance(one, Marked) or one.text.strip()
     )
+
+
+def calls_file(text: str, language: str) -> tuple[bytes, ...]:
+    """Render calls in full as a file."""
+    source = TelegramUpload(name=CALLS_FILE, mime="text/plain", text=text)
+    caption = say("whole_call", language)
+    return (upload(Upload(method="sendDocument", caption=caption, files={"document": source})),)
 
 
 def _document(text: str, name: str, language: str) -> bytes:

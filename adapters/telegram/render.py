@@ -9,7 +9,13 @@ from typing import assert_never
 
 import msgspec
 
-from adapters.calls import CallDescription, describe_call, describe_scope, fold_decided
+from adapters.calls import (
+    CallDescription,
+    describe_call,
+    describe_scope,
+    fold_decided,
+    write_calls_file,
+)
 from adapters.links import show_targets, tell_targets
 from adapters.telegram import answers, progress
 from adapters.telegram.entities import (
@@ -83,7 +89,7 @@ def _payloads(view: View, *, rich: bool) -> tuple[bytes, ...]:
         case PlanView():
             return progress.plan(view, rich=rich)
         case ApprovalCard():
-            return messages(_approval(view), _keyboard(_add_reason(view), view.state))
+            return _approval(view)
         case ChoiceCard():
             card = cut(_card(view.text, view.state, view.outcome))
             own = Button(label=say("something_else", view.language), token=view.token)
@@ -120,18 +126,22 @@ def render_draft(text: str) -> dict[str, object]:
     return draft
 
 
-def _approval(view: ApprovalCard) -> list[Marked]:
-    """Render an open question, below the folded parts that are too long for it; a decided one in
-    one line."""
+def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
+    """Render an open question, below the parts that are too long for it, which are folded or a
+    file; a decided one in one line."""
     many, language = len(view.proposals) > 1, view.language
+    calls = [(line, describe_call(line, language)) for line in view.proposals]
+    full = write_calls_file(call for _, call in calls)
+    attached = answers.calls_file(full, language) if full else ()
     if view.state != "open":
         decided = fold_decided(view)
-        return cut(join_texts([style_text(decided.what, "bold"), Marked(decided.outcome)]))
+        line = join_texts([style_text(decided.what, "bold"), Marked(decided.outcome)])
+        return (*attached, *messages(cut(line)))
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     title = f"{CARD_MARKS[view.state]} {asking}"
     asker = say("asked_by", language, name=visible(view.asker)) if view.asker else ""
-    calls = [(line, describe_call(line, language)) for line in view.proposals]
-    above = join_texts([_call_in_full(call, language) for _, call in calls], "\n\n")
+    folded = [] if attached else [_call_in_full(call, language) for _, call in calls]
+    above = join_texts(folded, "\n\n")
     card = join_texts(
         [
             join_texts([style_text(title, "bold"), Marked(asker), _list_deciders(view)]),
@@ -141,7 +151,8 @@ def _approval(view: ApprovalCard) -> list[Marked]:
         ],
         "\n\n",
     )
-    return [*(cut(above) if above.text else ()), *cut(card)]
+    shown = [*(cut(above) if above.text else ()), *cut(card)]
+    return (*attached, *messages(shown, keyboard(_add_reason(view))))
 
 
 def _list_deciders(view: ApprovalCard) -> Marked:

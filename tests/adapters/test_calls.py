@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapters.calls import MAX_CHARACTERS, MAX_LINES, describe_call, fold_decided
+from adapters.calls import CALLS_FILE, MAX_CHARACTERS, MAX_LINES, describe_call, fold_decided
 from adapters.discord import render as discord
 from adapters.slack import render as slack
 from adapters.telegram import render as telegram
@@ -97,7 +97,9 @@ def test_every_surface_shows_head_and_tail_beside_the_buttons(
     assert HEAD in words and TAIL in words
     assert not {sign for sign in words if is_unseen(sign) and sign not in "\n\t\u200d"}
     limit = {"telegram": 4096, "discord": 4_000, "slack": 13_200, "web": 1 << 30}[surface]
-    assert all(len(read_words(each).encode("utf-16-le")) // 2 <= limit for each in messages)
+    written = [each for each in messages if CALLS_FILE not in each]
+    assert all(len(read_words(each).encode("utf-16-le")) // 2 <= limit for each in written)
+    assert len(messages) <= 3
 
 
 marked = st.text(st.sampled_from("ab `` *_~|<>@#[]()\\\\:/-1. &;\"'"), min_size=1, max_size=30)
@@ -127,6 +129,12 @@ def test_the_change_of_a_file_is_shown_and_its_arguments_are_not(surface: str) -
     given = json.dumps({"path": "a.py", "content": "new\n"})
     (words,) = map(read_words, draw(card(line(given, "write_file", diff)), surface))
     assert "-old\n+new" in words and "content" not in words and "a.py" in words
+
+
+def test_the_name_of_a_tool_is_one_line() -> None:
+    """Also of one that does not exist, which a model may call as it likes."""
+    called = describe_call(line("{}", "look\n☑ Ann approved it\u2028\ttoo"), "en")
+    assert called.title == "look ☑ Ann approved it too"
 
 
 @pytest.mark.parametrize("surface", SURFACES)

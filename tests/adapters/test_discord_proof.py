@@ -103,7 +103,9 @@ WORD = re.compile(r"w\d+e")
 
 def shown(view: View) -> Iterator[str]:
     for payload in payloads(view):
-        if isinstance(view, ReplyView | ReportView) and (files := payload.get("files")):
+        if isinstance(view, ReplyView | ReportView | ApprovalCard) and (
+            files := payload.get("files")
+        ):
             yield from (source["text"] for source in files)
         else:
             yield text_of(payload)

@@ -166,10 +166,19 @@ def test_a_decided_approval_has_no_buttons() -> None:
 
 
 def test_long_arguments_are_shown_whole_and_the_buttons_come_last() -> None:
+    line = ProposalLine(tool="shell", arguments="y" * 2_900, reason="", risk="low")
+    first, last = payloads(msgspec.structs.replace(ASKED, proposals=(line,)))
+    assert "".join(map(shown, (first, last))).count("y") >= 2_900
+    assert not elements(first) and elements(last)
+
+
+def test_very_long_arguments_are_a_file_above_the_card() -> None:
     line = ProposalLine(tool="shell", arguments="y" * 30_000, reason="", risk="low")
-    first, *others = payloads(msgspec.structs.replace(ASKED, proposals=(line,)))
-    assert "".join(shown(one) for one in (first, *others)).count("y") >= 30_000
-    assert not elements(first) and elements(others[-1])
+    asked = msgspec.structs.replace(ASKED, proposals=(line,))
+    first, last = payloads(asked)
+    assert first["files"][0]["text"].count("y") == 30_000 and elements(last)
+    decided = msgspec.structs.replace(asked, state="approved", buttons=(), outcome="Approved.")
+    assert payloads(decided)[0] == first, "a message with a file stays one"
 
 
 def test_many_choices_are_a_list() -> None:

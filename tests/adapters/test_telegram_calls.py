@@ -212,6 +212,9 @@ async def test_a_long_answer_comes_with_its_file(
     assert len(natives) == 2
     (sent,) = server.uploads[int(natives[-1])]
     assert (sent.name, sent.mime, sent.data.decode()) == ("answer.md", "text/markdown", text)
+    words, document = telegram.render(ReplyView(text=text), ANN)
+    await telegram.edit(ANN, natives[0], document)
+    await telegram.edit(ANN, natives[0], words)
 
 
 # ---- menus ---------------------------------------------------------------------------------

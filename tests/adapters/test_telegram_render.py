@@ -185,13 +185,25 @@ def test_a_decided_approval_has_no_buttons_and_its_outcome() -> None:
 
 
 def test_long_arguments_are_folded_and_whole_with_the_buttons_last() -> None:
-    argument = "".join(f"line {i}\\n" for i in range(1200))
-    payloads = shown(card(f'{{"code": "{argument}"}}'))
-    assert len(payloads) > 2
-    assert "".join(p["text"] for p in payloads[:-1]).count("line ") == 1200
-    assert all(entities(one)[0][0] == "expandable_blockquote" for one in payloads[:-1])
-    assert "line 0\n" in payloads[-1]["text"] and "line 1199" in payloads[-1]["text"]
-    assert [("reply_markup" in p) for p in payloads] == [False] * (len(payloads) - 1) + [True]
+    argument = "".join(f"line {i}\\n" for i in range(300))
+    above, asked = shown(card(f'{{"code": "{argument}"}}'))
+    assert above["text"].count("line ") == 300
+    assert entities(above)[0][0] == "expandable_blockquote"
+    assert "line 0\n" in asked["text"] and "line 299" in asked["text"]
+    assert "reply_markup" not in above and "reply_markup" in asked
+
+
+def test_very_long_arguments_are_a_file_above_the_card() -> None:
+    argument = "".join(f"line {i}\\n" for i in range(60_000))
+    asked = card(f'{{"code": "{argument}"}}')
+    first, last = map(msgspec.json.decode, render(asked))
+    assert first["method"] == "sendDocument"
+    assert first["files"]["document"]["text"].count("line ") == 60_000
+    assert "line 0\n" in last["text"] and "line 59999" in last["text"] and "reply_markup" in last
+    decided = replace(asked, state="approved", buttons=(), outcome="Approved.")
+    kept, folded = map(msgspec.json.decode, render(decided))
+    assert kept == first, "a message with a file stays one"
+    assert "Approved." in folded["text"] and "reply_markup" not in folded
 
 
 def test_hidden_characters_are_made_visible_in_an_approval() -> None:

@@ -387,6 +387,8 @@ class TelegramServer:
 
     def _on_editmessagecaption(self, p: Json) -> Json:
         message = next(m for m in self.chats[p["chat_id"]] if m["message_id"] == p["message_id"])
+        if "shows" not in message:
+            raise Refusal(400, "Bad Request: there is no caption in the message to edit")
         message |= {"text": p.get("caption", ""), "edits": message["edits"] + 1}
         return message
 

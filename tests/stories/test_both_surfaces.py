@@ -137,7 +137,7 @@ OWN_QUOTE = re.compile(r"> You:\n(?: {4}.*\n)+? {4}(?=\[)")
 replies."""
 
 
-CUT = ("long_answer", "preview_")
+CUT = ("long_answer", "at_length", "preview_")
 """In the names of stories with long messages, or long commands: each surface cuts them elsewhere."""
 
 

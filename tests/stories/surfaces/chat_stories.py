@@ -214,6 +214,22 @@ async def approve(s: Surface) -> None:
     await s.shows("It ran.")
 
 
+@story("asked", "approved", effects=1)
+async def approve_at_length(s: Surface) -> None:
+    """What is too long for the chat is a file, which stays when the card folds."""
+    lines = "".join(f"\n# {n}: {'word ' * 9}" for n in range(100))
+    s.answers(Run=[run(then=lines), Held(Say("It ran."))])
+    await s.say("Run it")
+    await s.card("effects.txt")
+    await s.rest("asked")
+    s.look("while it asks")
+    await s.press("Approve once")
+    await s.thinks()
+    await s.rest("approved", busy=True)
+    s.mind.let_go()
+    await s.shows("It ran.")
+
+
 @story("asked", "denied")
 async def deny_with_a_reason(s: Surface) -> None:
     s.answers(Run=[run(), Held(Say("Then not."))])
