@@ -195,7 +195,7 @@ def _lay_out(line: ProposalLine) -> str:
 
 
 def _is_cut(preview: str) -> bool:
-    return "\n[… " in preview
+    return "\n[… " in preview or preview.endswith("; no diff]")
 
 
 def _show(body: str, language: str) -> str:
