@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from agent_core.sandboxes.folders import NOBODY
+
 TRIAL = ".turnkeeper-trial-"
 """Prefix of folders for a trial, among other programs' temporary files."""
 TRIES = 20
@@ -106,6 +108,11 @@ def remove_left(
             _remove_unheld(place, remove)
 
 
+def _list_own_users() -> tuple[int, ...]:
+    """This process's user, and root's sandboxes' as well: they own what they work in."""
+    return (0, NOBODY) if os.geteuid() == 0 else (os.geteuid(),)
+
+
 def _remove_unheld(place: Path, remove: Callable[[Path], object] = _REMOVE) -> None:
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -113,7 +120,7 @@ def _remove_unheld(place: Path, remove: Callable[[Path], object] = _REMOVE) -> N
     except OSError:  # missing, or not a folder
         return
     try:
-        if os.fstat(descriptor).st_uid != os.geteuid():
+        if os.fstat(descriptor).st_uid not in _list_own_users():
             return
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         remove(place)

@@ -132,10 +132,13 @@ def test_the_change_of_a_file_is_shown_and_its_arguments_are_not(surface: str) -
 
 
 @pytest.mark.parametrize(
-    "preview", ["[0 lines before, 31,250 after; no diff]", "+a\n[… 9 characters of the diff left out]"]
+    "preview",
+    ["[0 lines before, 31,250 after; no diff]", "+a\n[… 9 characters of the diff left out]"],
 )
 def test_a_change_that_is_not_shown_whole_is_given_whole(preview: str) -> None:
-    given = line(json.dumps({"path": "a", "content": "hidden in the middle"}), "write_file", preview)
+    given = line(
+        json.dumps({"path": "a", "content": "hidden in the middle"}), "write_file", preview
+    )
     assert "hidden in the middle" in describe_call(given, "en").whole
 
 

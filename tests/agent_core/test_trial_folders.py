@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.sandboxes.bwrap import BwrapTier
 from agent_core.sandboxes.detect import find_fault
+from agent_core.sandboxes.folders import NOBODY
 from agent_core.sandboxes.owners import TRIAL, hold_trial
 from agent_core.sandboxes.self_test import _bait
 from agent_core.sandboxes.unsafe import UnsafeTier
+from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.waiting import PATIENCE
 
 TRIES = """
@@ -51,6 +54,23 @@ async def test_what_a_killed_trial_left_goes_with_the_next(temporary: Path) -> N
     assert set(temporary.iterdir()) == made
     with hold_trial() as own:
         assert set(temporary.iterdir()) == {own}
+    assert not list(temporary.iterdir())
+
+
+def test_what_root_gave_to_the_user_of_its_sandboxes_is_removed(temporary: Path) -> None:
+    owner = NOBODY if os.geteuid() == 0 else os.geteuid()
+    left = temporary / f"{TRIAL}12345678"
+    left.mkdir()
+    os.chown(left, owner, -1)
+    with hold_trial() as own:
+        os.chown(own, owner, -1)
+        assert set(temporary.iterdir()) == {own}
+    assert not list(temporary.iterdir())
+
+
+@NEEDS_BWRAP
+async def test_a_sandbox_that_is_tried_leaves_nothing(temporary: Path) -> None:
+    assert await find_fault(BwrapTier()) == ""
     assert not list(temporary.iterdir())
 
 
