@@ -200,9 +200,8 @@ async def words_before_an_approval(s: Surface) -> None:
     await s.rest("answered")
 
 
-@story("asked", "approved", effects=1)
-async def approve(s: Surface) -> None:
-    s.answers(Run=[run(), Held(Say("It ran."))])
+async def _approve(s: Surface, call: Call) -> None:
+    s.answers(Run=[call, Held(Say("It ran."))])
     await s.say("Run it")
     await s.card("effects.txt")
     await s.rest("asked")
@@ -212,22 +211,18 @@ async def approve(s: Surface) -> None:
     await s.rest("approved", busy=True)
     s.mind.let_go()
     await s.shows("It ran.")
+
+
+@story("asked", "approved", effects=1)
+async def approve(s: Surface) -> None:
+    await _approve(s, run())
 
 
 @story("asked", "approved", effects=1)
 async def approve_at_length(s: Surface) -> None:
     """What is too long for the chat is a file, which stays when the card folds."""
     lines = "".join(f"\n# {n}: {'word ' * 9}" for n in range(100))
-    s.answers(Run=[run(then=lines), Held(Say("It ran."))])
-    await s.say("Run it")
-    await s.card("effects.txt")
-    await s.rest("asked")
-    s.look("while it asks")
-    await s.press("Approve once")
-    await s.thinks()
-    await s.rest("approved", busy=True)
-    s.mind.let_go()
-    await s.shows("It ran.")
+    await _approve(s, run(then=lines))
 
 
 @story("asked", "denied")
