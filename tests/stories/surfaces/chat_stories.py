@@ -221,7 +221,7 @@ async def approve(s: Surface) -> None:
 @story("asked", "approved", effects=1)
 async def approve_at_length(s: Surface) -> None:
     """What is too long for the chat is a file, which stays when the card folds."""
-    lines = "".join(f"\n# {n}: {'word ' * 9}" for n in range(100))
+    lines = "".join(f"\n: {n} {'word ' * 9}" for n in range(100))
     await _approve(s, run(then=lines))
 
 
