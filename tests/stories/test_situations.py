@@ -120,7 +120,7 @@ async def test_a_place_a_contact_a_poll_are_answered(
 ) -> None:
     await rig.start()
     rig.telegram.say(PERSON, "", **sent)
-    await rig.shows(f"ack {read}")
+    await rig.shows(read)
 
 
 async def test_on_discord_a_poll_is_answered(discord: DiscordRig) -> None:
