@@ -176,7 +176,7 @@ def _message(
         reply_to=quote,
         addressed=addressed,
         at=((int(number) >> 22) + EPOCH) / 1000,
-        described=bool(not _read_text(message, me) and _name_stickers(message)),
+        described=bool(_name_stickers(message)) and not _read_text(message, me),
     )
 
 

@@ -112,7 +112,7 @@ def _message(message: Json, me: TelegramBot, event: str) -> Inbound | None:
         or _is_mentioned(message, me),
         at=float(_int(message.get("date"))),
         album=read_string(message.get("media_group_id")),
-        described=bool(text and not _read_text(message) and _names_others(message)),
+        described=bool(text) and _names_others(message) and not _read_text(message),
     )
 
 

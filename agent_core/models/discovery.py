@@ -72,10 +72,9 @@ async def _probe(session: aiohttp.ClientSession, port: Port) -> CompatibleProvid
                 return None
             body = await response.content.read(MAX_BYTES)
         models = msgspec.json.decode(body, type=_Models).data
-    except (
-        *(aiohttp.ClientError, TimeoutError),
-        *(msgspec.DecodeError, UnicodeDecodeError, RecursionError),
-    ):
+    except (aiohttp.ClientError, TimeoutError):
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # it is another server
         return None
     model = next(iter(choose_talking(model.id for model in models if model.id)), None)
     if not model:
