@@ -27,8 +27,6 @@ from agent_core.sandboxes.port import NetworkLoan, ProcessResult
 from agent_core.sandboxes.tier import Leak, Tier
 
 _SECONDS = 20.0
-_TRIES = 2
-"""Tries of a limit: what the kernel ends just when it is looked at is ended without a message."""
 PROBE_LIMITS = SandboxLimits(memory=96 << 20, processes=24)
 _FORKS = "for n in $(seq 40); do sleep 5 & done; wait"
 _TAKES = "{python} -c 'import time; x = bytearray(64 << 20); time.sleep(5)'"
@@ -195,10 +193,7 @@ async def _find_loose_limits(pool: ProbedPool, tier: Tier, workspace: Path) -> l
     one = _TAKES.format(python=tier.python)  # no single one is too large
     takes = f"{one} & first=$!; {one} & wait $first && wait $!"  # a bare `wait` returns 0
     for command, reason in ((_FORKS, "processes"), (takes, "memory")):
-        for _ in range(_TRIES):
-            done = await pool.run(command, workspace, _SECONDS, lambda _: None)
-            if PROBE_LIMITS.describe(reason) in done.output:
-                break
-        else:
+        done = await pool.run(command, workspace, _SECONDS, lambda _: None)
+        if PROBE_LIMITS.describe(reason) not in done.output:
             return ["limits"]
     return []

@@ -496,16 +496,19 @@ class Supervisor:
         limits = self._spec["limits"]
         pids = _list_all() if os.getpid() == 1 else list_alive(os.getpid())
         pids = [pid for pid in pids if pid != os.getpid() and pid not in self._ground.own]
+        # before their sizes: one that the kernel ends meanwhile is still known as its command's
+        sessions = {pid: stat[3] for pid in pids if (stat := _read_stat(pid))}
+        pids = list(sessions)
         self._occupied = bool(pids)
         self._put_behind(pids)
         if len(pids) > limits["processes"]:
-            self._stop_largest(pids, dict.fromkeys(pids, 1), "processes")
+            self._stop_largest(sessions, dict.fromkeys(pids, 1), "processes")
         taken = {pid: _measure_memory(pid) for pid in pids}
         shared = sum(map(_count_shared, pids)) if pids else 0
         if sum(taken.values()) + shared > limits["memory"]:
             taken = {pid: size + _measure_shared(pid) for pid, size in taken.items()}
         if sum(taken.values()) > limits["memory"] or self._counters.count_new("memory"):
-            self._stop_largest(pids, taken, "memory")
+            self._stop_largest(sessions, taken, "memory")
         if self._spec["folders"] and self._is_size_due(now):
             began = time.monotonic()
             size = _measure_folders(self._spec["folders"], limits["disk"])
@@ -534,15 +537,14 @@ class Supervisor:
         self._free = free if due else self._free
         return due
 
-    def _stop_largest(self, pids: list[int], taken: dict[int, int], reason: str) -> None:
+    def _stop_largest(self, sessions: dict[int, str], taken: dict[int, int], reason: str) -> None:
         """End the command whose processes use most, or what belongs to no command if that uses
-        more."""
+        more. `sessions`: of all processes here."""
         of_command: dict[int, set[int]] = {}
         for stream, command in self._commands.items():
-            session = {pid for pid in pids if _read_stat(pid)[3:4] == [str(command.pid)]}
-            own = session.union(_list_tree(command.pid))
-            of_command[stream] = own & set(pids)
-        strays = set(pids).difference(*of_command.values())
+            own = {pid for pid, session in sessions.items() if session == str(command.pid)}
+            of_command[stream] = own.union(_list_tree(command.pid)) & sessions.keys()
+        strays = set(sessions).difference(*of_command.values())
         sums = {one: sum(taken[pid] for pid in own) for one, own in of_command.items()}
         largest = max(sums, key=lambda one: sums[one], default=None)
         if largest is not None and sum(taken[pid] for pid in strays) <= sums[largest]:

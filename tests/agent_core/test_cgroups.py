@@ -306,6 +306,52 @@ async def test_a_swarm_of_small_processes_does_not_end_the_sandbox(
     assert (await pool.run("echo still", tmp_path, 60, lambda _: None)).output == "still\n"
 
 
+ENDED = """
+import os, signal, socket, sys, time
+from agent_core.sandboxes import supervisor as s
+
+near, far = socket.socketpair()
+spec = {"limits": {"memory": 1 << 30, "processes": 100}, "counters": {}, "folders": []}
+one = s.Supervisor(far.fileno(), far.fileno(), spec, s.Ground())
+command = {"env": {}, "cwd": "/", "rlimits": {}, "stdin": False, "errors": False, "channel": 0}
+one._start(1, {**command, "argv": ("/bin/sh", "-c", "sleep 60 & wait; sleep 60")})
+one._start(3, {**command, "argv": ("/bin/sleep", "60")})
+while not (child := next((pid for pid in s._list_all() if s._read_stat(pid)[1:2] == [str(
+    one._commands[1].pid)]), 0)):
+    time.sleep(0.01)
+while os.readlink(f"/proc/{child}/exe").endswith("sh"):
+    time.sleep(0.01)
+name, moment = sys.argv[1:]
+looked, met = getattr(s, name), []
+def end():
+    if not met:
+        met.append(1)
+        os.kill(child, signal.SIGKILL)
+        while s._read_stat(child)[:1] not in ([], ["Z"]) or os.path.exists(f"/proc/{child}"):
+            time.sleep(0.01)
+def look(*given):
+    if moment == "before" and given in ((), (child,)):
+        end()
+    found = looked(*given)
+    if moment == "after" and given in ((), (child,)):
+        end()
+    return 100 << 20 if name == "_measure_memory" and given == (child,) and found else found
+setattr(s, name, look)
+one._counters.count_new = lambda kind: len(met) if kind == "memory" else 0
+one._watch(0)
+print([command.reason for command in one._commands.values()])
+one._kill_all(frozenset())
+"""
+"""A supervisor in whose look the kernel ends a process of its first command's, the largest."""
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("look", ["_list_all", "_read_stat", "_measure_memory"])
+def test_a_process_ended_during_a_look_is_counted_to_its_command(look: str, moment: str) -> None:
+    done = subprocess.run((sys.executable, "-c", ENDED, look, moment), capture_output=True)
+    assert done.stdout == b"['memory', '']\n", done.stderr.decode()
+
+
 @NEEDS_GROUPS
 @grouped
 async def test_a_refused_process_is_told(tier: Tier, groups: ControlGroups, tmp_path: Path) -> None:
