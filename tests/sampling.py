@@ -15,7 +15,7 @@ import pytest
 
 SEED = os.environ.setdefault("TEST_SEED", str(random.randrange(100_000)))
 """In the environment, so that all workers of a run have the same one."""
-QUICK = 5
+QUICK = 8
 """One of so many of hypothesis's examples is tried by a quick run; each seed draws other ones."""
 
 

@@ -29,7 +29,7 @@ from tests.fakes.web_pages import Answer, WebPages, served
 pytestmark = [
     NEEDS_CHROMIUM,
     pytest.mark.timeout(120),
-    pytest.mark.pick("browser beside sandboxes", 2),
+    pytest.mark.pick("browser beside sandboxes"),
 ]
 PORT = free_port()
 """Free on this machine, so that an answer there is the sandbox's."""

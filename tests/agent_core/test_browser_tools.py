@@ -44,7 +44,7 @@ from tests.fakes.web_pages import Answer, WebPages, served
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
-pytestmark = [pytest.mark.timeout(120), pytest.mark.pick("tools of the browser", 14)]
+pytestmark = [pytest.mark.timeout(120), pytest.mark.pick("tools of the browser", 11)]
 FORM = (
     "<title>Order</title><h1>Order</h1><form action='/done'><label>Name <input name=n></label>"
     "<input type=password placeholder=Pin name=p>"

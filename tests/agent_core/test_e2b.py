@@ -27,7 +27,7 @@ from tests.fakes.package_server import NAME, PackageServer
 from tests.fakes.processes import a_mark, gone
 from tests.fakes.waiting import PATIENCE, until
 
-pytestmark = pytest.mark.pick("e2b by its SDK", 7)
+pytestmark = pytest.mark.pick("e2b by its SDK", 5)
 
 SECONDS = 30.0
 

@@ -65,7 +65,7 @@ def test_a_text_is_empty_in_the_description_where_the_gateway_takes_it_so() -> N
 
 
 async def test_a_sample_of_requests(world: World) -> None:
-    await probe(world, "--phases", "fuzzing", "-n", "3", "--exclude-path", EVENTS)
+    await probe(world, "--phases", "fuzzing", "-n", "2", "--exclude-path", EVENTS)
 
 
 @pytest.mark.slow

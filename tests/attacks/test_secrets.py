@@ -65,7 +65,7 @@ def stream(words: Redactions, text: str, cuts: list[int]) -> str:
 @pytest.mark.parametrize("kind", SHAPES)
 def test_every_shape_is_taken_out(kind: str) -> None:
     @seed(SEED)
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=examples(80), deadline=None)
     @given(SHAPES[kind], st.sampled_from(AROUND))
     def check(secret: str, around: str) -> None:
         text = around.format(secret)

@@ -37,6 +37,7 @@ def card_of(world: World) -> dict[str, Any]:
     return next(m for m in world.telegram.chats[PERSON] if "reply_markup" in m)
 
 
+@pytest.mark.pick("a home in a process")
 async def test_a_parked_turn_goes_on_where_a_backup_is_restored(world: World) -> None:
     people = {"TELEGRAM_ALLOWED_USERS": f"{PERSON},{FRIEND}"}
     script = (Call("write_file", '{"path": "a.txt", "content": "x"}'), Say("written"))

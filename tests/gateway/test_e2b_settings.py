@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.e2b_server import E2BServer, serve_e2b
 from tests.gateway.process import ROOT, World
 
-pytestmark = pytest.mark.pick("settings of e2b", 2)
+pytestmark = pytest.mark.pick("settings of e2b")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ def stored(world: World) -> bytes:
     return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
 
 
-@pytest.mark.pick("a person erased in a process")
+@pytest.mark.pick("a home in a process")
 @pytest.mark.parametrize("state", ["parked", "running"])
 async def test_a_running_gateway_erases_whom_it_talks_with(world: World, state: str) -> None:
     asked = Call("write_file", f'{{"path": "a.txt", "content": "{NONCE}"}}')

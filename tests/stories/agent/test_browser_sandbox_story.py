@@ -16,7 +16,11 @@ from tests.fakes.needs import NEEDS_BWRAP, NEEDS_CHROMIUM, NEEDS_LANDLOCK
 from tests.fakes.ports import free_port
 from tests.stories.rig import ADMIN, Rig
 
-pytestmark = [NEEDS_CHROMIUM, pytest.mark.timeout(240)]
+pytestmark = [
+    NEEDS_CHROMIUM,
+    pytest.mark.timeout(240),
+    pytest.mark.pick("a browser in sandboxes"),
+]
 SECONDS = 120.0
 START = """mkdir -p www && cd www && echo '<title>Cups</title>Three cups' > index.html
 nohup python3 -m http.server {port} --bind 127.0.0.1 >log 2>&1 &

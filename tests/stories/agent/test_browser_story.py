@@ -30,6 +30,7 @@ from tests.stories.rig import ADMIN, PERSON, Rig, labels
 pytestmark = [
     NEEDS_CHROMIUM,
     pytest.mark.timeout(120),
+    pytest.mark.pick("stories of the browser", 5),
 ]
 FORM = (
     "<title>Order</title><form action='/done'><label>Name <input name=n></label>"

@@ -138,7 +138,7 @@ async def test_stop_takes_it_along(rig: Rig) -> None:
     await rig.quiet()
 
 
-@pytest.mark.pick("a command that outlives its gateway", 2)
+@pytest.mark.pick("a command that outlives its gateway")
 @pytest.mark.parametrize("how", ["background", "foreground"])
 @pytest.mark.parametrize("tier", [pytest.param("bwrap", marks=NEEDS_BWRAP), "unsafe-subprocess"])
 async def test_no_command_outlives_a_gateway_that_is_killed(
