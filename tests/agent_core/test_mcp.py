@@ -303,7 +303,7 @@ async def test_an_offered_tool_is_shown_and_a_finished_task_calls_it_once(
         workspace=tmp_path, journal=tmp_path / "journal",
     ) as agent:  # fmt: skip
         assert agent._servers is not None
-        await agent._servers.meet()
+        await agent._servers.meet(PATIENCE)
         first = await agent.run_conversation("count", task_id="t")
         assert '"notes": 0' in str(first.messages[-2].parts[0])
         names = [tool["function"]["name"] for tool in model.requests[0].body["tools"]]
