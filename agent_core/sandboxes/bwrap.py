@@ -14,6 +14,7 @@ import asyncio
 import marshal
 import os
 import shutil
+import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -42,13 +43,15 @@ from agent_core.tools.paths import OWN
 
 WORKSPACE, HOME, TMP = "/workspace", "/home/user", "/tmp"  # noqa: S108  # paths inside the sandbox
 _INSIDE_PYTHON, _INSIDE_SUPERVISOR = "/opt/turnkeeper/python", "/opt/turnkeeper/supervisor.pyc"
+_LIBRARIES = "/opt/turnkeeper/lib"
+"""The shared library of the interpreter, if it has one, and nothing else: the folder named in its
+program is not there, and another one's of the same version may be."""
 _USR = Path("/usr")
 _SHARED_MEMORY = 512 << 20
 _MEMORY_FILES = 1 << 30
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _ALIASES = "/opt/turnkeeper/bin"
 """Programs under the names by which they are called as well."""
-_ENV = make_env(HOME, f"{_PATH}:{_ALIASES}")
 _HIDDEN = ("sandbox", "snapshots")
 """Folders of the gateway's that nothing inside sees."""
 
@@ -92,7 +95,8 @@ class BwrapTier:
 
     def build_env(self, workspace: Path) -> Mapping[str, str]:
         """See the port."""
-        return _ENV
+        libraries = {"LD_LIBRARY_PATH": _LIBRARIES} if _bind_libpython() else {}
+        return make_env(HOME, f"{_PATH}:{_ALIASES}") | libraries
 
     def advise(self, output: str) -> str:
         """See the port."""
@@ -202,7 +206,7 @@ def _system() -> tuple[str, ...]:
         else:
             system += ("--ro-bind-try", str(library), str(library))
     parents = ("/etc", "/etc/ssl", "/etc/pki", "/etc/pki/tls", "/home", "/opt", "/opt/turnkeeper")
-    for path in (*parents, _ALIASES):  # otherwise only root's
+    for path in (*parents, _ALIASES, _LIBRARIES):  # otherwise only root's
         system += ("--perms", "0755", "--dir", path)
     for name in ETC:
         system += ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
@@ -210,10 +214,29 @@ def _system() -> tuple[str, ...]:
     prefix = find_python()[1]
     python = () if prefix == _USR else ("--ro-bind", str(prefix), _INSIDE_PYTHON)
     return (
-        *(*system, *python),
+        *(*system, *python, *_bind_libpython()),
         *("--proc", "/proc", "--dev", "/dev"),
         *("--perms", "1777", "--size", str(_SHARED_MEMORY), "--tmpfs", "/dev/shm"),  # noqa: S108
     )
+
+
+def _bind_libpython() -> tuple[str, ...]:
+    library = _find_libpython()
+    if library is None or library.is_relative_to(_USR):
+        return ()
+    there = ("--ro-bind", str(library), f"{_LIBRARIES}/{library.name}")
+    return (*there, "--setenv", "LD_LIBRARY_PATH", _LIBRARIES)
+
+
+@cache
+def _find_libpython() -> Path | None:
+    """Return the shared library that has this interpreter's code; None if its program has it."""
+    name = sysconfig.get_config_var("INSTSONAME") or ""
+    if ".so" not in name:
+        return None
+    with open("/proc/self/maps") as maps:
+        paths = (line.rstrip().split(maxsplit=5)[-1] for line in maps)
+        return next((Path(path) for path in paths if path.endswith(f"/{name}")), None)
 
 
 def _files(workspace: Path) -> tuple[str, ...]:

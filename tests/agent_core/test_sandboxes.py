@@ -188,6 +188,14 @@ async def test_a_command_has_no_file_of_the_supervisors(tier: Tier, tmp_path: Pa
     shell.close()
 
 
+@pytest.mark.parametrize("tier", [BWRAP, LANDLOCK, UNSAFE], indirect=True)
+async def test_the_interpreter_is_the_gateways_with_its_library(tier: Tier, tmp_path: Path) -> None:
+    """The text comes from the shared library, where it has one: not from the machine's."""
+    words = f"{tier.python} -I -c 'import sys; print(sys.version)'"
+    done = await run(make_sandboxes(tier), words, tmp_path)
+    assert done.output == f"{sys.version}\n"
+
+
 async def test_an_idle_sandbox_ends(tmp_path: Path) -> None:
     pool = make_sandboxes(UnsafeTier(), idle=0.2)
     mark = a_mark()
