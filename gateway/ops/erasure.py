@@ -6,55 +6,58 @@ Idempotent: it can be repeated after an interruption.
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_core.journal import Noted
-from agent_core.journal import encode as encode_record
-from agent_core.messages import text_of
 from gateway.access.pairing import MACHINE
-from gateway.messages import Inbound, read_conversation, sender_of
-from gateway.ops.erasure_notes import ErasureNotes
+from gateway.messages import read_conversation
+from gateway.ops.erasure_notes import ErasureNote, ErasureNotes
+from gateway.ops.erasure_rows import (
+    ERASED,
+    Traces,
+    blank_message,
+    blank_row,
+    find_answered,
+    find_phrases,
+    find_report,
+    find_said,
+    find_spoken,
+    read_row,
+    sort_phrases,
+)
 from gateway.ports import person_scope
 from gateway.services.audit_trail import AuditTrail
 from gateway.services.memory_removals import note_erased
 from gateway.store.port import Store
 from gateway.store.removal.port import Position, Removal
-from gateway.store.removal.stored import Contents, Stored
+from gateway.store.removal.stored import Contents
 from gateway.store.rows import (
     AuditRow,
     Changes,
-    ConversationRow,
-    Letter,
     OutboxRow,
     QuestionRow,
     TranscriptRow,
     TurnRow,
+    find_brought,
+    find_reported,
 )
-from gateway.views import ReplyView
 
 log = logging.getLogger("turnkeeper.retention")
 
-ERASED = "(erased)"
 OWNER = "erasure"
 TTL = 120.0
 """Seconds that a group may take."""
 PAGE = 100
-MIN_WORDS = 16
-"""Minimum characters of a phrase that is searched for in others' messages; shorter ones are too
-common."""
 REF = re.compile(rb'"([0-9a-f]{2}/[0-9a-f]{64})"')
 
 Closed = Callable[[str], AbstractAsyncContextManager[None]]
 Tell = Callable[[str], None]
 _encode = msgspec.json.Encoder().encode
-_inbound = msgspec.json.Decoder(Inbound).decode
 OWN_MEMORY = "memory:own:"
 _PLAIN = (
     OWN_MEMORY,
@@ -96,6 +99,36 @@ class Erased:
     busy: list[str] = field(default_factory=list)
 
 
+class _Found(Struct, frozen=True, kw_only=True):
+    """The person's traces in one conversation: their `turns`, what is to be noted, and whether
+    others' turns have some (`touched`)."""
+
+    note: ErasureNote
+    turns: frozenset[str]
+    touched: bool
+
+    def __bool__(self) -> bool:
+        return self.touched or bool(self.turns) or bool(self.note.questions)
+
+
+def make_traces(
+    note: ErasureNote,
+    turns: frozenset[str] = frozenset(),
+    phrases: frozenset[bytes] | None = None,
+    *,
+    mixed: bool = True,
+) -> Traces:
+    """Return the traces that the note names; its phrases unless others are given."""
+    return Traces(
+        accounts=note.accounts,
+        turns=turns,
+        jobs=note.jobs,
+        questions=note.questions,
+        phrases=sort_phrases(note.phrases if phrases is None else phrases),
+        mixed=mixed,
+    )
+
+
 class Erasure:
     """Works on one store. `closed` keeps a conversation's session away while it is worked on;
     `finish` removes a marked conversation."""
@@ -122,13 +155,14 @@ class Erasure:
         done, accounts = Erased(), notes.note.accounts
         await self._finish_begun(notes.note.removed)
         await self._erase_private(notes, done, tell)
-        await self._erase_shared(notes, done, tell)
-        removed, phrases = notes.note.removed - frozenset(done.busy), notes.note.phrases
+        groups = await self._find_groups(notes)
+        await self._erase_elsewhere(notes, groups, done, tell)
+        removed, traces = notes.note.removed - frozenset(done.busy), make_traces(notes.note)
         done.rows += await self._contents.edit_messages(
-            removed, lambda body: _blank_message(body, accounts, phrases)
+            removed, lambda body: blank_message(body, traces)
         )
         done.rows += await self._contents.edit_audit(
-            lambda body: self._blank_line(body, accounts, phrases, removed)
+            lambda body: self._blank_line(body, accounts, notes.note.phrases, removed)
         )
         await self._drop_documents(accounts, done, beside)
         detail = f"{done.conversations} conversations, {done.rows} rows, {done.documents} documents"
@@ -144,7 +178,7 @@ class Erasure:
         removed: frozenset[str],
     ) -> bytes:
         """Blank the words and the person in an audit line; the event stays."""
-        line = _read(body, AuditRow)
+        line = read_row(body, AuditRow)
         if line is None:
             return body
         theirs, gone = line.who in accounts, line.where in removed
@@ -186,9 +220,19 @@ class Erasure:
 
     async def _remove(self, conversation: str, notes: ErasureNotes, done: Erased) -> None:
         async with self._closed(conversation):
-            rows = self._contents.read_all(conversation)
-            refs = [ref.decode() async for row in rows for ref in REF.findall(row.body)]
-            await notes.add(removed=frozenset({conversation}), refs=frozenset(refs))
+            refs, questions = set[str](), set[str]()
+            async for row in self._contents.read_all(conversation):
+                refs.update(ref.decode() for ref in REF.findall(row.body))
+                if row.kind == "question" and (one := read_row(row.body, QuestionRow)):
+                    questions.add(one.id)
+            await notes.add(
+                ErasureNote(
+                    accounts=notes.note.accounts,
+                    removed=frozenset({conversation}),
+                    refs=frozenset(refs),
+                    questions=frozenset(questions),
+                )
+            )
             if not await self._removal.begin(conversation, None):
                 done.busy.append(conversation)
                 return
@@ -196,29 +240,49 @@ class Erasure:
         done.conversations += 1
         done.removed.append(conversation)
 
-    async def _erase_shared(self, notes: ErasureNotes, done: Erased, tell: Tell) -> None:
-        """Blank the person's turns in conversations shared with others."""
+    async def _find_groups(self, notes: ErasureNotes) -> frozenset[str]:
+        """Return the groups to which the person's stored messages were said; note their words."""
+        accounts, groups, phrases = notes.note.accounts, set[str](), set[bytes]()
+
+        def look(body: bytes) -> bytes:
+            if (said := find_said(body, accounts)) is not None:
+                groups.add(said[0])
+                phrases.update(said[1])
+            return body
+
+        await self._contents.edit_messages(frozenset(), look)
+        await notes.add(ErasureNote(accounts=accounts, phrases=frozenset(phrases)))
+        return frozenset(groups)
+
+    async def _erase_elsewhere(
+        self, notes: ErasureNotes, groups: frozenset[str], done: Erased, tell: Tell
+    ) -> None:
+        """Blank the person's turns and answers in conversations shared with others, and everywhere
+        the reports of their jobs and the cards of their questions."""
         after, seen = Position(), 0
         while page := await self._removal.find_idle(float("inf"), PAGE, after):
             after = page[-1]
             for place in page:
-                if not read_conversation(place.conversation).private:
-                    await self._blank(place.conversation, notes, done)
+                if place.conversation not in notes.note.removed:
+                    await self._blank(place.conversation, notes, groups, done)
             seen += len(page)
             tell(f"looked through: {seen}")
 
-    async def _blank(self, conversation: str, notes: ErasureNotes, done: Erased) -> None:
-        accounts = notes.note.accounts
-        theirs, phrases = await self._find_turns(conversation, notes)
-        if not theirs:
+    async def _blank(
+        self, conversation: str, notes: ErasureNotes, groups: frozenset[str], done: Erased
+    ) -> None:
+        if not await self._find_traces(conversation, notes) and conversation not in groups:
             return
         async with self._closed(conversation):
             opened = await self._store.acquire(conversation, OWNER, TTL)
             if opened is None:
                 done.busy.append(conversation)
                 return
-            await notes.add(phrases=phrases)
             try:
+                # what was said meanwhile counts too
+                found = await self._find_traces(conversation, notes)
+                await notes.add(found.note)
+                theirs = found.turns
                 turns = tuple(
                     replace(turn, status="cancelled") for turn in opened.turns if turn.id in theirs
                 )
@@ -228,38 +292,63 @@ class Erasure:
                     if one.turn in theirs
                 )
                 await self._store.submit(opened.lease, Changes(turns=turns, questions=questions))
+                # others' private words are theirs, even where they are the same
+                private = read_conversation(conversation).private
+                said = found.note if private else notes.note
+                traces = make_traces(notes.note, theirs, said.phrases, mixed=not private)
                 rows = [row async for row in self._contents.read_all(conversation)]
-                words = notes.note.phrases
-                edited = [_blank_row(row, theirs, accounts, words) for row in rows]
+                edited = [blank_row(row, traces) for row in rows]
                 new = [one for one, row in zip(edited, rows, strict=True) if one.body != row.body]
+                # answers last: after an interruption they lead here again
+                new.sort(key=lambda one: one.kind == "record")
                 await self._contents.write_all(conversation, new)
                 done.rows += len(new)
             finally:
                 await self._store.give_back(opened.lease)
 
-    async def _find_turns(
-        self, conversation: str, notes: ErasureNotes
-    ) -> tuple[frozenset[str], frozenset[bytes]]:
-        """Return the person's turns, and their words as JSON has them."""
-        accounts, theirs, refs = notes.note.accounts, set[str](), set[str]()
-        phrases: set[bytes] = set()
+    async def _find_traces(self, conversation: str, notes: ErasureNotes) -> "_Found":
+        """Return the person's turns and words, also in others' turns."""
+        accounts, jobs = notes.note.accounts, notes.note.jobs
+        theirs, refs, questions, phrases = set[str](), set[str](), set[str](), set[bytes]()
+        touched = False
         async for row in self._contents.read_all(conversation):
-            if row.kind == "turn":
-                turn = _read(row.body, TurnRow)
-                if turn is not None and turn.sender in accounts:
+            match row.kind:
+                case "turn" if (turn := read_row(row.body, TurnRow)) and turn.sender in accounts:
                     theirs.add(turn.id)
-                    phrases |= _phrase(turn.text)
-            elif row.kind == "transcript":
-                entry = _read(row.body, TranscriptRow)
-                if entry is not None and entry.person in accounts:
+                    phrases |= find_phrases(turn.text)
+                case "record" if (said := find_answered(row.body, accounts)) is not None:
+                    touched = True
+                    phrases |= said
+                case "transcript" if (
+                    entry := read_row(row.body, TranscriptRow)
+                ) and entry.person in accounts:
                     theirs.add(entry.turn)
-                    phrases |= _find_spoken(entry)
-            elif (
-                row.kind == "view" and (view := _read(row.body, OutboxRow)) and view.turn in theirs
-            ):
-                refs.update(ref.decode() for ref in REF.findall(row.body))
-        await notes.add(refs=frozenset(refs))
-        return frozenset(theirs), frozenset(phrases)
+                    phrases |= find_spoken(entry)
+                case "view" if view := read_row(row.body, OutboxRow):
+                    if view.turn in theirs:
+                        refs.update(ref.decode() for ref in REF.findall(row.body))
+                    elif find_reported(view)[0] in jobs:
+                        phrases |= find_report(view)
+                        touched = True
+                    elif question := await self._find_brought(view, notes.note):
+                        questions.add(question)
+        note = ErasureNote(
+            accounts=accounts,
+            refs=frozenset(refs),
+            questions=frozenset(questions),
+            phrases=frozenset(phrases),
+        )
+        return _Found(note=note, turns=frozenset(theirs), touched=touched)
+
+    async def _find_brought(self, view: OutboxRow, note: ErasureNote) -> str:
+        """Return the question of another conversation that the view shows, if it was asked in a
+        turn of the person; "" if not."""
+        name = find_brought(view)
+        if not name or name in note.questions:
+            return name
+        found = await self._store.find(name)
+        turn = await self._store.turn(found[1].turn) if found is not None else None
+        return name if turn is not None and turn.sender in note.accounts else ""
 
     # ---- documents -----------------------------------------------------------------------
 
@@ -280,90 +369,3 @@ class Erasure:
                 if await self._store.get(prefix + account) is not None:
                     await self._store.put(prefix + account, None)
                     done.documents += 1
-
-
-Row = TypeVar("Row", bound=Struct)
-
-
-def _read(body: bytes, kind: type[Row]) -> Row | None:
-    """The row, None if this version cannot read it."""
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.MsgspecError, ValueError):
-        return None
-
-
-def _phrase(text: str) -> set[bytes]:
-    """Return the text as it occurs within a JSON string, and its lines, also without an author's
-    name."""
-    lines = text.splitlines()
-    parts = {text, *lines, *(line.partition(": ")[2] for line in lines)}
-    return {_encode(one)[1:-1] for one in parts if len(one.strip()) >= MIN_WORDS}
-
-
-def _find_spoken(entry: TranscriptRow) -> set[bytes]:
-    found: set[bytes] = set()
-    for message in entry.messages:
-        if message.role == "user":
-            found |= _phrase(text_of(message))
-    return found
-
-
-def _cut(body: bytes, phrases: Sequence[bytes]) -> bytes:
-    for phrase in phrases:
-        body = body.replace(phrase, ERASED.encode())
-    return body
-
-
-def _blank_row(
-    row: Stored, theirs: frozenset[str], accounts: frozenset[str], phrases: frozenset[bytes]
-) -> Stored:
-    """Return the row without the person's words, and without the words said to them."""
-    longest = sorted(phrases, key=len, reverse=True)
-    match row.kind:
-        case "turn" if (turn := _read(row.body, TurnRow)) is not None and turn.id in theirs:
-            body = _encode(replace(turn, text="", sender_name=""))
-        case "record" if row.key.rpartition(" ")[0] in theirs:
-            body = encode_record(Noted(key=row.key, value=msgspec.Raw(b"null")))
-        case "view" if (view := _read(row.body, OutboxRow)) is not None and view.turn in theirs:
-            body = _encode(replace(view, view=ReplyView(text=ERASED)))
-        case "question" if (one := _read(row.body, QuestionRow)) is not None and one.turn in theirs:
-            body = _cut(_encode(replace(one, votes=())), longest)
-        case "transcript" if (entry := _read(row.body, TranscriptRow)) is not None:
-            own = entry.turn in theirs or entry.person in accounts
-            # summaries and copies of messages from elsewhere may contain anybody's words
-            mixed = entry.kind in ("summary", "resumed")
-            body = _encode(replace(entry, messages=())) if own or mixed else _cut(row.body, longest)
-        case "letter" if (letter := _read(row.body, Letter)) is not None:
-            body = _blank_letter(letter, theirs, accounts, longest)
-        case "conversation" if (known := _read(row.body, ConversationRow)) is not None:
-            said = any(known.title.encode()[:40] in phrase for phrase in longest)
-            body = _cut(_encode(replace(known, title="" if said else known.title)), longest)
-        case _:
-            body = _cut(row.body, longest)
-    return row._replace(body=body)
-
-
-def _blank_letter(
-    letter: Letter, theirs: frozenset[str], accounts: frozenset[str], longest: Sequence[bytes]
-) -> bytes:
-    name = letter.name.split(" ")[0]
-    sender = _sender_key(letter.payload)
-    if name in theirs or letter.turn in theirs or sender in accounts:
-        return _encode(replace(letter, payload=b"{}", kind="conversation"))
-    return _encode(replace(letter, payload=_cut(letter.payload, longest)))
-
-
-def _sender_key(payload: bytes) -> str:
-    try:
-        sender = sender_of(_inbound(payload))
-    except (msgspec.MsgspecError, ValueError):
-        return ""
-    return sender.key if sender is not None else ""
-
-
-def _blank_message(body: bytes, accounts: frozenset[str], phrases: frozenset[bytes]) -> bytes:
-    """Remove a message of the person; blank quotes of them in others' messages."""
-    if _sender_key(body) in accounts:
-        return b"{}"
-    return _cut(body, sorted(phrases, key=len, reverse=True))

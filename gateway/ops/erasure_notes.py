@@ -9,7 +9,6 @@ from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from gateway.messages import digest
 from gateway.store.port import Directory
@@ -19,12 +18,25 @@ PREFIX = "erasing:"
 
 class ErasureNote(Struct, frozen=True, kw_only=True):
     """The person's accounts, and of the removed content: private conversations, copies of sent
-    files, and words said elsewhere, as JSON has them."""
+    files, jobs, questions asked for the person, and words said elsewhere, as JSON has them."""
 
     accounts: frozenset[str]
     removed: frozenset[str] = frozenset()
     refs: frozenset[str] = frozenset()
     phrases: frozenset[bytes] = frozenset()
+    jobs: frozenset[str] = frozenset()
+    questions: frozenset[str] = frozenset()
+
+    def join(self, other: "ErasureNote") -> "ErasureNote":
+        """Return the note of both."""
+        return ErasureNote(
+            accounts=self.accounts | other.accounts,
+            removed=self.removed | other.removed,
+            refs=self.refs | other.refs,
+            phrases=self.phrases | other.phrases,
+            jobs=self.jobs | other.jobs,
+            questions=self.questions | other.questions,
+        )
 
 
 _encode = msgspec.json.Encoder().encode
@@ -52,33 +64,16 @@ class ErasureNotes:
                 known = _decode(body or b"")
                 if known.accounts & note.accounts:
                     others |= {name} - {own}
-                    note = ErasureNote(
-                        accounts=note.accounts | known.accounts,
-                        removed=note.removed | known.removed,
-                        refs=note.refs | known.refs,
-                        phrases=note.phrases | known.phrases,
-                    )
+                    note = note.join(known)
         await directory.put(own, _encode(note))
         return cls(directory, own, frozenset(others), note)
 
-    async def add(
-        self,
-        *,
-        removed: frozenset[str] = frozenset(),
-        refs: frozenset[str] = frozenset(),
-        phrases: frozenset[bytes] = frozenset(),
-    ) -> None:
+    async def add(self, new: ErasureNote) -> None:
         """Note content before its removal. StoreFailed."""
-        note = self.note
-        new = replace(
-            note,
-            removed=note.removed | removed,
-            refs=note.refs | refs,
-            phrases=note.phrases | phrases,
-        )
-        if new != note:
-            await self._directory.put(self._own, _encode(new))
-            self.note = new
+        note = self.note.join(new)
+        if note != self.note:
+            await self._directory.put(self._own, _encode(note))
+            self.note = note
 
     async def drop(self) -> None:
         """Delete the note: the erasure is complete. StoreFailed."""

@@ -16,6 +16,7 @@ from gateway.ops.backup import BackupError, BackupManifest, write_backup
 from gateway.ops.control import Tell
 from gateway.ops.erasure import OWN_MEMORY, Erasure
 from gateway.ops.erasure_notes import ErasureNote, ErasureNotes
+from gateway.ops.erasure_rows import find_phrases
 from gateway.ops.stored_contents import (
     make_contents,
     make_removal,
@@ -97,7 +98,7 @@ class StoreUpkeep:
         known = await Access({}, {}, None, store.get).accounts(person)
         notes = await ErasureNotes.open(store, known)
         accounts = notes.note.accounts
-        await self._end_jobs(accounts)
+        await self._end_jobs(notes)
         workspaces = make_workspaces(self._settings)
         removal = make_removal(store)
 
@@ -144,11 +145,19 @@ class StoreUpkeep:
         done = all([await removals.settle(space) for space in spaces])
         return (FORGOTTEN if done else FORGETS_STILL).format(name=memory.server)
 
-    async def _end_jobs(self, accounts: frozenset[str]) -> None:
+    async def _end_jobs(self, notes: ErasureNotes) -> None:
         """Remove their jobs with all runs."""
-        jobs = make_jobs(self._store)
+        jobs, accounts = make_jobs(self._store), notes.note.accounts
         for account in accounts:
             for job in await jobs.list_jobs(account):
+                phrases = find_phrases(job.title) | find_phrases(job.prompt)
+                await notes.add(
+                    ErasureNote(
+                        accounts=accounts,
+                        jobs=frozenset({job.id}),
+                        phrases=frozenset(phrases),
+                    )
+                )
                 for run in await jobs.list_unfinished(job.id):
                     ended = replace(
                         run,

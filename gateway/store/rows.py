@@ -130,6 +130,31 @@ class OutboxRow(Struct, frozen=True, kw_only=True):
         return self.version > self.sent or self.sending >= 0 or bool(self.spent)
 
 
+REPORT, BROUGHT = "report", "asked-"
+
+
+def name_report(job: str, slot: str) -> str:
+    """The name of the view that shows the report of a job of another conversation."""
+    return f"{REPORT}:{job}:{slot}" if job else REPORT
+
+
+def find_reported(view: OutboxRow) -> tuple[str, str]:
+    """Return the job and the slot of the report that `view` shows; "" if it is none."""
+    name, _, rest = view.name.partition(":")
+    job, _, slot = rest.partition(":") if name == REPORT else ("", "", "")
+    return job, slot
+
+
+def name_brought(question: str) -> str:
+    """The turn of the view that shows a question of another conversation."""
+    return f"{BROUGHT}{question}"
+
+
+def find_brought(view: OutboxRow) -> str:
+    """Return the question of another conversation that `view` shows; "" if it shows none."""
+    return view.turn.removeprefix(BROUGHT) if view.turn.startswith(BROUGHT) else ""
+
+
 class Vote(Struct, frozen=True, kw_only=True):
     """One person's yes to a question that needs several. `accounts`: all of the person's."""
 

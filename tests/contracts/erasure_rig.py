@@ -5,12 +5,21 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from agent_core.journal import Noted
-from agent_core.messages import user
-from agent_core.questions import Decision
+from agent_core.journal import Amended, Answered, Noted
+from agent_core.messages import Message, Text, user
+from agent_core.plan_edit import PlanEdit
+from agent_core.questions import Answer, Decision
 from gateway.access.access import Accounts, Identity, LetIn
 from gateway.jobs_port import Job
-from gateway.messages import Conversation, MessageReceived, Quote, Sender
+from gateway.messages import (
+    Conversation,
+    Firing,
+    JobReported,
+    MessageReceived,
+    Quote,
+    Sender,
+    Terms,
+)
 from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Store
 from gateway.store.rows import (
@@ -20,9 +29,11 @@ from gateway.store.rows import (
     Letter,
     RecordRow,
     TurnStatus,
+    name_brought,
+    name_report,
 )
 from gateway.store.statements import encode
-from gateway.views import ReplyView
+from gateway.views import ReplyView, ReportView
 from tests.contracts.store_values import START, place, question, spoken, turn, view
 
 NONCE = "zq-secret-7731-ö"
@@ -77,6 +88,60 @@ def encode_raw(text: str) -> msgspec.Raw:
     return msgspec.Raw(encode(text))
 
 
+async def leave_elsewhere(store: Store) -> None:
+    """What Ada leaves in others' turns and chats: the reason of a denial, words in a plan, reports
+    of her job, cards of her questions, and what a model made of her words."""
+    answer = Answer(choice="deny", text=SAID, by=ADA.key, name=ADA.name)
+    short = replace(answer, text="no")
+    edit = PlanEdit(action="add", text=SAID)
+    for n, (name, records) in enumerate(
+        {
+            "denied": (Answered(key="a#answer", asked="a", answer=answer),),
+            "short": (Answered(key="a#answer", asked="a", answer=short),),
+            "amended": (Amended(key="plan#edit", edit=edit, by=ADA.key),),
+        }.items()
+    ):
+        where = place(f"others-{name}")
+        await take_turn(store, say(BOB, where, OTHER, f"o{n}"), f"t-{name}", 0)
+        opened = await store.acquire(where.id, "me", 30)
+        assert opened is not None
+        told = RecordRow(turn=f"t-{name}", n=1, record=records[0])
+        result = Message(role="tool", parts=(Text(text=f"Denied by Ada: {SAID}"),))
+        if name == "short":
+            result = Message(role="tool", parts=(Text(text="Denied by Ada"),))
+        entry = replace(spoken(1), turn=f"t-{name}", person=BOB.key, messages=(result,))
+        changes = Changes(records=(told,), transcript=(entry,))
+        assert await store.release(opened.lease, opened.last, changes)
+    for n, where in enumerate((place("reported"), replace(place("bobs-own"), private=True))):
+        await take_turn(store, say(BOB, where, OTHER, f"r{n}"), f"t-r{n}", 0)
+        report = ReportView(title="Her day", text=f"She said {NONCE} in her report")
+        fired = JobReported(
+            conversation=where, event=f"report:{n}", title="Her day", text=report.text, job="j1"
+        )
+        (kept,) = await store.accept([fired])
+        opened = await store.acquire(where.id, "me", 30)
+        assert opened is not None
+        views = (
+            replace(view(name_report("j1", "s"), 3), turn=f"row-{kept.seq}", view=report),
+            replace(
+                view("card", 4), turn=name_brought("q-t7"), view=ReplyView(text=f"curl {NONCE}")
+            ),
+        )
+        entry = replace(spoken(1), turn="", person="", messages=(user(report.text),))
+        changes = Changes(views=views, transcript=(entry,), done=(kept.seq,))
+        assert await store.release(opened.lease, kept.seq, changes)
+    opened = await store.acquire(GROUP.id, "me", 30)
+    assert opened is not None
+    firing = Firing(job="j1", slot="s", title=NONCE, terms=Terms(script=f"echo {NONCE}"))
+    run = replace(turn("t8", "done"), sender=ADA.key, firing=firing)
+    asked = replace(
+        question("q-t8"), turn="t7", entitled=(ADA.key,),
+        question=Decision(text=f"curl {NONCE}", options=("a",)),
+    )  # fmt: skip
+    changes = Changes(turns=(run,), questions=(asked,))
+    assert await store.release(opened.lease, opened.last, changes)
+
+
 async def talk(store: Store, home: Path) -> None:
     """Ada alone and with Bob; what she left elsewhere."""
     own = replace(place("home"), private=True)
@@ -111,6 +176,7 @@ async def talk(store: Store, home: Path) -> None:
     job = Job(id="j1", owner=ADA, conversation=GROUP.id, title=NONCE, prompt=SAID,
               schedule="* * * * *", zone="UTC", version="1")  # fmt: skip
     assert await make_jobs(store).commit(None, job, ())
+    await leave_elsewhere(store)
     upload = home / "uploads" / "ada2" / "s" / "notes.txt"
     upload.parent.mkdir(parents=True)
     upload.write_text(SAID)

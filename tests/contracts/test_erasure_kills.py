@@ -223,7 +223,7 @@ async def check(store: Store) -> None:
     kept = {key for key in await store.keys("") if not key.startswith("audit-")}
     assert kept <= {"memory:own:test:bob", "retention:since"}, kept
     audit = await store.audit(30)
-    assert [line.what for line in audit].count("allowed") == 9
+    assert [line.what for line in audit].count("allowed") == 14
     named = [line for line in audit if line.where == HOME]
     assert not named, named
 

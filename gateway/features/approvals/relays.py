@@ -21,7 +21,7 @@ from gateway.messages import (
     button_token,
     read_conversation,
 )
-from gateway.store.rows import Changes, InboxRow, QuestionRow, TurnRow
+from gateway.store.rows import Changes, InboxRow, QuestionRow, TurnRow, name_brought
 from gateway.texts import say
 from gateway.views import ApprovalCard, View
 
@@ -42,7 +42,7 @@ async def show_brought(context: Context, row: InboxRow, brought: QuestionBrought
     for record in await store.records(turn.id):
         if _concerns(record, question):
             fold.add(record)
-    shape, place = fold.shapes.get(f"ask:{question.key}"), f"asked-{name}"
+    shape, place = fold.shapes.get(f"ask:{question.key}"), name_brought(name)
     await context.state.load_views(place)
     known = context.state.outbox.rows.get((place, CARD))
     open_ones = tuple(one for one in context.state.row.brought if one != name)

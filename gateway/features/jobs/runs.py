@@ -13,7 +13,6 @@ from gateway.errors import StoreFailed
 from gateway.feature import Context
 from gateway.features.jobs.asker import identify_asker
 from gateway.features.jobs.reports.delivery import report_messages
-from gateway.features.jobs.reports.lost_chats import name_report
 from gateway.jobs_port import OPERATOR, Asker, Job
 from gateway.messages import (
     JobFailed,
@@ -24,7 +23,7 @@ from gateway.messages import (
     job_token,
 )
 from gateway.roles import at_least
-from gateway.store.rows import Changes, InboxRow, TurnRow
+from gateway.store.rows import Changes, InboxRow, TurnRow, name_report
 from gateway.texts import Key, say
 from gateway.texts.runs import say_failed, show_due
 from gateway.views import Button, ChoiceCard, ReportView
@@ -152,7 +151,7 @@ def _show_report(context: Context, row: InboxRow, job: JobReported) -> None:
         note = say("jobs_due", job.language, when=show_due(job.due, job.when))
     report = ReportView(title=job.title, text=job.text, note=note, language=job.language)
     context.turns.history.add_messages(report_messages(job))
-    context.finish(row.seq, context.draw(row.seq, name_report(job), report))
+    context.finish(row.seq, context.draw(row.seq, name_report(job.job, job.slot), report))
 
 
 async def identify(context: Context, sender: Sender) -> Asker:

@@ -13,20 +13,13 @@ from gateway.jobs_port import HERE, Job
 from gateway.messages import (
     ChatLost,
     GatewaySaid,
-    JobReported,
     read_conversation,
 )
-from gateway.store.rows import Changes, InboxRow, OutboxRow
+from gateway.store.rows import Changes, InboxRow, OutboxRow, find_reported
 from gateway.texts import say
 
-REPORT = "report"
 MAX_TRIES = 3
 """Times that a run's row is written anew where others write it too."""
-
-
-def name_report(report: JobReported) -> str:
-    """The name of the view that shows a report of another conversation's job."""
-    return f"{REPORT}:{report.job}:{report.slot}" if report.job else REPORT
 
 
 async def pause_jobs(context: Context, row: InboxRow, lost: ChatLost) -> None:
@@ -44,9 +37,8 @@ def note_refusal(context: Context, row: OutboxRow, why: str) -> None:
     services, here = context.services, context.state.conversation.id
 
     async def note() -> None:
-        name, _, rest = row.name.partition(":")
-        if name == REPORT and rest:
-            job, _, slot = rest.partition(":")
+        job, slot = find_reported(row)
+        if job:
             await _put_down(services, (job, slot), here, why)
             return
         turn = await services.store.turn(row.turn)
