@@ -76,7 +76,7 @@ class Drafting:
             prompt="",
             schedule="",
             zone="",
-            made=read_now(),
+            made=await self._now(),
         )
         where = wish.zone or known.zone or zone or self._settings.zone
         wish = self._resolve(wish, where, language, await self._now())

@@ -7,6 +7,7 @@ never more than one row for it, whoever tries to create one.
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -347,7 +348,7 @@ class RunEnds(Protocol):
 
 class JobPorts(Struct, frozen=True, kw_only=True):
     """The ports for jobs as wired together. `bell` is set when a due time may have changed or a run
-    may be over, so that the scheduler looks again."""
+    may be over, so that the scheduler looks again. `now`: the store's clock, which runs jobs."""
 
     store: JobStore
     times: Timetable
@@ -356,3 +357,4 @@ class JobPorts(Struct, frozen=True, kw_only=True):
     drafts: JobDrafts
     ends: RunEnds
     bell: asyncio.Event
+    now: Callable[[], Awaitable[float]]

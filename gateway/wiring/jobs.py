@@ -126,6 +126,7 @@ def make_job_ports(jobs: JobStore, settings: JobSettings, deps: JobDeps) -> JobP
         drafts=book,
         ends=RunSettler(jobs, book, times, deps, bell.set),
         bell=bell,
+        now=deps.store.now,
     )
 
 

@@ -1,11 +1,14 @@
 """What people do with jobs: limits, pauses, runs by hand."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from gateway.features.jobs.operator.apply import JobFile
+from gateway.features.jobs.operator.console import Console
 from gateway.jobs_port import JobRefused
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.store_values import DAY, START
@@ -37,7 +40,14 @@ async def test_times_are_those_of_the_stores_clock(
         world.clock.ahead = 3_600.0
         soon = await world.make("j1", wish=replace(WISH, schedule="in 20 minutes"))
         hourly = await world.make("j2", wish=replace(WISH, schedule="@hourly"))
-    assert soon.next_due == START + 1_200
+        file = JobFile(tmp_path, world.ports, frozenset(("telegram",)))
+        given = {"where": ROOM.id, "schedule": "in 20 minutes", "prompt": "look"}
+        asked = ("add", "j3", json.dumps(given))
+        said = await Console(world.ports, file, live=False).answer(asked)
+        written = await world.jobs.get("j3")
+    assert said.ok and written is not None
+    assert soon.next_due == written.next_due == START + 1_200
+    assert soon.made == written.made == START
     assert START < hourly.next_due <= START + 3_600
 
 

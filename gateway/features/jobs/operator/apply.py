@@ -13,7 +13,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agent_core import ambient
 from agent_core.config.plain_files import read_plain
 from gateway.features.jobs.deps import is_reachable
 from gateway.features.jobs.operator.jobfile import (
@@ -222,7 +221,7 @@ class JobFile:
             prompt="",
             schedule="",
             zone="",
-            made=ambient.now(),
+            made=await self._jobs.now(),
         )
         drafts = self._jobs.drafts
         if old is not None:

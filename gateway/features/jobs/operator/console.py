@@ -173,7 +173,8 @@ class Console:
         try:
             jobs.times.format_moment(0.0, zone)
             if fields.get("schedule"):
-                fields["schedule"] = jobs.times.resolve(fields["schedule"], zone, ambient.now())
+                now = await jobs.now()
+                fields["schedule"] = jobs.times.resolve(fields["schedule"], zone, now)
             done = await self._file.add(name, fields)
         except ValueError as error:
             return ConsoleAnswer(text=f"{error}\nNothing was changed.", ok=False)
