@@ -2,10 +2,13 @@
 their short names, which no language bends. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from itertools import product
 from pathlib import Path
 from typing import Literal, cast, get_args
+
+from cronsim import CronSim
 
 from gateway.texts.languages import Texts
 
@@ -28,6 +31,9 @@ _UNITS: tuple[tuple[_Unit, int], ...] = (
 )
 MAX_TIMES = 12
 """Maximum times of a day that are listed one by one."""
+_SOME_DAY = datetime(2025, 1, 1)  # noqa: DTZ001  # wall-clock time without a zone is meant
+_SIZES = (60, 60, 24, 0, 12, 0)
+"""Of cron's fields with seconds; 0 where even steps leave a rest."""
 SPAN = 3
 """Minimum days or months in a row that are written as a range."""
 
@@ -112,6 +118,29 @@ def describe_usual(fields: str, language: str) -> str:
         return ""
     named = _name([one - 1 for one in months], _MONTHS, language)
     return WORDS.say("yearly", language, months=named, days=listed, times=times)
+
+
+def write_out(fields: str) -> str:
+    """Return the fields with lists in place of steps that leave a rest: `*/45` is not every 45
+    minutes. "" for what has no true words: days that must fit both fields, and days such as the
+    last among others."""
+    given = fields.split()
+    read = CronSim(fields, _SOME_DAY)
+    values: tuple[Collection[object], ...] = (
+        read.seconds, read.minutes, read.hours, read.days, read.months, read.weekdays,
+    )  # fmt: skip
+    day, weekday = given[-3], given[-1]
+    if read.day_and and day != "*" and weekday != "*":
+        return ""
+    skipped = len(values) - len(given)
+    for n, (size, found) in enumerate(zip(_SIZES[skipped:], values[skipped:], strict=True)):
+        numbers = [one for one in found if isinstance(one, int) and one >= 0]
+        if len(numbers) < len(found):
+            if len(found) > 1:
+                return ""
+        elif "/" in given[n] and not (size and _read_step(given[n], size)):
+            given[n] = ",".join(map(str, sorted(numbers)))
+    return " ".join(given)
 
 
 def name_in_english(language: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from cron.job import Cron, Every, Once, ScheduleError
 from cron.recurring import read_recurring
 from cron.relative import read_relative
 from cron.schedule import read_schedule, zone_of
-from cron.schedule_words import WORDS, describe_span, describe_usual, name_in_english
+from cron.schedule_words import WORDS, describe_span, describe_usual, name_in_english, write_out
 from cron.trigger import find_missed, next_fire
 from gateway.jobs_port import JobRefused
 from gateway.texts import say
@@ -80,14 +80,16 @@ class Times:
 
 
 def describe_fields(fields: str, language: str) -> str:
-    """Describe cron's fields in words; return the fields themselves if that is impossible."""
-    code = reduce_language(language)
-    if code != ENGLISH and code in WORDS.list_codes() and (words := describe_usual(fields, code)):
+    """Describe cron's fields in words; return the fields themselves if no words would be true."""
+    code, plain = reduce_language(language), write_out(fields)
+    if code != ENGLISH and code in WORDS.list_codes() and (words := describe_usual(plain, code)):
         return words
-    return _describe_any(fields, code) or fields
+    return _describe_any(plain, code) or fields
 
 
 def _describe_any(fields: str, code: str) -> str:
+    if not fields:
+        return ""
     from cron_descriptor import ExpressionDescriptor, FormatError, Options
 
     options = Options()

@@ -124,7 +124,7 @@ def test_words() -> None:
         ("0 9 * * *", "zh-hans", "每天 09:00"),
         ("every 90000s", "ru", "Каждые 1 д 1 ч"),
         ("every 5400s", "ja", "1 時間 30 分ごと"),
-        ("*/7 * * * *", "fr", "Toutes les 7 minutes"),  # cron-descriptor's words
+        ("*/20 * 1 * *", "fr", "Toutes les 20 minutes, le 1 du mois"),  # cron-descriptor's words
         ("0 9 * * 1#1", "fr", "Chaque mois (lun. n° 1) à 09:00"),
         ("15 30 9 * * 1-5", "es", "A las 09:30:15, de lun a vie"),
         ("0 9 * * 1-5", "it", "At 09:00, Monday through Friday"),
@@ -147,6 +147,38 @@ def test_every_schedule_has_words_in_each_language(language: str, fields: str) -
     words = describe_fields(fields, language)
     assert words and "{" not in words and "|" not in words
     assert not re.search("[A-Z][a-z]+day|January|Every", words)
+
+
+odd_fields = st.tuples(
+    st.sampled_from(("0", "*/15", "*/45", "*/7", "5/15", "1-50/10")),
+    st.sampled_from(("*", "9", "*/5", "*/12", "8-18/3", "9,17")),
+    st.sampled_from(("*", "1", "*/2", "L", "1,L", "1-31/2", "LW")),
+    st.sampled_from(("*", "2", "*/5", "JAN-JUN/2")),
+    st.sampled_from(("*", "MON", "1-5/2", "*/2", "1#1", "1#1,3#2", "1,5L")),
+).map(" ".join)
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(odd_fields)
+def test_words_are_true(fields: str) -> None:
+    words, due_at = describe_fields(fields, "en"), list[float]()
+    moment: float | None = at("2026-01-01T00:00")
+    schedule = read_schedule(fields, "UTC")
+    while len(due_at) < 150 and moment is not None:
+        moment = next_fire(schedule, "UTC", moment)
+        due_at += [moment] if moment is not None else []
+    days = [datetime.fromtimestamp(one, UTC) for one in due_at]
+    if found := re.search(r"[Ee]very (\d+) minutes", words):
+        assert {day.minute for day in days} == set(range(0, 60, int(found[1])))
+        assert 60 % int(found[1]) == 0
+    if found := re.search(r"[Ee]very (\d+) (hours|months)", words):
+        assert (24 if found[2] == "hours" else 12) % int(found[1]) == 0
+    assert not re.search(r"every \d+ days", words)
+    day, weekday = fields.split()[2], fields.split()[4]
+    if ", or " in words:
+        assert not day.startswith("*") and not weekday.startswith("*")
+    for part in filter(lambda one: re.search("[L#]", one), (day, weekday)):
+        assert "," not in part or words == fields
 
 
 # ---- beside a reference that shares nothing ------------------------------------------------
