@@ -330,7 +330,7 @@ class TelegramAdapter:
             try:
                 return await self._call_once(method, data, files)
             except ChatMigrated as moved:  # the group became a supergroup: its messages go there
-                return await self._call_once(method, {**data, "chat_id": moved.new_chat_id}, files)
+                return await self._call_once(method, _move(data, moved.new_chat_id), files)
         except TelegramError as error:
             raise self._decision(error, method) from None
 
@@ -393,6 +393,16 @@ def _is_form(markup: object) -> TypeGuard[dict[str, object]]:
     """Return True for a form, open or closed: a message that opens a reply field cannot be
     edited."""
     return isinstance(markup, dict) and ("force_reply" in markup or "remove_keyboard" in markup)
+
+
+def _move(data: dict[str, object], chat: int) -> dict[str, object]:
+    """Return a call's data for the supergroup that its group became. Messages have other numbers
+    there, at which others' stand: Gone for an edit, and no reply."""
+    if "message_id" in data:
+        raise Gone("group chat was upgraded to a supergroup chat")
+    return {name: one for name, one in data.items() if name != "reply_parameters"} | {
+        "chat_id": chat
+    }
 
 
 def _address(conversation: Conversation) -> dict[str, object]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from adapters.telegram import receive, transport
 from adapters.telegram.adapter import TelegramAdapter
-from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
+from gateway.errors import Ambiguous, Gone, RateLimited, Rejected, Unsent
 from gateway.messages import Attachment, ButtonPressed, Conversation, Inbound
 from gateway.ports import Adapter
 from gateway.texts import say
@@ -272,6 +272,22 @@ async def test_a_group_that_moved_still_gets_its_message(
     moved = Conversation(platform="telegram", account="123456", channel="-5")
     await telegram.send(moved, payload(telegram, ReplyView(text="hi")))
     assert server.chats[-1005][0]["text"] == "hi"
+
+
+async def test_messages_of_a_group_that_moved_are_not_those_of_the_new_one(
+    server: TelegramServer, telegram: TelegramAdapter
+) -> None:
+    """Numbers begin anew in a supergroup."""
+    server.migrated[-5] = -1005
+    moved = Conversation(platform="telegram", account="123456", channel="-5")
+    there = replace(moved, channel="-1005")
+    number = await telegram.send(there, payload(telegram, ReplyView(text="another answer")))
+    theirs = server.say(-1005, "words of somebody", 7)["message"]["message_id"]
+    with pytest.raises(Gone):
+        await telegram.edit(moved, number, payload(telegram, ReplyView(text="of the old group")))
+    assert [message["text"] for message in server.chats[-1005]] == ["another answer"]
+    await telegram.send(moved, payload(telegram, ReplyView(text="hi")), str(theirs))
+    assert server.chats[-1005][1]["text"] == "hi" and not server.replies
 
 
 async def test_drafts_in_private_chats_only(
