@@ -117,6 +117,15 @@ class ThreadReading(Protocol):
 
 
 @runtime_checkable
+class GroupReading(Protocol):
+    """An adapter that can find out which roles or user groups a person has now."""
+
+    async def read_groups(self, conversation: Conversation, person: str) -> tuple[str, ...] | None:
+        """Return the ids of the groups of `person`, an id of the platform, where the conversation
+        is; none for who has left; None if it cannot be found out. DeliveryError."""
+
+
+@runtime_checkable
 class Probing(Protocol):
     """An adapter that can find out whether its platform answers at all."""
 

@@ -23,7 +23,7 @@ from adapters.discord.markdown import write_command
 from adapters.discord.memory import DiscordMemory
 from adapters.discord.menu import DiscordCommands
 from adapters.discord.moments import write_moment
-from adapters.discord.parse import files_of, read_quotes
+from adapters.discord.parse import files_of, read_quotes, read_roles
 from adapters.discord.receive import DiscordReceiver
 from adapters.discord.render import render
 from adapters.discord.session import DiscordSession
@@ -53,6 +53,7 @@ RECALLS = 120.0
 MAX_TRIES = 2
 """Maximum repetitions of a send whose answer was lost, with the same nonce."""
 LAST_PAUSE = 0.2
+UNKNOWN_MEMBER = 10007
 
 
 class DiscordAdapter:
@@ -151,6 +152,18 @@ class DiscordAdapter:
         told = await self._wire.request(route, query=query)
         found = read_quotes(told, conversation.account)
         return tuple(sorted(found, key=lambda one: int(one.message)))
+
+    async def read_groups(self, conversation: Conversation, person: str) -> tuple[str, ...] | None:
+        """Return the person's roles in the conversation's server."""
+        guild = conversation.workspace
+        if not guild:
+            return None
+        path = "/guilds/{guild_id}/members/{user_id}"
+        try:
+            told = await self._wire.request(Route("GET", path, guild_id=guild, user_id=person))
+        except DiscordRefused as error:
+            return () if error.code == UNKNOWN_MEMBER else None
+        return read_roles(told)
 
     async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
         """The whole message, its files too; an edit never rings."""

@@ -252,8 +252,13 @@ def _person(user: Json, member: Json, language: str) -> Sender | None:
         name=read_string(member.get("nick")) or _name(user),
         handle=read_string(user.get("username")),
         language=language,
-        groups=tuple(filter(None, map(_id, _list(member.get("roles"))))),
+        groups=read_roles(member),
     )
+
+
+def read_roles(member: object) -> tuple[str, ...]:
+    """Return the ids of a server member's roles."""
+    return tuple(filter(None, map(_id, _list(_map(member).get("roles")))))
 
 
 def _name(user: Json) -> str:

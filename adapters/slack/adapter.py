@@ -291,6 +291,10 @@ class SlackAdapter:
             [await self._quote(one, conversation) for one in (*first, *said[len(first) :][-limit:])]
         )
 
+    async def read_groups(self, conversation: Conversation, person: str) -> tuple[str, ...] | None:
+        """Return the person's user groups, known for a few minutes."""
+        return await self._people.read_groups(person)
+
     async def _quote(self, said: Json, conversation: Conversation) -> Quote:
         user, me = str(said.get("user", "")), conversation.account
         mine = user == me

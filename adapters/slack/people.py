@@ -35,6 +35,7 @@ class Groups:
         self._wire = wire
         self._until = 0.0
         self._of: dict[str, tuple[str, ...]] = {}
+        self.are_known = False
         self._asking = asyncio.Lock()
 
     async def find_groups(self, user: str) -> tuple[str, ...]:
@@ -53,7 +54,7 @@ class Groups:
         except (DeliveryError, TimeoutError) as error:
             log.info("slack_no_groups", extra={"why": str(error)})
             return KNOWN_FOR if isinstance(error, Rejected) else GROUPS_AGAIN
-        self._of = _members(answer.get("usergroups"))
+        self._of, self.are_known = _members(answer.get("usergroups")), True
         return GROUPS_FOR
 
 
@@ -82,6 +83,11 @@ class SlackPeople:
         return (
             replace(named, groups=await self._groups.find_groups(sender.id)) if sender.id else named
         )
+
+    async def read_groups(self, person: str) -> tuple[str, ...] | None:
+        """Return the person's user groups; None if Slack has not told any yet."""
+        groups = await self._groups.find_groups(person)
+        return groups if self._groups.are_known else None
 
     async def name_mentioned(self, text: str) -> str:
         """`text` with names in place of the ids of people who are mentioned in it."""

@@ -362,7 +362,7 @@ def _build_jobs(supplies: Supplies, deliver: Accept, vault: Vault) -> JobWork:
     )
     limited = replace(settings.jobs, spend=supplies.models.agent.limits.job)
     ports = make_job_ports(make_jobs(store), limited, deps)
-    return JobWork(ports, deps, supplies.access, settings.home)
+    return JobWork(ports, deps, supplies.access, settings.home, supplies.adapters)
 
 
 def _build_memory(

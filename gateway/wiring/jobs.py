@@ -4,7 +4,7 @@ Nothing of the clock is imported before the gateway runs.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,8 @@ from gateway.features.jobs.run_ends import RunSettler
 from gateway.jobs_port import Asker, JobPorts, JobSettings, JobStore
 from gateway.messages import Inbound
 from gateway.model_settings import read_models
+from gateway.ports import Adapter
+from gateway.services.owner_groups import OwnerGroups
 from gateway.services.vault import Vault
 from gateway.services.workspaces import WORKSPACES
 from gateway.services.zones import Zones
@@ -42,10 +44,18 @@ if TYPE_CHECKING:
 class JobWork:
     """Jobs as the agent and the gateway use them. `run` fires what is due."""
 
-    def __init__(self, ports: JobPorts, deps: JobDeps, access: Access, home: Path) -> None:
+    def __init__(
+        self,
+        ports: JobPorts,
+        deps: JobDeps,
+        access: Access,
+        home: Path,
+        adapters: Mapping[str, Adapter],
+    ) -> None:
         self.ports = ports
         self.file = JobFile(home, ports, deps.platforms)
         self._deps = deps
+        self._owners = OwnerGroups(adapters, deps.accept)
         self._access = access
         self._turns: WeakValueDictionary[str, PolicyContext] = WeakValueDictionary()
 
@@ -87,7 +97,7 @@ class JobWork:
         ports, deps = self.ports, self._deps
         return Scheduler(
             ports.store,
-            deps.accept,
+            self._owners.accept,
             ports.ends.settle,
             self.file.look,
             deps.store.now,

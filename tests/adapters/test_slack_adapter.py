@@ -12,7 +12,7 @@ import pytest
 from adapters.slack.adapter import SlackAdapter
 from gateway.accounts.slack import Slack
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
-from gateway.messages import Attachment
+from gateway.messages import Attachment, Conversation
 from gateway.texts import say
 from gateway.views import Button, ChoiceCard, Media, MediaFile, Notice, ReplyView
 from tests.adapters.slack_rig import adapter_of, where
@@ -217,3 +217,15 @@ def test_it_says_what_it_needs() -> None:
         SlackAdapter(Slack(token=" ", app_token="xapp-1"))
     with pytest.raises(ValueError, match="signing secret"):
         SlackAdapter(Slack(token=TOKEN))
+
+
+async def test_groups_are_those_of_now_and_unknown_until_slack_tells_them(
+    server: SlackServer, adapter: SlackAdapter
+) -> None:
+    there = Conversation(platform="slack", account="B", workspace="T", channel="C")
+    server.fail("usergroups.list", error="missing_scope")
+    assert await adapter.read_groups(there, "U0ANN") is None
+    adapter._people._groups._until = 0.0
+    server.groups = {"S0OPS": ["U0BOB"]}
+    assert await adapter.read_groups(there, "U0BOB") == ("S0OPS",)
+    assert await adapter.read_groups(there, "U0ANN") == ()

@@ -95,6 +95,8 @@ class DiscordServer:
     """person -> the name that all see, if it is not U and the number."""
     roles: dict[int, list[str]] = field(default_factory=dict)
     """person -> the ids of their roles in the server."""
+    left: set[int] = field(default_factory=set)
+    """People who are not in the server any more."""
     locale: str = "en-US"
     files: dict[str, bytes] = field(default_factory=dict)
     uploads: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -452,7 +454,11 @@ class DiscordServer:
         return self.rights.tell_channels()
 
     def _on_member(self, _call: Call, guild: str, person: str) -> Json:
-        return self.rights.tell_member()
+        if person == self.user["id"]:
+            return self.rights.tell_member()
+        if int(person) in self.left:
+            raise Refusal(404, "Unknown Member", 10007)
+        return {"user": {"id": person}, "roles": self.roles.get(int(person), [])}
 
     def _on_unarchive(self, call: Call, channel: str) -> Json:
         assert call.params == {"archived": False}, call.params

@@ -168,7 +168,7 @@ def _make_agent(
         platforms=frozenset({"test"}),
         fits=lambda *_: None,
     )
-    jobs = JobWork(make_job_ports(make_jobs(store), JobSettings(), deps), deps, access, folder)
+    jobs = JobWork(make_job_ports(make_jobs(store), JobSettings(), deps), deps, access, folder, {})
     models = ModelSettings.read(env)
     vault = Vault(folder)
     snapshots = Snapshots(bucket=make_bucket(models.tools.bucket))

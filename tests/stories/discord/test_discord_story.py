@@ -403,6 +403,27 @@ async def test_who_is_let_in_by_a_role_makes_a_job_and_decides_while_having_it(
     await rig.quiet()
 
 
+@pytest.mark.parametrize("left", [False, True])
+async def test_a_job_of_who_lost_the_role_does_not_run(rig: DiscordRig, left: bool) -> None:
+    """Nothing was said or pressed since: Discord is asked when the job is due."""
+    rig.discord.roles = {FRIEND: ["333"]}
+    rig.model.script(schedule(), Say("It stands."))
+    await rig.start(DISCORD_ALLOWED_USERS="@333")
+    task = (await rig.discord.say(CHANNEL, "@bot every day at nine", FRIEND))["id"]
+    await rig.discord.press(await rig.carded(task, "Confirm"), "Confirm", FRIEND)
+    await rig.discord.shows(task, "It stands.")
+    await rig.quiet()
+    (job,) = await jobs_of(rig).store.list_jobs()
+    asked = len(rig.model.requests)
+    rig.discord.roles = {}
+    rig.discord.left |= {FRIEND} if left else set()
+    assert await jobs_of(rig).book.run_now(job.id, "1")
+    await rig.discord.shows(task, "may no longer use the agent")
+    assert len(rig.model.requests) == asked
+    (run,) = await jobs_of(rig).store.runs(job.id, 5)
+    assert run.reason == "no_rights"
+
+
 async def test_a_plan_is_not_changed_by_who_lost_the_role(rig: DiscordRig) -> None:
     rig.discord.roles = {FRIEND: ["333"]}
     rig.model.script(CHAIN)
