@@ -23,6 +23,7 @@ from gateway.ops.erasure_rows import (
     blank_message,
     blank_row,
     find_answered,
+    find_asked,
     find_phrases,
     find_report,
     find_said,
@@ -324,6 +325,8 @@ class Erasure:
                 ) and entry.person in accounts:
                     theirs.add(entry.turn)
                     phrases |= find_spoken(entry)
+                case "question" if (one := read_row(row.body, QuestionRow)) and one.turn in theirs:
+                    phrases |= find_asked(one.question)
                 case "view" if view := read_row(row.body, OutboxRow):
                     if view.turn in theirs:
                         refs.update(ref.decode() for ref in REF.findall(row.body))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from agent_core.journal import Amended, Answered, Noted, Record
 from agent_core.journal import encode as encode_record
 from agent_core.messages import text_of
-from agent_core.questions import Answer, Input
+from agent_core.questions import Answer, Approval, Input, PlanReview, Question
 from gateway.messages import (
     Inbound,
     JobFailed,
@@ -98,6 +98,29 @@ def find_answered(body: bytes, accounts: frozenset[str]) -> set[bytes] | None:
             return find_phrases(record.edit.text)
         case _:
             return None
+
+
+def find_asked(question: Question) -> set[bytes]:
+    """Return what a question asks about, which others' turns and notices repeat while it is
+    open."""
+    match question:
+        case Approval():
+            texts = [text for one in question.proposals for text in _list_words(one.arguments)]
+        case PlanReview():
+            texts = [question.title, *question.steps]
+        case _:
+            texts = [question.text]
+    return set[bytes]().union(*map(find_phrases, texts))
+
+
+def _list_words(arguments: str) -> list[str]:
+    """The arguments of a call, whole and one by one."""
+    try:
+        given = msgspec.json.decode(arguments)
+    except (msgspec.MsgspecError, ValueError):
+        return [arguments]
+    values = given.values() if isinstance(given, dict) else ()
+    return [arguments, *(one for one in values if isinstance(one, str))]
 
 
 def find_said(body: bytes, accounts: frozenset[str]) -> tuple[str, set[bytes]] | None:

@@ -1,5 +1,6 @@
 """A person who is erased: what she leaves in a store and in the folder, and what others do."""
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -8,7 +9,7 @@ from msgspec.structs import replace
 from agent_core.journal import Amended, Answered, Noted
 from agent_core.messages import Message, Text, user
 from agent_core.plan_edit import PlanEdit
-from agent_core.questions import Answer, Decision
+from agent_core.questions import Answer, Approval, Decision, Proposal
 from gateway.access.access import Accounts, Identity, LetIn
 from gateway.jobs_port import Job
 from gateway.messages import (
@@ -138,7 +139,14 @@ async def leave_elsewhere(store: Store) -> None:
         question("q-t8"), turn="t7", entitled=(ADA.key,),
         question=Decision(text=f"curl {NONCE}", options=("a",)),
     )  # fmt: skip
-    changes = Changes(turns=(run,), questions=(asked,))
+    told = f"Still waiting: curl http://example.com/{NONCE}"
+    call = Proposal(
+        call_id="c", tool="bash", digest="d", risk="high", reason="It reaches the network.",
+        arguments=json.dumps({"command": f"curl http://example.com/{NONCE}"}),
+    )  # fmt: skip
+    approval = replace(asked, id="q-t9", question=Approval(proposals=(call,)))
+    notice = replace(view("notice", 9), turn="row-99", view=ReplyView(text=told))
+    changes = Changes(turns=(run,), questions=(asked, approval), views=(notice,))
     assert await store.release(opened.lease, opened.last, changes)
 
 
