@@ -25,6 +25,8 @@ _OF_FILES = 5
 """Linux's CLOCK_REALTIME_COARSE, which Python has no name for."""
 MAX_STEPS = 20
 """Milliseconds to wait for its next step at most."""
+MAX_HELD = 0.01
+"""Seconds for which long work may hold the event loop."""
 
 
 class SystemClock:
@@ -88,6 +90,19 @@ async def part_file_times() -> float:
 async def wait(seconds: float) -> None:
     """Wait until `seconds` have passed on the clock."""
     await _clock.wait(max(0.0, seconds))
+
+
+class LoopShare:
+    """The share of the event loop that long work on it may take."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+
+    async def offer(self) -> None:
+        """Serve others if the work has held the loop for MAX_HELD; call it between its pieces."""
+        if time.perf_counter() - self._began >= MAX_HELD:
+            await asyncio.sleep(0)
+            self._began = time.perf_counter()
 
 
 def limit(seconds: float | None) -> asyncio.Timeout:

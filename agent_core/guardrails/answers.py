@@ -1,11 +1,12 @@
 """Redacts a model's words while they are streamed, its answer, and its calls; releases an answer by
 scanned sentences."""
 
+import asyncio
 import json
 
 from msgspec.structs import replace
 
-from agent_core.guardrails.guard import Guard
+from agent_core.guardrails.guard import LONG, Guard, count_characters
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.messages import Part, Text
 from agent_core.models.port import (
@@ -50,7 +51,10 @@ class ReplyRedactor:
         blocked answer is removed whole, also what was shown."""
         self._thinking.end()
         self._end_text()
-        reply = redact_reply(reply, self._words)
+        if count_characters(reply) > LONG:
+            reply = await asyncio.to_thread(redact_reply, reply, self._words)
+        else:
+            reply = redact_reply(reply, self._words)
         if self._guard is None:
             return reply
         reply = await self._guard.check_reply(reply)

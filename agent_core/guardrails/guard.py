@@ -176,7 +176,9 @@ class Guard:
 
     async def check_reply(self, reply: ModelReply) -> ModelReply:
         """Return `reply` as people may read it. A blocked one has neither words nor calls."""
-        return await self._ask_models(self._scan_reply(reply))
+        if count_characters(reply) <= LONG:
+            return await self._ask_models(self._scan_reply(reply))
+        return await self._ask_models(await asyncio.to_thread(self._scan_reply, reply))
 
     def _scan_reply(self, reply: ModelReply) -> ModelReply:
         found: ScannerName | None = None
@@ -274,6 +276,11 @@ class AnswerGate(SentenceGate):
                     return sentence
                 self.findings.append(GuardFinding(scanner="personal", action=personal))
                 return None if personal == "block" else sentence
+
+
+def count_characters(reply: ModelReply) -> int:
+    """Return the characters of the words in `reply`."""
+    return sum(len(part.text) for part in reply.parts if isinstance(part, Text))
 
 
 def _block(reply: ModelReply, scanner: ScannerName) -> ModelReply:

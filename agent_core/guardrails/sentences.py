@@ -41,11 +41,12 @@ class SentenceGate:
 
     def add(self, text: str) -> None:
         """Add text. The result is the same for any division into pieces."""
-        if self.blocked:
-            return
-        self._held += text
-        while not self.blocked and (end := self._find_end()):
-            self._pass(end)
+        for at in range(0, len(text), MOST):  # each sentence copies what is held behind it
+            if self.blocked:
+                return
+            self._held += text[at : at + MOST]
+            while not self.blocked and (end := self._find_end()):
+                self._pass(end)
         if not self.blocked and not self._waits:
             self._pass_words()
 

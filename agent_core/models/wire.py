@@ -27,6 +27,7 @@ from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.answers.inline_thoughts import Said, ThoughtSplitter
+from agent_core.models.answers.paced_deltas import PacedDeltas
 from agent_core.models.credit import says_unpaid
 from agent_core.models.overflow import read_overflow
 from agent_core.models.port import (
@@ -159,7 +160,7 @@ class Line:
                 request, lambda seen: self._begin(seen, send, left)
             )
             try:
-                return await self._read(response, make(request, self._endpoint.provider, show))
+                return await self._read(request, response, make, show)
             except Broken as broken:
                 broken.tries = _count_tries(response)
                 silent = isinstance(response, StreamedResponse) and not response.received
@@ -234,10 +235,16 @@ class Line:
         except (OSError, ValueError) as error:
             raise self.uncallable(error) from None
 
-    async def _read(self, response: Response, fold: "StreamFold") -> ModelReply:
+    async def _read(
+        self, request: ModelRequest, response: Response, make: Make, on_delta: OnDelta
+    ) -> ModelReply:
+        deltas = PacedDeltas(on_delta)
+        fold = make(request, self._endpoint.provider, deltas.add)
         try:
-            await feed(response, fold)
-            return fold.reply()
+            await feed(response, fold, deltas)
+            reply = fold.reply()
+            await deltas.flush()
+            return reply
         except httpx2.ReadTimeout:
             raise Broken(phrase("fault_stopped"), "timeout") from None
         except httpx2.HTTPError:
@@ -329,12 +336,13 @@ def _count_tries(response: Response) -> int:
     return int(response.request.headers.get(TRIED, 0))
 
 
-async def feed(response: Response, fold: StreamFold) -> None:
-    """Give `fold` all events; a provider may answer in one piece although a stream was asked
-    for."""
+async def feed(response: Response, fold: StreamFold, deltas: PacedDeltas) -> None:
+    """Give `fold` all events, and pass on its `deltas`; a provider may answer in one piece although
+    a stream was asked for."""
     form = str(response.headers.get("content-type", ""))
     if form.startswith("application/json"):
         fold.add(await response.aread())
+        await deltas.flush()
         return
     if form.startswith("text/html"):
         raise Broken(phrase("fault_page"), "missing")
@@ -342,6 +350,7 @@ async def feed(response: Response, fold: StreamFold) -> None:
     async with contextlib.aclosing(split(response)) as stream:
         async for data in stream:
             fold.add(data)
+            await deltas.flush()
             if fold.ended:
                 await drain(stream)
                 return

@@ -16,6 +16,7 @@ from agent_core.messages import Part, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.answers.anthropic import AnthropicReader
 from agent_core.models.answers.openai_chat import ChatCompletionsReader
 from agent_core.models.answers.openai_responses import ResponsesReader
+from agent_core.models.answers.paced_deltas import PacedDeltas
 from agent_core.models.ollama.answer import OllamaReader
 from agent_core.models.port import Finish, ModelReply, ModelRequest, OnDelta
 from agent_core.models.wire import HOPELESS, Broken, Make, feed
@@ -143,5 +144,6 @@ async def test_a_web_page_in_place_of_a_model_is_told_as_one() -> None:
     page = httpx2.Response(200, headers={"content-type": "text/html; charset=utf-8"}, text="<html>")
     request = ModelRequest(model="m", system="", messages=())
     with pytest.raises(Broken, match="fault_page") as caught:
-        await feed(page, ChatCompletionsReader(request, "p", lambda delta: None))
+        deltas = PacedDeltas(lambda delta: None)
+        await feed(page, ChatCompletionsReader(request, "p", deltas.add), deltas)
     assert caught.value.fault in HOPELESS

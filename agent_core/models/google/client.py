@@ -15,6 +15,7 @@ from google.genai import errors, types
 from msgspec.structs import replace
 
 from agent_core.errors import ModelFailed
+from agent_core.models.answers.paced_deltas import PacedDeltas
 from agent_core.models.google.answer import GeminiReader
 from agent_core.models.google.contents import config, contents
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, permit_request
@@ -62,10 +63,11 @@ class Gemini:
         async def attempt(left: int, show: OnDelta) -> ModelReply:
             try:
                 first, rest = await self._line.begin_with_pictures(request, self._begin)
-                answer = GeminiReader(request, self.provider, show)
+                deltas = PacedDeltas(show)
+                answer = GeminiReader(request, self.provider, deltas.add)
                 if first is not None:
                     answer.add(first)
-                return await self._read(rest, answer)
+                return await self._read(rest, answer, deltas)
             except ModelFailed as failed:
                 if failed.fault not in ("overloaded", "rate_limited", "timeout", "unreachable"):
                     raise
@@ -117,11 +119,15 @@ class Gemini:
             raise self._line.uncallable(error) from None
         return said, asked
 
-    async def _read(self, chunks: "Chunks", answer: GeminiReader) -> ModelReply:
+    async def _read(
+        self, chunks: "Chunks", answer: GeminiReader, deltas: PacedDeltas
+    ) -> ModelReply:
         try:
             async with aclosing(chunks) as stream:
+                await deltas.flush()
                 async for chunk in stream:
                     answer.add(chunk)
+                    await deltas.flush()
             return answer.reply()
         except errors.APIError as error:
             told = self._line.read_refusal(_response(error))
