@@ -15,6 +15,7 @@ from agent_core.context.pictures import describe_unseen, split_result
 from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.answers.anthropic import REDACTED, AnthropicReader
+from agent_core.models.answers.refusals import read_pause
 from agent_core.models.port import (
     ModelReply,
     ModelRequest,
@@ -32,7 +33,6 @@ from agent_core.models.wire import (
     UNANSWERED,
     Line,
     ToolSheet,
-    read_pause,
     take_raw,
 )
 from agent_core.phrases import phrase
@@ -64,7 +64,8 @@ class AnthropicMessages:
             timeout=self._line.timeout,
             http_client=anthropic.DefaultAioHttpClient(
                 verify=load_trust(),
-                event_hooks={"request": [permit_request], "response": [_refuse_long_pause]},
+                event_hooks={"request": [permit_request], "response": [_set_pause]},
+                follow_redirects=False,
             ),
             open_telemetry=False,
         )
@@ -153,9 +154,17 @@ class AnthropicMessages:
             raise ModelFailed(phrase("fault_characters"), "rejected") from None
 
 
-async def _refuse_long_pause(response: httpx2.Response) -> None:
-    """Keep the SDK from waiting as long as it is asked to, be it an hour."""
-    if (read_pause(response) or 0) > MAX_PAUSE:
+async def _set_pause(response: httpx2.Response) -> None:
+    """Tell the SDK, which waits as long as it is asked to, be it a year, a pause that is meant."""
+    if response.status_code < 400:
+        return
+    await response.aread()  # it may say so in words
+    pause = read_pause(response)
+    for name in ("retry-after", "retry-after-ms"):
+        response.headers.pop(name, None)
+    if pause is not None:
+        response.headers["retry-after"] = f"{pause:g}"
+    if (pause or 0) > MAX_PAUSE:
         response.headers["x-should-retry"] = "false"
 
 

@@ -26,6 +26,7 @@ from agent_core.messages import (
 )
 from agent_core.models.answers.openai_chat import FIELDS, ChatCompletionsReader
 from agent_core.models.answers.openai_responses import MARK
+from agent_core.models.answers.refusals import read_body, read_pause, read_text
 from agent_core.models.credit import says_unpaid
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.streamed_http import StreamedResponse, StreamingClient
@@ -38,8 +39,6 @@ from agent_core.models.wire import (
     UNSIGNED,
     Line,
     ToolSheet,
-    read_body,
-    read_pause,
 )
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
@@ -57,12 +56,9 @@ class CallRefused(Exception):
     none."""
 
     def __init__(self, response: httpx2.Response) -> None:
-        super().__init__(response.text)
+        super().__init__(read_text(response))
         self.response = response
-        try:
-            body = response.json()
-        except (ValueError, RecursionError):
-            body = None
+        body = read_body(response)
         error = body.get("error", body) if isinstance(body, dict) else body
         param = error.get("param") if isinstance(error, dict) else None
         self.param = param if isinstance(param, str) else ""

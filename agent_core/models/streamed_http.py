@@ -16,7 +16,7 @@ from agent_core.models.trust import load_trust
 
 MAX_CONNECTIONS = 1_000
 """As many as the SDKs allow."""
-_DECODED = ("content-encoding", "content-length", "transfer-encoding")
+_DECODED = (b"content-encoding", b"content-length", b"transfer-encoding")
 """Headers of a body that are not true of the one that was read."""
 
 
@@ -75,7 +75,8 @@ class StreamedResponse:
     async def keep(self) -> httpx2.Response:
         """The answer with its body, as the SDKs' errors want it. Raises httpx2.HTTPError."""
         body = await self.aread()
-        headers = [(k, v) for k, v in self.headers.items() if k.lower() not in _DECODED]
+        given = self._response.raw_headers  # bytes: they may hold any characters
+        headers = [(k, v) for k, v in given if k.lower() not in _DECODED]
         request = httpx2.Request("POST", str(self._response.url))
         return httpx2.Response(self.status, headers=headers, content=body, request=request)
 

@@ -6,7 +6,6 @@ broke later. Both draw on the same allowance of attempts.
 
 import contextlib
 import logging
-import math
 import re
 from collections.abc import (
     AsyncGenerator,
@@ -16,7 +15,6 @@ from collections.abc import (
     Iterable,
     Iterator,
 )
-from email.utils import mktime_tz, parsedate_tz
 from typing import Protocol, TypeAlias, TypeVar
 
 import httpx2
@@ -28,6 +26,13 @@ from agent_core.errors import ModelFailed, ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.answers.inline_thoughts import Said, ThoughtSplitter
 from agent_core.models.answers.paced_deltas import PacedDeltas
+from agent_core.models.answers.refusals import (
+    read_body,
+    read_detail,
+    read_error_message,
+    read_pause,
+    write_time,
+)
 from agent_core.models.credit import says_unpaid
 from agent_core.models.overflow import read_overflow
 from agent_core.models.port import (
@@ -87,21 +92,6 @@ HOPELESS: tuple[ModelFault, ...] = ("auth", "unpaid", "missing", "rejected", "ov
 """Failures that a retry cannot help."""
 MAX_PAUSE = 120.0
 """Seconds that a provider may ask to wait; for more it is not asked again."""
-MAX_READ = 4_000
-"""Characters of an error in which its pause is looked for."""
-EPOCH = 1e9
-"""Seconds above which a wait is a point in time."""
-_LASTING = (
-    r"\d{1,9}(?:\.\d{1,9})? ?(?:ms|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?)(?![a-z])"
-)
-_AGAIN = re.compile(
-    r"(?:try again|retry|wait)(?:ing)?(?: again)?(?: in| after| for)? "
-    rf"({_LASTING}(?:[, ]{{0,2}}{_LASTING}){{0,2}})"
-    r"|retryDelay\W{1,6}(\d{1,9}(?:\.\d{1,9})?s)",
-    re.IGNORECASE,
-)
-_LASTS = re.compile(r"(\d{1,13}(?:\.\d{1,9})?) ?(ms|[smh]?)", re.IGNORECASE)
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "": 1.0}
 REASONING = 4_096
 """Tokens of reasoning added to an answer of limited length: providers count them as part of it, and
 one that is to say a word would say none."""
@@ -274,7 +264,7 @@ class Line:
             case 408:
                 return ModelFailed(phrase("fault_late", name=name), "timeout")
             case _ if status >= 500:
-                why = self.clean(_detail(response)) if isinstance(body, dict) else ""
+                why = self.clean(read_detail(response)) if isinstance(body, dict) else ""
                 down = {"name": name, "status": f"{status}: {why}" if why else str(status)}
                 if pause := read_pause(response):
                     told = phrase("fault_down_until", **down, time=write_time(pause))
@@ -282,7 +272,7 @@ class Line:
                     told = phrase("fault_down", **down)
                 return ModelFailed(told, "overloaded", pause)
             case _:
-                detail = self.clean(_detail(response))
+                detail = self.clean(read_detail(response))
                 told = phrase("fault_refused", name=name, status=str(status), detail=detail)
                 return ModelFailed(told, "missing" if status == 404 else "rejected")
 
@@ -406,11 +396,6 @@ def take_raw(response: object) -> httpx2.Response:
     return response
 
 
-def read_error_message(error: object) -> str:
-    """Return the message of a provider's error object in any form."""
-    return str(error.get("message", error)) if isinstance(error, dict) else str(error)
-
-
 class SpokenAnswer:
     """The words and reasoning of a streamed answer, shown as they come; `model` and `usage` as far
     as known."""
@@ -496,63 +481,6 @@ def make_broken(error: object, fault: ModelFault) -> Broken:
     if (window := read_overflow(error)) is not None:
         return Broken(phrase("fault_overflow"), "overflow", window=window)
     return Broken(phrase("fault_error", detail=read_error_message(error)), fault, 0.5)
-
-
-def read_body(response: httpx2.Response) -> object:
-    """Return the body as JSON, otherwise as text."""
-    try:
-        return response.json()
-    except (ValueError, RecursionError):
-        return response.text
-
-
-def _detail(response: httpx2.Response) -> str:
-    """Return the message in an error body of any form."""
-    body = read_body(response)
-    error = body.get("error", body) if isinstance(body, dict) else body
-    return read_error_message(error)
-
-
-def read_pause(response: httpx2.Response) -> float | None:
-    """Return the seconds that an answer asks to wait: by a header for that, in its words, or by the
-    reset of a used-up limit."""
-    for header, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        said = response.headers.get(header, "")
-        try:
-            return max(0.0, float(said) * unit)
-        except ValueError:
-            if (until := parsedate_tz(said)) is not None:
-                return max(0.0, mktime_tz(until) - ambient.now())
-    if response.status_code != 429:
-        return None
-    told = _AGAIN.search(response.text[:MAX_READ])
-    return _read_seconds(told[1] or told[2]) if told else _read_reset(response.headers)
-
-
-def _read_reset(headers: httpx2.Headers) -> float | None:
-    """Return the seconds until every used-up limit is reset."""
-    waits = []
-    for of in ("-requests", "-tokens", ""):
-        said, left = (headers.get(f"x-ratelimit-{one}{of}", "") for one in ("reset", "remaining"))
-        if left != "0" or not (seconds := _read_seconds(said)):
-            continue
-        seconds = seconds / 1000 if seconds > EPOCH * 100 else seconds  # OpenRouter: milliseconds
-        waits.append(max(0.0, seconds - ambient.now()) if seconds > EPOCH else seconds)
-    return max(waits, default=None)
-
-
-def _read_seconds(said: str) -> float | None:
-    """`6m0s`, `20 seconds` or `34.5` in seconds."""
-    parts = _LASTS.findall(said)
-    return sum(float(number) * _UNITS[unit.lower()] for number, unit in parts) if parts else None
-
-
-def write_time(seconds: float) -> str:
-    """About so long, rounded up, in a unit that all languages have: 20 s, 5 min, 3 h."""
-    for unit, length, most in (("s", 1, 120), ("min", 60, 120), ("h", 3_600, 48)):
-        if seconds <= length * most:
-            return f"{max(1, math.ceil(seconds / length))} {unit}"
-    return f"{math.ceil(seconds / 86_400)} d"
 
 
 class ToolSheet:

@@ -11,6 +11,7 @@ import pytest
 
 from agent_core import ambient
 from agent_core.messages import Message, Text, Thinking, ToolCall, calls_of, user
+from agent_core.models.answers.refusals import read_pause
 from agent_core.models.openai_chat import OpenAIChat
 from agent_core.models.port import (
     Delta,
@@ -18,7 +19,7 @@ from agent_core.models.port import (
     TextDelta,
     ThinkingDelta,
 )
-from agent_core.models.wire import REASONING, read_pause
+from agent_core.models.wire import REASONING
 from agent_core.settings import Endpoint
 from tests.agent_core.asking import KEY, TOOL, ask, assistant, failure, ignore, tool
 from tests.fakes.model_server import (

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from agent_core.errors import ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
+from agent_core.models.answers.refusals import read_error_message
 from agent_core.models.overflow import read_overflow
 from agent_core.models.port import (
     Finish,
@@ -21,7 +22,7 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, make_broken, read_error_message, says_something
+from agent_core.models.wire import Broken, make_broken, says_something
 from agent_core.phrases import phrase
 
 MARK = "responses:"

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     Chunk = types.GenerateContentResponse
     Chunks = AsyncGenerator[Chunk, None]
 
+SENSELESS = (
+    errors.UnknownApiResponseError,
+    pydantic.ValidationError,
+    RecursionError,
+    UnicodeDecodeError,
+)
+"""Errors of the SDK at an answer that it cannot read."""
 PAUSE = 0.5
 """Seconds before the next attempt, if the provider names none."""
 
@@ -100,9 +107,9 @@ class Gemini:
                 self._refused.add((request.model, request.effort))
                 return await self._begin(request)
             raise self._line.read_refusal(_response(error)) from None
-        except httpx2.TransportError as error:
+        except httpx2.HTTPError as error:
             raise self._line.unreachable(error) from None
-        except (errors.UnknownApiResponseError, pydantic.ValidationError, RecursionError):
+        except SENSELESS:
             raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
         except (OSError, ValueError) as error:
             raise self._line.uncallable(error) from None
@@ -134,7 +141,7 @@ class Gemini:
             broken = Broken(str(told), told.fault, PAUSE, told.window)
             broken.told = told
             raise broken from None
-        except (errors.UnknownApiResponseError, pydantic.ValidationError, RecursionError):
+        except SENSELESS:
             raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
         except httpx2.ReadTimeout:
             raise Broken(phrase("fault_stopped"), "timeout") from None
@@ -145,6 +152,7 @@ class Gemini:
 def _response(error: errors.APIError) -> httpx2.Response:
     """The refusal as `Line` reads it: status, headers, and the error in JSON."""
     headers = getattr(error.response, "headers", None) or {}
-    kept = {name: headers[name] for name in ("retry-after",) if name in headers}
+    given = {name: headers.get(name, "") for name in ("retry-after", "location")}
+    kept = {name: value for name, value in given.items() if value and value.isascii()}
     body = error.details if isinstance(error.details, dict) else {"error": error.message}
     return httpx2.Response(int(error.code or 500), headers=kept, json=body)

@@ -69,7 +69,7 @@ class OllamaChat:
     def _learn(self, request: ModelRequest, error: CallRefused) -> bool:
         """Learn from an error that the model does not think, or not with that effort. Return True
         if the request can be retried."""
-        if request.model in self._thoughtless or "think" not in error.response.text:
+        if request.model in self._thoughtless or "think" not in str(error):
             return False
         self._thoughtless.add(request.model)
         return True

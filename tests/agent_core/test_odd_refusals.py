@@ -1,0 +1,97 @@
+"""Refusals as no provider should write them: each ends in a short error that people understand."""
+
+import gzip
+import json
+
+import pytest
+
+from agent_core.errors import ModelFailed
+from agent_core.models.answers.refusals import MAX_WAIT
+from agent_core.models.anthropic_messages import AnthropicMessages
+from agent_core.models.google.client import Gemini
+from agent_core.models.openai_chat import OpenAIChat
+from agent_core.models.openai_responses import OpenAIResponses
+from agent_core.settings import Endpoint
+from tests.agent_core.asking import ask, failure
+from tests.fakes.odd_json import DEEP
+from tests.fakes.raw_server import head, serving
+
+WIRES = (OpenAIChat, OpenAIResponses, AnthropicMessages, Gemini)
+PAUSES = [
+    *("inf", "-inf", "nan", "1e400", "1e23", "-5", "abc", "0.5, 3", "9" * 30),
+    *("Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 99999 00:00:00 GMT", "Fri, 99 Nov 2026"),
+    *("Thu, 01 Jan 1970 00:00:00 -9999999999", "Thu, 01 Jan 0000 00:00:00 GMT", "\u00d9\u00a1"),
+]
+LIMITED = b'{"error": {"message": "slow down"}}'
+REFUSED = json.dumps({"error": {"message": "no such thing"}}).encode()
+
+
+async def refuse(wire: type, answer: bytes, retries: int = 0) -> ModelFailed:
+    """How a call ends that is answered like this, as often as it is made."""
+    async with serving(lambda n: answer) as (base, _):
+        model = wire(Endpoint(provider="p", api_key="k", base_url=base, retries=retries))
+        failed = await failure(model, ask())
+        await model.close()
+    assert len(str(failed)) < 400
+    return failed
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("said", PAUSES)
+async def test_an_odd_pause_is_none(wire: type, said: str) -> None:
+    answer = head("application/json", "429 Slow", f"Retry-After: {said}") + LIMITED
+    failed = await refuse(wire, answer)
+    assert failed.fault == "rate_limited"
+    assert (failed.retry_after or 0) < MAX_WAIT
+
+
+@pytest.mark.parametrize("said", ["Retry-After: inf", "Retry-After-Ms: 9e30", "X-Nothing: 1"])
+@pytest.mark.parametrize("wire", WIRES)
+async def test_after_an_odd_pause_it_is_tried_again(wire: type, said: str) -> None:
+    answer = head("application/json", "429 Slow", said) + LIMITED
+    assert (await refuse(wire, answer, retries=1)).fault == "rate_limited"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_pause_in_words_is_read(wire: type) -> None:
+    words = b'{"error": {"message": "Limit reached. Please try again in 20m."}}'
+    failed = await refuse(wire, head("application/json", "429 Slow") + words, retries=1)
+    assert (failed.fault, failed.retry_after) == ("rate_limited", 1_200.0)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Go", "308 Go"])
+async def test_a_redirect_is_not_followed_and_says_where_to(wire: type, status: str) -> None:
+    where = "https://elsewhere.example/v1"
+    failed = await refuse(wire, head("text/plain", status, f"Location: {where}"))
+    assert failed.fault == "rejected" and where in str(failed)
+
+
+ODD_BODIES = {
+    "charset": head("application/json; charset=none-such", "400 No") + REFUSED,
+    "undefined": head("application/json; charset=undefined", "400 No") + REFUSED,
+    "header": head("application/json", "400 No", "X-Said: \u00d0\u00be") + REFUSED,
+    "utf-16": head("application/json", "400 No") + REFUSED.decode().encode("utf-16"),
+    "list": head("application/json", "400 No") + b"[" + REFUSED + b"]",
+    "beside": head("application/json", "400 No") + b'{"error": null, "message": "no such thing"}',
+    "detail": head("application/json", "400 No") + b'{"detail": "no such thing"}',
+    "nothing": head("application/json", "400 No"),
+    "null": head("application/json", "400 No") + b'{"error": {"message": null}}',
+    "deep": head("application/json", "400 No") + DEEP.encode(),
+    "gzip": head("application/json", "500 No", "Content-Encoding: gzip") + REFUSED,
+    "half": head("application/json", "500 No", "Content-Encoding: gzip")
+    + gzip.compress(REFUSED)[:30],
+    "cut": head("application/json", "500 No", "Content-Length: 500") + REFUSED,
+    "page": head("text/html; charset=idna", "502 No") + b"<html>\xff</html>",
+}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("kind", ODD_BODIES)
+async def test_an_odd_body_is_told(wire: type, kind: str) -> None:
+    if wire is AnthropicMessages and kind in ("undefined", "page"):
+        return  # its SDK decodes the body before anybody else can
+    failed = await refuse(wire, ODD_BODIES[kind])
+    assert "None" not in str(failed) and "codec" not in str(failed)
+    if kind in ("header", "utf-16", "list", "beside", "detail"):
+        assert "no such thing" in str(failed)
