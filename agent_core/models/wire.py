@@ -7,6 +7,7 @@ broke later. Both draw on the same allowance of attempts.
 import contextlib
 import logging
 import re
+from codecs import BOM_UTF8
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -15,7 +16,7 @@ from collections.abc import (
     Iterable,
     Iterator,
 )
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar, cast
 
 import httpx2
 import msgspec
@@ -329,9 +330,9 @@ def _count_tries(response: Response) -> int:
 async def feed(response: Response, fold: StreamFold, deltas: PacedDeltas) -> None:
     """Give `fold` all events, and pass on its `deltas`; a provider may answer in one piece although
     a stream was asked for."""
-    form = str(response.headers.get("content-type", ""))
+    form = str(response.headers.get("content-type", "")).lower()
     if form.startswith("application/json"):
-        fold.add(await response.aread())
+        fold.add((await response.aread()).removeprefix(BOM_UTF8))
         await deltas.flush()
         return
     if form.startswith("text/html"):
@@ -347,27 +348,59 @@ async def feed(response: Response, fold: StreamFold, deltas: PacedDeltas) -> Non
 
 
 async def events(response: Response) -> AsyncGenerator[bytes, None]:
-    """The data of each server-sent event; the names are not needed. Lines end as the format lets
-    them: by CR, LF, or both."""
+    """The data of each server-sent event; the names are not needed. A body that is no stream,
+    whatever its type says, is one event. Raises Broken for a web page."""
     data: list[bytes] = []
-    rest, cut = b"", False
-    async for chunk in response.aiter_bytes():
-        if cut and chunk.startswith(b"\n"):  # the second half of a line end
-            chunk = chunk[1:]
-        cut = chunk.endswith(b"\r")
-        if b"\r" in chunk:
-            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            if line.startswith(b"data:"):
-                data.append(line[5:].strip())
-            elif not line and data:
-                yield b"\n".join(data)
-                data.clear()
+    rest, begun = b"", False
+    async with contextlib.aclosing(_read_chunks(response)) as chunks:
+        async for chunk in chunks:
+            if not begun and chunk.strip():
+                begun = True
+                if body := await _read_whole(chunk, chunks):
+                    yield body
+                    return
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                if line.startswith(b"data:"):
+                    data.append(line[5:].strip())
+                elif not line:
+                    if whole := b"\n".join(data):
+                        yield whole
+                    data.clear()
     if rest.startswith(b"data:"):
         data.append(rest[5:].strip())
-    if data:
-        yield b"\n".join(data)
+    if whole := b"\n".join(data):
+        yield whole
+
+
+async def _read_chunks(response: Response) -> AsyncGenerator[bytes, None]:
+    """Yield the body with each line ended by LF, where the format lets CR do it, or both, and
+    without a byte order mark."""
+    held, begun, cut = b"", False, False
+    raw = cast(AsyncGenerator[bytes, None], response.aiter_bytes())
+    async with contextlib.aclosing(raw):
+        async for chunk in raw:
+            if not begun:
+                chunk, held = held + chunk, b""
+                if BOM_UTF8.startswith(chunk):
+                    held = chunk
+                    continue
+                chunk, begun = chunk.removeprefix(BOM_UTF8), True
+            if cut and chunk.startswith(b"\n"):  # the second half of a line end
+                chunk = chunk[1:]
+            cut = chunk.endswith(b"\r")
+            if b"\r" in chunk:
+                chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            yield chunk
+
+
+async def _read_whole(begun: bytes, chunks: AsyncIterator[bytes]) -> bytes:
+    """Return the whole body if its beginning is JSON, "" if it is a stream; raises Broken if it is
+    a web page."""
+    first = begun.lstrip()[:1]
+    if first == b"<":
+        raise Broken(phrase("fault_page"), "missing")
+    return b"".join([begun, *[chunk async for chunk in chunks]]) if first == b"{" else b""
 
 
 async def lines(response: Response) -> AsyncGenerator[bytes, None]:
@@ -417,9 +450,7 @@ class SpokenAnswer:
         if said.restart:
             self._text.clear()
             self._show(Restarted())
-        if said.thought:
-            self._inline = True
-            self.think(said.thought)
+        self.think_inline(said.thought)
         if said.words:
             self._text.append(said.words)
             self._show(TextDelta(text=said.words))
@@ -429,6 +460,11 @@ class SpokenAnswer:
         if text:
             self._thinking.append(text)
             self._show(ThinkingDelta(text=text))
+
+    def think_inline(self, text: str) -> None:
+        """Words of reasoning that stood in the answer's content."""
+        self._inline = self._inline or bool(text)
+        self.think(text)
 
     def make_reply(
         self, finish: Finish, calls: tuple[Part, ...], signature: str | None = None
@@ -480,7 +516,9 @@ def make_broken(error: object, fault: ModelFault) -> Broken:
         return Broken(phrase("fault_credit"), "unpaid")
     if (window := read_overflow(error)) is not None:
         return Broken(phrase("fault_overflow"), "overflow", window=window)
-    return Broken(phrase("fault_error", detail=read_error_message(error)), fault, 0.5)
+    detail = read_error_message(error)
+    said = phrase("fault_error", detail=detail) if detail else phrase("fault_cut")
+    return Broken(said, fault, 0.5)
 
 
 class ToolSheet:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from agent_core.errors import ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
+from agent_core.models.answers.counts import read_count
 from agent_core.models.port import (
     Finish,
     ModelReply,
@@ -16,7 +17,7 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, make_broken, says_something
+from agent_core.models.wire import Broken, make_broken, name_calls, says_something
 from agent_core.phrases import phrase
 
 REDACTED = "redacted:"
@@ -38,41 +39,29 @@ FAULTS: dict[object, ModelFault] = {
 }
 
 
-class _Details(Struct):
-    thinking_tokens: int | None = None
-
-
-class _Usage(Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    output_tokens_details: _Details | None = None
-
-
 class _Block(Struct):
-    type: str = ""
-    text: str = ""
-    thinking: str = ""
-    signature: str = ""
-    data: str = ""
-    id: str = ""
-    name: str = ""
+    type: str | None = ""
+    text: str | None = ""
+    thinking: str | None = ""
+    signature: str | None = ""
+    data: str | None = ""
+    id: str | None = ""
+    name: str | None = ""
     input: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Delta(Struct):
-    type: str = ""
-    text: str = ""
-    thinking: str = ""
-    signature: str = ""
-    partial_json: str = ""
+    type: str | None = ""
+    text: str | None = ""
+    thinking: str | None = ""
+    signature: str | None = ""
+    partial_json: str | None = ""
     stop_reason: str | None = None
 
 
 class _Message(Struct):
-    model: str = ""
-    usage: _Usage | None = None
+    model: str | None = ""
+    usage: object = None
 
 
 class _Event(Struct):
@@ -83,10 +72,10 @@ class _Event(Struct):
     message: _Message | None = None
     content_block: _Block | None = None
     delta: _Delta | None = None
-    usage: _Usage | None = None
+    usage: object = None
     error: object = None
-    model: str = ""
-    content: list[_Block] = []
+    model: str | None = ""
+    content: list[_Block] | None = None
     stop_reason: str | None = None
 
 
@@ -108,14 +97,16 @@ class AnthropicReader:
         self.ended = False
         self._provider = provider
         self._show = show
-        self._made_id = f"call_{len(request.messages)}"
+        self._request = request
         self._model = request.model
         self._blocks: dict[int, _Open] = {}
         self._stop = ""
-        self._usage: dict[str, int] = {}
+        self._usage: dict[str, object] = {}
 
     def add(self, data: bytes) -> None:
         """Take in one event; raises Broken."""
+        if data.startswith(b"[DONE]"):  # of a proxy that speaks OpenAI's protocol too
+            return
         try:
             event = _decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -138,6 +129,8 @@ class AnthropicReader:
             case "error":
                 kind = event.error.get("type") if isinstance(event.error, dict) else ""
                 raise make_broken(event.error, FAULTS.get(kind, "overloaded"))
+            case _ if event.error:
+                raise make_broken(event.error, "overloaded")
             case _:
                 pass
 
@@ -145,11 +138,11 @@ class AnthropicReader:
         self._model = event.model or self._model
         self._count(event.usage)
         self._stop = event.stop_reason or "end_turn"
-        for index, block in enumerate(event.content):
+        for index, block in enumerate(event.content or ()):
             self._start(index, block)
 
     def _start(self, index: int, block: _Block) -> None:
-        opened = _Open(start=block, text=[], signature=block.signature)
+        opened = _Open(start=block, text=[], signature=block.signature or "")
         self._blocks[index] = opened
         self._grow(opened, block.text, block.thinking)
 
@@ -157,12 +150,12 @@ class AnthropicReader:
         opened = self._blocks.get(index)
         if not opened:
             raise Broken(phrase("fault_senseless", detail="an answer in order"), "malformed")
-        opened.signature += delta.signature
+        opened.signature += delta.signature or ""
         if delta.partial_json:
             opened.text.append(delta.partial_json)
         self._grow(opened, delta.text, delta.thinking)
 
-    def _grow(self, opened: _Open, text: str, thought: str) -> None:
+    def _grow(self, opened: _Open, text: str | None, thought: str | None) -> None:
         if text:
             opened.text.append(text)
             self._show(TextDelta(text=text))
@@ -170,19 +163,10 @@ class AnthropicReader:
             opened.text.append(thought)
             self._show(ThinkingDelta(text=thought))
 
-    def _count(self, usage: _Usage | None) -> None:
+    def _count(self, usage: object) -> None:
         """Take over counts: later ones stand for the whole answer and replace earlier ones."""
-        if not usage:
-            return
-        details = usage.output_tokens_details
-        counts = {
-            "new": usage.input_tokens,
-            "read": usage.cache_read_input_tokens,
-            "written": usage.cache_creation_input_tokens,
-            "out": usage.output_tokens,
-            "thinking": details.thinking_tokens if details else None,
-        }
-        self._usage |= {name: count for name, count in counts.items() if count is not None}
+        if isinstance(usage, dict):
+            self._usage |= {name: one for name, one in usage.items() if one is not None}
 
     def reply(self) -> ModelReply:
         """The whole answer; raises Broken if it was cut or says nothing."""
@@ -205,17 +189,21 @@ class AnthropicReader:
 
     def _read_usage(self) -> Usage:
         counts = self._usage
-        read, written = counts.get("read", 0), counts.get("written", 0)
+        read = read_count(counts, "cache_read_input_tokens")
+        written = read_count(counts, "cache_creation_input_tokens")
         return Usage(
-            input_tokens=counts.get("new", 0) + read + written,
-            output_tokens=counts.get("out", 0),
+            input_tokens=read_count(counts, "input_tokens") + read + written,
+            output_tokens=read_count(counts, "output_tokens"),
             cached_tokens=read,
-            reasoning_tokens=counts.get("thinking", 0),
+            reasoning_tokens=read_count(counts, "output_tokens_details", "thinking_tokens"),
             written_tokens=written,
         )
 
     def _parts(self) -> Iterator[Part]:
-        for index, opened in sorted(self._blocks.items()):
+        blocks = [opened for _, opened in sorted(self._blocks.items())]
+        calls = (one.start.id or "" for one in blocks if one.start.type == "tool_use")
+        names = name_calls(calls, self._request)
+        for opened in blocks:
             start, text = opened.start, "".join(opened.text)
             match start.type:
                 case "text" if text:
@@ -224,12 +212,11 @@ class AnthropicReader:
                     signature = opened.signature or None
                     yield Thinking(text=text, provider=self._provider, signature=signature)
                 case "redacted_thinking":
-                    signature = REDACTED + start.data
+                    signature = REDACTED + (start.data or "")
                     yield Thinking(text="", provider=self._provider, signature=signature)
                 case "tool_use":
                     whole = bytes(start.input).decode()
-                    made = f"{self._made_id}_{index}"
                     name = start.name or "unnamed"
-                    yield ToolCall(id=start.id or made, name=name, arguments=text or whole or "{}")
+                    yield ToolCall(id=next(names), name=name, arguments=text or whole or "{}")
                 case _:
                     pass

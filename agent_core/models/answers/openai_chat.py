@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from agent_core.messages import Part, Thinking, ToolCall
+from agent_core.models.answers.counts import read_count
 from agent_core.models.port import Finish, ModelReply, ModelRequest, OnDelta, Usage
 from agent_core.models.wire import Broken, SpokenAnswer, make_broken, name_calls
 from agent_core.phrases import phrase
@@ -15,9 +16,18 @@ FINISH: dict[str, Finish] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
     "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",  # Mistral
     "content_filter": "refused",
+    "sensitive": "refused",  # Zhipu
 }
-
+UNFINISHED = (
+    "error",  # Mistral, OpenRouter
+    "abort",  # vLLM, SGLang
+    "network_error",  # Zhipu
+    "insufficient_system_resource",  # DeepSeek
+)
+"""Reasons that make the answer a part of one."""
 
 FIELDS = ("reasoning_content", "reasoning")
 """Fields in which providers return reasoning; a part's signature names the second one."""
@@ -44,30 +54,18 @@ class _Call(Struct):
 
 
 class _Delta(Struct):
-    content: str | None = None
+    content: object = None
     refusal: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
+    reasoning_content: object = None
+    reasoning: object = None
     tool_calls: list[_Call] | None = None
 
 
 class _Choice(Struct):
+    index: int | None = None
     delta: _Delta | None = None
     message: _Delta | None = None
     finish_reason: str | None = None
-
-
-class _Details(Struct):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    reasoning_tokens: int | None = None
-
-
-class _Usage(Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _Details | None = None
-    completion_tokens_details: _Details | None = None
 
 
 class _Chunk(Struct):
@@ -75,8 +73,13 @@ class _Chunk(Struct):
 
     model: str | None = None
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: object = None
     error: object = None
+    message: object = None
+    """Of a server that reports an error beside the form."""
+    detail: object = None
+    base_resp: object = None
+    """MiniMax's state."""
 
 
 _decode = msgspec.json.Decoder(_Chunk, strict=False).decode
@@ -103,6 +106,8 @@ class ChatCompletionsReader:
         self._calls: list[_Open] = []
         self._by_index: dict[int, _Open] = {}
         self._finish = ""
+        self._chosen: int | None = None
+        """The number of the answer, of several."""
 
     def add(self, data: bytes) -> None:
         """Take in one event; raises Broken."""
@@ -115,24 +120,45 @@ class ChatCompletionsReader:
             raise Broken(
                 phrase("fault_senseless", detail="a chat completion"), "malformed"
             ) from None
-        if chunk.error:
-            raise make_broken(chunk.error, "overloaded")
+        if error := chunk.error or (chunk.choices is None and _find_error(chunk)):
+            raise make_broken(error, "overloaded")
         self._said.model = chunk.model or self._said.model
         if chunk.usage:
             self._said.usage = _usage(chunk.usage)
         for choice in chunk.choices or ():
+            if self._chosen is None:
+                self._chosen = choice.index
+            elif choice.index not in (None, self._chosen):
+                continue  # another answer to the same request
             delta = choice.delta or choice.message
             if delta:
                 self._add_delta(delta)
             self._finish = choice.finish_reason or self._finish
 
     def _add_delta(self, delta: _Delta) -> None:
-        if thought := delta.reasoning_content or delta.reasoning:
+        thought = delta.reasoning_content or delta.reasoning
+        if thought and isinstance(thought, str):
             self._thinking_field = None if delta.reasoning_content else "reasoning"
             self._said.think(thought)
-        self._said.say(delta.content or delta.refusal)
+        content = delta.content or delta.refusal
+        if isinstance(content, list):
+            self._add_parts(content)
+        elif content is None or isinstance(content, str):
+            self._said.say(content)
+        else:
+            raise Broken(phrase("fault_senseless", detail="a chat completion"), "malformed")
         for piece in delta.tool_calls or ():
             self._add_call(piece)
+
+    def _add_parts(self, parts: list[object]) -> None:
+        """Add content that comes as a list: Mistral's reasoning does."""
+        for part in parts:
+            if not isinstance(part, dict):
+                continue
+            if thought := part.get("thinking"):
+                self._said.think_inline(_join_texts(thought))
+            elif isinstance(text := part.get("text"), str):
+                self._said.say(text)
 
     def _add_call(self, piece: _Call) -> None:
         function = piece.function or _Function()
@@ -164,6 +190,8 @@ class ChatCompletionsReader:
         """The whole answer; raises Broken if it was cut or says nothing."""
         if not self._finish and not self.ended:
             raise Broken(phrase("fault_cut"))
+        if self._finish in UNFINISHED:
+            raise Broken(phrase("fault_error", detail=self._finish), "overloaded", 0.5)
         finish = FINISH.get(self._finish, "stop")
         return self._said.make_reply(finish, tuple(self._list_calls()), self._thinking_field)
 
@@ -176,12 +204,23 @@ class ChatCompletionsReader:
             yield ToolCall(id=name, name=call.name or "unnamed", arguments=arguments)
 
 
-def _usage(usage: _Usage) -> Usage:
-    read, written = usage.prompt_tokens_details, usage.completion_tokens_details
+def _find_error(chunk: _Chunk) -> object:
+    state = chunk.base_resp
+    failed = state if isinstance(state, dict) and state.get("status_code") else None
+    return chunk.message or chunk.detail or failed
+
+
+def _join_texts(given: object) -> str:
+    if isinstance(given, list):
+        return "".join(_join_texts(one.get("text")) for one in given if isinstance(one, dict))
+    return given if isinstance(given, str) else ""
+
+
+def _usage(usage: object) -> Usage:
     return Usage(
-        input_tokens=usage.prompt_tokens or 0,
-        output_tokens=usage.completion_tokens or 0,
-        cached_tokens=(read.cached_tokens or 0) if read else 0,
-        reasoning_tokens=(written.reasoning_tokens or 0) if written else 0,
-        written_tokens=(read.cache_write_tokens or 0) if read else 0,
+        input_tokens=read_count(usage, "prompt_tokens"),
+        output_tokens=read_count(usage, "completion_tokens"),
+        cached_tokens=read_count(usage, "prompt_tokens_details", "cached_tokens"),
+        reasoning_tokens=read_count(usage, "completion_tokens_details", "reasoning_tokens"),
+        written_tokens=read_count(usage, "prompt_tokens_details", "cache_write_tokens"),
     )

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from agent_core.errors import ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
-from agent_core.models.answers.refusals import read_error_message
-from agent_core.models.overflow import read_overflow
+from agent_core.models.answers.counts import read_count
 from agent_core.models.port import (
     Finish,
     ModelReply,
@@ -22,7 +21,7 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, make_broken, says_something
+from agent_core.models.wire import Broken, make_broken, name_calls, says_something
 from agent_core.phrases import phrase
 
 MARK = "responses:"
@@ -40,34 +39,21 @@ THOUGHT = ("response.reasoning_summary_text.delta", "response.reasoning_text.del
 
 class _Content(Struct):
     type: str = ""
-    text: str = ""
-    refusal: str = ""
+    text: str | None = ""
+    refusal: str | None = ""
 
 
 class _Item(Struct):
     """One item of the output."""
 
     type: str = ""
-    id: str = ""
-    call_id: str = ""
-    name: str = ""
+    id: str | None = ""
+    call_id: str | None = ""
+    name: str | None = ""
     arguments: object = ""
     content: list[_Content] | None = None
     summary: list[_Content] | None = None
     encrypted_content: str | None = None
-
-
-class _Details(Struct):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    reasoning_tokens: int | None = None
-
-
-class _Usage(Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    input_tokens_details: _Details | None = None
-    output_tokens_details: _Details | None = None
 
 
 class _Incomplete(Struct):
@@ -75,10 +61,10 @@ class _Incomplete(Struct):
 
 
 class _Response(Struct):
-    model: str = ""
+    model: str | None = ""
     status: str | None = None
     output: list[_Item] | None = None
-    usage: _Usage | None = None
+    usage: object = None
     error: object = None
     incomplete_details: _Incomplete | None = None
 
@@ -92,7 +78,7 @@ class _Event(_Response):
     item: _Item | None = None
     response: _Response | None = None
     code: str | None = None
-    message: str = ""
+    message: str | None = ""
 
 
 _decode = msgspec.json.Decoder(_Event, strict=False).decode
@@ -105,7 +91,7 @@ class ResponsesReader:
         self.ended = False
         self._provider = provider
         self._show = show
-        self._made_id = f"call_{len(request.messages)}"
+        self._request = request
         self._model = request.model
         self._items: dict[int, _Item] = {}
         self._end: _Response | None = None
@@ -131,7 +117,7 @@ class ResponsesReader:
             self._finish(event.response or event)
         elif kind == "error":
             told = event.error if isinstance(event.error, dict) else {}
-            error = {"code": event.code, "message": event.message} | told
+            error = {"code": event.code, "message": event.message or ""} | told
             raise make_broken(error, FAULTS.get(error["code"], "overloaded"))
         elif not kind:
             self._add_whole(event)
@@ -147,12 +133,9 @@ class ResponsesReader:
                 self._show(ThinkingDelta(text=part.text))
 
     def _finish(self, response: _Response) -> None:
-        if read_overflow(response.error) is not None:
-            raise make_broken(response.error, "rejected")
         if response.status == "failed" or response.error:
             code = response.error.get("code") if isinstance(response.error, dict) else ""
-            text = read_error_message(response.error)
-            raise Broken(phrase("fault_error", detail=text), FAULTS.get(code, "rejected"), 0.5)
+            raise make_broken(response.error, FAULTS.get(code, "rejected"))
         self.ended = True
         self._end = response
         self._model = response.model or self._model
@@ -172,7 +155,7 @@ class ResponsesReader:
             model=self._model,
             provider=self._provider,
             finish=finish,
-            usage=_usage(self._end.usage or _Usage()),
+            usage=_usage(self._end.usage),
         )
 
     def _find_finish(self, parts: tuple[Part, ...]) -> Finish:
@@ -183,12 +166,17 @@ class ResponsesReader:
         return "tool_calls" if any(isinstance(part, ToolCall) for part in parts) else "stop"
 
     def _parts(self) -> Iterator[Part]:
-        for index, item in sorted(self._items.items()):
+        items = [item for _, item in sorted(self._items.items())]
+        calls = (item.call_id or "" for item in items if item.type == "function_call")
+        names = name_calls(calls, self._request)
+        for item in items:
             match item.type:
                 case "reasoning":
                     yield self._read_thinking(item)
                 case "message":
-                    text = "".join(piece.text or piece.refusal for piece in item.content or ())
+                    text = "".join(
+                        piece.text or piece.refusal or "" for piece in item.content or ()
+                    )
                     if text:
                         yield Text(text=text)
                 case "function_call":
@@ -196,7 +184,7 @@ class ResponsesReader:
                     if not isinstance(arguments, str):
                         arguments = msgspec.json.encode(arguments).decode()
                     yield ToolCall(
-                        id=item.call_id or f"{self._made_id}_{index}",
+                        id=next(names),
                         name=item.name or "unnamed",
                         arguments=arguments or "{}",
                     )
@@ -205,18 +193,17 @@ class ResponsesReader:
 
     def _read_thinking(self, item: _Item) -> Thinking:
         pieces = item.summary or item.content or ()
-        text = "\n\n".join(piece.text for piece in pieces)
+        text = "\n\n".join(piece.text or "" for piece in pieces)
         encrypted = item.encrypted_content
-        signature = f"{MARK}{item.id}:{encrypted}" if encrypted else None
+        signature = f"{MARK}{item.id or ''}:{encrypted}" if encrypted else None
         return Thinking(text=text, provider=self._provider, signature=signature)
 
 
-def _usage(usage: _Usage) -> Usage:
-    read, written = usage.input_tokens_details, usage.output_tokens_details
+def _usage(usage: object) -> Usage:
     return Usage(
-        input_tokens=usage.input_tokens or 0,
-        output_tokens=usage.output_tokens or 0,
-        cached_tokens=(read.cached_tokens or 0) if read else 0,
-        reasoning_tokens=(written.reasoning_tokens or 0) if written else 0,
-        written_tokens=(read.cache_write_tokens or 0) if read else 0,
+        input_tokens=read_count(usage, "input_tokens"),
+        output_tokens=read_count(usage, "output_tokens"),
+        cached_tokens=read_count(usage, "input_tokens_details", "cached_tokens"),
+        reasoning_tokens=read_count(usage, "output_tokens_details", "reasoning_tokens"),
+        written_tokens=read_count(usage, "input_tokens_details", "cache_write_tokens"),
     )

@@ -7,6 +7,7 @@ import msgspec
 
 from agent_core import ambient
 from agent_core.messages import Part, Text, Thinking, ToolCall
+from agent_core.models.answers.counts import clean_count
 from agent_core.models.port import (
     Finish,
     ModelReply,
@@ -63,9 +64,10 @@ class GeminiReader:
         if part.text:
             self._say(part.text)
         if (call := part.function_call) is not None:
-            name = call.id or f"call_{ambient.new_id()}"
+            taken = any(isinstance(one, ToolCall) and one.id == call.id for one in self._parts)
+            name = call.id if call.id and not taken else f"call_{ambient.new_id()}"
             arguments = msgspec.json.encode(call.args or {}).decode()
-            self._parts.append(ToolCall(id=name, name=call.name or "", arguments=arguments))
+            self._parts.append(ToolCall(id=name, name=call.name or "unnamed", arguments=arguments))
 
     def _say(self, text: str) -> None:
         last = self._parts[-1] if self._parts else None
@@ -103,10 +105,10 @@ class GeminiReader:
 
 
 def _usage(counted: "types.GenerateContentResponseUsageMetadata") -> Usage:
-    thought = counted.thoughts_token_count or 0
+    thought = clean_count(counted.thoughts_token_count)
     return Usage(
-        input_tokens=counted.prompt_token_count or 0,
-        output_tokens=(counted.candidates_token_count or 0) + thought,
-        cached_tokens=counted.cached_content_token_count or 0,
+        input_tokens=clean_count(counted.prompt_token_count),
+        output_tokens=clean_count(counted.candidates_token_count) + thought,
+        cached_tokens=clean_count(counted.cached_content_token_count),
         reasoning_tokens=thought,
     )

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from agent_core.messages import Part, ToolCall
+from agent_core.models.answers.counts import clean_count
 from agent_core.models.port import Finish, ModelReply, ModelRequest, OnDelta, Usage
 from agent_core.models.wire import Broken, SpokenAnswer, make_broken, name_calls
 from agent_core.phrases import phrase
@@ -20,7 +21,7 @@ class _OllamaFunction(Struct):
 
 class _OllamaCall(Struct):
     function: _OllamaFunction
-    id: str = ""
+    id: str | None = ""
 
 
 class _OllamaMessage(Struct):
@@ -30,12 +31,12 @@ class _OllamaMessage(Struct):
 
 
 class _OllamaChunk(Struct):
-    model: str = ""
+    model: str | None = ""
     message: _OllamaMessage | None = None
     done: bool = False
-    done_reason: str = ""
-    prompt_eval_count: int = 0
-    eval_count: int = 0
+    done_reason: str | None = ""
+    prompt_eval_count: object = 0
+    eval_count: object = 0
     error: object = None
 
 
@@ -69,7 +70,8 @@ class OllamaReader:
             self.ended = True
             self._finish = chunk.done_reason or "stop"
             self._said.usage = Usage(
-                input_tokens=chunk.prompt_eval_count, output_tokens=chunk.eval_count
+                input_tokens=clean_count(chunk.prompt_eval_count),
+                output_tokens=clean_count(chunk.eval_count),
             )
 
     def _add_message(self, message: _OllamaMessage) -> None:
@@ -85,7 +87,7 @@ class OllamaReader:
         return self._said.make_reply(finish, tuple(self._list_calls()))
 
     def _list_calls(self) -> Iterator[Part]:
-        names = name_calls((call.id for call in self._calls), self._request)
+        names = name_calls((call.id or "" for call in self._calls), self._request)
         for name, call in zip(names, self._calls, strict=True):
             yield ToolCall(
                 id=name, name=call.function.name or "unnamed", arguments=_write(call.function)

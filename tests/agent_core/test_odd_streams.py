@@ -1,0 +1,280 @@
+"""Answers in forms that servers and proxies send: what they say arrives, whatever is odd beside it,
+wherever the stream is divided, and one that is cut at any byte is not taken for a whole one."""
+
+import json
+from collections.abc import Iterable
+
+import pytest
+
+from agent_core.errors import ModelFailed
+from agent_core.messages import Thinking, ToolCall, text_of
+from agent_core.models.anthropic_messages import AnthropicMessages
+from agent_core.models.google.client import Gemini
+from agent_core.models.openai_chat import OpenAIChat
+from agent_core.models.openai_responses import OpenAIResponses
+from agent_core.models.port import ModelReply, Usage
+from agent_core.models.wire import INLINE
+from agent_core.settings import Endpoint
+from tests.agent_core.asking import ask, assistant, failure, ignore
+from tests.fakes.model_steps import Json
+from tests.fakes.raw_server import head, serving
+
+WIRES = {
+    "chat": OpenAIChat,
+    "responses": OpenAIResponses,
+    "anthropic": AnthropicMessages,
+    "gemini": Gemini,
+}
+ITEM: Json = {"type": "message", "content": [{"type": "output_text", "text": "hello"}]}
+BLOCK: Json = {"type": "text", "text": ""}
+
+
+def chat(delta: object, finish: str | None = None, **more: object) -> Json:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {"model": "m", "choices": [choice]} | more
+
+
+def events(wire: str, usage: object = None) -> list[Json]:
+    """The events of an answer that says hello."""
+    match wire:
+        case "chat":
+            return [
+                chat({"content": "hel"}),
+                chat({"content": "lo"}),
+                chat({}, "stop", usage=usage),
+            ]
+        case "responses":
+            ended = {"status": "completed", "model": "m", "output": [ITEM], "usage": usage}
+            done = {"type": "response.output_item.done", "output_index": 0, "item": ITEM}
+            return [done, {"type": "response.completed", "response": ended}]
+        case "anthropic":
+            said = {"type": "text_delta", "text": "hello"}
+            return [
+                {"type": "message_start", "message": {"model": "m", "usage": usage}},
+                {"type": "content_block_start", "index": 0, "content_block": BLOCK},
+                {"type": "content_block_delta", "index": 0, "delta": said},
+                {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage},
+                {"type": "message_stop"},
+            ]
+    parts = {"parts": [{"text": "hello"}], "role": "model"}
+    return [{"candidates": [{"content": parts, "finishReason": "STOP"}]}]
+
+
+def write(lines: Iterable[object], between: str = "") -> bytes:
+    told = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    return "".join(f"data: {line}\n\n{between}" for line in told).encode()
+
+
+async def read(wire: str, answer: bytes | list[bytes]) -> ModelReply:
+    """The answer that a client makes of these bytes."""
+    async with serving(lambda n: answer) as (base, _):
+        model = connect(wire, base)
+        try:
+            return await model.complete(ask(), ignore)
+        finally:
+            await model.close()
+
+
+async def fail(wire: str, answer: bytes) -> ModelFailed:
+    """How a client fails that is given these bytes."""
+    async with serving(lambda n: answer) as (base, _):
+        model = connect(wire, base)
+        failed = await failure(model)
+        await model.close()
+    return failed
+
+
+def connect(wire: str, base: str, retries: int = 0) -> OpenAIChat:
+    made: OpenAIChat = WIRES[wire](
+        Endpoint(provider="p", api_key="k", base_url=base, retries=retries)
+    )
+    return made
+
+
+def words(reply: ModelReply) -> str:
+    return text_of(assistant(*reply.parts))
+
+
+BETWEEN = ["", ": ping\n\n", "data:\n\n", "data: \n\n", "event: ping\n\n", "retry: 5\n\n", "\n\n\n"]
+
+
+@pytest.mark.parametrize("wire", ["chat", "responses", "anthropic"])
+@pytest.mark.parametrize("between", BETWEEN)
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+async def test_signs_of_life_say_nothing(wire: str, between: str, mark: bytes) -> None:
+    body = write(events(wire), between)
+    assert words(await read(wire, head() + mark + between.encode() + body)) == "hello"
+    ended = body.replace(b"\n", b"\r\n")
+    assert words(await read(wire, head() + mark + ended)) == "hello"
+
+
+@pytest.mark.parametrize("wire", ["chat", "responses", "anthropic"])
+async def test_a_stream_may_be_divided_anywhere_and_is_whole_only_at_its_end(wire: str) -> None:
+    lines = write(events(wire)).replace(b"\n", b"\r\n")
+    body = b"\xef\xbb\xbf: ping\r\n\r\n" + lines
+    last = body.rindex(b"\r\n\r\n", 0, -4)
+    for at in range(1, len(body), 7):
+        assert words(await read(wire, [head() + body[:at], body[at:]])) == "hello"
+        if at < last:
+            try:
+                assert words(await read(wire, head() + body[:at])) == "hello"
+            except ModelFailed as failed:
+                assert failed.fault in ("unreachable", "malformed")
+            else:
+                assert wire == "anthropic", "its answer is whole before its last event"
+
+
+WHOLE = {
+    "chat": {"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]},
+    "responses": {"status": "completed", "output": [ITEM]},
+    "anthropic": {
+        "type": "message",
+        "content": [{"type": "text", "text": "hello"}],
+        "stop_reason": "end_turn",
+    },
+}
+KINDS = ("application/json", "Application/JSON; charset=utf-8", "text/plain", "text/event-stream")
+
+
+@pytest.mark.parametrize("wire", WHOLE)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\n\n  "])
+async def test_an_answer_in_one_piece_may_be_called_anything(
+    wire: str, kind: str, before: bytes
+) -> None:
+    body = json.dumps(WHOLE[wire]).encode()
+    assert words(await read(wire, head(kind) + before + body)) == "hello"
+    assert words(await read(wire, [head(kind) + before, body[:9], body[9:]])) == "hello"
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"error": {"message": "still loading"}},
+        {"error": "still loading"},
+        {"object": "error", "message": "still loading", "code": 40303},
+        {"detail": "still loading"},
+        {"choices": None, "base_resp": {"status_code": 1008, "status_msg": "still loading"}},
+    ],
+)
+async def test_an_error_in_place_of_an_answer_is_told(kind: str, error: Json) -> None:
+    for body in (json.dumps(error).encode(), write([error])):
+        if body.startswith(b"data") and "JSON" in kind:
+            continue
+        assert "still loading" in str(await fail("chat", head(kind) + body))
+
+
+async def test_a_web_page_is_one_whatever_it_is_called() -> None:
+    for kind in ("text/plain", "application/xhtml+xml", "text/event-stream"):
+        assert (await fail("chat", head(kind) + b"\n<!doctype html>")).fault == "missing"
+
+
+COUNTS = [-5, "n/a", 12.5, "12", True, [], {"a": 1}, None, 1e300, "inf", 10**30]
+
+
+@pytest.mark.parametrize("wire", ["chat", "responses", "anthropic"])
+@pytest.mark.parametrize("count", COUNTS)
+async def test_odd_counts_do_not_spoil_an_answer(wire: str, count: object) -> None:
+    names = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
+    details = dict.fromkeys(("prompt_tokens_details", "output_tokens_details"), count)
+    for usage in (count, dict.fromkeys(names, count) | details):
+        reply = await read(wire, head() + write(events(wire, usage)))
+        assert words(reply) == "hello"
+        assert all(0 <= one <= 12 for one in (reply.usage.input_tokens, reply.usage.output_tokens))
+        assert reply.usage.cached_tokens == reply.usage.reasoning_tokens == 0
+    assert reply.usage != Usage() or count not in ("12", 12.5, True)
+
+
+@pytest.mark.parametrize(
+    "finish", ["error", "abort", "network_error", "insufficient_system_resource"]
+)
+async def test_an_answer_that_its_server_gave_up_is_not_whole(finish: str) -> None:
+    given = {
+        1: head() + write([chat({"content": "hel"}), chat({}, finish), "[DONE]"]),
+        2: head() + write(events("chat")),
+    }
+    async with serving(lambda n: given[n]) as (base, server):
+        model = connect("chat", base, retries=1)
+        assert words(await model.complete(ask(), ignore)) == "hello"
+        await model.close()
+    assert server.asked == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("max_tokens", "length"), ("model_length", "length"), ("sensitive", "refused")],
+)
+async def test_other_words_for_an_early_end(given: str, meant: str) -> None:
+    reply = await read("chat", head() + write([chat({"content": "hel"}), chat({}, given)]))
+    assert reply.finish == meant
+
+
+async def test_reasoning_in_the_content_is_reasoning() -> None:
+    """As Mistral's models send it; it must not go back in another form."""
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    lines = [
+        chat({"content": ""}),
+        chat({"content": [thought]}),
+        chat({"content": [{"type": "text", "text": "hel"}]}),
+        chat({"content": "lo"}),
+        chat({}, "stop"),
+    ]
+    reply = await read("chat", head() + write(lines))
+    assert reply.parts[0] == Thinking(text="hm", provider="p", signature=INLINE)
+    assert words(reply) == "hello"
+
+
+async def test_of_several_answers_one_is_read() -> None:
+    def both(first: str, second: str, finish: str | None = None) -> Json:
+        said = enumerate((first, second))
+        choices = [
+            {"index": n, "delta": {"content": one}, "finish_reason": finish} for n, one in said
+        ]
+        return {"choices": choices}
+
+    reply = await read("chat", head() + write([both("hel", "good"), both("lo", "bye", "stop")]))
+    assert words(reply) == "hello"
+
+
+CALL: Json = {"type": "tool_use", "id": "same", "name": "look", "input": {}}
+FUNCTION: Json = {"type": "function_call", "call_id": "same", "name": "look", "arguments": "{}"}
+TWICE: dict[str, Json] = {
+    "anthropic": {"type": "message", "content": [CALL, CALL], "stop_reason": "tool_use"},
+    "responses": {"status": "completed", "output": [FUNCTION, FUNCTION]},
+}
+
+
+@pytest.mark.parametrize("wire", [*TWICE, "gemini"])
+@pytest.mark.parametrize("given", ["same", None])
+async def test_each_call_has_an_id_of_its_own(wire: str, given: str | None) -> None:
+    if wire == "gemini":
+        call = {"functionCall": {"id": given, "name": "look", "args": {}}}
+        content = {"parts": [call, call], "role": "model"}
+        body = write([{"candidates": [{"content": content, "finishReason": "STOP"}]}])
+        reply = await read(wire, head() + body)
+    else:
+        text = json.dumps(TWICE[wire]).replace('"same"', json.dumps(given))
+        reply = await read(wire, head("application/json") + text.encode())
+    calls = [part for part in reply.parts if isinstance(part, ToolCall)]
+    assert len({call.id for call in calls}) == len(calls) == 2
+    assert all(call.id for call in calls)
+
+
+async def test_nothing_where_a_text_belongs_is_none() -> None:
+    lines = [
+        {"type": "message_start", "message": {"model": None}},
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": {"type": "thinking", "thinking": None, "signature": None},
+        },
+        {
+            "type": "content_block_start",
+            "index": 1,
+            "content_block": {"type": "text", "text": None},
+        },
+        *events("anthropic")[2:],
+    ]
+    lines[3]["index"] = 1
+    assert words(await read("anthropic", head() + write([*lines, "[DONE]"]))) == "hello"
