@@ -5,6 +5,7 @@ broke later. Both draw on the same allowance of attempts.
 """
 
 import contextlib
+import hashlib
 import logging
 import re
 from codecs import BOM_UTF8
@@ -24,7 +25,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
-from agent_core.messages import Part, Text, Thinking, ToolCall
+from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.answers.inline_thoughts import Said, ThoughtSplitter
 from agent_core.models.answers.paced_deltas import PacedDeltas
 from agent_core.models.answers.refusals import (
@@ -93,6 +94,10 @@ HOPELESS: tuple[ModelFault, ...] = ("auth", "unpaid", "missing", "rejected", "ov
 """Failures that a retry cannot help."""
 MAX_PAUSE = 120.0
 """Seconds that a provider may ask to wait; for more it is not asked again."""
+_MISTRAL = re.compile(r"[sx]tral")  # also Codestral, Mixtral
+_PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
+_NAME, _ODD = re.compile(r"[A-Za-z0-9_-]{1,64}"), re.compile(r"[^A-Za-z0-9_-]")
 REASONING = 4_096
 """Tokens of reasoning added to an answer of limited length: providers count them as part of it, and
 one that is to say a word would say none."""
@@ -133,6 +138,8 @@ class Line:
         self._unseen: dict[tuple[str, str], None] = {}
         """Models, and pictures that they refused: not every one can see, not every picture is
         whole."""
+        host = f".{httpx2.URL(endpoint.base_url).host}"
+        self._own = host.endswith((".api.openai.com", ".api.anthropic.com"))
         self.timeout = httpx2.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 10.0))
 
     async def ask(
@@ -145,6 +152,7 @@ class Line:
     ) -> ModelReply:
         """The answer, after as many tries as are allowed; raises ModelFailed. `ask_why` finds out
         why an answer broke off before it said anything."""
+        request = fit_calls(request, self._own)
 
         async def attempt(left: int, show: OnDelta) -> ModelReply:
             response = await self.begin_with_pictures(
@@ -508,6 +516,46 @@ def name_calls(given: Iterable[str], request: ModelRequest) -> Iterator[str]:
         name = one if one and one not in seen else f"call_{len(request.messages)}_{index}"
         seen.add(name)
         yield name
+
+
+def fit_calls(request: ModelRequest, own: bool) -> ModelRequest:
+    """Return `request` with calls that its model takes, whichever model made them: some refuse the
+    whole conversation for an id or a name in another form. `own`: at OpenAI or Anthropic."""
+    model = request.model.lower()
+    if _MISTRAL.search(model):
+        ids = _SHORT_ID
+    elif own or "claude" in model:
+        ids = _PLAIN_ID
+    else:
+        return request  # some, such as Kimi's, want their own ids back
+    messages = tuple(_fit_message(message, ids) for message in request.messages)
+    return replace(request, messages=messages)
+
+
+def _fit_message(message: Message, ids: re.Pattern[str]) -> Message:
+    if message.role == "user":
+        return message
+    parts = tuple(_fit_part(part, ids) for part in message.parts)
+    return message if parts == message.parts else replace(message, parts=parts)
+
+
+def _fit_part(part: Part, ids: re.Pattern[str]) -> Part:
+    match part:
+        case ToolCall(id=given, name=name):
+            fit = name if _NAME.fullmatch(name) else (_ODD.sub("_", name)[:64] or "unnamed")
+            same = fit == name and ids.fullmatch(given)
+            return part if same else replace(part, id=_fit_id(given, ids), name=fit)
+        case ToolResult(call_id=given) if not ids.fullmatch(given):
+            return replace(part, call_id=_fit_id(given, ids))
+        case _:
+            return part
+
+
+def _fit_id(given: str, ids: re.Pattern[str]) -> str:
+    """Return an id in the form of `ids`, the same one for the same one."""
+    if ids.fullmatch(given):
+        return given
+    return hashlib.sha256(given.encode(errors="replace")).hexdigest()[:9]
 
 
 def make_broken(error: object, fault: ModelFault) -> Broken:
