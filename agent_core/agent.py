@@ -116,7 +116,7 @@ class Agent:
         return object.__new__(cls)
 
     def __post_init__(self) -> None:
-        from agent_core.library.arguments import check_arguments
+        from agent_core.library.arguments import check_arguments, check_tools
         from agent_core.library.callbacks import CALLBACKS, CallbackTeller
         from agent_core.tools.toolbox import Toolbox
 
@@ -124,7 +124,7 @@ class Agent:
         given = ((name, getattr(self, name)) for name in CALLBACKS)
         self.callbacks = self.callbacks | {name: one for name, one in given if one is not None}
         CallbackTeller(self.callbacks)
-        tools = tuple(self.tools)
+        tools = check_tools(self.tools)
         if self.memory is not None:
             from agent_core.memory.tool import memory_tool
 
@@ -184,10 +184,11 @@ class Agent:
 
     async def achat(self, text: str) -> str:
         """Return the answer like `chat`, inside a running loop."""
+        before = self.result
         try:
             result = await self.run_conversation(text, conversation_history=self.history)
         finally:
-            if self.result is not None:
+            if self.result is not None and self.result is not before:
                 self.history = self.result.messages  # work done before a failure counts too
         return result.final_response
 
@@ -203,7 +204,6 @@ class Agent:
 
         text = arguments if isinstance(arguments, str) else _write_json(arguments)
         call = ToolCall(id="call_1", name=name, arguments=text)
-        self.result = None
         async for _ in self._run("", "", (), task_id, call):
             pass
         ended = self._get_result()
@@ -229,7 +229,6 @@ class Agent:
         With a `journal`, an interrupted `task_id` continues where it was, and a finished one
         returns its result. Raises an AgentError if there is no answer.
         """
-        self.result = None
         async for _ in self._run(user_message, system_message, conversation_history, task_id):
             pass
         ended = self._get_result()
@@ -259,6 +258,7 @@ class Agent:
         task_id: str | None,
         call: "ToolCall | None" = None,
     ) -> "AsyncGenerator[AgentEvent, None]":
+        from agent_core.library.arguments import clean_message
         from agent_core.library.callbacks import CallbackTeller, ModelAsked
         from agent_core.library.history import read_history
         from agent_core.library.task import Task
@@ -266,10 +266,12 @@ class Agent:
         task_id = task_id or ambient.new_id()
         if self.state is AgentState.RUNNING:
             raise Misuse("this agent is running: wait for it, or make another one")
-        told, hearing = read_history(history), CallbackTeller(self.callbacks)
-        task = Task(await self._setup(text, system, task_id, told, call), task_id, told)
+        text, told = clean_message(text), read_history(history)
         self.state, after = AgentState.RUNNING, AgentState.IDLE
+        self.result = None
         try:
+            hearing = CallbackTeller(self.callbacks)
+            task = Task(await self._setup(text, system, task_id, told, call), task_id, told)
             async with asyncio.TaskGroup() as group:
                 work = group.create_task(task.work(), name=f"agent:{task.id}")
                 while (event := await task.events.get()) is not None:

@@ -9,6 +9,8 @@ from agent_core.errors import Misuse
 from agent_core.models.providers import API_MODES
 from agent_core.policy import Mode
 from agent_core.profiles.built_in import PROFILES
+from agent_core.text import clean
+from agent_core.tools.contract import Tool
 
 
 def check_names(odd: Sequence[object], given: Iterable[str], known: Sequence[str]) -> None:
@@ -34,6 +36,25 @@ def check_arguments(mode: str, api_mode: str | None, profile: str, zone: str) ->
             ZoneInfo(zone)
         except (OSError, ValueError, KeyError):
             raise Misuse(f"no time zone {zone!r}; write one like Europe/Berlin") from None
+
+
+def check_tools(given: object) -> tuple[Tool, ...]:
+    """Return the tools. Raises Misuse for anything else."""
+    tools = tuple(given) if isinstance(given, Iterable) else (given,)
+    for one in tools:
+        if not isinstance(one, Tool):
+            name = getattr(one, "__name__", repr(one))
+            raise Misuse(f"{name} is no tool; write @tool above its function")
+    if not isinstance(given, Iterable):
+        raise Misuse("tools are given in a list, as in tools=[my_tool]")
+    return tools
+
+
+def clean_message(given: object) -> str:
+    """Return a message as it can be written and sent. Raises Misuse for one that is no text."""
+    if not isinstance(given, str):
+        raise Misuse(f"a message is text, not {type(given).__name__}")
+    return clean(given)
 
 
 def _check(name: str, given: str, known: Iterable[str]) -> None:
