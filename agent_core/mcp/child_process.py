@@ -153,7 +153,7 @@ async def _write(
                 words = one.message.model_dump_json(by_alias=True, exclude_unset=True)
                 entry.write(words.encode("utf-8", "replace") + b"\n")
                 await entry.drain()
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: of uvloop, once its end was noticed
         told.close()  # it may survive, but it is unreachable: the session ends
     finally:
         entry.close()

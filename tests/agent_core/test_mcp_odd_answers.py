@@ -9,11 +9,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import anyio
 import msgspec
 import pytest
 from aiohttp import web
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
 
 from agent_core.errors import ToolFailed
+from agent_core.mcp.child_process import _write
 from agent_core.mcp.servers import Servers
 from agent_core.mcp.settings import McpServer
 from agent_core.messages import ToolOutput
@@ -257,3 +261,20 @@ async def test_a_server_sends_nobody_to_another_place(tmp_path: Path, status: in
         told = await call(0)
     assert asked == []
     assert "of what is inside" not in told
+
+
+async def test_a_message_to_a_server_that_has_just_ended_ends_its_session() -> None:
+    """It is told as lost, not in the words of the event loop."""
+    process = await asyncio.create_subprocess_exec("true", stdin=asyncio.subprocess.PIPE)
+    await process.wait()
+    assert process.stdin is not None
+    process.stdin.close()
+    message = jsonrpc_message_adapter.validate_json('{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+    told, tells = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    asks, asked = anyio.create_memory_object_stream[SessionMessage](1)
+    asks.send_nowait(SessionMessage(message))
+    asks.close()
+    await _write(process, asked, told, asyncio.Event())
+    with pytest.raises(anyio.EndOfStream):
+        await tells.receive()
+    tells.close()
