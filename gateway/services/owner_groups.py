@@ -19,7 +19,8 @@ log = logging.getLogger("turnkeeper.jobs")
 PATIENCE = 3.0
 """Seconds that a due job waits for them; then the last known ones hold."""
 KEPT, KEPT_FOR = 1_000, 60.0
-"""Owners whose groups are kept, and for how many seconds."""
+"""Owners whose groups are kept, and for how many seconds; a platform that fails is not asked for
+so long either."""
 
 Found = tuple[str, ...] | None
 
@@ -30,6 +31,7 @@ class OwnerGroups:
     def __init__(self, adapters: Mapping[str, Adapter], accept: Accept) -> None:
         self._adapters, self._accept = adapters, accept
         self._known: OrderedDict[tuple[str, str], tuple[float, Found]] = OrderedDict()
+        self._down = dict[str, float]()
 
     async def accept(self, inbounds: Sequence[Inbound]) -> None:
         """Store the values, as `Accept` does."""
@@ -49,6 +51,8 @@ class OwnerGroups:
         adapter, key = self._adapters.get(owner.platform), (owner.key, where.workspace)
         if not isinstance(adapter, GroupReading) or where.platform != owner.platform:
             return None
+        if self._down.get(where.platform, 0.0) > ambient.monotonic():
+            return None  # hundreds of due jobs would each wait as long
         until, found = self._known.get(key, (0.0, None))
         if until <= ambient.monotonic():
             found = await self._read(adapter, where, owner)
@@ -63,6 +67,7 @@ class OwnerGroups:
             async with ambient.limit(PATIENCE):
                 return await adapter.read_groups(where, owner.id)
         except (DeliveryError, TimeoutError) as error:
+            self._down[where.platform] = ambient.monotonic() + KEPT_FOR
             log.info("groups_not_read", extra={"why": str(error)})
         except Exception:  # boundary: an adapter's failure costs the groups, not the run
             log.exception("groups_not_read")

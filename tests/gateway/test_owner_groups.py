@@ -54,3 +54,14 @@ async def test_they_are_those_of_now_if_they_can_be_found_out(
         groups, None, (), ("old",), groups,
     ]  # fmt: skip
     assert adapter.count == 1, "many jobs of one person are due at once"
+
+
+async def test_a_platform_that_is_down_holds_up_one_of_many_jobs() -> None:
+    adapter, stored = Asked(Unsent("down")), list[Inbound]()
+
+    async def accept(inbounds: Sequence[Inbound]) -> None:
+        stored.extend(inbounds)
+
+    due = [fire(Sender(platform="slack", id=f"U{n}", groups=("old",))) for n in range(200)]
+    await OwnerGroups({"slack": cast(Adapter, adapter)}, accept).accept(due)
+    assert stored == due and adapter.count == 1

@@ -211,9 +211,9 @@ def _find_error(chunk: _Chunk) -> object:
 
 
 def _join_texts(given: object) -> str:
-    if isinstance(given, list):
-        return "".join(_join_texts(one.get("text")) for one in given if isinstance(one, dict))
-    return given if isinstance(given, str) else ""
+    parts = given if isinstance(given, list) else [{"text": given}]
+    texts = (one.get("text") for one in parts if isinstance(one, dict))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _usage(usage: object) -> Usage:
