@@ -111,13 +111,6 @@ def find_command_secrets(text: str) -> list[tuple[int, int]]:
     return kept
 
 
-def hide_command_secrets(text: str, mark: str) -> str:
-    """`text` with `mark` in place of each of them."""
-    for start, end in reversed(find_command_secrets(text)):
-        text = f"{text[:start]}{mark}{text[end:]}"
-    return text
-
-
 def find_open_command(text: str) -> int:
     """Return where the end of `text` begins that more text could make a command with a secret."""
     line = max(text.rfind("\n") + 1, len(text) - _REACH - 2 * _LONGEST)

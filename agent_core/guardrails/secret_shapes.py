@@ -19,8 +19,8 @@ from agent_core.guardrails.command_secrets import (
     SIGNS,
     find_command_secrets,
     find_open_command,
-    hide_command_secrets,
 )
+from agent_core.guardrails.escaped_text import read_escapes
 from agent_core.guardrails.token_prefixes import PREFIXED
 
 SHORTEST = 6
@@ -31,7 +31,10 @@ MAX_RUN = 4_096
 MAX_KEY = 16_000
 """Characters of a private key."""
 _LOOKS_BACK = 64
-_RUN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+=:~@%?&#!*^,$")
+_RUN = frozenset(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+=:~@%?&#!*^,$\\[;\x1b\ufffd"
+)
+"""Characters of tokens, and of escapes before and between them."""
 _BEGIN = "-----BEGIN"
 _QUOTE = r"(?:\\{0,2}[\"'])"
 _QUOTE_BEGUN = r"\\{0,2}[\"']?"
@@ -368,16 +371,33 @@ def _compile_context() -> re.Pattern[str]:
 
 
 def hide_shapes(text: str, mark: str = MARK) -> str:
-    """Replace what looks like a secret by a mark."""
-    if _has_any(SIGNS, text):
-        text = hide_command_secrets(text, mark)
+    """Replace what looks like a secret by a mark, also behind and between escapes."""
+    spans = _find_shapes(text)
+    if plain := read_escapes(text):
+        spans += plain.find_written(_find_shapes(plain.text))
+    shown: list[str] = []
+    done = 0
+    for start, end in sorted(spans):
+        if start >= done:
+            shown += (text[done:start], mark)
+        done = max(done, end)
+    return "".join((*shown, text[done:])) if shown else text
+
+
+def _find_shapes(text: str) -> list[tuple[int, int]]:
+    found = find_command_secrets(text) if _has_any(SIGNS, text) else []
     for pattern in find_patterns(text):
-        text = pattern.sub(mark, text)
-    return text
+        found += (one.span() for one in pattern.finditer(text))
+    return found
 
 
 def has_shape(text: str) -> bool:
     """Return True if something in `text` looks like a secret."""
+    plain = read_escapes(text)
+    return _has_plain(text) or (plain is not None and _has_plain(plain.text))
+
+
+def _has_plain(text: str) -> bool:
     if any(pattern.search(text) is not None for pattern in find_patterns(text)):
         return True
     return _has_any(SIGNS, text) and bool(find_command_secrets(text))

@@ -1,6 +1,7 @@
 """Secrets in every shape are taken out, also where text comes in pieces; other texts stay."""
 
 import base64
+import json
 import string
 import time
 
@@ -31,6 +32,17 @@ AROUND = (
     "密钥是{}，请勿外传",
     "é{}é",
     "Токен{}это",
+    "first\\n{}\\nlast",
+    "\\\\t{}\\\\r\\\\n",
+    "\x1b[1;31m{}\x1b[0m",
+    "\ufffd[32m{}\ufffd[0m",
+    "\\u001b[01;31m\\u001b[K{}\\u001b[m",
+    "\\033[32m{}",
+    "\\u0022{}\\u0022",
+    "x%20{}%0Ay",
+    "%2522{}%2522",
+    "it=&quot;{}&quot;",
+    "&amp;#x27;{}&amp;#x27;",
 )
 VALUES = (
     "correct horse battery",
@@ -97,6 +109,8 @@ def test_what_only_looks_like_it_stays() -> None:
         for n in range(3):
             text, _ = spell(case, dice(case, n))
             assert hide_shapes(text) == text and not has_shape(text), case
+            written = json.dumps(text)
+            assert hide_shapes(written) == written, case
 
 
 def test_pieces_of_commands_show_what_the_whole_shows() -> None:
@@ -241,7 +255,8 @@ def test_ten_kilobytes_take_five_milliseconds() -> None:
 @pytest.mark.pick("text that hides secrets slowly", 6)
 @pytest.mark.parametrize(
     "unit",
-    ["a", "1", "-----BEGIN RSA PRIVATE KEY-----", "eyJaaaaaaaa.", "token=", "Bearer ", "://a:b", "sk-", "password: ",
+    ["a", "1", "-----BEGIN RSA PRIVATE KEY-----", f"-----BEGIN PRIVATE KEY-----\n# {'aA7' * 20}\n#\n", "\\n", "%41",
+     "&amp;", "\x1b[31m", "\\nghp_", "eyJaaaaaaaa.", "token=", "Bearer ", "://a:b", "sk-", "password: ",
      "?token=aaaaaaaa", "M", "MNO", "mysql ", "mysql -p", "curl -u a:", " -p aaaa", "echo a", "machine a login b ",
      "Private-Lines: 1\n", "AAAAAAAAAAAAAAAA\n", "host=a ", "--password ", "htpasswd -b a ", "nmcli a", "$6$", "00aA", "a.", "password=a-", "://a:b@", "-----BEGIN ", "=", "a=", "\\n", "Proc-Type: a\n"],
 )  # fmt: skip

@@ -1,0 +1,77 @@
+"""Reads a text as what its escapes stand for, and knows where each character was written.
+
+`\\n`, `\\u0022`, `%3D`, `&quot;` and the colours of a terminal end in letters and digits: a token
+behind one does not begin a word.
+"""
+
+import html
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+_ESCAPE = re.compile(
+    r"(?:[\x1b\ufffd]|\\{1,8}(?:e|0?33|[xX]1[bB]|u001[bB]))\[[\d;?]{0,16}[A-Za-z]"  # a colour
+    r"|\\{1,8}(?:(?P<sign>[nrtfvb\"'/])|x(?P<byte>[0-9a-fA-F]{2})|u(?P<char>[0-9a-fA-F]{4}))"
+    r"|%(?:25){0,3}(?P<percent>[0-9A-Fa-f]{2})"
+    r"|&(?:amp;){0,3}(?P<entity>quot|apos|lt|gt|amp|#\d{1,5}|#[xX][0-9a-fA-F]{1,4});"
+)
+_BEGINNINGS = ("\\", "%", "&", "\x1b", "\ufffd")
+_SIGNS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "b": "\b"}
+
+
+class _Part(Struct, frozen=True):
+    """A piece without escapes, or what one escape stands for, and where it was written."""
+
+    text: str
+    begin: int
+    end: int
+
+
+class PlainText:
+    """`text` is the meaning of `written`."""
+
+    def __init__(self, written: str, parts: list[_Part]) -> None:
+        self._written, self._parts = written, parts
+        self._starts = [0]
+        for part in parts:
+            self._starts.append(self._starts[-1] + len(part.text))
+        self.text = "".join(part.text for part in parts)
+
+    def find_written(self, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Where spans of `text` begin and end in the written text."""
+        return [(self._find_place(start)[0], self._find_place(end - 1)[1]) for start, end in spans]
+
+    def _find_place(self, at: int) -> tuple[int, int]:
+        """Where the character at `at` begins and ends in the written text."""
+        number = bisect_right(self._starts, at) - 1
+        part, inside = self._parts[number], at - self._starts[number]
+        if len(part.text) == 1:
+            return part.begin, part.end
+        return part.begin + inside, part.begin + inside + 1
+
+
+def read_escapes(written: str) -> PlainText | None:
+    """Return what the text stands for, or None if it has no escapes."""
+    if not any(sign in written for sign in _BEGINNINGS):
+        return None
+    parts: list[_Part] = []
+    done = 0
+    for found in _ESCAPE.finditer(written):
+        literal = _Part(written[done : found.start()], done, found.start())
+        parts += (literal, _Part(_read_escape(found), found.start(), found.end()))
+        done = found.end()
+    if not done:
+        return None
+    parts.append(_Part(written[done:], done, len(written)))
+    return PlainText(written, [part for part in parts if part.text])
+
+
+def _read_escape(found: re.Match[str]) -> str:
+    if entity := found["entity"]:
+        return html.unescape(f"&{entity};")
+    if sign := found["sign"]:
+        return _SIGNS.get(sign, sign)
+    code = found["byte"] or found["char"] or found["percent"]
+    return chr(int(code, 16)) if code else ""
