@@ -22,6 +22,7 @@ from agent_core.guardrails.command_secrets import (
 )
 from agent_core.guardrails.escaped_text import read_escapes
 from agent_core.guardrails.token_prefixes import PREFIXED
+from agent_core.guardrails.wrapped_keys import find_wrapped_keys, is_key_open
 
 SHORTEST = 6
 """Minimum characters of an encoding: shorter ones occur in texts by chance."""
@@ -55,7 +56,7 @@ _CONTEXT = (
     rf"(?:=>|:=|[=:>,]|{_SPOKEN}:?(?=[ \t]))?[ \t]{{0,4}}{_QUOTE_BEGUN}"
     rf"|\||username\"(?::(?: ?(?:\"(?:[\w.-]{{0,30}}{_KEY_AFTER})?)?)?)?)"
 )
-_GAP = r"(?:\s|\\[nr]){0,4}"
+_GAP = r"(?:\s|\\{1,8}[nr]){0,40}"
 _HEADER = rf"{_GAP}(?:Proc-Type|DEK-Info|Version|Comment): [\w., :-]{{1,80}}(?:\s|\\[nr])"
 _KEY = (
     # hide only the key between the lines: a card must show the rest of a command
@@ -388,6 +389,8 @@ def _find_shapes(text: str) -> list[tuple[int, int]]:
     found = find_command_secrets(text) if _has_any(SIGNS, text) else []
     for pattern in find_patterns(text):
         found += (one.span() for one in pattern.finditer(text))
+    if _BEGIN in text:
+        found += find_wrapped_keys(text)
     return found
 
 
@@ -416,6 +419,8 @@ def find_open_end(text: str) -> int:
     begins = text.rfind(_BEGIN, max(0, len(text) - MAX_KEY))
     if begins < 0:
         return end
+    if is_key_open(text, begins):
+        return min(end, begins)
     found = _compile_key().match(text, begins)
     if found is None:
         return min(end, begins) if _KEY_BEGINS.fullmatch(text, begins) else end

@@ -44,6 +44,13 @@ AROUND = (
     "it=&quot;{}&quot;",
     "&amp;#x27;{}&amp;#x27;",
 )
+LINES = (
+    *("{}", "    {}", "\t\t{}", "-{}", "+    {}", "   12\t{}", "12:{}", "docs/a.txt:12:{}", "> {}"),
+    *("docs/a.txt-12-{}", "# {}", "// {}", " * {}", '"{}\\n" +', "    '{}\\n'", '  "{}",', "{}\r"),
+    *("web_1  | {}", "2026-01-01T00:00:00Z {}", "ab12cd3e (Ann 2026-01-01 12) {}", "{}   ", "{}\\"),
+    *("{}<br>", "  12 │ {}"),
+)
+"""What commands, files and programs put around each line of a key."""
 VALUES = (
     "correct horse battery",
     "p/4+ss=w0rd",
@@ -87,6 +94,33 @@ def test_every_shape_is_taken_out(kind: str) -> None:
         assert refusal(text), "nor in memory"
 
     check()
+
+
+@pytest.mark.parametrize("around", LINES)
+def test_a_private_key_is_taken_out_whatever_is_around_its_lines(around: str) -> None:
+    words = Redactions({}).with_shapes()
+    for n in range(examples(20)):
+        chance = dice(around, n)
+        kind = chance.choice(("RSA PRIVATE KEY", "PRIVATE KEY", "PGP PRIVATE KEY BLOCK"))
+        head = chance.choice(([], ["Proc-Type: 4,ENCRYPTED", ""], ["Version: GnuPG v2", ""]))
+        rows, _ = spell(" ".join(["{a64}"] * chance.randrange(1, 8)) + " {a40}==", chance)
+        key = [f"-----BEGIN {kind}-----", *head, *rows.split(), f"-----END {kind}-----"]
+        text = "\n".join(("before", *map(around.format, key), "after"))
+        hidden = hide_shapes(text)
+        assert not any(row[:30] in hidden for row in rows.split()), hidden
+        assert hidden.startswith("before\n") and hidden.endswith("\nafter")
+        cuts = [chance.randrange(10_000) for _ in range(6)]
+        assert stream(words, text, cuts) == words.hide(text)
+        assert stream(words, text, list(range(len(text)))) == words.hide(text)
+
+
+def test_a_private_key_hides_no_other_words_of_a_command() -> None:
+    row, _ = spell("{a64}", dice("rows"))
+    for line in (f"rm data;#{row}", f"rm data {row}", f"{row};rm data", f"{row} && rm data"):
+        text = f"cat <<EOF\n-----BEGIN PRIVATE KEY-----\n{line}\nEOF"
+        assert "rm data" in hide_shapes(text), text
+    text = f"# -----BEGIN PRIVATE KEY-----\n# {row}\nrm data\n-----END PRIVATE KEY-----"
+    assert "rm data" in hide_shapes(text), text
 
 
 PUBLISHED, LOOKALIKES = read_cases("secrets_published"), read_cases("secrets_lookalikes")
