@@ -35,6 +35,12 @@ _PLAIN = re.compile(
     r"|\\[.()bBn\[\]{}$^*+?|/])*"
 )
 """An expression in which each letter has to be there."""
+_SETTING = re.compile(
+    r"(?-i:[A-Z]+_[A-Z_\d]+|^[A-Z]{3,}=)|^\W{0,8}(?:host(?:name)?|port|user(?:name)?|login|email|region"
+    r"|database|db|endpoint|account|client.?id|node.?env|environment|env)\b\W{0,8}$",
+    re.IGNORECASE,
+)
+"""Names of settings beside which a secret often is in a file with secrets."""
 _SIGNS = re.compile(r"[.()\[\]{}$^*+?|\\]")
 _ANY = re.compile(rf"\\.|{_CLASS}")
 """Matches what stands for arbitrary characters."""
@@ -112,6 +118,11 @@ def is_plain_search(pattern: str, *, fixed: bool = False) -> bool:
         return all(map(_is_harmless, pattern.split("\n")))
     parts = re.split(r"(?<!\\)\|", pattern.replace(r"\|", "|"))
     return all(map(_is_harmless, parts))
+
+
+def names_setting(pattern: str) -> bool:
+    """Return True if `pattern` finds settings that files with secrets have too."""
+    return any(map(_SETTING.search, pattern.replace(r"\|", "|").split("|")))
 
 
 def _is_harmless(part: str) -> bool:

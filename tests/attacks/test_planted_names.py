@@ -1,6 +1,8 @@
 """Wildcards that may run unasked meet names which are options: no program is misled by one."""
 
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -60,3 +62,32 @@ def test_no_program_that_a_wildcard_may_be_given_obeys_names(tmp_path: Path) -> 
     assert len(tries) > 5_000
     chosen = take(tries, 4_000, "planted")
     assert [harm for line, name in chosen if (harm := find_harm(line, name, here))] == []
+
+
+MISSING = "no_such_file"
+
+
+def find_looked_for(name: str, option: str, here: Path) -> str:
+    """The option, if the program takes the word after it for the name of a file."""
+    command = [name, option, MISSING]
+    try:
+        ended = subprocess.run(
+            command, input=b"", cwd=here, capture_output=True, timeout=10, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return ""
+    said = ended.stderr.decode(errors="replace")
+    return f"{name} {option}" if re.search(rf"{MISSING}\W.*No such file", said) else ""
+
+
+def test_a_word_after_an_option_that_takes_one_is_no_file(tmp_path: Path) -> None:
+    """Otherwise a file is shown that was not looked at: `od -w` has its value in the same word."""
+    assert find_looked_for("cat", "-n", tmp_path)
+    found = []
+    for name, verb in VERBS.items():
+        if shutil.which(name) is not None:
+            letters = sorted(set(verb.valued) - {*verb.placed, *verb.counted})
+            options = [f"-{one}" for one in letters]
+            options += [one for one, count in verb.takes if count == 1]
+            found += [find_looked_for(name, option, tmp_path) for option in options]
+    assert not list(filter(None, found))

@@ -159,7 +159,11 @@ def _read_letters(verb: Verb, word: Word, waiting: list[Word]) -> tuple[set[str]
             if letter in verb.placed:
                 check_place(value)
                 check_glob(value)
+            if letter in verb.counted and not value.text.isdecimal():
+                _refuse_option(word.text)
             return letters, value if letter == "e" else None
+        if letter in verb.attached:
+            return letters, None
         if letter not in verb.flags:
             _refuse_option(word.text)
     return letters, None

@@ -61,7 +61,10 @@ LONG_OPTIONS = {
     "fmt": "--width= --split-only --uniform-spacing --crown-margin --tagged-paragraph",
     "column": "--table --separator= --output-separator= --table-columns= --json --table-right=",
     "base64": "--decode --ignore-garbage --wrap=",
-    "od": "--format= --address-radix= --skip-bytes= --read-bytes= --width= --output-duplicates",
+    "od": (
+        "--format= --address-radix= --skip-bytes= --read-bytes= --width= --width "
+        "--output-duplicates"
+    ),
     "seq": "--equal-width --separator= --format=",
     "shuf": "--input-range= --head-count= --echo --repeat --zero-terminated",
     "tree": (

@@ -3,15 +3,24 @@
 import re
 
 from agent_core.phrases import phrase
-from agent_core.tools.shell_reach import could_be_kept, could_be_secret, is_plain_search
+from agent_core.tools.shell_reach import (
+    could_be_kept,
+    could_be_secret,
+    is_plain_search,
+    names_setting,
+)
 from agent_core.tools.shell_reading.arguments import GivenArguments, check_glob, check_place
-from agent_core.tools.shell_reading.words import Strange
+from agent_core.tools.shell_reading.verbs import DIGITS
+from agent_core.tools.shell_reading.words import Strange, Word
 
 FILE = re.compile(
     r"\w\.(?:c|cc|cpp|css|csv|go|h|html?|java|js|json|jsx|log|md|py|rb|rs|rst|sh|sql|toml|tsx?|txt|xml"
     r"|ya?ml)$"
 )
 """Suffixes that files have and folders do not."""
+_SPAN = re.compile(r"(?:\[\^[^\]]*\]|\[[^\]]*\\[SWDs][^\]]*\]|\\[SWDs])[*+](?!\?)")
+"""Matches what stands for any number of lines."""
+_AROUND = ("--after-context", "--before-context", "--context")
 _KIND = re.compile(r"(?:[\w-]{1,80}/){0,20}\*\.[a-z0-9]{1,10}")
 
 
@@ -57,9 +66,25 @@ def _check_found(name: str, given: GivenArguments, *, found: bool) -> None:
         return
     if given.letters & set("lLcq") or {"--count", "--files-with-matches"} & set(given.names):
         return
+    _check_words(name, given, sought)
+
+
+def _check_words(name: str, given: GivenArguments, sought: tuple[Word, ...]) -> None:
+    """Refuse words that occur in secrets, or beside them where more than matches is shown."""
     inverted = "v" in given.letters or "--invert-match" in given.names
     fixed = "F" in given.letters or "--fixed-strings" in given.names
     if inverted or not all(is_plain_search(word.text, fixed=fixed) for word in sought):
+        raise Strange(phrase("odd_search"))
+    spans = name == "rg" and ("U" in given.letters or "--multiline" in given.names)
+    around = given.letters & {*"ABC", *DIGITS} or any(
+        option.startswith(_AROUND) for option in given.names
+    )
+    if (around or spans) and any(names_setting(word.text) for word in sought):
+        raise Strange(phrase("odd_search"))
+    whole = {"--passthru", "--multiline-dotall"} & set(given.names) or (
+        spans and any(_SPAN.search(word.text) for word in sought)
+    )
+    if whole or ("z" in given.letters and name != "git grep"):
         raise Strange(phrase("odd_search"))
 
 

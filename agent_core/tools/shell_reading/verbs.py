@@ -33,6 +33,11 @@ class Verb(Struct, frozen=True, kw_only=True):
     """It prints its words, so they may be known variables."""
     placed: str = ""
     """Options of `valued` whose value is a path."""
+    counted: str = ""
+    """Options of `valued` whose value is a number: a program takes another word there for an
+    operand."""
+    attached: str = ""
+    """Letters whose value, if any, is the rest of the word: the next word is an operand."""
     responds: bool = False
     """An operand that begins with `@` is a file of further words, options included, as GNU's
     programs for object files read it."""
@@ -117,7 +122,7 @@ PRINT_FILES = Verb(
 
 _KNOWN: dict[str, Verb] = {
     ":": Verb(free=ANY),
-    "ag": Verb(flags="cilnoQsSvw", valued="ABCGm", free=1, shows=False),
+    "ag": Verb(flags="cilnoQsSvw", valued="ABCGm", counted="ABCm", free=1, shows=False),
     "arch": Verb(most=0),
     "b2sum": Verb(flags="bt", wild=True, shows=False),
     "awk": Verb(valued="Fv", free=1, least=1, is_program=True),
@@ -139,7 +144,8 @@ _KNOWN: dict[str, Verb] = {
     ),
     "date": Verb(
         flags="uR",
-        valued="dIr",
+        valued="dr",
+        attached="I",
         placed="r",
         names=("--utc", "--iso-8601", "--iso-8601=", "--date=", "--rfc-3339="),
         most=1,
@@ -232,13 +238,13 @@ _KNOWN: dict[str, Verb] = {
     "nm": Verb(flags="aACDglnoPrSu", names=("--demangle", "--defined-only"), responds=True),
     "nl": Verb(flags="p", valued="bwnsv", wild=True),
     "nproc": Verb(names=("--all",), most=0),
-    "objdump": Verb(flags="adfhprsStTxC", responds=True),
+    "objdump": Verb(flags="adfhprstTxC", responds=True),  # -S prints files that the object names
     "numfmt": Verb(
         valued="d",
         names=("--to=", "--from=", "--suffix=", "--field=", "--padding=", "--header", "--format="),
         free=ANY,
     ),
-    "od": Verb(flags="bcdox", valued="AtNjw", wild=True),
+    "od": Verb(flags="bcdox", valued="AtNj", attached="w", wild=True),
     "pdfinfo": Verb(most=1),
     "paste": Verb(flags="sz", valued="d", wild=True),
     "pdftotext": Verb(flags="anopgbrkwq", valued="fl", least=2, most=2),
