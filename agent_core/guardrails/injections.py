@@ -1,4 +1,4 @@
-"""Recognises text that tries to give an agent new orders, in eight languages.
+"""Recognises text that tries to give an agent new orders, in nine languages.
 
 A hint and no border: what a model may do is decided elsewhere, whatever it was told. Texts without
 one of the words that every such text needs are skipped; the expressions begin at such a word and
@@ -11,6 +11,8 @@ from functools import cache
 from typing import Literal
 
 from msgspec import Struct
+
+from agent_core.guardrails.injection_phrases import ELSEWHERE, ROWS
 
 InputScanner = Literal["injection", "jailbreak"]
 MOST = 200_000
@@ -102,8 +104,8 @@ _FAMILIES = (
             "admin override",
         ),
         patterns=(
-            r"\b(?:new|important|updated|real|actual) (?:system )?instructions?\b ?(?:[:：]|follow|"
-            r"from|for (?:the|you))",
+            r"\b(?:new|important|updated|real|actual) (?:system )?instructions?\b ?(?:[:：]|"
+            r"(?:follow|from|for (?:you|the (?:ai|assistant|agent|model|bot)))\b)",
             r"(?:^|\n)[ \t>#*]{0,8}(?:system|assistant)(?: ?(?:message|prompt|note|override|"
             r"update))?"
             r" ?[:：]",
@@ -362,7 +364,7 @@ _FAMILIES = (
             r"\b(?:jailbreak|jailbroken) (?:mode|prompt|yourself|you)\b|\b(?:enable|enter|"
             r"activate|switch "
             r"to|turn on)[^.!?\n]{0,16}?\b(?:jailbreak|developer|god|debug|evil|unrestricted|dan|"
-            r"opposite) mode",
+            rf"opposite) mode\b{ELSEWHERE}",
             r"\b(?:pretend|act|roleplay|role-play|imagine|behave|respond|answer|you are now|from "
             r"now on "
             r"you)\b[^.!?\n]{0,60}?\b(?:without|no|free of|has no|have no|not bound by|ignores?|"
@@ -428,33 +430,34 @@ _FAMILIES = (
             r"[^.!?\n]{0,60}?(?:(?:ohne|keine)n? (?:jegliche |alle |moralische |ethische )?"
             r"(?:einschränkung|regel|filter|grenze|zensur)|unzensiert)",
             r"\bentwicklermodus (?:ein|aktiv|an\b)|\b(?:aktivier|wechsl|schalt)\w*[^.!?\n]{0,20}?"
-            r"entwicklermodus",
+            rf"entwicklermodus{ELSEWHERE}",
             r"\b(?:fais comme si|tu es (?:maintenant|désormais)|agis|imagine|réponds|joue|"
             r"comporte-toi)\b"
             r"[^.!?\n]{0,60}?(?:sans|aucune?) (?:aucune? )?(?:restriction|filtre|règle|limite|"
             r"censure)",
-            r"\b(?:activ|pass)\w*[^.!?\n]{0,16}?mode développeur",
+            r"\b(?:activ|pass)\w*[^.!?\n]{0,16}?mode développeur" + ELSEWHERE,
             r"\b(?:finge|actúa|eres ahora|ahora eres|imagina|responde|compórtate|haz "
             r"como)\b[^.!?\n]{0,60}?"
             r"(?:sin|ningun[ao]) (?:ningun[ao] )?(?:restriccion|filtro|regla|límite|censura)",
-            r"\b(?:activ|entr)\w*[^.!?\n]{0,16}?modo desarrollador",
+            r"\b(?:activ|entr)\w*[^.!?\n]{0,16}?modo desarrollador" + ELSEWHERE,
             r"\b(?:fingi|agisci|ora sei|sei ora|immagina|rispondi|comportati|fai "
             r"finta)\b[^.!?\n]{0,60}?"
             r"(?:senza|nessun[ao]?) (?:alcun[ao]? )?(?:restrizion|filtr|regol|limit|censur)",
-            r"\b(?:attiv|entr)\w*[^.!?\n]{0,16}?modalità sviluppatore",
+            r"\b(?:attiv|entr)\w*[^.!?\n]{0,16}?modalità sviluppatore" + ELSEWHERE,
             r"\b(?:finja|aja|agora você é|você é agora|imagine|responda|"
             r"comporte-se)\b[^.!?\n]{0,60}?"
             r"(?:sem|nenhuma?) (?:nenhuma? )?(?:restriç|filtro|regra|limite|censura)",
-            r"\b(?:ativ|entr)\w*[^.!?\n]{0,16}?modo desenvolvedor",
+            r"\b(?:ativ|entr)\w*[^.!?\n]{0,16}?modo desenvolvedor" + ELSEWHERE,
             r"(?:притворись|представь|теперь ты|ты теперь|отвечай|действуй|веди "
             r"себя)[^.!?\n]{0,60}?без "
             r"(?:каких-либо |всяких |любых )?(?:ограничени|цензур|правил|фильтр)",
-            r"(?:включи|активируй|перейди в)[^.!?\n]{0,12}?режим разработчика",
+            r"(?:включи|активируй|перейди в)[^.!?\n]{0,12}?режим разработчика" + ELSEWHERE,
             r"(?:假装|扮演|你现在是|從現在|从现在|想象你|作为)[^。！？\n]{0,24}?(?:没有|沒有|不受|无)(?:任何)?"
             r"(?:限制|规则|过滤|审查|约束|道德)",
             r"(?:进入|開啟|开启|启用|激活)[^。！？\n]{0,6}?(?:开发者|越狱|無限制|无限制)模式|越狱模式",
         ),
     ),
+    *(_Family(scanner=kind, signs=signs, patterns=patterns) for kind, signs, patterns in ROWS),
 )
 
 

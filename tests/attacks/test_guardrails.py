@@ -11,6 +11,7 @@ from agent_core.guardrails.injections import find_injection
 from agent_core.guardrails.personal_data import find_personal_data, redact_personal_data
 from agent_core.guardrails.sentences import MOST, SentenceGate
 from tests.attacks import injection_cases as cases
+from tests.attacks.case_lists import read_cases
 from tests.attacks.personal_set import SENTENCES, score_kinds
 
 CHECKED = ("card", "iban")
@@ -49,6 +50,13 @@ def test_orders_for_the_agent_are_recognised_and_talk_about_them_is_not(language
     false = [text for text in cases.HARMLESS[language] if find_injection(text) is not None]
     assert (missed, false) == ([], [])
     assert len(cases.HARMLESS[language]) == len(cases.HOSTILE[language])
+
+
+def test_orders_in_other_words_are_recognised_in_the_chats_languages() -> None:
+    """To repeat what it was told, that its rules are void, that it obeys somebody else."""
+    hostile, harmless = read_cases("orders_hostile"), read_cases("orders_harmless")
+    assert [text for text in hostile if find_injection(text) is None] == []
+    assert [text for text in harmless if find_injection(text) is not None] == []
 
 
 def test_words_in_invisible_characters_are_orders() -> None:
