@@ -61,7 +61,7 @@ _US_PHONE = re.compile(
     r"(?<![\w.,/+-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}(?![\w-])"
 )
 _CALLS = _match_words(
-    r"\bphone|\bcall|\btel\b|\btel\.|t[eé]l[eéè]f|telefon|t[eé]l[eé]phone|\bmobile?|handy|\bcell|"
+    r"\bphone|\bcall|\bt[eé]l\b|t[eé]l[eéè]f|telefon|t[eé]l[eé]phone|\bmobile?|handy|\bcell|"
     r"\bfax|\bring\b|\bsms\b|whatsapp|\banruf|\bruf|erreich|rufnummer|appel|joindre|portable|"
     r"m[oó]vil|"
     r"ll[aá]m|\btext me"

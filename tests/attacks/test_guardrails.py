@@ -76,6 +76,12 @@ def test_commands_that_destroy_are_recognised_and_others_are_not() -> None:
     assert (missed, false) == ([], [])
 
 
+@pytest.mark.parametrize("word", ["Tél. :", "tél :", "Tel.:", "Téléphone :", "telefon"])
+def test_a_word_for_telephone_is_known_with_and_without_accents(word: str) -> None:
+    found = find_personal_data(f"{word} 06 12 34 56 78")
+    assert [span.kind for span in found] == ["phone"]
+
+
 def test_personal_data_with_a_check_digit_is_found_and_nothing_else() -> None:
     assert len(SENTENCES) == 300
     assert len({one.language for one in SENTENCES}) == 4
