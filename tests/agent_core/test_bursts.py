@@ -28,8 +28,8 @@ from tests.fakes.model_steps import Json, Say
 from tests.fakes.raw_server import head, serving
 
 LONG = 60_000
-HELD = 0.05
-"""Seconds of work on the loop at a time."""
+HELD = 0.15
+"""Seconds of work on the loop at a time, on a slow machine."""
 TEXTS = {
     "sentences": "Lorem ipsum dolor sit amet, consectetur. ",
     "lines": "one line of code\n",

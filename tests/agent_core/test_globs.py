@@ -19,7 +19,8 @@ LONG = "a" * 250
 UNITS = ("*a", "?*", "*?", "[ab]*", "**/", "**/a/", "*/", "**", "***/", "*.*", "a*/**/")
 ENDS = ("", "b", "*b", "**/b", "/", "/**")
 PATTERNS = [unit * n + end for unit, end in itertools.product(UNITS, ENDS) for n in (1, 6, 11, 60)]
-SECONDS = 2.0
+SECONDS = 6.0
+"""Of this process, on a slow machine."""
 
 
 def spend(work: object) -> float:
