@@ -96,13 +96,22 @@ class LoopShare:
     """The share of the event loop that long work on it may take."""
 
     def __init__(self) -> None:
-        self._began = time.perf_counter()
+        self._begin()
 
     async def offer(self) -> None:
         """Serve others if the work has held the loop for MAX_HELD; call it between its pieces."""
-        if time.perf_counter() - self._began >= MAX_HELD:
+        if self._others_ran:  # the work waited for something meanwhile
+            self._begin()
+        elif time.perf_counter() - self._began >= MAX_HELD:
             await asyncio.sleep(0)
-            self._began = time.perf_counter()
+            self._begin()
+
+    def _begin(self) -> None:
+        self._began, self._others_ran = time.perf_counter(), False
+        asyncio.get_running_loop().call_soon(self._note_turn)
+
+    def _note_turn(self) -> None:
+        self._others_ran = True
 
 
 def limit(seconds: float | None) -> asyncio.Timeout:

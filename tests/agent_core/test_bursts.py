@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from agent_core.ambient import MAX_HELD, LoopShare
 from agent_core.guardrails.answers import ReplyRedactor
 from agent_core.guardrails.guard import Guard
 from agent_core.guardrails.redaction import Redactions
@@ -86,6 +87,23 @@ async def test_a_burst_does_not_hold_the_loop(wire: str, words: int, kind: str) 
         await model.close()
     assert text_of(assistant(*reply.parts)) == text == "".join(shown)
     assert held.result() < HELD
+
+
+async def test_only_work_that_holds_the_loop_waits_for_others() -> None:
+    share, turns = LoopShare(), 0
+
+    def count() -> None:
+        nonlocal turns
+        turns += 1
+
+    await asyncio.sleep(3 * MAX_HELD)
+    asyncio.get_running_loop().call_soon(count)
+    await share.offer()
+    assert not turns, "it waited itself, and held nothing"
+    while time.perf_counter() - share._began < MAX_HELD:
+        pass
+    await share.offer()
+    assert turns == 1
 
 
 @pytest.mark.slow
