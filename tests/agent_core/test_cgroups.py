@@ -322,7 +322,7 @@ while not (child := next((pid for pid in s._list_all() if s._read_stat(pid)[1:2]
 while os.readlink(f"/proc/{child}/exe").endswith("sh"):
     time.sleep(0.01)
 name, moment = sys.argv[1:]
-looked, met = getattr(s, name), []
+met = []
 def end():
     if not met:
         met.append(1)
@@ -335,7 +335,10 @@ def look(*given):
     found = looked(*given)
     if moment == "after" and given in ((), (child,)):
         end()
-    return 100 << 20 if name == "_measure_memory" and given == (child,) and found else found
+    return found
+sizes = {child: 100 << 20, one._commands[1].pid: 50 << 20}
+s._measure_memory = lambda pid: sizes.get(pid, 0) if s._read_stat(pid) else 0
+looked = getattr(s, name)
 setattr(s, name, look)
 one._counters.count_new = lambda kind: len(met) if kind == "memory" else 0
 one._watch(0)
