@@ -30,10 +30,10 @@ class _Part(Struct, frozen=True):
 
 
 class PlainText:
-    """`text` is the meaning of `written`."""
+    """`text` is the meaning of a text that was written in `parts`."""
 
-    def __init__(self, written: str, parts: list[_Part]) -> None:
-        self._written, self._parts = written, parts
+    def __init__(self, parts: list[_Part]) -> None:
+        self._parts = parts
         self._starts = [0]
         for part in parts:
             self._starts.append(self._starts[-1] + len(part.text))
@@ -65,7 +65,7 @@ def read_escapes(written: str) -> PlainText | None:
     if not done:
         return None
     parts.append(_Part(written[done:], done, len(written)))
-    return PlainText(written, [part for part in parts if part.text])
+    return PlainText([part for part in parts if part.text])
 
 
 def _read_escape(found: re.Match[str]) -> str:

@@ -500,7 +500,7 @@ class Supervisor:
         sessions = {pid: stat[3] for pid in pids if (stat := _read_stat(pid))}
         pids = list(sessions)
         self._occupied = bool(pids)
-        self._put_behind(pids)
+        self._put_behind(sessions)
         if len(pids) > limits["processes"]:
             self._stop_largest(sessions, dict.fromkeys(pids, 1), "processes")
         taken = {pid: _measure_memory(pid) for pid in pids}
@@ -518,14 +518,15 @@ class Supervisor:
                     command.reason = command.reason or "disk"
                 self._kill_all(self._ground.own)
 
-    def _put_behind(self, pids: list[int]) -> None:
+    def _put_behind(self, sessions: dict[int, str]) -> None:
         """Commands go behind the gateway; many processes of one sandbox behind everything."""
-        crowded = len(pids) > CROWD
+        crowded = len(sessions) > CROWD
         nice = CROWD_NICE if crowded else NICE
-        leaders = {pid for pid in pids if self._behind.get(pid, -1) < nice and _leads(pid)}
-        self._behind = {pid: self._behind[pid] for pid in self._behind.keys() & set(pids)}
+        ahead = {pid for pid in sessions if self._behind.get(pid, -1) < nice}
+        leaders = {pid for pid in ahead if sessions[pid] == str(pid)}
+        self._behind = {pid: self._behind[pid] for pid in self._behind.keys() & sessions.keys()}
         self._behind |= {pid: nice for pid in leaders if _put_behind(pid, nice)}
-        for pid in pids if crowded else ():
+        for pid in sessions if crowded else ():
             with suppress(OSError):
                 os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
 
@@ -633,11 +634,6 @@ def _list_tree(root: int) -> list[int]:
     for pid in found:
         found += children.get(pid, ())
     return found
-
-
-def _leads(pid: int) -> bool:
-    """Return True for the first process of its session."""
-    return _read_stat(pid)[3:4] == [str(pid)]
 
 
 def list_alive(root: int) -> list[int]:

@@ -217,7 +217,7 @@ def _blank_letter(letter: Letter, traces: Traces) -> bytes:
     if (
         name in traces.turns
         or letter.turn in traces.turns
-        or is_theirs(letter.payload, traces.accounts, traces.jobs)
+        or _is_theirs(letter.payload, traces.accounts, traces.jobs)
     ):
         return _encode(replace(letter, payload=b"{}", kind="conversation"))
     return _encode(replace(letter, payload=_cut(letter.payload, traces.phrases)))
@@ -226,12 +226,12 @@ def _blank_letter(letter: Letter, traces: Traces) -> bytes:
 def blank_message(body: bytes, traces: Traces) -> bytes:
     """Remove a message of the person or of their jobs; blank quotes of them in others'
     messages."""
-    if is_theirs(body, traces.accounts, traces.jobs):
+    if _is_theirs(body, traces.accounts, traces.jobs):
         return b"{}"
     return _cut(body, traces.phrases)
 
 
-def is_theirs(payload: bytes, accounts: frozenset[str], jobs: frozenset[str]) -> bool:
+def _is_theirs(payload: bytes, accounts: frozenset[str], jobs: frozenset[str]) -> bool:
     """Return True if the inbound value came from the accounts, or from one of the jobs."""
     inbound = _read_inbound(payload)
     if isinstance(inbound, JobFired | JobFailed | JobReported):
