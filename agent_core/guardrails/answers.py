@@ -1,12 +1,11 @@
 """Redacts a model's words while they are streamed, its answer, and its calls; releases an answer by
 scanned sentences."""
 
-import asyncio
 import json
 
 from msgspec.structs import replace
 
-from agent_core.guardrails.guard import LONG, Guard, count_characters
+from agent_core.guardrails.guard import Guard, work_on_reply
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.messages import Part, Text
 from agent_core.models.port import (
@@ -51,10 +50,7 @@ class ReplyRedactor:
         blocked answer is removed whole, also what was shown."""
         self._thinking.end()
         self._end_text()
-        if count_characters(reply) > LONG:
-            reply = await asyncio.to_thread(redact_reply, reply, self._words)
-        else:
-            reply = redact_reply(reply, self._words)
+        reply = await work_on_reply(lambda whole: redact_reply(whole, self._words), reply)
         if self._guard is None:
             return reply
         reply = await self._guard.check_reply(reply)

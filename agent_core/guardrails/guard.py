@@ -176,9 +176,7 @@ class Guard:
 
     async def check_reply(self, reply: ModelReply) -> ModelReply:
         """Return `reply` as people may read it. A blocked one has neither words nor calls."""
-        if count_characters(reply) <= LONG:
-            return await self._ask_models(self._scan_reply(reply))
-        return await self._ask_models(await asyncio.to_thread(self._scan_reply, reply))
+        return await self._ask_models(await work_on_reply(self._scan_reply, reply))
 
     def _scan_reply(self, reply: ModelReply) -> ModelReply:
         found: ScannerName | None = None
@@ -278,9 +276,11 @@ class AnswerGate(SentenceGate):
                 return None if personal == "block" else sentence
 
 
-def count_characters(reply: ModelReply) -> int:
-    """Return the characters of the words in `reply`."""
-    return sum(len(part.text) for part in reply.parts if isinstance(part, Text))
+async def work_on_reply(work: Callable[[ModelReply], T], reply: ModelReply) -> T:
+    """Return the result of `work`; it runs in a thread if the words of `reply` are LONG."""
+    if sum(len(part.text) for part in reply.parts if isinstance(part, Text)) <= LONG:
+        return work(reply)
+    return await asyncio.to_thread(work, reply)
 
 
 def _block(reply: ModelReply, scanner: ScannerName) -> ModelReply:
