@@ -4,6 +4,7 @@ A transcript is a sequence of messages without system text (that is in the reque
 user / assistant / tool / assistant …; `models` renders it for each provider.
 """
 
+import re
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -33,6 +34,10 @@ Access = Literal["read", "write", "shell", "network", "person"]
 Repetition = Literal["pure", "idempotent", "effect"]
 """The repetition allowed for a tool's calls. pure: run again freely. idempotent: run again with the
 same key. effect: never run twice."""
+
+
+TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""The form of a tool's name that all providers take."""
 
 
 class ToolCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_call"):

@@ -25,7 +25,15 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.errors import ModelFailed, ModelFault
-from agent_core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
+from agent_core.messages import (
+    TOOL_NAME,
+    Message,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from agent_core.models.answers.inline_thoughts import Said, ThoughtSplitter
 from agent_core.models.answers.paced_deltas import PacedDeltas
 from agent_core.models.answers.refusals import (
@@ -97,7 +105,7 @@ MAX_PAUSE = 120.0
 _MISTRAL = re.compile(r"[sx]tral")  # also Codestral, Mixtral
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
-_NAME, _ODD = re.compile(r"[A-Za-z0-9_-]{1,64}"), re.compile(r"[^A-Za-z0-9_-]")
+_ODD = re.compile(r"[^A-Za-z0-9_-]")
 REASONING = 4_096
 """Tokens of reasoning added to an answer of limited length: providers count them as part of it, and
 one that is to say a word would say none."""
@@ -542,7 +550,7 @@ def _fit_message(message: Message, ids: re.Pattern[str]) -> Message:
 def _fit_part(part: Part, ids: re.Pattern[str]) -> Part:
     match part:
         case ToolCall(id=given, name=name):
-            fit = name if _NAME.fullmatch(name) else (_ODD.sub("_", name)[:64] or "unnamed")
+            fit = name if TOOL_NAME.fullmatch(name) else (_ODD.sub("_", name)[:64] or "unnamed")
             same = fit == name and ids.fullmatch(given)
             return part if same else replace(part, id=_fit_id(given, ids), name=fit)
         case ToolResult(call_id=given) if not ids.fullmatch(given):

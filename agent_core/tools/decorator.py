@@ -1,7 +1,6 @@
 """`@tool`: a typed function becomes a tool."""
 
 import inspect
-import re
 import warnings
 from collections.abc import Callable
 from typing import get_type_hints, overload
@@ -11,11 +10,10 @@ from pydantic.errors import PydanticUserError
 from pydantic.json_schema import PydanticJsonSchemaWarning
 
 from agent_core.errors import Misuse, ToolFailed
-from agent_core.messages import Access, Repetition
+from agent_core.messages import TOOL_NAME, Access, Repetition
 from agent_core.tools.contract import Tool, ToolContext
 
 Function = Callable[..., object]
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _BY_PLACE = inspect.Parameter.POSITIONAL_ONLY
 
 
@@ -87,7 +85,7 @@ def _read_arguments(function: Function) -> tuple[type[BaseModel], dict[str, insp
     """Return the model of a function's arguments, and the argument of each of its fields. Raises
     Misuse."""
     name = name_of(function)
-    if not _NAME.fullmatch(name):
+    if not TOOL_NAME.fullmatch(name):
         raise Misuse(f"{name}: a tool is named by up to 64 letters of ASCII, digits, _ and -")
     try:
         hints, parameters = get_type_hints(function), inspect.signature(function).parameters
