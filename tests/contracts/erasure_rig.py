@@ -39,6 +39,11 @@ from tests.contracts.store_values import START, place, question, spoken, turn, v
 
 NONCE = "zq-secret-7731-ö"
 SAID = f'my word is {NONCE} and "more"'
+TITLE = f"the day of {NONCE}"
+"""Not NONCE alone: as words of hers it would be cut from everything else."""
+REASON = f"never run {NONCE} here"
+SHORT = "zq-short-17"
+"""Too short to be searched for in others' words."""
 OTHER = "what Bob wrote stays here"
 ADA, ADA2 = Sender(platform="test", id="ada", name="Ada"), Sender(platform="web", id="ada2")
 BOB = Sender(platform="test", id="bob", name="Bob")
@@ -92,9 +97,9 @@ def encode_raw(text: str) -> msgspec.Raw:
 async def leave_elsewhere(store: Store) -> None:
     """What Ada leaves in others' turns and chats: the reason of a denial, words in a plan, reports
     of her job, cards of her questions, and what a model made of her words."""
-    answer = Answer(choice="deny", text=SAID, by=ADA.key, name=ADA.name)
-    short = replace(answer, text="no")
-    edit = PlanEdit(action="add", text=SAID)
+    answer = Answer(choice="deny", text=REASON, by=ADA.key, name=ADA.name)
+    short = replace(answer, text=SHORT)
+    edit = PlanEdit(action="add", text=REASON)
     for n, (name, records) in enumerate(
         {
             "denied": (Answered(key="a#answer", asked="a", answer=answer),),
@@ -107,7 +112,7 @@ async def leave_elsewhere(store: Store) -> None:
         opened = await store.acquire(where.id, "me", 30)
         assert opened is not None
         told = RecordRow(turn=f"t-{name}", n=1, record=records[0])
-        result = Message(role="tool", parts=(Text(text=f"Denied by Ada: {SAID}"),))
+        result = Message(role="tool", parts=(Text(text=f"Denied by Ada: {REASON}"),))
         if name == "short":
             result = Message(role="tool", parts=(Text(text="Denied by Ada"),))
         entry = replace(spoken(1), turn=f"t-{name}", person=BOB.key, messages=(result,))
@@ -116,6 +121,7 @@ async def leave_elsewhere(store: Store) -> None:
     for n, where in enumerate((place("reported"), replace(place("bobs-own"), private=True))):
         await take_turn(store, say(BOB, where, OTHER, f"r{n}"), f"t-r{n}", 0)
         report = ReportView(title="Her day", text=f"She said {NONCE} in her report")
+        brief = replace(report, text=SHORT)
         fired = JobReported(
             conversation=where, event=f"report:{n}", title="Her day", text=report.text, job="j1"
         )
@@ -124,6 +130,7 @@ async def leave_elsewhere(store: Store) -> None:
         assert opened is not None
         views = (
             replace(view(name_report("j1", "s"), 3), turn=f"row-{kept.seq}", view=report),
+            replace(view(name_report("j1", "r"), 5), turn=f"row-{kept.seq}", view=brief),
             replace(
                 view("card", 4), turn=name_brought("q-t7"), view=ReplyView(text=f"curl {NONCE}")
             ),
@@ -133,7 +140,7 @@ async def leave_elsewhere(store: Store) -> None:
         assert await store.release(opened.lease, kept.seq, changes)
     opened = await store.acquire(GROUP.id, "me", 30)
     assert opened is not None
-    firing = Firing(job="j1", slot="s", title=NONCE, terms=Terms(script=f"echo {NONCE}"))
+    firing = Firing(job="j1", slot="s", title=TITLE, terms=Terms(script=f"echo {NONCE}"))
     run = replace(turn("t8", "done"), sender=ADA.key, firing=firing)
     asked = replace(
         question("q-t8"), turn="t7", entitled=(ADA.key,),
@@ -181,7 +188,7 @@ async def talk(store: Store, home: Path) -> None:
         "sessions:web:ada2": f'[{{"id":"s","device":"{NONCE}","began":0,"expires":0}}]'.encode(),
     }.items():
         await store.put(key, body)
-    job = Job(id="j1", owner=ADA, conversation=GROUP.id, title=NONCE, prompt=SAID,
+    job = Job(id="j1", owner=ADA, conversation=GROUP.id, title=TITLE, prompt=SAID,
               schedule="* * * * *", zone="UTC", version="1")  # fmt: skip
     assert await make_jobs(store).commit(None, job, ())
     await leave_elsewhere(store)

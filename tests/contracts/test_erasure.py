@@ -14,7 +14,18 @@ from gateway.settings import Settings
 from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.statements import encode
 from tests.contracts.conftest import RedisWorld, SqliteWorld
-from tests.contracts.erasure_rig import ADA, ADA2, GROUP, NONCE, OTHER, SAID, say, take_turn, talk
+from tests.contracts.erasure_rig import (
+    ADA,
+    ADA2,
+    GROUP,
+    NONCE,
+    OTHER,
+    SAID,
+    SHORT,
+    say,
+    take_turn,
+    talk,
+)
 from tests.contracts.store_values import place
 
 
@@ -49,6 +60,9 @@ async def test_nothing_of_them_is_left_and_all_of_the_others(
 
     left = await read_everything(world, tmp_path)
     assert NONCE.encode() not in left and SAID.encode() not in left
+    assert SHORT.encode() not in left
+    for name in ("denied", "short", "amended"):
+        assert ADA.key not in str(await world.store.records(f"t-{name}")), "who answered"
     assert OTHER.encode() in left and b"likes tea" in left
     store = world.store
     entries = await store.newest(GROUP.id, 10)
