@@ -97,13 +97,21 @@ class OomScore:
             self._own = int(os.read(self._file, PIECE))
 
     @contextmanager
-    def raise_for_child(self) -> Iterator[None]:
-        """Raise it while a child is forked."""
+    def raise_for_child(self) -> Iterator[Callable[[], None]]:
+        """Raise it while a child is forked. The child calls the function that this yields, which
+        returns when this process has its own score again."""
+        reads, writes = os.pipe2(os.O_CLOEXEC)
+
+        def wait() -> None:
+            os.close(writes)
+            os.read(reads, 1)
+
         try:
             self._write(min(self._own + FIRST, 1000))
-            yield
+            yield wait
         finally:
             self._write(self._own)
+            _close(reads, writes)
 
     def _write(self, score: int) -> None:
         with suppress(OSError):
@@ -124,9 +132,10 @@ class Ground:
     def spawn(self, spec: dict, files: tuple[int, int, int, int]) -> int:  # type: ignore[type-arg]
         """Start a command with these open files: its input, output, errors (-1: with its output)
         and channel, -1 for none; return its process. OSError."""
-        with self._score.raise_for_child():
+        with self._score.raise_for_child() as wait:
             pid = os.fork()
             if not pid:
+                wait()
                 exec_command(spec, files)
         return pid
 

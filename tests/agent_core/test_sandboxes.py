@@ -353,6 +353,28 @@ async def test_where_memory_is_short_the_kernel_ends_commands_first(
     assert int(told) < int(ended)
 
 
+PREEMPTED = """
+import os, time
+from agent_core.sandboxes import supervisor as s
+
+write = s.OomScore._write
+def write_late(score, value):
+    time.sleep(0.3 if value == score._own else 0)
+    write(score, value)
+s.OomScore._write = write_late
+words = ("/bin/sh", "-c", "cat /proc/$PPID/oom_score_adj /proc/self/oom_score_adj")
+pid = s.Ground().spawn({"argv": words, "env": {}, "cwd": "/", "rlimits": {}}, (-1, 1, -1, -1))
+os.waitpid(pid, 0)
+"""
+"""A supervisor that has no processor while it should take its own score back."""
+
+
+def test_a_command_begins_when_its_supervisor_has_its_own_score_again() -> None:
+    done = subprocess.run((sys.executable, "-c", PREEMPTED), capture_output=True, text=True)
+    told, ended = done.stdout.split()
+    assert int(told) < int(ended), done.stderr
+
+
 @each
 async def test_what_a_command_left_behind_is_held_to_the_limits(tier: Tier, tmp_path: Path) -> None:
     pool = make_sandboxes(tier, SandboxLimits(memory=100 << 20))

@@ -105,10 +105,11 @@ def keep(
         left, number = iter(files), 0
         stdin, output, errors, talk = (next(left) if one else -1 for one in given["files"])
         try:
-            with score.raise_for_child():
+            with score.raise_for_child() as wait:
                 pid = calls.fork_sibling()
                 if not pid:
                     calls.die_with_parent(signal.SIGKILL)
+                    wait()
                     supervisor.exec_command(given["spec"], (stdin, output, errors, talk))
         except OSError as error:
             pid, number = -1, error.errno or 0
