@@ -1,13 +1,16 @@
 """`@tool`: a typed function becomes a tool."""
 
+import dataclasses
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import get_type_hints, overload
 
 from pydantic import BaseModel, Field, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import PydanticJsonSchemaWarning
+from pydantic_core import PydanticSerializationError, to_json
 
 from agent_core.errors import Misuse, ToolFailed
 from agent_core.messages import TOOL_NAME, Access, Repetition
@@ -15,6 +18,7 @@ from agent_core.tools.contract import Tool, ToolContext
 
 Function = Callable[..., object]
 _BY_PLACE = inspect.Parameter.POSITIONAL_ONLY
+_AS_JSON = (Mapping, list, tuple, set, frozenset, BaseModel)
 
 
 @overload
@@ -35,8 +39,9 @@ def tool(
     """Make a tool from a typed function, sync or async, described by its docstring's first line.
 
     An exception of the function is a result that the model reads, and a generator gives all that it
-    yields. Raises Misuse for what cannot be a tool. `repetition` tells what may happen to a call
-    interrupted by a crash (`effect`: never run twice).
+    yields; values with parts are written as JSON. Raises Misuse for what cannot be a tool.
+    `repetition` tells what may happen to a call interrupted by a crash (`effect`: never run
+    twice).
     """
 
     def make(of: Function) -> Tool:
@@ -75,9 +80,18 @@ async def _write_result(value: object) -> str:
     """Return a function's value as text; of a generator all that it yields, by lines."""
     value = await value if inspect.isawaitable(value) else value
     if inspect.isasyncgen(value):
-        return "\n".join([str(one) async for one in value])
+        return "\n".join([_write_value(one) async for one in value])
     if inspect.isgenerator(value):
-        return "\n".join(map(str, value))
+        return "\n".join(map(_write_value, value))
+    return _write_value(value)
+
+
+def _write_value(value: object) -> str:
+    """Return mappings, sequences, dataclasses and pydantic models as JSON where they can be, all
+    else by `str`."""
+    if isinstance(value, _AS_JSON) or dataclasses.is_dataclass(type(value)):
+        with suppress(PydanticSerializationError):  # bytes, surrogates, what holds itself
+            return to_json(value, fallback=str).decode()
     return str(value)
 
 

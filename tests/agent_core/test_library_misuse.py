@@ -1,8 +1,10 @@
 """The library in odd hands: each mistake is told where it is made, in words that say what to do."""
 
 import asyncio
+import dataclasses
 import functools
 from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import date
 from typing import Any
 
 import pytest
@@ -127,9 +129,40 @@ async def stream() -> AsyncIterator[int]:
         yield one
 
 
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: tuple[int, int]
+
+
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+
+
+@tool
+def give(name: str) -> object:
+    values = {
+        "mapping": {"city": "Oslo", "open": True, "by": None},
+        "dataclass": [Point(1, (2, 3))],
+        "odd": {"when": date(2026, 1, 2), "key": Echo},
+        "bytes": [b"\xff"],
+        "loop": LOOP,
+        "nothing": None,
+        "text": "a 'b'",
+    }
+    return values[name]
+
+
 @pytest.mark.parametrize(
     ("made", "arguments", "said"),
     [
+        (give, {"name": "mapping"}, '{"city":"Oslo","open":true,"by":null}'),
+        (give, {"name": "dataclass"}, '[{"x":1,"y":[2,3]}]'),
+        (give, {"name": "odd"}, f'{{"when":"2026-01-02","key":"{Echo}"}}'),
+        (give, {"name": "bytes"}, r"[b'\xff']"),
+        (give, {"name": "loop"}, "[[...]]"),
+        (give, {"name": "nothing"}, "None"),
+        (give, {"name": "text"}, "a 'b'"),
         (place, {"a": 1}, "1 2"),
         (names, {"_x": 1, "json": "j", "schema": 3, "model_config": 4}, "1 j 3 False 4"),
         (count, {}, "1\n2"),

@@ -363,7 +363,7 @@ VERSIONS = frozenset(
         "zip",
     }
     | {"aws", "code", "ffprobe", "gh", "helm", "hyperfine", "mysql", "nginx", "redis-cli", "rsync"}
-    | {"tmux", "zsh"}
+    | {"tmux", "zsh", "ldd"}
 )
 """Programs that only tell their version. Programs that first look into the workspace for what to
 load are left out: cargo, go, yarn, dotnet, pytest."""
@@ -389,6 +389,7 @@ TELLING = frozenset(
     | {("ffprobe", "-version"), ("openssl", "version", "-a"), ("nginx", "-v"), ("ssh", "-V")}
     | {("apt", "list", "--installed"), ("mount",), ("stty", "size"), ("tput", "cols")}
     | {("ifconfig",), ("tput", "lines"), ("tmux", "-V"), ("helm", "version"), ("gh", "version")}
+    | {("jobs",), ("jobs", "-l")}
     | {
         ("ip", *brief, thing, *show)
         for brief in ((), ("-br",), ("-4",), ("-6",), ("-c",))
