@@ -50,6 +50,7 @@ WHOLE_LINES_ONLY = {
     "gateway.accounts.discord.TOKEN": "fullmatch of a setting",
     "gateway.approvers._COUNT": "fullmatch of a setting",
     "gateway.approvers._TIME": "fullmatch of a setting",
+    "agent_core.policy_file._HEADER": "fullmatch of a line",
     "gateway.settings.TOKEN": "fullmatch of a setting",
     "gateway.features.jobs.operator.jobfile._SYNTAX": "fullmatch of the parser's error",
 }

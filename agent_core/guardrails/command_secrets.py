@@ -8,6 +8,8 @@ must show the rest of a command.
 import re
 from collections.abc import Iterator
 
+from agent_core.guardrails.sign_search import find_sign, search_ranges
+
 _REACH, _LONGEST = 240, 200
 """Characters between a command and the option with its secret; of a secret."""
 SIGNS = (
@@ -82,6 +84,12 @@ _ONE = re.compile(
         )
     )
 )
+_BEGINNINGS = (
+    *("echo", "PASSWORD FOR", "http", "configure set", "chpasswd", "htpasswd", "wpa_passphrase"),
+    *("nmcli", "net use", "machine", "default", "Private-Lines:", "host=", "user=", "dbname="),
+    "secret_access_key",
+)  # fmt: skip
+"""Each match of `_ONE` begins with one of these."""
 _WORDS = (
     *("mysql", "mariadb", "sshpass", "docker", "podman", "buildah", "skopeo", "crane", "oras"),
     *("helm", "az ", "redis-cli", "mongo", "sqlcmd", "bcp ", "ldap", "smb", "rpcclient"),
@@ -125,7 +133,8 @@ def find_open_command(text: str) -> int:
 
 
 def _find_whole(text: str) -> Iterator[tuple[int, int]]:
-    for found in _ONE.finditer(text):
+    starts = [at for word in _BEGINNINGS for at, _ in find_sign(word, text)]
+    for found in search_ranges(_ONE, text, [(at, at) for at in starts]):
         assert found.lastgroup is not None
         yield found.span(found.lastgroup)
 

@@ -17,7 +17,8 @@ _ESCAPE = re.compile(
     r"|%(?:25){0,3}(?P<percent>[0-9A-Fa-f]{2})"
     r"|&(?:amp;){0,3}(?P<entity>quot|apos|lt|gt|amp|#\d{1,5}|#[xX][0-9a-fA-F]{1,4});"
 )
-_BEGINNINGS = ("\\", "%", "&", "\x1b", "\ufffd")
+ESCAPE_SIGNS = ("\\", "%", "&", "\x1b", "\ufffd")
+"""Every escape begins with one of these."""
 _SIGNS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "b": "\b"}
 
 
@@ -54,8 +55,6 @@ class PlainText:
 
 def read_escapes(written: str) -> PlainText | None:
     """Return what the text stands for, or None if it has no escapes."""
-    if not any(sign in written for sign in _BEGINNINGS):
-        return None
     parts: list[_Part] = []
     done = 0
     for found in _ESCAPE.finditer(written):

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from math import ceil
+from typing import TypeAlias
 from urllib.parse import quote, quote_plus
 
 from agent_core.guardrails.command_secrets import (
@@ -20,7 +21,8 @@ from agent_core.guardrails.command_secrets import (
     find_command_secrets,
     find_open_command,
 )
-from agent_core.guardrails.escaped_text import read_escapes
+from agent_core.guardrails.escaped_text import ESCAPE_SIGNS, read_escapes
+from agent_core.guardrails.sign_search import Sign, find_sign, search_ranges
 from agent_core.guardrails.token_prefixes import PREFIXED
 from agent_core.guardrails.wrapped_keys import find_wrapped_keys, is_key_open
 
@@ -65,14 +67,17 @@ _KEY = (
     rf"(?:{_GAP}=?[A-Za-z0-9+/=]{{1,76}}(?={_GAP}(?:-----END|=)))?"
     rf"(?:{_GAP}=[A-Za-z0-9+/]{{4}})?(?:{_GAP}-----END [\w ]{{0,40}}-----)?"
 )
-_PREFIX = r"[a-z][a-z0-9]{1,11}(?:[_-][a-z]{2,8}){0,2}[_-]"
-"""Prefixes of most providers' tokens."""
 _KEY_BEGINS = re.compile(r"-----BEGIN [\w ]{0,40}-{0,5}")
 _KEY_ENDS = re.compile(r"-----END [\w ]{0,40}-----\Z")
 _KEY_GOES_ON = re.compile(r"[A-Za-z0-9+/=\s\\:,. -]{0,120}")
-_SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
+_BEFORE_6 = re.compile(r"\.(?=[\w-]{6}\.[\w-]{27})", re.ASCII)
+_BEFORE_8_8 = re.compile(r"-(?=[0-9a-f]{8}-[0-9a-f]{8}\b)", re.ASCII)
+_BEFORE_30 = re.compile(r":(?=[A-Za-z0-9_-]{30})")
+_BEFORE_32 = re.compile(r"[_-](?=[A-Za-z0-9]{32})")
+Shape: TypeAlias = tuple[tuple[Sign, ...], str]
+SHAPES: tuple[Shape, ...] = (
     (("-----BEGIN ",), _KEY),
-    ((":",), r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,60}(?!\w)"),
+    ((_BEFORE_30,), r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,60}(?!\w)"),
     (
         ("sk-", "sk_", "pk-", "pk_", "rk-", "rk_"),
         r"\b[spr]k-(?:proj|ant|or|svcacct|admin|live|test|v1|lf|ws)[A-Za-z0-9_-]{12,}"
@@ -113,7 +118,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         (
-            *("xai-", "pplx-", "tvly-", "nvapi-", "xkeysib-", "PMAK-", "pypi-", "sntrys_"),
+            *("xai", "pplx", "tvly", "nvapi", "xkeysib", "PMAK", "pypi", "sntrys"),
             *("dckr_", "ATATT", "ATCTT", "AGE-SECRET-KEY-1"),
         ),
         r"\b(?:xai|pplx|tvly|nvapi|xkeysib|PMAK|pypi|sntrys|dckr_[po]at|ATATT|ATCTT)[-_]?"
@@ -126,7 +131,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"|\bkey-[0-9a-f]{32}\b",
     ),
     (("SK", "AC", "-us"), r"\b(?:SK|AC)[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b"),
-    (("-",), r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b"),
+    ((_BEFORE_8_8,), r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b"),
     (
         ("AccountKey=", "secret_", ".atlasv1.", "sl."),
         r"(?<=AccountKey=)[\w+/]{40,}={0,2}|\bsecret_[A-Za-z0-9]{40,}"
@@ -167,7 +172,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"|\b\w{3}8Q~[\w.~-]{31,40}|\bA{20,}[\w%]{40,}|\bAAAA[\w-]{7}:[\w-]{100,}",
     ),
     (
-        ("hvb.", "hvr.", "pat", "v1.0-", "sdk-", "/hooks/catch/", "0/", "1/", "2/"),
+        ("hvb.", "hvr.", "pat", "v1.0-", "sdk-", "mob-", "/hooks/catch/", "0/", "1/", "2/"),
         r"\bhv[br]\.[\w-]{60,}|\bpat\w{14}\.[0-9a-f]{64}\b|\bv1\.0-[0-9a-f]{24}-[0-9a-f]{100,}"
         r"|\b(?:pat-(?:na|eu)\d|sdk|mob)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
         r"|(?<=/hooks/catch/)\d+/\w{6,}|\b[012]/\d{12,20}(?:/\d{12,20})?:[0-9a-f]{32}\b",
@@ -187,7 +192,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{8,}(?![\w(])",
     ),
     (
-        ("key_", "ak-", "as-", "rpa_", "hcaik_", "wandb_v1_", "pa-", "/with/key/", "secret_"),
+        ("key_", "ak-", "as-", "rpa_", "hcai", "wandb_v1_", "pa-", "/with/key/", "secret_"),
         r"\bkey_[0-9a-f]{64}\b|\b(?:rpa_[A-Z0-9]|hcai[ck]_[a-z0-9]|wandb_v1_\w)[\w-]{40,}"
         r"|\ba[ks]-(?=\w{0,22}\d)(?=\w{0,22}[A-Z])[A-Za-z0-9]{22}\b"
         r"|\bpa-(?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Z])[\w-]{40,}|(?<=/with/key/)[\w-]{16,}"
@@ -220,11 +225,11 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"|\bAKID(?=\w{0,32}\d)[A-Za-z0-9]{32}\b",
     ),
     (
-        ("_", "-"),
-        rf"(?<![\w/+.-])(?!pk_|phc_|pub|prj_|sha\d){_PREFIX}(?=\w{{0,80}}\d)(?=\w{{0,80}}[a-z])"
-        r"(?=\w{0,80}[A-Z])[A-Za-z0-9]{32,}(?:[_-]\w{4,})?(?![\w(])"
-        r"|\bsyt_\w{4,40}_\w{20}_\w{6}\b",
+        (_BEFORE_32,),
+        r"(?<![\w/+.-])(?!pk_|phc_|pub|prj_|sha\d)[a-z][a-z0-9]{1,11}(?:[_-][a-z]{2,8}){0,2}[_-]"
+        r"(?=\w{0,80}\d)(?=\w{0,80}[a-z])(?=\w{0,80}[A-Z])[A-Za-z0-9]{32,}(?:[_-]\w{4,})?(?![\w(])",
     ),
+    (("syt_",), r"\bsyt_\w{4,40}_\w{20}_\w{6}\b"),
     (
         ('auth":', 'd":', 'k":'),
         r"(?:(?<=auth\": \")|(?<=auth\":\"))[\w+/]{16,}={0,2}(?=\")"
@@ -264,15 +269,15 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         ),
         r"\$(?:[1567y]|2[abxy]|apr1|argon2id?|scrypt)\$[\w./+=,$-]{20,200}",
     ),
-    (("M", "N", "O"), r"\b[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,45}"),
+    ((_BEFORE_6,), r"\b[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,45}"),
     (
         ("hooks.slack.com/", "/webhooks/", ".webhook.office.com/", "outlook.office.com/webhook/"),
         r"\bhooks\.slack\.com/(?:services|workflows|triggers)/[\w/-]{8,}"
-        r"|\bdiscord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d+/[\w-]{8,}"
+        r"|\bdiscord(?:app)?\.com/api/(?:v\d{1,4}/)?webhooks/\d+/[\w-]{8,}"
         r"|(?<=\.webhook\.office\.com/)[\w/@.-]{8,}"
         r"|(?<=outlook\.office\.com/webhook/)[\w/@.-]{8,}",
     ),
-    (("@",), r"(?<=://)[\w.~%+=,-]{0,64}:[\w.~!*+%=,^-]{3,256}(?=@)"),
+    (("://",), r"(?<=://)[\w.~%+=,-]{0,64}:[\w.~!*+%=,^-]{3,256}(?=@)"),
     (
         ("?", "&"),
         r"(?<=[?&])(?:(?:access|auth|id|refresh|session|security|reset|invite|client|bot)[_-]|api_?"
@@ -286,9 +291,19 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"(?<=Bearer )(?=\S{0,80}\d)[\w.~+/=-]{8,}|(?<=Basic )(?=\S{0,80}[\d=])[\w+/=-]{12,}",
     ),
 )
-"""The shapes, each with what occurs in every text that has one: most texts have none, and are not
-searched."""
-_SIGNS = tuple((n, sign) for n, (signs, _) in enumerate(_SHAPES) for sign in signs)
+"""The shapes: signs, of which each secret has one or follows it, and its expression."""
+_BACK: dict[Sign, int] = {
+    **dict.fromkeys(("uthorization", "UTHORIZATION", "ak_", "prv"), 1),
+    **dict.fromkeys((".local.", "8Q~", "sk_", "eyJ", "SESS"), 4),
+    **dict.fromkeys(("ALTAK-", _BEFORE_30, ".atlasv1."), 14),
+    **dict.fromkeys(("-us", ":fx", "_mmk", "/webhooks/", '"key'), 40),
+    **dict.fromkeys((_BEFORE_6, _BEFORE_8_8, _BEFORE_32), 32),
+    **dict.fromkeys(("AzCa", "AzSe", "AzFu", "AZDO", "APIM", "ACDb", "AIoT"), 84),
+    **dict.fromkeys(("+ASb", "+ARm", "+AMC", "JQQJ99"), 84),
+}
+"""Maximum characters of a secret before its sign. Those not named begin at the sign, or up to
+`_AFTER` characters behind it."""
+_AFTER = 2
 _NAMES = (
     *("client_secret", "client-secret", "clientsecret", "aws_secret_access_key", "secret_key"),
     *("secretkey", "secret-key", "secret_access_key", "api_key", "api-key", "apikey", "password"),
@@ -327,21 +342,34 @@ _SHORT_NAMES = (
 """Names whose values count from ten characters on, instead of sixteen."""
 
 
-def find_patterns(text: str) -> tuple[re.Pattern[str], ...]:
-    """Return the expressions of all shapes that may occur in `text`. Compiled at the first use, so
-    that the start is not delayed."""
-    found = []
-    if there := {n for n, sign in _SIGNS if sign in text}:
-        found.append(_compile(tuple(sorted(there))))
+def find_shape(shape: Shape, text: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each secret of this shape."""
+    signs, expression = shape
+    ranges = [
+        (at - _BACK.get(sign, 0), end + _AFTER)
+        for sign in signs
+        for at, end in find_sign(sign, text)
+    ]
+    if ranges:
+        yield from (one.span() for one in search_ranges(_compile(expression), text, ranges))
+
+
+def _find_tokens(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each secret that has a shape, by shapes."""
+    for shape in SHAPES:
+        yield from find_shape(shape, text)
     small = text.lower()
     if names := tuple(name for name in (*_NAMES, *_BROAD_NAMES) if name in small):
-        found.append(_compile_names(names))
-    return tuple(found)
+        ranges = [(at, at) for name in names for at, _ in find_sign(name, small)]
+        if len(small) != len(text):  # some letters are two small ones: these are other places
+            ranges = [(0, len(text))]
+        yield from (one.span() for one in search_ranges(_compile_names(names), text, ranges))
 
 
-@lru_cache(maxsize=256)
-def _compile(shapes: tuple[int, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(_SHAPES[n][1] for n in shapes), re.ASCII)
+@cache
+def _compile(expression: str) -> re.Pattern[str]:
+    """Compile at the first use, so that the start is not delayed."""
+    return re.compile(expression, re.ASCII)
 
 
 @lru_cache(maxsize=256)
@@ -374,7 +402,7 @@ def _compile_context() -> re.Pattern[str]:
 def hide_shapes(text: str, mark: str = MARK) -> str:
     """Replace what looks like a secret by a mark, also behind and between escapes."""
     spans = _find_shapes(text)
-    if plain := read_escapes(text):
+    if _has_any(ESCAPE_SIGNS, text) and (plain := read_escapes(text)):
         spans += plain.find_written(_find_shapes(plain.text))
     shown: list[str] = []
     done = 0
@@ -387,8 +415,7 @@ def hide_shapes(text: str, mark: str = MARK) -> str:
 
 def _find_shapes(text: str) -> list[tuple[int, int]]:
     found = find_command_secrets(text) if _has_any(SIGNS, text) else []
-    for pattern in find_patterns(text):
-        found += (one.span() for one in pattern.finditer(text))
+    found += _find_tokens(text)
     if _BEGIN in text:
         found += find_wrapped_keys(text)
     return found
@@ -396,12 +423,14 @@ def _find_shapes(text: str) -> list[tuple[int, int]]:
 
 def has_shape(text: str) -> bool:
     """Return True if something in `text` looks like a secret."""
-    plain = read_escapes(text)
-    return _has_plain(text) or (plain is not None and _has_plain(plain.text))
+    if _has_plain(text):
+        return True
+    plain = read_escapes(text) if _has_any(ESCAPE_SIGNS, text) else None
+    return plain is not None and _has_plain(plain.text)
 
 
 def _has_plain(text: str) -> bool:
-    if any(pattern.search(text) is not None for pattern in find_patterns(text)):
+    if next(_find_tokens(text), None) is not None:
         return True
     return _has_any(SIGNS, text) and bool(find_command_secrets(text))
 

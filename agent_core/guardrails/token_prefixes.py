@@ -5,12 +5,16 @@ what occurs in every text with such a token, and an expression of linear time; v
 public by design (a publishable key, a client's id) are left out.
 """
 
+import re
+
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MIXED = r"(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z])"
 _DRAWN = r"(?=[\w-]{0,30}\d)(?=[\w-]{0,30}[A-Z])(?=[\w-]{0,30}[a-z])"
 _CASES = r"(?=[\w-]{0,19}[A-Z])(?=[\w-]{0,19}[a-z])"
 
-PREFIXED: tuple[tuple[tuple[str, ...], str], ...] = (
+_DOT, _COLON = re.compile(r"\.(?=[\w-]{16})", re.ASCII), re.compile(":(?=[0-9a-f]{32})")
+
+PREFIXED: tuple[tuple[tuple[str | re.Pattern[str], ...], str], ...] = (
     # Kaggle: a token, and the key in kaggle.json next to the user's name
     (
         ("KGAT_", '"key'),
@@ -78,7 +82,7 @@ PREFIXED: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     # Two random parts with a separator: found by the separator, which is fast
     (
-        (".", ":"),
+        (_DOT, _COLON),
         rf"\.(?<=\b[A-Za-z0-9]{{8}}\.){_DRAWN}[A-Za-z0-9]{{32}}\b"
         rf"|\.(?<=\b[0-9a-f]{{32}}\.){_DRAWN}[A-Za-z0-9]{{16}}\b"
         r"|\.(?<=\b1000\.)[0-9a-f]{32}\.[0-9a-f]{32}\b"

@@ -2,22 +2,33 @@
 
 import base64
 import json
+import re
 import string
 import time
 
 import pytest
-from hypothesis import given, seed, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agent_core.guardrails.answers import redact_proposal
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
-from agent_core.guardrails.secret_shapes import MARK, has_shape, hide_shapes, spell_secret
+from agent_core.guardrails.secret_shapes import (
+    MARK,
+    SHAPES,
+    Shape,
+    find_shape,
+    has_shape,
+    hide_shapes,
+    spell_secret,
+)
+from agent_core.guardrails.sign_search import find_sign
 from agent_core.memory.refusals import refusal
 from agent_core.questions import Coverage, Proposal
 from gateway.ops.logs import Redactor
 from tests.attacks.case_lists import read_cases
-from tests.attacks.secret_grammar import PLAIN, SHAPES, spell
+from tests.attacks.secret_grammar import PLAIN, spell
+from tests.attacks.secret_grammar import SHAPES as DRAWN
 from tests.sampling import SEED, dice, examples
 
 AROUND = (
@@ -81,11 +92,11 @@ def stream(words: Redactions, text: str, cuts: list[int]) -> str:
     return "".join(shown)
 
 
-@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("kind", DRAWN)
 def test_every_shape_is_taken_out(kind: str) -> None:
     @seed(SEED)
     @settings(max_examples=examples(80), deadline=None)
-    @given(SHAPES[kind], st.sampled_from(AROUND))
+    @given(DRAWN[kind], st.sampled_from(AROUND))
     def check(secret: str, around: str) -> None:
         text = around.format(secret)
         hidden = hide_shapes(text)
@@ -94,6 +105,40 @@ def test_every_shape_is_taken_out(kind: str) -> None:
         assert refusal(text), "nor in memory"
 
     check()
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape[1][:30])
+def test_a_search_by_signs_finds_what_a_search_of_the_whole_text_finds(shape: Shape) -> None:
+    signs, expression = shape
+    pattern = re.compile(expression, re.ASCII)
+    checks = HealthCheck.filter_too_much, HealthCheck.too_slow
+    seen = set()
+
+    @seed(SEED)
+    @settings(max_examples=examples(60), deadline=None, suppress_health_check=checks)
+    @given(strategy_for(pattern))
+    def check(found: str) -> None:
+        for around in ("", "a", "_", "Aa0", ": ", "\n"):
+            text = "".join((" " * 9_000, around, found, around, found, " " * 9_000))
+            has_sign = any(next(find_sign(sign, text), None) for sign in signs)
+            whole = [one.span() for one in pattern.finditer(text)] if has_sign else []
+            assert list(find_shape(shape, text)) == whole
+            seen.update(whole)
+
+    check()
+    assert seen, "none of the examples had it"
+
+
+def strategy_for(pattern: re.Pattern[str]) -> st.SearchStrategy[str]:
+    """Make texts that the pattern finds. What its beginnings ask of the whole is drawn at once:
+    hypothesis would throw nearly all away."""
+    for prefix, rest in (("00", 40), ("ak_", 20)):
+        if pattern.pattern.startswith((rf"\b{prefix}(?=", rf"\bo?{prefix}(?=")):
+            letters = st.text(
+                f"{string.ascii_letters}{string.digits}_-", min_size=rest - 4, max_size=rest - 4
+            )
+            return letters.map(lambda text: f"{prefix}aA0b{text}")
+    return st.from_regex(pattern)
 
 
 @pytest.mark.parametrize("around", LINES)
@@ -171,7 +216,7 @@ def test_a_token_below_puttys_lines_is_hidden_whole() -> None:
 @settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(
-        st.one_of(*SHAPES.values(), st.sampled_from(PLAIN), st.sampled_from(VALUES)), max_size=5
+        st.one_of(*DRAWN.values(), st.sampled_from(PLAIN), st.sampled_from(VALUES)), max_size=5
     ),
     st.sampled_from((" ", "\n", ", ", "` and `")),
     st.lists(st.integers(0, 10_000), max_size=12),

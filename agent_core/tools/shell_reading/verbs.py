@@ -389,7 +389,7 @@ TELLING = frozenset(
     | {("ffprobe", "-version"), ("openssl", "version", "-a"), ("nginx", "-v"), ("ssh", "-V")}
     | {("apt", "list", "--installed"), ("mount",), ("stty", "size"), ("tput", "cols")}
     | {("ifconfig",), ("tput", "lines"), ("tmux", "-V"), ("helm", "version"), ("gh", "version")}
-    | {("jobs",), ("jobs", "-l")}
+    | {("jobs",)}
     | {
         ("ip", *brief, thing, *show)
         for brief in ((), ("-br",), ("-4",), ("-6",), ("-c",))
