@@ -470,7 +470,7 @@ def find_injection(text: str) -> InputScanner | None:
             return "injection"
         small = _simplify(small)
     for n, family in enumerate(_FAMILIES):
-        if any(sign in small for sign in family.signs) and _compile(n).search(small) is not None:
+        if any(map(small.__contains__, family.signs)) and _compile(n).search(small) is not None:
             return family.scanner
     return None
 

@@ -31,6 +31,7 @@ class Redactions:
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._shapes = False
+        self._with_shapes: Redactions | None = None
         given = {word: names[word] for word in sorted(names, key=len) if word}
         cut = {one: name for word, name in given.items() if _may_be_cut(one := _join(word))}
         self._cut = {word: cut[word] for word in sorted(cut, key=len)}
@@ -43,9 +44,10 @@ class Redactions:
 
     def with_shapes(self) -> "Redactions":
         """Return these redactions together with the shapes of secrets."""
-        other = copy(self)
-        other._shapes, other.empty = True, False
-        return other
+        if self._with_shapes is None:
+            self._with_shapes = copy(self)
+            self._with_shapes._shapes, self._with_shapes.empty = True, False
+        return self._with_shapes
 
     def hide(self, text: str) -> str:
         """`text` with names in place of the words."""

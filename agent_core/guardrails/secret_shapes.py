@@ -442,7 +442,7 @@ def _has_plain(text: str) -> bool:
 
 
 def _has_any(signs: tuple[str, ...], text: str) -> bool:
-    return any(sign in text for sign in signs)
+    return any(map(text.__contains__, signs))
 
 
 def find_open_end(text: str) -> int:
