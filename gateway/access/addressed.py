@@ -44,9 +44,9 @@ class Addressed:
                 self._albums[_album(inbound)] = now
         marked: list[Inbound] = []
         for inbound in inbounds:
-            earlier = self._take_held(inbound, now)
-            known = {one.event for one in earlier}
-            marked = [one for one in marked if _event(one) not in known]
+            if earlier := self._take_held(inbound, now):
+                known = {one.event for one in earlier}
+                marked = [one for one in marked if _event(one) not in known]
             marked += (*earlier, self._mark(inbound, now))
         while len(self._albums) > MAX_KNOWN:
             del self._albums[next(iter(self._albums))]
