@@ -39,6 +39,8 @@ _RUN = frozenset(
 )
 """Characters of tokens, and of escapes before and between them."""
 _BEGIN = "-----BEGIN"
+_ALONE = r"(?<![A-Za-z0-9])"
+"""Before a prefix that nothing else has: also an underscore, as around a word in Markdown."""
 _QUOTE = r"(?:\\{0,2}[\"'])"
 _QUOTE_BEGUN = r"\\{0,2}[\"']?"
 _TYPED = r"(?:[ \t]?:[ \t]?(?:str|string|String)[ \t]?)"
@@ -80,18 +82,27 @@ SHAPES: tuple[Shape, ...] = (
     ((_BEFORE_30,), r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,60}(?!\w)"),
     (
         ("sk-", "sk_", "pk-", "pk_", "rk-", "rk_"),
-        r"\b[spr]k-(?:proj|ant|or|svcacct|admin|live|test|v1|lf|ws)[A-Za-z0-9_-]{12,}"
+        rf"{_ALONE}[spr]k-(?:proj|ant|or|svcacct|admin|live|test|v1|lf|ws)[A-Za-z0-9_-]{{12,}}"
         r"|\b(?:[spr]k-|[sr]k_)[A-Za-z0-9]{20,}|\b[sr]k_(?:live|test)_[A-Za-z0-9]{8,}"
         r"|\bpk_\d{4,12}_[A-Z0-9]{32}\b",
     ),
-    (("xox", "xapp-"), r"\bxox[a-z](?:\.xox[a-z])?-[A-Za-z0-9%-]{10,}|\bxapp-[A-Za-z0-9-]{10,}"),
+    (
+        ("xox", "xapp-"),
+        rf"{_ALONE}(?:xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9%-]{{10,}}|xapp-[A-Za-z0-9-]{{10,}})",
+    ),
     (
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "gl"),
-        r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}"
+        rf"{_ALONE}(?:gh[pousr]_[A-Za-z0-9]{{20,}}|github_pat_\w{{20,}})"
         r"|\bgl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|imt|oas)-[\w-]{16,}",
     ),
-    (("AIza", "ya29.", "GOCSPX-"), r"\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}"),
-    (("AKIA", "ASIA", "ABIA", "ACCA"), r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
+    (
+        ("AIza", "ya29.", "GOCSPX-"),
+        rf"{_ALONE}AIza[\w-]{{30,}}|\bya29\.[\w-]{{20,}}|\bGOCSPX-[\w-]{{20,}}",
+    ),
+    (
+        ("AKIA", "ASIA", "ABIA", "ACCA"),
+        rf"{_ALONE}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}(?![A-Za-z0-9])",
+    ),
     (
         ("eyJ",),
         r"(?<!pk\.)\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){0,3}|\bops_eyJ[\w-]{80,}"
@@ -112,9 +123,8 @@ SHAPES: tuple[Shape, ...] = (
                 "shpss_",
             ),
         ),
-        r"\b(?:e2b|hf|gsk|r8|npm|rubygems|figd|ntn|whsec|lin_(?:api|oauth)|do[opr]_v1"
-        r"|shp(?:at|ca|pa|ss))"
-        r"_[\w+/-]{20,}={0,2}",
+        rf"{_ALONE}(?:e2b|hf|gsk|r8|npm|rubygems|figd|ntn|whsec|lin_(?:api|oauth)|do[opr]_v1"
+        r"|shp(?:at|ca|pa|ss))_[\w+/-]{20,}={0,2}",
     ),
     (
         (
@@ -167,7 +177,7 @@ SHAPES: tuple[Shape, ...] = (
     (
         ("oy2", "cio", "BSA", "ATBB", "ATTA", "EAA", "fc-", "re_", "1//0", "8Q~", "AAAA"),
         r"\boy2[a-z0-9]{43}\b|\bcio[A-Za-z0-9]{32}\b|\bBSA(?=\w{0,28}\d)[\w-]{24,28}\b"
-        r"|\bATBB(?=\w{0,32}\d)[A-Za-z0-9]{24,}|\bATTA[0-9a-f]{60,}|\bEAA[A-Za-z0-9]{40,}"
+        r"|\bATBB(?=\w{0,32}\d)[A-Za-z0-9]{24,}|\bATTA[0-9a-f]{60,}|\bEAA[A-Za-z0-9]{40,}|\bEAAA(?=[\w-]{0,60}\d)[\w-]{58,62}(?![\w-])"
         r"|\bfc-[0-9a-f]{32}\b|\bre_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}|\b1//0[\w-]{40,}"
         r"|\b\w{3}8Q~[\w.~-]{31,40}|\bA{20,}[\w%]{40,}|\bAAAA[\w-]{7}:[\w-]{100,}",
     ),
