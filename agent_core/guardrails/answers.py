@@ -89,14 +89,14 @@ def redact_proposal(proposal: Proposal, words: Redactions) -> Proposal:
     )
 
 
-def redact_arguments(arguments: str, words: Redactions) -> str:
+def redact_arguments(arguments: str, words: Redactions, most: int | None = None) -> str:
     """Redact a call's arguments, also where JSON escapes a secret's characters, such as
-    backslashes."""
+    backslashes. `most`: characters needed of each value; longer ones may be cut behind them."""
     try:
         given = json.loads(arguments, object_pairs_hook=_make_object)
     except (ValueError, RecursionError):
         return words.hide(arguments)
-    redacted = _redact_value(given, words)
+    redacted = _redact_value(given, words, most)
     return words.hide(arguments if redacted == given else json.dumps(redacted, ensure_ascii=False))
 
 
@@ -107,13 +107,13 @@ def _make_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return made
 
 
-def _redact_value(value: object, words: Redactions) -> object:
+def _redact_value(value: object, words: Redactions, most: int | None) -> object:
     if isinstance(value, str):
-        return words.hide(value)
+        return words.hide(value) if most is None else words.hide_start(value, most)
     if isinstance(value, list):
-        return [_redact_value(one, words) for one in value]
+        return [_redact_value(one, words, most) for one in value]
     if isinstance(value, dict):
-        return {name: _redact_value(one, words) for name, one in value.items()}
+        return {name: _redact_value(one, words, most) for name, one in value.items()}
     return value
 
 

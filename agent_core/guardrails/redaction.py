@@ -59,6 +59,12 @@ class Redactions:
         hidden = "".join((*shown, text[at:])) if shown else text
         return hide_shapes(hidden) if self._shapes else hidden
 
+    def hide_start(self, text: str, most: int) -> str:
+        """Redact the first `most` characters of `text`, and some more; less is returned where a key
+        goes on beyond them. The rest of a long text costs no time."""
+        end = most + MAX_HELD
+        return self.hide(text) if len(text) <= end else self.part(text[:end])[0]
+
     def part(self, text: str) -> tuple[str, str]:
         """Split `text` into its redacted beginning, and its end, which more text could make a word
         or a secret's shape."""

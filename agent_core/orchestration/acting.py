@@ -13,6 +13,7 @@ from agent_core.context.data_marks import make_seal
 from agent_core.errors import AgentError, ToolFailed
 from agent_core.events import OutputAdded, ToolProgressed
 from agent_core.guardrails.answers import redact_proposal
+from agent_core.guardrails.guard import LONG
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.inner_calls import REQUEST
 from agent_core.journal import Outcome
@@ -225,7 +226,8 @@ class _Worker:
     async def _ask_person(self, scope: Scope, items: list[Prepared]) -> Answer:
         if self._caller is not None:
             self._caller.pause()
-        answer = await scope.ask(Approval(proposals=tuple(map(self._proposal, items))))
+        proposals = tuple([await self._proposal(item) for item in items])
+        answer = await scope.ask(Approval(proposals=proposals))
         if self._caller is not None:
             self._caller.resume()  # not if the turn parks: there is no answer then
         return answer
@@ -372,11 +374,14 @@ class _Worker:
         await scope.show()  # a link with its line end, before the model continues
         return result
 
-    def _proposal(self, item: Prepared) -> Proposal:
-        verdict = self._verdicts[item.call.id]
-        if self._hands.hides is not None:
-            return redact_proposal(self._propose(item, verdict), self._hands.hides().with_shapes())
-        return self._propose(item, verdict)
+    async def _proposal(self, item: Prepared) -> Proposal:
+        proposal = self._propose(item, self._verdicts[item.call.id])
+        if self._hands.hides is None:
+            return proposal
+        words = self._hands.hides().with_shapes()
+        if len(proposal.arguments) <= LONG:
+            return redact_proposal(proposal, words)
+        return await asyncio.to_thread(redact_proposal, proposal, words)
 
     def _propose(self, item: Prepared, verdict: Verdict) -> Proposal:
         return Proposal(

@@ -138,7 +138,7 @@ def _describe_run(open_turn: OpenTurn, record: ToolFinished, words: Redactions) 
     asked, given = False, ""
     for one in reversed(open_turn.journal.records):
         if isinstance(one, ToolStarted) and one.call.id == record.call_id:
-            given = f" {redact_arguments(one.call.arguments, words)}"
+            given = f" {redact_arguments(one.call.arguments, words, MAX_RUN)}"
         elif isinstance(one, QuestionAsked) and isinstance(one.question, Approval):
             asked = any(call.call_id == record.call_id for call in one.question.proposals)
         if asked:

@@ -457,7 +457,8 @@ class ConversationState:
     def audit(self, who: str, what: str, detail: str, most: int | None = None) -> AuditRow:
         """Make an audit line, as of now, with secrets redacted. `most`: maximum characters of its
         detail."""
-        where, detail = self.conversation.id, self.services.find_redactions().hide(detail)
+        where, words = self.conversation.id, self.services.find_redactions()
+        detail = words.hide(detail) if most is None else words.hide_start(detail, most)
         return AuditRow(at=ambient.now(), who=who, what=what, detail=detail[:most], where=where)
 
     # ---- what the outbox asks of its holder ----------------------------------------------

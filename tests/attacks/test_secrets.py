@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agent_core.guardrails.answers import redact_proposal
-from agent_core.guardrails.redaction import Redactions, StreamRedactor
+from agent_core.guardrails.answers import redact_arguments, redact_proposal
+from agent_core.guardrails.redaction import MAX_HELD, Redactions, StreamRedactor
 from agent_core.guardrails.secret_shapes import (
     MARK,
     SHAPES,
@@ -180,6 +180,32 @@ def test_what_providers_and_commands_take_is_not_seen() -> None:
             assert secrets and has_shape(text), case
             for secret in secrets:
                 assert secret.rstrip("=/%3D\n")[-8:] not in hidden, f"{case}: {hidden}"
+
+
+def test_the_start_of_a_long_text_shows_no_part_of_a_secret_that_goes_on() -> None:
+    """Wherever the needed characters, or those read beyond them, end in it."""
+    words = Redactions({}).with_shapes()
+    for case in dice("starts").sample(PUBLISHED, examples(200)):
+        chance = dice(case, "start")
+        text, _ = spell(case, chance)
+        for ahead in (0, MAX_HELD):
+            most = chance.randrange(1, 600)
+            before = max(most + ahead - chance.randrange(len(text) + 1), 0)
+            whole = f"{'word ' * (before // 5)}{text}{' word' * 4_000}"
+            shown = words.hide_start(whole, most)
+            assert words.hide(whole).startswith(shown), case
+            assert len(shown) >= min(most, before // 5 * 5) and len(shown) < most + 2 * MAX_HELD
+
+
+def test_only_looked_at_is_what_is_needed_of_a_calls_arguments() -> None:
+    secret, _ = spell("⟦ghp_{a36}⟧", dice("arguments"))
+    words = Redactions({"hunter2\\hunter2": "[mine]"}).with_shapes()
+    given = {"path": secret, "content": [f"a hunter2\\hunter2 {secret} " * 100_000]}
+    began = time.process_time()
+    shown = redact_arguments(json.dumps(given), words, 500)
+    assert time.process_time() - began < 1.0, "a hundredth of the whole"
+    assert secret[-8:] not in shown and "hunter2" not in shown
+    assert json.loads(shown)["content"][0].startswith(f"a [mine] {MARK} a [mine] {MARK} ")
 
 
 def test_what_only_looks_like_it_stays() -> None:
