@@ -50,19 +50,8 @@ PREFIXED: tuple[tuple[tuple[str | re.Pattern[str], ...], str], ...] = (
         r"|\bAPI-(?=[A-Z]{0,26}\d)(?=\d{0,26}[A-Z])[A-Z0-9]{25,36}\b",
     ),
     (
-        (
-            "KEY0",
-            "bkat_",
-            "bkct_",
-            "bkpt_",
-            "bkot_",
-            "bkjt_",
-            "CCIPRJ_",
-            "sktsec_",
-            "zpka_",
-            "dose",
-        ),
-        r"\bKEY0[0-9A-Z]{31}_[A-Za-z0-9]{22}\b|\bbk(?:at|ct|pt|ot|jt)_[\w-]{30,}|\bCCIPRJ_\w{22}_[0-9a-f]{40}\b"
+        ("bkat_", "bkct_", "bkpt_", "bkot_", "bkjt_", "CCIPRJ_", "sktsec_", "zpka_", "dose"),
+        r"\bbk(?:at|ct|pt|ot|jt)_[\w-]{30,}|\bCCIPRJ_\w{22}_[0-9a-f]{40}\b"
         r"|\bsktsec_[\w-]{30,}|\bzpka_[0-9a-f]{32}(?:_[0-9a-f]{8})?\b|\bdose[0-9a-f]{32}\b",
     ),
     (
@@ -84,6 +73,7 @@ PREFIXED: tuple[tuple[tuple[str | re.Pattern[str], ...], str], ...] = (
         r"|\beyJhIjoi[\w+/-]{60,}={0,2}|\bup:yeah:\w{40,}|\bgAAAAA[\w-]{80,}={0,2}"
         r"|\b4/0A[\w-]{50,}|\bAQ\.Ab8[\w-]{30,}",
     ),
+    (("KEY0",), r"\bKEY0[0-9A-Z]{31}_[A-Za-z0-9]{22}\b"),
     # Azure keys, which have a marker and a checksum after the random part
     (
         ("AzCa", "AzSe", "AZDO", "JQQJ99", "APIM", "ACDb", "AIoT", "+ASb", "+ARm", "+AMC", "AzFu"),
