@@ -2,10 +2,11 @@
 scanned sentences."""
 
 import json
+from functools import partial
 
 from msgspec.structs import replace
 
-from agent_core.guardrails.guard import Guard, work_on_reply
+from agent_core.guardrails.guard import Guard, count_characters, work_on_text
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.messages import Part, Text
 from agent_core.models.port import (
@@ -50,7 +51,8 @@ class ReplyRedactor:
         blocked answer is removed whole, also what was shown."""
         self._thinking.end()
         self._end_text()
-        reply = await work_on_reply(lambda whole: redact_reply(whole, self._words), reply)
+        redact = partial(redact_reply, reply, self._words)
+        reply = await work_on_text(count_characters(reply), redact)
         if self._guard is None:
             return reply
         reply = await self._guard.check_reply(reply)

@@ -176,7 +176,8 @@ class Guard:
 
     async def check_reply(self, reply: ModelReply) -> ModelReply:
         """Return `reply` as people may read it. A blocked one has neither words nor calls."""
-        return await self._ask_models(await work_on_reply(self._scan_reply, reply))
+        length = count_characters(reply)
+        return await self._ask_models(await work_on_text(length, lambda: self._scan_reply(reply)))
 
     def _scan_reply(self, reply: ModelReply) -> ModelReply:
         found: ScannerName | None = None
@@ -276,11 +277,14 @@ class AnswerGate(SentenceGate):
                 return None if personal == "block" else sentence
 
 
-async def work_on_reply(work: Callable[[ModelReply], T], reply: ModelReply) -> T:
-    """Return the result of `work`; it runs in a thread if the words of `reply` are LONG."""
-    if sum(len(part.text) for part in reply.parts if isinstance(part, Text)) <= LONG:
-        return work(reply)
-    return await asyncio.to_thread(work, reply)
+def count_characters(reply: ModelReply) -> int:
+    """Return the characters of the words in `reply`."""
+    return sum(len(part.text) for part in reply.parts if isinstance(part, Text))
+
+
+async def work_on_text(length: int, work: Callable[[], T]) -> T:
+    """Return the result of `work`, which runs in a thread if its text is LONG."""
+    return work() if length <= LONG else await asyncio.to_thread(work)
 
 
 def _block(reply: ModelReply, scanner: ScannerName) -> ModelReply:

@@ -21,7 +21,7 @@ from agent_core.guardrails.command_secrets import (
     find_command_secrets,
     find_open_command,
 )
-from agent_core.guardrails.escaped_text import ESCAPE_SIGNS, read_escapes
+from agent_core.guardrails.escaped_text import ESCAPE_SIGNS, PlainText, read_escapes
 from agent_core.guardrails.sign_search import Sign, find_sign, search_ranges
 from agent_core.guardrails.token_prefixes import PREFIXED
 from agent_core.guardrails.wrapped_keys import find_wrapped_keys, is_key_open
@@ -308,6 +308,7 @@ _TEXT_SIGNS = tuple((n, s) for n, (signs, _) in enumerate(SHAPES) for s in signs
 _PATTERN_SIGNS = tuple(
     (n, s) for n, (signs, _) in enumerate(SHAPES) for s in signs if isinstance(s, re.Pattern)
 )
+"""Both are looked for at once in each text: most texts, which are short, have few of them."""
 _BACK: dict[Sign, int] = {
     **dict.fromkeys(("uthorization", "UTHORIZATION", "ak_", "prv"), 1),
     **dict.fromkeys((".local.", "8Q~", "sk_", "eyJ", "SESS"), 4),
@@ -420,7 +421,7 @@ def _compile_context() -> re.Pattern[str]:
 def hide_shapes(text: str, mark: str = MARK) -> str:
     """Replace what looks like a secret by a mark, also behind and between escapes."""
     spans = _find_shapes(text)
-    if _has_any(ESCAPE_SIGNS, text) and (plain := read_escapes(text)):
+    if plain := _read_plain(text):
         spans += plain.find_written(_find_shapes(plain.text))
     shown: list[str] = []
     done = 0
@@ -443,8 +444,12 @@ def has_shape(text: str) -> bool:
     """Return True if something in `text` looks like a secret."""
     if _has_plain(text):
         return True
-    plain = read_escapes(text) if _has_any(ESCAPE_SIGNS, text) else None
+    plain = _read_plain(text)
     return plain is not None and _has_plain(plain.text)
+
+
+def _read_plain(text: str) -> PlainText | None:
+    return read_escapes(text) if _has_any(ESCAPE_SIGNS, text) else None
 
 
 def _has_plain(text: str) -> bool:

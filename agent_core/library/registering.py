@@ -7,12 +7,12 @@ import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 
-import msgspec
 from pydantic import BaseModel, GetJsonSchemaHandler
 
 from agent_core.errors import Misuse, ToolFailed
 from agent_core.messages import Access
 from agent_core.tools.contract import Tool, ToolCallable, ToolContext
+from agent_core.tools.decorator import write_json
 from agent_core.tools.finding.schema import Given, Schema, objects
 
 Function = Callable[..., object]
@@ -144,4 +144,4 @@ def _render_value(value: object) -> str:
         value = value.get("data", "done")
         if isinstance(value, str):
             return value
-    return msgspec.json.encode(value, enc_hook=str).decode()
+    return write_json(value)

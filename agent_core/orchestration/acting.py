@@ -13,7 +13,7 @@ from agent_core.context.data_marks import make_seal
 from agent_core.errors import AgentError, ToolFailed
 from agent_core.events import OutputAdded, ToolProgressed
 from agent_core.guardrails.answers import redact_proposal
-from agent_core.guardrails.guard import LONG
+from agent_core.guardrails.guard import work_on_text
 from agent_core.guardrails.redaction import Redactions, StreamRedactor
 from agent_core.inner_calls import REQUEST
 from agent_core.journal import Outcome
@@ -379,9 +379,8 @@ class _Worker:
         if self._hands.hides is None:
             return proposal
         words = self._hands.hides().with_shapes()
-        if len(proposal.arguments) <= LONG:
-            return redact_proposal(proposal, words)
-        return await asyncio.to_thread(redact_proposal, proposal, words)
+        redact = partial(redact_proposal, proposal, words)
+        return await work_on_text(len(proposal.arguments), redact)
 
     def _propose(self, item: Prepared, verdict: Verdict) -> Proposal:
         return Proposal(

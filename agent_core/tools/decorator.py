@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import get_type_hints, overload
 
+import msgspec
 from pydantic import BaseModel, Field, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import PydanticJsonSchemaWarning
-from pydantic_core import PydanticSerializationError, to_json
 
 from agent_core.errors import Misuse, ToolFailed
 from agent_core.messages import TOOL_NAME, Access, Repetition
@@ -90,9 +90,21 @@ def _write_value(value: object) -> str:
     """Return mappings, sequences, dataclasses and pydantic models as JSON where they can be, all
     else by `str`."""
     if isinstance(value, _AS_JSON) or dataclasses.is_dataclass(type(value)):
-        with suppress(PydanticSerializationError):  # bytes, surrogates, what holds itself
-            return to_json(value, fallback=str).decode()
+        with suppress(TypeError, ValueError, RecursionError):  # surrogates, what holds itself
+            return write_json(value)
     return str(value)
+
+
+def write_json(value: object) -> str:
+    """Return `value` as JSON, what JSON cannot express by `str`. Raises TypeError, ValueError or
+    RecursionError."""
+    return msgspec.json.encode(value, enc_hook=_convert).decode()
+
+
+def _convert(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    return dict(value) if isinstance(value, Mapping) else str(value)
 
 
 def _read_arguments(function: Function) -> tuple[type[BaseModel], dict[str, inspect.Parameter]]:

@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from agent_core import Agent, tool
 from agent_core.errors import Misuse, ToolFailed
@@ -135,6 +136,10 @@ class Point:
     y: tuple[int, int]
 
 
+class Made(BaseModel):
+    n: int
+
+
 LOOP: list[Any] = []
 LOOP.append(LOOP)
 
@@ -146,6 +151,8 @@ def give(name: str) -> object:
         "dataclass": [Point(1, (2, 3))],
         "odd": {"when": date(2026, 1, 2), "key": Echo},
         "bytes": [b"\xff"],
+        "keys": {(1, 2): "a"},
+        "model": {"at": [Made(n=1)]},
         "loop": LOOP,
         "nothing": None,
         "text": "a 'b'",
@@ -159,7 +166,9 @@ def give(name: str) -> object:
         (give, {"name": "mapping"}, '{"city":"Oslo","open":true,"by":null}'),
         (give, {"name": "dataclass"}, '[{"x":1,"y":[2,3]}]'),
         (give, {"name": "odd"}, f'{{"when":"2026-01-02","key":"{Echo}"}}'),
-        (give, {"name": "bytes"}, r"[b'\xff']"),
+        (give, {"name": "bytes"}, '["/w=="]'),
+        (give, {"name": "keys"}, '{"(1, 2)":"a"}'),
+        (give, {"name": "model"}, '{"at":[{"n":1}]}'),
         (give, {"name": "loop"}, "[[...]]"),
         (give, {"name": "nothing"}, "None"),
         (give, {"name": "text"}, "a 'b'"),
