@@ -75,8 +75,9 @@ def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> M
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool:
-    """Instead of pytest-timeout's own, which does nothing on this loop."""
-    set_timer(item, settings.timeout)
+    """Instead of pytest-timeout's own, which does nothing on this loop. The limit that a run is
+    given, as `make prove` is for whole proofs, holds for tests with a shorter one too."""
+    set_timer(item, max(settings.timeout, item.config.getoption("timeout") or 0))
     return True
 
 

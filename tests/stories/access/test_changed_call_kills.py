@@ -56,7 +56,7 @@ def check(folder: Path, label: str) -> None:
     assert "ship ok" in text or "Outcome unknown" in text, f"{label}: {text}"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 @some_and_every()
 @ON_BOTH_STORES
 def test_a_kill_at_every_point_runs_what_was_shown_once(prepare_store: Prepare, some: int) -> None:

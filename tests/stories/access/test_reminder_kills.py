@@ -69,7 +69,7 @@ def check(folder: Path, label: str) -> None:
     assert any(isinstance(v, ApprovalCard) and v.state == "approved" for v in screen), label
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 @some_and_every(7)
 def test_a_kill_at_every_point_reminds_once(some: int) -> None:
     sends.clear()

@@ -90,7 +90,7 @@ def check_the_button(folder: Path, label: str) -> None:
     assert len(ledger.all("model")) <= 6, f"{label}: of each turn, and the one that was cut off"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 @some_and_every(2)
 def test_a_kill_in_a_turn_that_is_continued_by_its_button(some: int) -> None:
     points = count_points(story_of_the_button, prepare)

@@ -109,7 +109,7 @@ def check(folder: Path, label: str) -> None:
 
 
 @pytest.mark.pick
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 @some_and_every()
 @ON_BOTH_STORES
 def test_a_kill_at_any_point_of_a_script(prepare_store: Prepare, some: int) -> None:

@@ -71,7 +71,7 @@ def check(folder: Path, label: str) -> None:
     assert ran or lost, f"{label}: it runs once, or nobody knows: {answers}"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 @some_and_every()
 def test_killed_at_every_point_the_call_waits_and_runs_once(some: int) -> None:
     points = count_points(story, prepare)

@@ -123,7 +123,7 @@ def check(folder: Path, label: str) -> None:
     assert len(keys) == 1, f"{label}: an idempotent call is made again under its key: {keys}"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 @some_and_every()
 def test_a_kill_at_any_point_of_a_skill(some: int) -> None:
     points = count_points(approve_and_wait, prepare)

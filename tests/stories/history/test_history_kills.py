@@ -183,7 +183,7 @@ def look_at_retry(folder: Path, label: str) -> None:
     assert len(notes) == sum(notes.values()) <= 2, f"{label}: once a turn: {notes}"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 @some_and_every()
 @pytest.mark.parametrize(
     ("story", "look", "prepare"),
@@ -205,7 +205,7 @@ def test_killed_at_every_point(
     killed_everywhere(points, story, look, prepare, some=some)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 @some_and_every()
 def test_a_restore_that_asks_is_killed_at_every_point_on_redis(
     on_redis: Callable[[Life], None], some: int

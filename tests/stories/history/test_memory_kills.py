@@ -67,7 +67,7 @@ def look(folder: Path, label: str) -> None:
     assert TEA in block and FALCON in block, f"{label}: at the second turn's start: {block}"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 @some_and_every()
 def test_killed_at_every_point_it_is_stored_once(some: int) -> None:
     points = count_points(story, remembering)

@@ -93,7 +93,7 @@ def look(folder: Path, label: str) -> None:
     assert json.loads(beside.read_text()) == [], label
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 @some_and_every(group="removals are killed")
 def test_killed_at_every_point_nothing_stays_beside(some: int) -> None:
     points = count_points(story, remembering)

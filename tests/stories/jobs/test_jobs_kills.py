@@ -143,7 +143,7 @@ def check(folder: Path, label: str) -> None:
     assert tools["note"] <= 1, label
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 @some_and_every(7)
 def test_a_kill_at_every_point_reports_once(some: int) -> None:
     sends.clear()
@@ -198,7 +198,7 @@ def check_elsewhere(folder: Path, label: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 def test_a_kill_at_every_point_delivers_once() -> None:
     sends.clear()
     points = count_points(story_elsewhere, with_jobs)

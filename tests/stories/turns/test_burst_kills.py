@@ -49,7 +49,7 @@ def check(folder: Path, label: str) -> None:
         assert len(told) <= 2, f"{label}: {text}: {shown}"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 @some_and_every(5)
 def test_a_kill_at_every_point_of_a_burst(some: int) -> None:
     points = count_points(story, join_bursts)

@@ -104,7 +104,7 @@ async def test_an_edit_that_addresses_the_agent_is_answered_once(
         assert len(answers(life.ledger)) == 1
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("story", STORIES)
 @some_and_every(3, "edits that address, killed")
 def test_a_kill_at_every_point_of_an_edit_that_addresses(story, some: int) -> None:
