@@ -76,13 +76,23 @@ def test_fails_and_hears_no_signal_at_its_end(made):
 """
 
 
-def run(folder: Path, tests: str, grace: float) -> tuple[int, str]:
+SLOW = """
+import time
+import pytest
+
+@pytest.mark.timeout(0.3)
+def test_takes_long():
+    time.sleep(0.6)
+"""
+
+
+def run(folder: Path, tests: str, grace: float, *more: str) -> tuple[int, str]:
     """Exit code and words of a run of these tests, of which each may take 0.3 s."""
     (folder / "conftest.py").write_text(CONFTEST.format(grace=grace))
     (folder / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\ntimeout = 0.3\n")
     (folder / "test_hanging.py").write_text(tests)
     done = subprocess.run(
-        (sys.executable, "-m", "pytest", "-o", "asyncio_default_fixture_loop_scope=function"),
+        (sys.executable, "-m", "pytest", "-o", "asyncio_default_fixture_loop_scope=function", *more),
         cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, check=False,
     )  # fmt: skip
@@ -113,3 +123,12 @@ def test_one_that_hears_no_signal_ends_its_process_too(
     code, said = run(tmp_path, tests, grace=0.3)
     assert code == 1 and "passed" not in said and "failed" not in said
     assert f"in {stands}" in said, said
+
+
+@pytest.mark.pick("a test that hangs")
+@pytest.mark.parametrize(("limit", "expected"), [("", 1), ("30", 0), ("0.1", 1)])
+def test_the_limit_of_a_run_holds_for_tests_with_a_shorter_one(
+    tmp_path: Path, limit: str, expected: int
+) -> None:
+    code, said = run(tmp_path, SLOW, 30.0, *([f"--timeout={limit}"] if limit else ()))
+    assert code == expected, said
