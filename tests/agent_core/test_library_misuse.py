@@ -5,6 +5,7 @@ import dataclasses
 import functools
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import date
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -152,6 +153,7 @@ def give(name: str) -> object:
         "odd": {"when": date(2026, 1, 2), "key": Echo},
         "bytes": [b"\xff"],
         "keys": {(1, 2): "a"},
+        "environment": MappingProxyType({"HOME": "/a"}),
         "model": {"at": [Made(n=1)]},
         "loop": LOOP,
         "nothing": None,
@@ -168,6 +170,7 @@ def give(name: str) -> object:
         (give, {"name": "odd"}, f'{{"when":"2026-01-02","key":"{Echo}"}}'),
         (give, {"name": "bytes"}, '["/w=="]'),
         (give, {"name": "keys"}, '{"(1, 2)":"a"}'),
+        (give, {"name": "environment"}, '{"HOME":"/a"}'),
         (give, {"name": "model"}, '{"at":[{"n":1}]}'),
         (give, {"name": "loop"}, "[[...]]"),
         (give, {"name": "nothing"}, "None"),

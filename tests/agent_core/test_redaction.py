@@ -1,5 +1,6 @@
 """Words that have to be hidden stay hidden where text comes in pieces, and nothing else waits."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel
 
 from agent_core.events import OutputAdded
 from agent_core.guardrails.answers import ReplyRedactor
+from agent_core.guardrails.guard import LONG, work_on_text
 from agent_core.guardrails.redaction import MAX_HELD, Redactions, StreamRedactor
 from agent_core.guardrails.secret_shapes import MAX_RUN
 from agent_core.messages import Browsed, Text, Thinking, ToolCall, ToolOutput, text_of
@@ -210,3 +212,8 @@ async def test_what_a_model_thinks_is_hidden_while_it_is_shown() -> None:
     await answer.finish(ModelReply(parts=(Text(text="x"),), model="m", provider="p"))
     assert all(isinstance(one, ThinkingDelta) for one in seen)
     assert "".join(one.text for one in seen if isinstance(one, ThinkingDelta)) == "so [TOKEN]."
+
+
+@pytest.mark.parametrize(("length", "aside"), [(LONG, False), (LONG + 1, True)])
+async def test_only_work_on_long_texts_is_done_in_a_thread(length: int, aside: bool) -> None:
+    assert (await work_on_text(length, threading.get_ident) != threading.get_ident()) is aside

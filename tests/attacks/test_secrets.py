@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agent_core.guardrails.answers import redact_arguments, redact_proposal
-from agent_core.guardrails.redaction import MAX_HELD, Redactions, StreamRedactor
+from agent_core.guardrails.redaction import MAX_HELD, NOTHING, Redactions, StreamRedactor
 from agent_core.guardrails.secret_shapes import (
     MARK,
     SHAPES,
@@ -206,6 +206,21 @@ def test_only_looked_at_is_what_is_needed_of_a_calls_arguments() -> None:
     assert time.process_time() - began < 1.0, "a hundredth of the whole"
     assert secret[-8:] not in shown and "hunter2" not in shown
     assert json.loads(shown)["content"][0].startswith(f"a [mine] {MARK} a [mine] {MARK} ")
+
+
+@pytest.mark.parametrize("around", ["\n" * 5_000, "\n" * 5_000 + "\u0130\n"])
+def test_a_long_text_around_it_changes_nothing(around: str) -> None:
+    """A long text is searched only where signs are; one letter is two in its small writing."""
+    cases = (*PUBLISHED, *LOOKALIKES)
+    for case in dice("long", around).sample(cases, examples(len(cases))):
+        text, _ = spell(case, dice(case, "long"))
+        assert hide_shapes(f"{around}{text}\n") == f"{around}{hide_shapes(text)}\n", case
+
+
+def test_shapes_are_not_added_to_what_is_without_them() -> None:
+    assert not NOTHING.with_shapes().empty and NOTHING.empty
+    assert NOTHING.with_shapes().hide("hf_" + "a1B" * 12) == MARK
+    assert NOTHING.hide("hf_" + "a1B" * 12) == "hf_" + "a1B" * 12
 
 
 def test_what_only_looks_like_it_stays() -> None:
