@@ -3,20 +3,29 @@ at once. The only module that prints."""
 
 import argparse
 import asyncio
+import logging
 import os
 import re
 import select
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from gateway.cli import audit, jobs, policy
 from gateway.declaration import SettingsError
 from gateway.ops import lock
-from gateway.ops.process import forbid_inspection, tune_interpreter
+from gateway.ops.process import (
+    discard_unwritten,
+    forbid_inspection,
+    open_standard_streams,
+    tune_interpreter,
+)
 from gateway.settings import VERSION, Settings
 from gateway.wiring.plugin_settings import find_declared
+
+log = logging.getLogger("turnkeeper.cli")
 
 OK, FAILED, MISUSED = 0, 1, 2
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -31,11 +40,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         if not _has_lost_reader():
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for anything else
-        return FAILED
+        code = FAILED
     except OSError as error:  # the system refuses: a full disk, too many open files
-        print(f"turnkeeper: {error}", file=sys.stderr)
-        return FAILED
+        _complain(error)
+        code = FAILED
+    discard_unwritten()
     return code
 
 
@@ -54,6 +63,7 @@ def _parse(given: Sequence[str]) -> argparse.Namespace:
 
 
 def _run_command(argv: Sequence[str] | None) -> int:
+    open_standard_streams()
     forbid_inspection()
     tune_interpreter()
     os.umask(0o077)  # an existing data folder may have been readable by others
@@ -215,18 +225,33 @@ def _run(settings: Settings) -> int:
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             visit = partial(open_page, settings)
-            runner.run(serve(settings, lambda line: print(line, flush=True), visit))
+            runner.run(serve(settings, _announce, visit))
     except* (SettingsError, StoreUnfit) as errors:
         code = _cannot(errors.exceptions[0])
     except* (StoreFailed, OSError) as errors:
-        print(f"turnkeeper: {_unwrap_group(errors)}", file=sys.stderr)
+        _complain(_unwrap_group(errors))
         code = FAILED
     return code
 
 
+def _announce(line: str) -> None:
+    """Print `line` for whoever started the gateway. One who went away, or a full disk behind the
+    output, does not stop it."""
+    try:
+        print(line, flush=True)
+    except OSError as error:
+        log.warning("output_lost", extra={"why": str(error)})
+        discard_unwritten()
+
+
 def _cannot(error: BaseException) -> int:
-    print(f"turnkeeper: {_unwrap_group(error)}", file=sys.stderr)
+    _complain(_unwrap_group(error))
     return MISUSED
+
+
+def _complain(error: BaseException) -> None:
+    with suppress(OSError):  # the exit code tells it too
+        print(f"turnkeeper: {error}", file=sys.stderr)
 
 
 def _unwrap_group(error: BaseException) -> BaseException:

@@ -2,7 +2,9 @@
 
 import ctypes
 import gc
+import os
 import sys
+from typing import TextIO
 
 _PR_SET_DUMPABLE = 4
 YOUNG = 100_000
@@ -25,3 +27,32 @@ def tune_interpreter() -> None:
     """Search for cycles once in `YOUNG` objects; let no thread wait longer than `SWITCH`."""
     gc.set_threshold(YOUNG)
     sys.setswitchinterval(SWITCH)
+
+
+def open_standard_streams() -> None:
+    """Open what a starter has closed of standard input, output and error, onto nothing. Otherwise
+    the next file or socket has its number, and what a child process prints goes there."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest free number
+    sys.stdin = sys.stdin or _open_stream(0, "r")
+    sys.stdout = sys.stdout or _open_stream(1, "w")
+    sys.stderr = sys.stderr or _open_stream(2, "w")
+
+
+def discard_unwritten() -> None:
+    """Let what could not be written to standard output or error, and all after it, go nowhere.
+    Otherwise Python tries it again at its end, and its exit code is 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, stream.fileno())
+            os.close(nothing)
+
+
+def _open_stream(number: int, mode: str) -> TextIO:
+    return open(number, mode, encoding="utf-8", errors="backslashreplace", closefd=False)
