@@ -115,21 +115,23 @@ class RunSettler:
             await self._tell(job, after)
             if end.again:
                 await self._book.pause(job.id, end.reason)
-        if not await self._jobs.advance(run, replace(after, version=ambient.new_id())):
-            await self._add_refusals(run, after)
+        ended = await self._jobs.advance(run, replace(after, version=ambient.new_id()))
+        if not ended and not await self._add_refusals(run, after):
+            return  # its end was noticed twice at once, and is on record
         log.info("run_ended", extra={"job": run.job, "slot": run.slot, "state": after.state})
 
-    async def _add_refusals(self, before: JobRun, after: JobRun) -> None:
-        """A chat refused the report in this very moment: the run's row says so already."""
+    async def _add_refusals(self, before: JobRun, after: JobRun) -> bool:
+        """Record an end that a chat's refusal of the report came before: the run's row says so
+        already. Return True unless the row was changed otherwise."""
         known = await self._jobs.run(before.job, before.slot)
         if known is None or replace(known, delivered=before.delivered, version="") != replace(
             before, version=""
         ):
-            return
+            return False
         delivered = after.delivered
         for one in known.delivered:
             delivered = add_refusal(delivered, one.to, one.why) if one.why else delivered
-        await self._jobs.advance(
+        return await self._jobs.advance(
             known, replace(after, delivered=delivered, version=ambient.new_id())
         )
 
