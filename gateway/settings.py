@@ -452,6 +452,7 @@ def _home(env: Env) -> Path:
     home = HOME.read(env)
     try:
         home = home.expanduser()
+        str(home).encode()  # HOME too may have bytes that are not UTF-8
         os.stat(home)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return home  # it is made, or its first use tells why not

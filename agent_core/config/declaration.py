@@ -19,6 +19,8 @@ Env: TypeAlias = Mapping[str, str]
 Secrecy = Literal["nothing", "all", "password", "api_keys"]
 """The secret part of a value: all of it, the password of a URL, or each `"api_key"` in JSON."""
 
+_UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+"""Matches a control character, and a byte of the environment that is not UTF-8."""
 _API_KEYS = re.compile(r'"api_key"\s*:\s*("[^"]*"|\[[^\]]*\])')
 
 
@@ -107,8 +109,12 @@ class Setting(Struct, Generic[V_co], frozen=True):
         return self.parse(text, self.kind) if text else self.default
 
     def text(self, env: Env) -> str:
-        """Return the text as set; "" if nothing is."""
-        return env.get(self.name, "").strip()
+        """Return the text as set; "" if nothing is. SettingsError for bytes that are no text."""
+        text = env.get(self.name, "").strip()
+        if found := _UNREADABLE.search(text):
+            sign = "it is not UTF-8" if found[0] > "\x7f" else "a control character is in it"
+            raise self.error(text, f"{sign} (at character {found.start() + 1}); write it again.")
+        return text
 
     def parse(self, text: str, kind: Callable[[str], T]) -> T:
         """The value that `kind` makes of a text of this setting; raises SettingsError."""

@@ -8,6 +8,7 @@ import pytest
 
 from gateway.access.people import read_people
 from gateway.declaration import Setting, SettingsError
+from gateway.features.instructions.settings import INSTRUCTIONS
 from gateway.model_settings import read_models
 from gateway.settings import TABLES, Settings, find_odd_names
 
@@ -280,6 +281,30 @@ def test_no_setting_that_is_refused_shows_a_password(shape: str) -> None:
     assert refused > 3
     for plain in ("a@b.example", "escalate=30m:slack:@S0OPS", "https://h.example/@person"):
         assert f"={plain}:" in str(SettingsError("X", plain, "no."))
+
+
+@pytest.mark.parametrize("sign", ["\udcff", "\ud800", "\x00", "\x07", "\x1b", "\x7f"])
+def test_a_value_that_is_no_text_is_refused_whatever_the_setting(sign: str, tmp_path: Path) -> None:
+    """A byte of the environment that is not UTF-8 is a surrogate for Python."""
+    for setting in ALL:
+        with pytest.raises(SettingsError, match="not UTF-8|control character") as refused:
+            Settings.read({setting.name: f"a{sign}b"}, tmp_path)
+        assert str(refused.value).startswith(setting.name) and "character 2" in str(refused.value)
+
+
+def test_instructions_may_have_several_lines() -> None:
+    text = "First this.\r\n\tThen that: ü€😀."
+    assert INSTRUCTIONS.read({INSTRUCTIONS.name: text}) == text
+
+
+@pytest.mark.parametrize("name", ["HOME", "TURNKEEPER_HOME"])
+def test_a_home_that_is_not_utf8_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = f"{tmp_path}/a\udcff"
+    monkeypatch.setenv(name, place)
+    with pytest.raises(SettingsError, match="TURNKEEPER_HOME=.*: "):
+        Settings.read({name: place}, tmp_path)
 
 
 KEYS = (
