@@ -222,10 +222,15 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
     ),
     (
         "R10 an effect runs while a park unwinds",
-        code(
-            "check",
-            "if self.dead is not None:",
-            "if self.dead is not None and type(self.dead).__name__ != 'Parked':",
+        both(
+            *(
+                code(
+                    name,
+                    "if self.dead is not None:",
+                    "if self.dead is not None and type(self.dead).__name__ != 'Parked':",
+                )
+                for name in ("check", "permit")
+            )
         ),
         rules.test_R10_the_first_suspend_reason_decides_and_closes_every_branch,
         (),
