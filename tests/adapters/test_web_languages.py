@@ -1,5 +1,6 @@
 """The page in each language, and what people write from right to left in it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,28 @@ async def test_a_name_does_not_turn_our_words_round(tmp_path: Path) -> None:
         line = ToolLine(call_id="c1", tool="Read a file", summary="שלום.txt", state="failed")
         desk.show(room.where, Activity(lines=(line,)), "lines")
         await room.shows(".activity bdi", "שלום.txt")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("שלום.txt", "\u2068שלום.txt\u2069"),
+        ("a\u202etxt.exe", "a\\u202etxt.exe"),
+        ("\u2067a\u2066.txt", "\\u2067a\\u2066.txt"),
+        ("א\u2069\u202e.txt", "\u2068א\\u2069\\u202e.txt\u2069"),
+    ],
+)
+async def test_the_name_of_a_file_does_not_either(name: str, shown: str, tmp_path: Path) -> None:
+    """Before it is sent: the page tells of it by itself."""
+    drop = (
+        "((name, size) => { const all = new DataTransfer();"
+        " all.items.add(new File([new Uint8Array(size)], name));"
+        " document.querySelector('#text').dispatchEvent("
+        "new DragEvent('drop', {dataTransfer: all, bubbles: true, cancelable: true})); })"
+    )
+    async with opened(tmp_path) as room:
+        await room.page.js(f"{drop}({json.dumps(name)}, 0)")
+        await room.shows("#toast", f"{shown} is empty")
+        await room.page.js(f"{drop}({json.dumps(name)}, 3)")
+        await room.page.until("document.querySelectorAll('#files li.ready').length === 1")
+        assert await room.texts("#files .name") == [shown]

@@ -1,7 +1,7 @@
 // Writing: the field, its draft, the files that go along, the palette of commands.
 
 import { at, call, post, upload } from "./api.js";
-import { $, LIMIT, enterSends, keep, kept, make, newKey, say, size, toast } from "./dom.js";
+import { $, LIMIT, enterSends, isolated, keep, kept, make, newKey, say, size, toast } from "./dom.js";
 import { arrived, sending } from "./talk.js";
 
 const text = $("text"), palette = $("palette");
@@ -73,9 +73,10 @@ const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
 
 function attach(chosenFiles) {
   for (const blob of chosenFiles) {
-    if (blob.size > LIMIT) { toast(say("too_large", { name: blob.name, limit: LIMIT / 1024 / 1024 })); continue; }
-    if (!blob.size) { toast(say("empty_file", { name: blob.name })); continue; }
-    const one = { name: blob.name, size: blob.size, ref: "", part: 0, broken: false, cancel: null, begin: null, node: null, seen: PICTURE.test(blob.type) && thumbnail(blob) };
+    const name = isolated(blob.name);
+    if (blob.size > LIMIT) { toast(say("too_large", { name, limit: LIMIT / 1024 / 1024 })); continue; }
+    if (!blob.size) { toast(say("empty_file", { name })); continue; }
+    const one = { name, size: blob.size, ref: "", part: 0, broken: false, cancel: null, begin: null, node: null, seen: PICTURE.test(blob.type) && thumbnail(blob) };
     one.begin = () => bring(one, blob);
     files.push(one);
     one.begin();

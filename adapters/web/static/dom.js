@@ -22,8 +22,11 @@ function form(n, forms) { // of `step|steps`, as gateway/texts/plurals.py has it
 }
 
 const TURNS = /^[^\n\u2068]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc][^\n\u2068]*$/;
-function isolated(value) { // a name from right to left turns round nothing beside it
-  return TURNS.test(value ?? "") ? `\u2068${value}\u2069` : value;
+const DIRECTIONS = /\u2068[^\n\u202a-\u202e\u2066-\u2069]*\u2069|[\u202a-\u202e\u2066-\u2069]/g;
+export function isolated(value) { // a name turns round nothing beside it, as gateway/texts/isolation.py has it
+  if (typeof value !== "string") return value;
+  const plain = value.replace(DIRECTIONS, (one) => (one.length > 1 ? one : `\\u${one.charCodeAt(0).toString(16)}`));
+  return TURNS.test(plain) ? `\u2068${plain}\u2069` : plain;
 }
 
 export function make(tag, attrs = {}, ...children) {
