@@ -107,3 +107,20 @@ async def test_the_name_of_a_file_does_not_either(name: str, shown: str, tmp_pat
         await room.page.js(f"{drop}({json.dumps(name)}, 3)")
         await room.page.until("document.querySelectorAll('#files li.ready').length === 1")
         assert await room.texts("#files .name") == [shown]
+
+
+@pytest.mark.parametrize(
+    ("title", "shown", "isolated"),
+    [
+        ("a\u202egnp.exe", "a\\u202egnp.exe", "a\\u202egnp.exe"),
+        ("שלום", "שלום", "\u2068שלום\u2069"),
+    ],
+)
+async def test_nor_does_a_title(title: str, shown: str, isolated: str, tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        room.server.desk.show(room.where, SaidView(name="Dana", text=title), "said")
+        await room.shows("#title", shown)
+        await room.shows("#list", shown)
+        assert await room.page.js("document.title") == f"{isolated} · Turnkeeper"
+        await room.page.click("#rename")
+        assert await room.page.js("document.querySelector('#title input').value") == shown

@@ -43,8 +43,9 @@ class Page:
         """Receive until the browser ends."""
         async for message in self._socket:
             data = json.loads(message.data)
-            if "id" in data and data["id"] in self._calls:
-                self._calls.pop(data["id"]).set_result(data)
+            call = self._calls.get(data.get("id"))
+            if call is not None and not call.done():
+                call.set_result(data)
             elif data.get("method") == "Network.requestWillBeSent":
                 self.requests.append(data["params"]["request"]["url"])
             elif data.get("method") == "Runtime.exceptionThrown":
@@ -79,9 +80,12 @@ class Page:
         order: Reply = {"id": number, "method": method, "params": params}
         if self._session:
             order["sessionId"] = self._session
-        await self._socket.send_json(order)
-        async with asyncio.timeout(PATIENCE):
-            data = await self._wait(number)
+        try:
+            await self._socket.send_json(order)
+            async with asyncio.timeout(PATIENCE):
+                data = await self._wait(number)
+        finally:
+            del self._calls[number]  # an answer that comes too late is for nobody
         if "error" in data:
             raise RuntimeError(f"{method}: {data['error']}")
         return cast(Reply, data["result"])

@@ -23,10 +23,13 @@ function form(n, forms) { // of `step|steps`, as gateway/texts/plurals.py has it
 
 const TURNS = /^[^\n\u2068]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc][^\n\u2068]*$/;
 const DIRECTIONS = /\u2068[^\n\u202a-\u202e\u2066-\u2069]*\u2069|[\u202a-\u202e\u2066-\u2069]/g;
-export function isolated(value) { // a name turns round nothing beside it, as gateway/texts/isolation.py has it
-  if (typeof value !== "string") return value;
-  const plain = value.replace(DIRECTIONS, (one) => (one.length > 1 ? one : `\\u${one.charCodeAt(0).toString(16)}`));
-  return TURNS.test(plain) ? `\u2068${plain}\u2069` : plain;
+export function exposed(value) { // signs that turn text round are seen, as gateway/texts/isolation.py has it
+  return value?.replace?.(DIRECTIONS, (one) => (one.length > 1 ? one : `\\u${one.charCodeAt(0).toString(16)}`)) ?? value;
+}
+
+export function isolated(value) { // a name turns round nothing beside it
+  const plain = exposed(value);
+  return TURNS.test(plain ?? "") ? `\u2068${plain}\u2069` : plain;
 }
 
 export function make(tag, attrs = {}, ...children) {
@@ -119,5 +122,5 @@ const tab = { title: "", waits: 0 };
 
 export function retitle(changed) { // the tab tells how much waits
   Object.assign(tab, changed);
-  document.title = `${tab.waits ? `(${tab.waits}) ` : ""}${tab.title} · Turnkeeper`;
+  document.title = `${tab.waits ? `(${tab.waits}) ` : ""}${isolated(tab.title)} · Turnkeeper`;
 }

@@ -1,7 +1,7 @@
 // Jobs: what is done again and again, in a dialog that is loaded when it is first asked for.
 
 import { act, call } from "./api.js";
-import { $, LANGUAGE, make, say } from "./dom.js";
+import { $, LANGUAGE, exposed, make, say } from "./dom.js";
 import { write } from "./compose.js";
 
 const box = $("agenda"), list = $("agenda-list"), AGAIN = 5000;
@@ -54,7 +54,7 @@ function when(moment, zone) {
 function entry(job) {
   const next = job.next.map((one) => when(one, job.zone)).join(" · "), last = job.last && { when: when(job.last.due, job.zone), state: job.last.words };
   return make("li", { class: `card job ${job.state}`, "aria-label": job.title },
-    make("div", { class: "head" }, make("h3", { dir: "auto" }, job.title), make("span", { class: "risk" }, say(`jobs_${job.state}`))),
+    make("div", { class: "head" }, make("h3", { dir: "auto" }, exposed(job.title)), make("span", { class: "risk" }, say(`jobs_${job.state}`))),
     make("p", { class: "faint" }, `${job.words} (${job.zone})`),
     means(job) && make("p", { class: "faint means" }, say("jobs_with", { means: means(job) })),
     next && make("p", {}, say("jobs_next", { times: next })),

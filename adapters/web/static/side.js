@@ -1,7 +1,7 @@
 // The side: conversations, search, who is signed in, light or dark.
 
 import { at, call } from "./api.js";
-import { $, keep, kept, make, newKey, retitle, say, when } from "./dom.js";
+import { $, exposed, keep, kept, make, newKey, retitle, say, when } from "./dom.js";
 
 const THEMES = ["", "light", "dark"], AGAIN = 20000;
 let asked = 0, typing = 0;
@@ -58,7 +58,7 @@ function entry(one, hit, words) { // of a search with the line that was found, w
   const state = one.state === "idle" ? null : make("i", { class: `dot ${one.state}`, role: "img", "aria-label": say(one.state), title: say(one.state) });
   const there = hit ? `&v=${encodeURIComponent(JSON.stringify([hit.turn, hit.name]))}` : "";
   return make("li", {}, make("a", { href: `#c=${one.conversation}${there}`, "aria-current": one.conversation === at.chat && "page" },
-    state, make("span", { dir: "auto" }, one.title || say("new")), make("time", {}, when(one.at)),
+    state, make("span", { dir: "auto" }, exposed(one.title) || say("new")), make("time", {}, when(one.at)),
     hit && make("small", { dir: "auto" }, ...marked(hit.text, words))));
 }
 

@@ -1,7 +1,7 @@
 // One conversation: its history, its live events, what waits.
 
 import { at, call, edit, here, withdraw } from "./api.js";
-import { $, banner, enterSends, make, retitle, safe, say, toast } from "./dom.js";
+import { $, banner, enterSends, exposed, make, retitle, safe, say, toast } from "./dom.js";
 import { addActions, fold, foldOf, forget, markLast } from "./turns.js";
 import { draw, replace } from "./views.js";
 
@@ -127,7 +127,7 @@ function lost(words) {
 }
 
 function stand(now) {
-  const title = now.title || say("new"), naming = $("title").querySelector("input");
+  const title = exposed(now.title) || say("new"), naming = $("title").querySelector("input");
   const changed = now.state !== state || (!naming && title !== $("title").textContent);
   state = log.dataset.state = now.state;
   waiting = now.waiting;
