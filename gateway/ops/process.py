@@ -4,7 +4,7 @@ import ctypes
 import gc
 import os
 import sys
-from typing import TextIO
+from typing import Literal, TextIO
 
 _PR_SET_DUMPABLE = 4
 YOUNG = 100_000
@@ -54,5 +54,5 @@ def discard_unwritten() -> None:
             os.close(nothing)
 
 
-def _open_stream(number: int, mode: str) -> TextIO:
+def _open_stream(number: int, mode: Literal["r", "w"]) -> TextIO:
     return open(number, mode, encoding="utf-8", errors="backslashreplace", closefd=False)
