@@ -6,6 +6,7 @@ instructions. Other files of the folder may be read by their names.
 
 import os
 import re
+import stat
 from itertools import islice
 from pathlib import Path
 
@@ -13,12 +14,14 @@ from msgspec import Struct
 
 from agent_core.errors import ToolFailed
 from agent_core.skills.contract import Schema, SkillContext, SkillMetadata, Values, fields
+from agent_core.text import escape_name
 from agent_core.tools import paths
 
 FILE = "SKILL.md"
 MAX_FOLDERS = 200
-MAX_FILES, MAX_SEEN = 50, 2_000
-"""Maximum files of a skill that may be read, and that are visited to find them."""
+MAX_FILES, MAX_SEEN, MAX_DEPTH = 50, 2_000, 8
+"""Maximum files of a skill that may be read, entries that are visited to find them, and folders
+within each other."""
 MAX_READ = 100_000
 """Characters of a SKILL.md; the rest would not be shown."""
 LONG = 20_000
@@ -79,12 +82,18 @@ class FolderSkill(Struct, frozen=True, kw_only=True):
 def find_skills(folder: Path) -> tuple[FolderSkill, ...]:
     """The skills below `folder`, by name. Blocks."""
     try:
-        inner = sorted(
-            one for one in folder.iterdir() if _is_legible(one) and (one / FILE).is_file()
-        )
+        inner = sorted(one for one in folder.iterdir() if _is_legible(one) and _is_meant(one))
     except OSError:
         return ()
     return tuple(map(_read, inner[:MAX_FOLDERS]))
+
+
+def _is_meant(folder: Path) -> bool:
+    """Return True if it has a SKILL.md, or may have one: then reading it says why not."""
+    try:
+        return (folder / FILE).is_file()
+    except OSError:
+        return True
 
 
 def _read(folder: Path) -> FolderSkill:
@@ -92,7 +101,7 @@ def _read(folder: Path) -> FolderSkill:
         with (folder / FILE).open(encoding="utf-8") as file:
             text = file.read(MAX_READ)
     except (OSError, UnicodeDecodeError) as error:
-        return _make_broken(folder, f"its {FILE} cannot be read ({error})")
+        return _make_broken(folder, f"its {FILE} cannot be read ({_explain(error)})")
     head = _HEAD.match(text.lstrip("\ufeff"))
     if head is None:
         return _make_broken(
@@ -114,9 +123,14 @@ def _read(folder: Path) -> FolderSkill:
     )
 
 
+def _explain(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or "" if isinstance(error, OSError) else f"{error.reason}, no UTF-8"
+
+
 def _make_broken(folder: Path, why: str) -> FolderSkill:
-    mend = f"The folder {folder.name} is no skill: {why}. An operator has to mend it."
-    return FolderSkill(name=folder.name, folder=str(folder), why=mend)
+    name = escape_name(folder.name)
+    mend = f"The folder {name} is no skill: {why}. An operator has to mend it."
+    return FolderSkill(name=name, folder=str(folder), why=mend)
 
 
 def _fields(head: str) -> dict[str, str]:
@@ -134,12 +148,11 @@ def _fields(head: str) -> dict[str, str]:
 
 def _files(folder: Path) -> tuple[str, ...]:
     """Return the folder's other files; links are not followed."""
-    names = (
-        path.relative_to(folder).as_posix()
-        for path in sorted(islice(folder.rglob("*"), MAX_SEEN))
-        if _is_legible(path) and path.is_file() and not path.is_symlink() and path.name != FILE
-    )
-    return tuple(names)[:MAX_FILES]
+    root = Path(os.path.realpath(folder))
+    found = islice(paths.walk(root, root, MAX_DEPTH), MAX_SEEN)
+    names = (entry.path for entry in found if stat.S_ISREG(entry.info.st_mode))
+    other = (name for name in names if Path(name).name != FILE and _is_legible(Path(name)))
+    return tuple(sorted(other)[:MAX_FILES])
 
 
 def _is_legible(path: Path) -> bool:

@@ -58,16 +58,23 @@ class Skills:
     def _look(self, skill_id: str) -> FoundSkill:
         if skill_id in self._skills:
             return FoundSkill(code=True)
-        folders = {skill.name: skill for skill in reversed(self._folders())}
+        inner = sorted(self._folders(), key=lambda skill: not skill.why)
+        folders = {skill.name: skill for skill in inner}  # a usable one before a broken one
         if (folder := folders.get(skill_id)) is not None:
             return FoundSkill(folder=folder)
         return FoundSkill(known=(*self._skills, *sorted(folders)))
 
     def _folders(self) -> tuple[FolderSkill, ...]:
         inner = find_skills(self._folder) if self._folder is not None else ()
-        return tuple(self._mark_name_taken(skill) for skill in inner)
+        taken = set(self._skills)
+        return tuple(_mark_name_taken(skill, taken) for skill in inner)
 
-    def _mark_name_taken(self, skill: FolderSkill) -> FolderSkill:
-        if skill.why or skill.name not in self._skills:
-            return skill
+
+def _mark_name_taken(skill: FolderSkill, taken: set[str]) -> FolderSkill:
+    """Mark a skill whose name another one has, and add its name to `taken`."""
+    if skill.why:
+        return skill
+    if skill.name in taken:
         return replace(skill, why=f"The name {skill.name} is taken. An operator has to change it.")
+    taken.add(skill.name)
+    return skill

@@ -4,6 +4,8 @@ code, and what the built-in ones make. A scripted model, a journal in memory."""
 import asyncio
 import json
 import os
+import subprocess
+import sys
 import time
 import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -332,6 +334,66 @@ async def test_a_folder_with_hostile_names_and_words_is_read_within_bounds(tmp_p
     given = await world.invoke("letters")
     assert given["files"] == ["good.txt"] and len(str(given["text"])) < LONG + 20
     assert [one.metadata.id for one in world.skills.list_all()] == ["letters"]
+
+
+def plant_long_link(folder: Path) -> None:
+    (folder.parent / "b").symlink_to("x" * 300)
+
+
+def plant_long_link_within(folder: Path) -> None:
+    (folder / "b").symlink_to("x" * 300)
+
+
+def plant_deep_folders(folder: Path) -> None:
+    inner = os.open(folder, os.O_RDONLY)
+    for _ in range(sys.getrecursionlimit() + 100):
+        os.mkdir("d", dir_fd=inner)
+        outer, inner = inner, os.open("d", os.O_RDONLY, dir_fd=inner)
+        os.close(outer)
+    os.close(inner)
+
+
+def plant_cycles(folder: Path) -> None:
+    (folder / "b").symlink_to("..")
+    (folder.parent / "b").symlink_to("b")
+    (folder.parent / "c").symlink_to(".")
+
+
+def plant_lost_link(folder: Path) -> None:
+    (folder.parent / "b").mkdir()
+    (folder.parent / "b" / "SKILL.md").symlink_to("y" * 300)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [plant_long_link, plant_long_link_within, plant_deep_folders, plant_cycles, plant_lost_link],
+)
+def test_an_odd_folder_hides_no_other(tmp_path: Path, plant: Callable[[Path], None]) -> None:
+    put(tmp_path, "z", GOOD.format(name="letters"))
+    plant(put(tmp_path, "a", GOOD.format(name="bills")))
+    try:
+        found = find_skills(tmp_path / "skills")
+    finally:  # pytest cannot remove folders as deep as these
+        subprocess.run(["rm", "-rf", tmp_path / "skills"], check=True)
+    assert {"letters", "bills"} <= {one.name for one in found if not one.why_unusable()}
+    assert all("cannot be read" in one.why_unusable() for one in found if one.name == "b")
+
+
+async def test_a_name_given_twice_is_one_skill_and_the_other_says_why(tmp_path: Path) -> None:
+    world = SkillRig(tmp_path)
+    put(tmp_path, "a", GOOD.format(name="letters"))
+    put(tmp_path, "b", GOOD.format(name="letters").replace("Do this", "Do that"))
+    first, second = world.skills.list_all()
+    assert not first.why_unusable() and "The name letters is taken" in second.why_unusable()
+    assert (await world.invoke("letters"))["text"] == "Do this."
+    put(tmp_path, "letters", "broken, and of that name too")
+    assert (await world.invoke("letters"))["text"] == "Do this."
+
+
+def test_the_name_of_a_broken_folder_forges_no_line(tmp_path: Path) -> None:
+    put(tmp_path, "a\nsend_money: \u202epays", "broken")
+    (one,) = find_skills(tmp_path / "skills")
+    assert one.name == "a\\x0Asend_money: \\u202Epays" and "\n" not in one.why_unusable()
 
 
 def test_no_folder_is_no_skill(tmp_path: Path) -> None:
