@@ -12,7 +12,16 @@ from typing import BinaryIO, cast
 
 from agent_core.documents.containers import explain_container, open_archive
 from agent_core.documents.kinds import NAMES, Kind, find_named_kind
-from agent_core.documents.limits import ABSENT, CPU, CUT, MAX_TEXT, MEMORY, PATIENCE, REFUSED
+from agent_core.documents.limits import (
+    ABSENT,
+    CPU,
+    CUT,
+    DAMAGED,
+    MAX_TEXT,
+    MEMORY,
+    PATIENCE,
+    REFUSED,
+)
 from agent_core.documents.refusal import Refused
 
 READERS: dict[Kind, str] = {
@@ -40,7 +49,7 @@ def main() -> int:
         kind = find_reader(file, what, find_named_kind(ending))
         file.seek(0)
         reader = importlib.import_module(f"agent_core.documents.formats.{READERS[kind]}")
-        write(chain(tell_other(kind, ending), reader.read(file)))
+        write(chain(tell_other(kind, ending), keep_begun(reader.read(file))))
     except Refused as refused:
         sys.stderr.write(str(refused))
         return REFUSED
@@ -60,6 +69,19 @@ def tell_other(kind: Kind, ending: str) -> Iterator[str]:
     """A line about a name that says something else."""
     if ending and find_named_kind(ending) != kind:
         yield f"[Its name ends in .{ending}, but it is {NAMES[kind]}.]"
+
+
+def keep_begun(lines: Iterator[str | None]) -> Iterator[str | None]:
+    """The lines up to damage, and one that says so. An error before any line is raised."""
+    begun = False
+    try:
+        for line in lines:
+            yield line
+            begun = begun or bool(line)
+    except Exception:  # boundary: libraries meet damage with errors of any kind
+        if not begun:
+            raise
+        yield DAMAGED
 
 
 def write(lines: Iterator[str | None]) -> None:

@@ -14,5 +14,6 @@ that, and is given up after so long."""
 MAX_TEXT = 4_000_000
 """Maximum characters of a document's text."""
 CUT = "[The rest of the document was not read: it is too long.]"
+DAMAGED = "[The rest of the document was not read: it is damaged.]"
 REFUSED, ABSENT = 3, 4
 """Exit codes: refused, with the reason on standard error; a package is not installed."""

@@ -1,5 +1,6 @@
 """Documents are read as text, each in a program of its own that may break."""
 
+import io
 import random
 import resource
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.documents import limits, reader
+from agent_core.documents.formats import mail
 from agent_core.documents.kinds import KINDS, find_kind
 from agent_core.errors import ToolFailed
 from agent_core.tools.files import ReadFileArguments, read
@@ -132,6 +134,47 @@ def test_mail_in_any_character_set(tmp_path: Path, charset: str, html: bool) -> 
     assert "42 apples" in given and "no()" not in given and "bill.pdf" in given
 
 
+ODD_HEADERS = [
+    *(f"To: {one}" for one in ("a@", ":;", "a@[", "<>", "[", "(" * 3_000, "a:b@c;" * 3_000)),
+    *(f"From: {one * 20_000}" for one in ('"', ",", "a@b, ", "<", "=?utf-8?q?a?= ")),
+    "Date: Mon, 01 Jan 99999999999999999999 00:00:00 +0000",
+    f"Subject: {'a ' * 50_000}",
+    *(f"Content-Type: {one}" for one in (";", "text", '"' * 20_000, "(" * 3_000)),
+    *(f"Content-Disposition: {one}" for one in (";", "a; filename*=x'", "(" * 3_000)),
+    "Content-Transfer-Encoding: ;;",
+    *(
+        f"Content-Type: text/plain; charset={one}"
+        for one in ("idna", "undefined", '"a\0b"', "\xff")
+    ),
+    "Content-Type: text/plain; charset=punycode",
+]
+
+
+@pytest.mark.parametrize("head", ODD_HEADERS, ids=lambda head: head[:40])
+def test_an_odd_header_costs_neither_the_words_nor_time(head: str) -> None:
+    letter = f"{head}\nReply-To: me\n\nthe words\xff".encode("latin-1")
+    began = time.process_time()
+    assert "the words" in "\n".join(mail.read(io.BytesIO(letter)))
+    assert time.process_time() - began < 1.0
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("Content-Type: message/rfc822\n\nSubject: Inner\n\nthe words", "Subject: Inner\n\nthe w"),
+        ("Content-Type: text/calendar; name=a.ics\n\nBEGIN", "[Attached: a.ics, 5 bytes]"),
+        ('Content-Type: x/y; name="a\u202eb.pdf"\n\nab', "[Attached: a\\u202Eb.pdf, 2 bytes]"),
+        ("Content-Type: text/html\n\n ", "[Attached: "),
+    ],
+)
+def test_all_parts_of_a_letter_are_read_or_told(content: str, told: str) -> None:
+    part = f"{content}\n--b\n" if "html" not in content else f"{content}\n--b\n{content}\n--b\n"
+    whole = f"Subject: s\n{content}".encode()
+    parts = f"Subject: s\nContent-Type: multipart/mixed; boundary=b\n\n--b\n{part}".encode()
+    assert told in "\n".join(mail.read(io.BytesIO(parts)))
+    assert told in "\n".join(mail.read(io.BytesIO(whole))) or "html" in content
+
+
 # ---- what is made to break its reader -------------------------------------------------------
 
 HOSTILE: dict[str, Callable[[], bytes]] = {
@@ -202,6 +245,27 @@ def test_damaged_documents_are_refused_or_read_and_break_nothing(tmp_path: Path,
             assert isinstance(text_of(tmp_path, name, bytes(data)), str)
         except ToolFailed as failed:
             assert "cannot be read" in str(failed) and "Traceback" not in str(failed)
+
+
+CUT_SHEET = (
+    b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+    b'<dimension ref="A1:B2"/><sheetData><row r="1"><c r="A1"><v>1</v></c></row><row'
+)
+SPOILT: dict[str, tuple[str, bytes | None, str]] = {
+    "a.pptx": ("ppt/slides/slide2.xml", b"<a/>", "Notes: Say 1"),
+    "b.pptx": ("ppt/notesSlides/notesSlide2.xml", b"<a/>", "Apple | 1.5"),
+    "a.xlsx": ("xl/worksheets/sheet2.xml", CUT_SHEET, "2: Apple | 1.5"),
+    "a.epub": ("OPS/two b.xhtml", None, "Chapter 1"),
+}
+"""By name: the member that is spoilt, its content, and words from before the damage."""
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_the_words_before_the_damage_are_read(tmp_path: Path, name: str) -> None:
+    member, content, words = SPOILT[name]
+    data = documents.spoil_member(MADE[f"a{name[1:]}"](), member, content)
+    given = text_of(tmp_path, name, data)
+    assert words in given and given.endswith(f"{limits.DAMAGED}\n")
 
 
 def test_one_that_takes_too_long_is_given_up(

@@ -124,6 +124,17 @@ def pack(members: dict[str, str | bytes]) -> bytes:
     return out.getvalue()
 
 
+def spoil_member(data: bytes, name: str, content: bytes | None = None) -> bytes:
+    """The archive with other content in a member; without `content` some of its bytes are wrong."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if content is not None:
+            there = {one: archive.read(one) for one in archive.namelist()}
+            return pack({**there, name: content})
+        info = archive.getinfo(name)
+    begin = info.header_offset + 30 + len(info.filename.encode())
+    return data[:begin] + bytes(info.compress_size) + data[begin + info.compress_size :]
+
+
 def make_bomb(megabytes: int = 30) -> bytes:
     """An archive that unpacks to so much."""
     return pack({"word/document.xml": bytes(megabytes << 20)})

@@ -19,6 +19,8 @@ def read_xml(data: bytes) -> Iterator[str]:
 def read_html(data: bytes) -> Iterator[str]:
     """Yield the lines of an HTML page in UTF-8, also of strict XML, however broken. Raises
     ValueError."""
+    if not data.strip():
+        return iter(())
     try:
         return _read(parse_xml(data))
     except ValueError:
