@@ -1,7 +1,7 @@
 """Builds a run's message to its conversation from the job, from the job it feeds on, and from the
 call that started it."""
 
-from gateway.jobs_port import Job, JobRun, Timetable, cut_given
+from gateway.jobs_port import MAX_RUNS, Job, JobRun, JobStore, Timetable, cut_given
 from gateway.messages import JobFired, Terms, read_conversation
 
 TASK = (
@@ -55,3 +55,26 @@ def make_firing(
             tools=job.tools,
         ),
     )
+
+
+class Firings:
+    """Makes the inbound values of runs from what is stored of their jobs now."""
+
+    def __init__(self, jobs: JobStore, times: Timetable) -> None:
+        self._jobs = jobs
+        self._times = times
+
+    async def make(self, job: Job, run: JobRun) -> JobFired:
+        """The inbound value of `run`."""
+        old = await self._jobs.run(job.id, run.replaces) if run.replaces else None
+        fed = await self._find_fed(job) if job.feeds_on else None
+        return make_firing(job, run, self._times, fed, old.turn if old is not None else "")
+
+    async def _find_fed(self, job: Job) -> tuple[Job, JobRun] | None:
+        """Return the job that `job` feeds on, and its last run with a report."""
+        other = await self._jobs.get(job.feeds_on)
+        if other is None:
+            return None
+        runs = await self._jobs.runs(other.id, MAX_RUNS)
+        last = next((run for run in runs if run.state == "done"), None)
+        return (other, last) if last is not None else None

@@ -18,14 +18,14 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from cron.claims import claims, slot_of
-from cron.firing import make_firing
+from cron.firing import Firings
 from cron.job import Every, ScheduleError
 from cron.schedule import read_schedule
 from cron.timetable import Times
 from cron.trigger import find_missed, next_fire, times
 from gateway.clock import limit, new_id, now
 from gateway.errors import StoreFailed, Unreadable
-from gateway.jobs_port import MAX_RUNS, Job, JobRun, JobStore
+from gateway.jobs_port import Job, JobRun, JobStore
 from gateway.messages import digest
 from gateway.ports import Accept
 from gateway.shown_jobs import Reason
@@ -68,7 +68,7 @@ class Scheduler:
         self._settle = settle
         self._before = before
         self._rung = bell or asyncio.Event()
-        self._times = Times()
+        self._firings = Firings(jobs, Times())
         self._cut_off = True
         """True if the last look was interrupted, or there was none: a run may be claimed and not
         fired."""
@@ -254,19 +254,7 @@ class Scheduler:
 
     async def _fire(self, job: Job, run: JobRun) -> None:
         """Put the run into its conversation's inbox; a second time it is known there."""
-        old = await self._jobs.run(job.id, run.replaces) if run.replaces else None
-        fed = await self._find_fed(job) if job.feeds_on else None
-        replaces = old.turn if old is not None else ""
-        await self._accept([make_firing(job, run, self._times, fed, replaces)])
-
-    async def _find_fed(self, job: Job) -> tuple[Job, JobRun] | None:
-        """Return the job that `job` feeds on, and its last run with a report."""
-        other = await self._jobs.get(job.feeds_on)
-        if other is None:
-            return None
-        runs = await self._jobs.runs(other.id, MAX_RUNS)
-        last = next((run for run in runs if run.state == "done"), None)
-        return (other, last) if last is not None else None
+        await self._accept([await self._firings.make(job, run)])
 
 
 def advance_schedule(job: Job, due: float | None) -> Job:

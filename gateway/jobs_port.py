@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gateway.command_texts import drop_marks
-from gateway.messages import Conversation, Sender, digest
+from gateway.messages import Conversation, JobFired, Sender, digest
 from gateway.shown_jobs import Delivery, Reason, Try
 
 Missing = Literal["skip", "latest", "all"]
@@ -342,13 +342,20 @@ class RunEnds(Protocol):
     async def refuse(self, name: str, slot: str, why: Reason, text: str = "") -> None:
         """A run that may not begin; its job is paused. `text`: more of why."""
 
+    async def stop(self, run: JobRun, why: Reason) -> None:
+        """A run that shall not begin any more."""
+
+    async def hand_over(self, fired: JobFired) -> None:
+        """A run whose job was moved to another conversation begins there."""
+
     async def find_missing(self, name: str) -> str:
         """Return the job's own profile or tools that no longer exist, "" if all do."""
 
 
 class JobPorts(Struct, frozen=True, kw_only=True):
     """The ports for jobs as wired together. `bell` is set when a due time may have changed or a run
-    may be over, so that the scheduler looks again. `now`: the store's clock, which runs jobs."""
+    may be over, so that the scheduler looks again. `now`: the store's clock, which runs jobs.
+    `prepare` makes the message of a run, by its job as it is now."""
 
     store: JobStore
     times: Timetable
@@ -358,3 +365,4 @@ class JobPorts(Struct, frozen=True, kw_only=True):
     ends: RunEnds
     bell: asyncio.Event
     now: Callable[[], Awaitable[float]]
+    prepare: Callable[[Job, JobRun], Awaitable[JobFired]]

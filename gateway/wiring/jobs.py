@@ -115,6 +115,7 @@ def make_job_tool(run_in_turn: Callable[..., Awaitable[str]]) -> Tool:
 def make_job_ports(jobs: JobStore, settings: JobSettings, deps: JobDeps) -> JobPorts:
     """Make the book over the store `jobs`, and the settling of its runs."""
     from cron.book import BookDeps, JobBook
+    from cron.firing import Firings
     from cron.timetable import Times
 
     bell, times = asyncio.Event(), Times()
@@ -137,6 +138,7 @@ def make_job_ports(jobs: JobStore, settings: JobSettings, deps: JobDeps) -> JobP
         ends=RunSettler(jobs, book, times, deps, bell.set),
         bell=bell,
         now=deps.store.now,
+        prepare=Firings(jobs, times).make,
     )
 
 

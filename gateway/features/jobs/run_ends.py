@@ -10,7 +10,7 @@ from gateway.features.jobs.deps import JobDeps
 from gateway.features.jobs.outcomes import RunOutcome, outcome
 from gateway.features.jobs.reports.delivery import add_refusal, deliver
 from gateway.jobs_port import Job, JobRequest, JobRun, Jobs, JobStore, Timetable
-from gateway.messages import JobFailed, read_conversation
+from gateway.messages import JobFailed, JobFired, read_conversation
 from gateway.moment_texts import drop_moments
 from gateway.shown_jobs import Reason, Try
 from gateway.texts import Key, say
@@ -66,6 +66,15 @@ class RunSettler:
         if run is not None and run.open:
             await self._end(run, RunOutcome(state="failed", reason=why, text=text))
         await self._book.pause(name, why)
+
+    async def stop(self, run: JobRun, why: Reason) -> None:
+        now, version = await self._deps.store.now(), ambient.new_id()
+        stopped = replace(run, state="stopped", reason=why, ended=now, wake=0.0, version=version)
+        await self._jobs.advance(run, stopped)
+        self._ring()
+
+    async def hand_over(self, fired: JobFired) -> None:
+        await self._deps.accept([fired])
 
     async def find_missing(self, name: str) -> str:
         job = await self._jobs.get(name)

@@ -13,7 +13,7 @@ from gateway.errors import StoreFailed
 from gateway.feature import Context
 from gateway.features.jobs.asker import identify_asker
 from gateway.features.jobs.reports.delivery import report_messages
-from gateway.jobs_port import OPERATOR, Asker, Job
+from gateway.jobs_port import OPERATOR, Asker, Job, JobPorts
 from gateway.messages import (
     JobFailed,
     JobFired,
@@ -49,11 +49,17 @@ async def take(
 
 
 async def begin(context: Context, row: InboxRow, job: JobFired) -> OpenTurn | None:
-    """Begin the turn of a run. Return None, and end the row, for one that had its turn already or
-    must not have one."""
-    if not await _may_begin(context, row, job):
-        context.state.queue.popleft()
-        return None
+    """Begin the turn of a run, on the terms that its job has now. Return None, and end the row, for
+    one that had its turn already or must not have one."""
+    jobs = context.services.jobs
+    if job.turn and jobs is not None:
+        renewed = await _renew(context, jobs, job)
+        if renewed is None:
+            context.state.queue.popleft()
+            context.state.submit(Changes(done=(row.seq,)))
+            return None
+        job = renewed
+        context.state.queue[0] = replace(row, inbound=job)
     return await context.turns.begin_next(partial(_as_run, context, job))
 
 
@@ -67,22 +73,28 @@ async def begin_talk(context: Context, row: InboxRow, called: WebhookCalled) -> 
     return await context.turns.begin_next(as_call)
 
 
-async def _may_begin(context: Context, row: InboxRow, job: JobFired) -> bool:
-    jobs = context.services.jobs
-    if not job.turn or jobs is None:
-        return True
-    run = await jobs.store.run(job.job, job.slot)
-    known = context.state.turns.get(job.turn) or await context.services.store.turn(job.turn)
-    stale = known is not None or run is None or run.state != "fired" or run.turn != job.turn
-    if not stale and job.owner is not None:
-        if not at_least(await _role(context, job.owner), "user"):
-            await jobs.ends.refuse(job.job, job.slot, "no_rights")
-        elif missing := await jobs.ends.find_missing(job.job):
-            await jobs.ends.refuse(job.job, job.slot, "no_means", f"{missing}.")
-        else:
-            return True
-    context.state.submit(Changes(done=(row.seq,)))
-    return False
+async def _renew(context: Context, jobs: JobPorts, fired: JobFired) -> JobFired | None:
+    """Return the run's message by its job as it is now: it may have waited since it was fired. None
+    if it must not begin, or not here."""
+    run = await jobs.store.run(fired.job, fired.slot)
+    known = context.state.turns.get(fired.turn) or await context.services.store.turn(fired.turn)
+    if known is not None or run is None or run.state != "fired" or run.turn != fired.turn:
+        return None
+    job = await jobs.store.get(fired.job)
+    if job is None:
+        await jobs.ends.stop(run, "deleted")
+    elif job.state == "paused" and not run.by_hand and not run.tries:
+        await jobs.ends.stop(run, "paused")
+    elif not at_least(await _role(context, job.owner), "user"):
+        await jobs.ends.refuse(job.id, run.slot, "no_rights")
+    elif missing := await jobs.ends.find_missing(job.id):
+        await jobs.ends.refuse(job.id, run.slot, "no_means", f"{missing}.")
+    else:
+        renewed = await jobs.prepare(job, run)
+        if renewed.conversation == fired.conversation:
+            return renewed
+        await jobs.ends.hand_over(renewed)
+    return None
 
 
 async def _role(context: Context, owner: Sender) -> Role | None:

@@ -2,16 +2,17 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 import aiohttp
 import pytest
 
+from agent_core import ambient
 from gateway.cli.main import main
 from gateway.features.jobs.lines.editing import FIELDS, read_fields
 from gateway.jobs_port import Job
 from tests.fakes.model_server import Call, Json, Say
-from tests.stories.jobs_rig import jobs_of, make, only, own, schedule
+from tests.stories.jobs_rig import Shifted, fire, jobs_of, make, only, own, schedule, settled
 from tests.stories.rig import ADMIN, PERSON, Rig
 
 BEARER = "a-token-of-the-page-0123456789"
@@ -186,3 +187,53 @@ async def test_over_http(rig: Rig) -> None:
         status, said = await post("mine/edit", body)
         assert status == 400 and why in said["error"], said
     assert await jobs_of(rig).store.get("mine") == job
+
+
+@pytest.fixture
+def clock() -> Iterator[Shifted]:
+    shifted = Shifted()
+    ambient.use(shifted)
+    yield shifted
+    ambient.use(ambient.SystemClock())
+
+
+@pytest.mark.parametrize("change", ["edited", "deleted", "paused"])
+@pytest.mark.parametrize("cause", ["due", "by hand"])
+async def test_a_run_that_waits_obeys_what_was_confirmed_meanwhile(
+    clock: Shifted, rig: Rig, change: str, cause: str
+) -> None:
+    """Its chat is busy when it is fired. A run by hand is one in spite of a pause."""
+    await rig.start()
+    job = await make(rig)
+    rig.model.gate = asyncio.Event()
+    rig.telegram.say(PERSON, "long work")
+    await rig.model.wait_inflight(1)
+    if cause == "due":
+        await fire(rig, clock)
+    else:
+        assert await jobs_of(rig).book.run_now(job.id, "k")
+    await settled(rig, "fired")
+    session = rig.session()
+    assert session is not None
+    await rig.until(lambda: session.state.queue)
+    match change:
+        case "edited":
+            rig.telegram.say(PERSON, "/jobs edit title=New title prompt=Count the new things.")
+            await rig.shows("The job New title was changed.")
+        case "deleted":
+            assert await jobs_of(rig).book.remove(job.id)
+        case _:
+            assert await jobs_of(rig).book.pause(job.id)
+    rig.model.gate.set()
+    await rig.shows("ack long work")
+    await rig.quiet()
+    asked = [text for text in rig.seen(-1, "user") if "A scheduled job" in text]
+    if change == "edited":
+        assert "Count the new things." in asked[-1] and "New title" in asked[-1]
+        assert not [text for text in asked if job.prompt in text]
+    elif change == "paused" and cause == "by hand":
+        assert job.prompt in asked[-1]
+    else:
+        assert not asked
+        (run,) = await jobs_of(rig).store.runs(job.id, 9)
+        assert (run.state, run.reason) == ("stopped", change)
