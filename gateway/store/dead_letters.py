@@ -166,6 +166,8 @@ def resubmit_letter(c: sqlite3.Connection, name: str, now: float) -> str | None:
     if letter is None or letter.kind == "conversation":
         return None
     where = letter.conversation
+    if c.execute("SELECT 1 FROM leaving WHERE conversation = ?", (where,)).fetchone():
+        return None  # it goes with its conversation
     match letter.kind:
         case "message":
             done = c.execute(

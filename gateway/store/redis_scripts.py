@@ -89,6 +89,7 @@ if redis.call('HEXISTS', k .. ':letters', ARGV[2]) + redis.call('HEXISTS', k .. 
   == 0 then -- perhaps a repeated call whose reply was lost
   return {{redis.call('HEXISTS', k .. ':in', ARGV[3]) == 1 and 'kept' or 'none'}}
 end
+if redis.call('HEXISTS', k, 'going') == 1 then return {{'none'}} end -- it goes with the letter
 local refused = unlisted(k, ARGV[4])
 if refused then return refused end
 local low = behind(k, ARGV[3])
@@ -106,7 +107,8 @@ return {{'kept'}}
 REVIVE = f"""#!lua
 {_CHECKS}
 local k, name = KEYS[1], ARGV[4]
-if redis.call('HEXISTS', k .. ':letters', ARGV[2]) == 0 then return {{'none'}} end
+if redis.call('HEXISTS', k .. ':letters', ARGV[2]) == 0
+  or redis.call('HEXISTS', k, 'going') == 1 then return {{'none'}} end
 local refused = unlisted(k, ARGV[5])
 if refused then return refused end
 redis.call('HDEL', k .. ':letters', ARGV[2])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from msgspec import json
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
@@ -25,7 +26,7 @@ from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.removal.periods import BEFORE, CREATED, Periods, RetentionSettings
 from gateway.store.removal.port import Mark, Position, Removal
-from gateway.store.rows import AuditRow, Changes, ConversationRow
+from gateway.store.rows import AuditRow, Changes, ConversationRow, Letter, LetterKind
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.conftest import RedisWorld, SqliteWorld
 from tests.contracts.store_values import (
@@ -274,6 +275,28 @@ async def test_nobody_takes_a_conversation_that_is_being_removed(
     assert opened.row == ConversationRow() and not opened.turns and not opened.crashed
     await world.store.submit(opened.lease, Changes(transcript=(spoken(0),), done=(kept.seq,)))
     assert [row.n for row in await world.store.newest(own.id, 10)] == [0]
+
+
+@pytest.mark.parametrize("kind", ["message", "turn", "view", "question"])
+async def test_a_letter_is_not_resubmitted_into_what_is_being_removed(
+    world: RetentionWorld, tmp_path: Path, kind: LetterKind
+) -> None:
+    """Otherwise it would outlive the erasure of who wrote it."""
+    own = where("gone")
+    await live(world.store, "gone")
+    body = json.encode({"kind": "what they wrote"})
+    one = Letter(
+        id="7", kind=kind, conversation=own.id, name="7", at=START, why="bug", payload=body
+    )
+    await world.store.keep_letter(one)
+    removal = make_removal(world.store)
+    await world.age(31)
+    assert await removal.begin(own.id, None)
+    assert await world.store.resubmit("7") is None
+    while await removal.remove_piece(own.id):
+        pass
+    assert await world.store.resubmit("7") is None
+    assert not [line for line in await dump(world) if "they wrote" in line]
 
 
 async def test_whoever_held_it_writes_no_more(world: RetentionWorld) -> None:
