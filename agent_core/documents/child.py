@@ -72,12 +72,15 @@ def tell_other(kind: Kind, ending: str) -> Iterator[str]:
 
 
 def keep_begun(lines: Iterator[str | None]) -> Iterator[str | None]:
-    """The lines up to damage, and one that says so. An error before any line is raised."""
+    """The lines up to damage, and one that says so. Raises an error before any line, and what
+    tells of more than damage."""
     begun = False
     try:
         for line in lines:
             yield line
             begun = begun or bool(line)
+    except (Refused, ImportError, MemoryError):
+        raise
     except Exception:  # boundary: libraries meet damage with errors of any kind
         if not begun:
             raise
