@@ -3,9 +3,9 @@
 import email
 from collections.abc import Iterator
 from email.errors import MessageError
-from email.message import MIMEPart
-from email.policy import EmailPolicy
-from typing import Any, BinaryIO
+from email.message import EmailMessage, MIMEPart
+from email.policy import EmailPolicy, Policy
+from typing import Any, BinaryIO, cast
 
 from agent_core.documents.formats.markup import read_html
 from agent_core.text import escape_name
@@ -36,7 +36,8 @@ class LenientPolicy(EmailPolicy):
 
 def read(file: BinaryIO) -> Iterator[str]:
     """Yield the usual headers, the text, and the names of attachments; attached letters in full."""
-    yield from _read_letter(email.message_from_binary_file(file, policy=LenientPolicy()))
+    policy = cast("Policy[EmailMessage]", LenientPolicy())
+    yield from _read_letter(email.message_from_binary_file(file, policy=policy))
 
 
 def _read_letter(message: MIMEPart) -> Iterator[str]:
@@ -62,7 +63,7 @@ def _tell_attachment(part: MIMEPart) -> Iterator[str]:
     if isinstance(inner, list):
         yield f"[Attached: {name}, an e-mail:]"
         for letter in inner:
-            yield from _read_letter(letter)
+            yield from _read_letter(cast(MIMEPart, letter))
         yield f"[End of {name}]"
         return
     size = len(part.get_payload(decode=True) or b"") if not part.is_multipart() else 0
