@@ -9,6 +9,7 @@ from typing import get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent_core.config.declaration import SettingsError
+from agent_core.config.toml_text import parse_toml
 from agent_core.errors import ToolFailed
 from agent_core.policy_rules import Effect, Hours, OperatorRule
 from agent_core.tools.finding.mcp_tools import NAME_SEPARATOR
@@ -33,12 +34,13 @@ _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 def parse_rules(text: str, file: str, tools: Collection[str] = ()) -> tuple[OperatorRule, ...]:
     """Parse the rules in `text`; SettingsError names `file`, line, value and mend. `tools`: names
     that a rule may have beside those of servers; empty: any."""
+    text = text.removeprefix("\ufeff")
     place = _Place(text, file)
     if len(text.encode(errors="replace")) > MAX_BYTES:
         raise SettingsError(file, "", f"the file is larger than {MAX_BYTES:,} bytes.")
     try:
-        found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found = parse_toml(text)
+    except tomllib.TOMLDecodeError as error:
         raise place.explain_syntax(str(error)) from None
     for key in found:
         if key != "rule":

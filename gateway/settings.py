@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from agent_core.config import tables as agent
 from agent_core.config.plain_files import read_piped
+from agent_core.config.toml_text import parse_toml
 from agent_core.sandboxes.e2b import settings as e2b
 from agent_core.sandboxes.e2b.settings import E2BAccess, read_e2b
 from gateway.access import people, policy
@@ -537,7 +538,7 @@ def _toml(path: Path) -> dict[str, str]:
     import tomllib
 
     try:
-        return dict(_flatten(tomllib.loads(text)))
+        return dict(_flatten(parse_toml(text)))
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(str(path), "", f"is not valid TOML ({error}).") from None
 

@@ -7,13 +7,13 @@ file changes nothing; an empty one removes them all.
 import json
 import logging
 import tempfile
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
 
 from agent_core.config.plain_files import read_plain
+from agent_core.config.toml_text import parse_toml
 from gateway.features.jobs.deps import is_reachable
 from gateway.features.jobs.operator.jobfile import (
     FILE,
@@ -121,7 +121,7 @@ class JobFile:
         text = self._read() or ""
         if not NAME.fullmatch(name):
             raise Faulty([Fault(line=1, text=NAME_RULE)])
-        if name in tomllib.loads(text):
+        if name in parse_toml(text):
             why = f"[{name}] stands there already; change it there, then `turnkeeper jobs apply`."
             raise Faulty([Fault(line=1, text=why)])
         before = f"{text.rstrip()}\n\n" if text.strip() else ""

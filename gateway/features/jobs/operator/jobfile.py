@@ -7,6 +7,7 @@ from typing import TypeVar, cast, get_args
 
 from msgspec import Struct
 
+from agent_core.config.toml_text import parse_toml
 from gateway.jobs_port import JobRequest, Missing, Overlap
 
 FILE = "jobs.toml"
@@ -58,8 +59,9 @@ class JobTable(Struct, frozen=True, kw_only=True):
 
 def read(text: str) -> tuple[tuple[JobTable, ...], list[Fault]]:
     """Return the jobs of the file and the faults within them. Faulty: it is no TOML."""
+    text = text.removeprefix("\ufeff")
     try:
-        tables = tomllib.loads(text)
+        tables = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         found = _SYNTAX.fullmatch(str(error))
         line = int(found[2]) if found and found[2] else len(text.splitlines())
@@ -86,7 +88,7 @@ def positions(text: str) -> dict[tuple[str, str], int]:
         start = start if held else number
         held += line
         try:
-            said = tomllib.loads(held)
+            said = parse_toml(held)
         except tomllib.TOMLDecodeError:
             continue
         header, held = held.lstrip().startswith("["), ""
