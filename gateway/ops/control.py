@@ -25,6 +25,7 @@ from gateway.command_texts import NamedCommand, write_commands
 from gateway.conversation.services import Pairing
 from gateway.errors import StoreFailed
 from gateway.features.jobs.operator.console import Console
+from gateway.messages import read_conversation
 from gateway.ops.audit_report import AuditQuery, describe_report, list_lines
 from gateway.ops.backup import BackupError
 from gateway.ops.turn_history import describe_turns, read_past_turns
@@ -104,6 +105,8 @@ class Live(Struct, frozen=True, kw_only=True):
     stop: Callable[[], None]
     restore: Callable[[str], bool]
     """Stop, replace the data folder by an unpacked backup, and go on; False if it is none."""
+    platforms: frozenset[str]
+    """The platforms that are set up here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +198,10 @@ class Operations:
             return ControlAnswer(text=text, ok=False)
         if self.live is not None:
             if conversation != JOBS:  # the scheduler finds it in its next round
+                platform = read_conversation(conversation).platform
+                if platform not in self.live.platforms:
+                    text = f"{name} waits in {conversation} until a gateway runs with {platform}."
+                    return ControlAnswer(text=text)
                 self.live.wake(conversation)
             return ControlAnswer(text=f"{name} waits again in {conversation}.")
         return ControlAnswer(text=f"{name} waits in {conversation} until the gateway runs.")

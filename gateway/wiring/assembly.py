@@ -196,6 +196,7 @@ class Parts:
             wake=self.host.wake,
             stop=stop,
             restore=restore,
+            platforms=frozenset(self.services.adapters),
         )
         return control.Operations(
             store=self.services.store,

@@ -10,8 +10,11 @@ import pytest
 
 from gateway.cli import offline
 from gateway.cli.offline import answer_offline
+from gateway.messages import Conversation
 from gateway.ops import control, lock
 from gateway.settings import Settings
+from gateway.store.rows import Letter
+from gateway.store.sqlite import SqliteStore
 
 
 async def test_a_folder_that_is_only_read_now_is_no_fault_at_the_end(tmp_path: Path) -> None:
@@ -31,6 +34,7 @@ LIVE = control.Live(
     wake=lambda conversation: None,
     stop=lambda: None,
     restore=lambda name: False,
+    platforms=frozenset(("telegram",)),
 )
 
 
@@ -107,3 +111,22 @@ def test_a_socket_that_too_many_wait_at_is_told_of(tmp_path: Path) -> None:
             pass
         answer = control.ask(tmp_path, control.Question(command="status"))
     assert answer is not None and not answer.ok and "does not answer" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("platform", "told"), [("telegram", "waits again in"), ("slack", "runs with slack")]
+)
+async def test_resubmitting_promises_no_answer_on_a_platform_that_is_not_set_up(
+    tmp_path: Path, platform: str, told: str
+) -> None:
+    where = Conversation(platform=platform, account="a", channel="c", private=True)
+    store = await SqliteStore.open(tmp_path / "new.db")
+    body = b'{"kind": "message"}'
+    letter = Letter(
+        id="7", kind="message", conversation=where.id, name="7", at=1.0, why="bug", payload=body
+    )
+    await store.keep_letter(letter)
+    asked = control.Operations(store=store, pairing=None, live=LIVE)
+    answer = await asked.answer(control.Question(command="resubmit", words=("7",)))
+    await store.close()
+    assert answer.ok and told in answer.text
