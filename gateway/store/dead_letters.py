@@ -118,7 +118,8 @@ def write_letter(c: sqlite3.Connection, letter: Letter) -> None:
         case "message":
             c.execute("UPDATE inbox SET state = 1 WHERE seq = ?", (int(name),))
         case "turn":
-            c.execute("UPDATE turns SET status = 'dead', ended = ? WHERE id = ?", (letter.at, name))
+            # its journal stays as long as the letter: a turn that goes on without it does all again
+            c.execute("UPDATE turns SET status = 'dead', ended = NULL WHERE id = ?", (name,))
         case "view":
             turn, _, view = name.partition(" ")
             c.execute("UPDATE outbox SET unsent = 0 WHERE turn = ? AND name = ?", (turn, view))
@@ -155,8 +156,16 @@ def find_letter(c: sqlite3.Connection, name: str) -> Letter | None:
     return read_letter(*row) if row else None
 
 
-def drop_letter(c: sqlite3.Connection, name: str) -> bool:
-    """Delete a letter. Return False if there is none."""
+def drop_letter(c: sqlite3.Connection, name: str, now: float) -> bool:
+    """Delete a letter for good; a turn ends with it. Return False if there is none."""
+    letter = find_letter(c, name)
+    if letter is not None and letter.kind == "turn":
+        sql = "UPDATE turns SET ended = ? WHERE id = ? AND status = 'dead'"
+        c.execute(sql, (now, letter.name))
+    return _delete_letter(c, name)
+
+
+def _delete_letter(c: sqlite3.Connection, name: str) -> bool:
     return bool(c.execute("DELETE FROM letters WHERE id = ?", (name,)).rowcount)
 
 
@@ -196,7 +205,7 @@ def resubmit_letter(c: sqlite3.Connection, name: str, now: float) -> str | None:
             sql = "UPDATE runs SET open = 1, wake = ? WHERE job = ? AND slot = ?"
             c.execute(sql, (now, job, slot))
     c.execute("UPDATE conversations SET work = 1 WHERE id = ?", (where,))
-    drop_letter(c, name)
+    _delete_letter(c, name)
     return where
 
 

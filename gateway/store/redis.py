@@ -290,11 +290,14 @@ class RedisStore(RedisReads):
         if letter is None:
             return False
         base = key(letter.conversation)
-        await self._writes.call(
+        commands: list[Command] = [
             ("HDEL", f"{base}:letters", name),
             ("HDEL", f"{base}:dead", name),
             ("ZREM", DEAD, f"{letter.conversation} {name}"),
-        )
+        ]
+        if letter.kind == "turn" and self._journals is not None:
+            commands.append(("EXPIRE", f"{base}:r:{letter.name}", self._journals))
+        await self._writes.call(*commands)
         return True
 
     # ---- leases and commits --------------------------------------------------------------

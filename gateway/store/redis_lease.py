@@ -154,7 +154,7 @@ def _operations(changes: Changes, held: Held, audit: Sequence[Line]) -> Iterator
     for message in changes.unheard:
         yield "u", message
     for letter in changes.letters:
-        yield "l", letter.id, letter.kind, letter.name, _encode(letter), stays
+        yield "l", letter.id, letter.kind, letter.name, _encode(letter)
     for view in changes.views:
         yield "v", view.turn, view.name, view.rev, view.position, int(view.is_unsent), _encode(view)
     for question in changes.questions:

@@ -178,7 +178,7 @@ if number == done then return {h[7], epoch - 1} end
 if not h[4] then return {'fenced', 0} end
 if number > done + 1 then return {'gap', 0} end
 
-local length = {r = 3, t = 4, d = 1, u = 1, l = 5, v = 6, q = 3, s = 2, c = 1, a = 2}
+local length = {r = 3, t = 4, d = 1, u = 1, l = 4, v = 6, q = 3, s = 2, c = 1, a = 2}
 local function each(visit)
   local i = 5
   while i <= #ARGV do
@@ -200,9 +200,6 @@ each(function(op, i)
 end)
 if clash then return {'clash', 0} end
 
-local function keep(records, seconds) -- '': for ever
-  if seconds ~= '' then redis.call('EXPIRE', records, seconds) end
-end
 local write = {
   r = function(i) redis.call('HSET', k .. ':r:' .. ARGV[i], ARGV[i + 1], ARGV[i + 2]) end,
   t = function(i)
@@ -213,7 +210,7 @@ local write = {
       redis.call('PERSIST', records)
     else
       redis.call('HDEL', k .. ':live', id)
-      keep(records, ARGV[i + 3])
+      if ARGV[i + 3] ~= '' then redis.call('EXPIRE', records, ARGV[i + 3]) end -- '': for ever
     end
   end,
   d = function(i)
@@ -221,7 +218,7 @@ local write = {
     redis.call('ZREM', k .. ':waiting', ARGV[i])
   end,
   u = function(i) redis.call('DEL', k .. ':e:' .. ARGV[i]) end,
-  l = function(i) -- id, kind, name, body, seconds
+  l = function(i) -- id, kind, name, body
     local kind, name = ARGV[i + 1], ARGV[i + 2]
     redis.call('HSET', k .. ':letters', ARGV[i], ARGV[i + 3])
     if kind == 'message' then
@@ -229,7 +226,7 @@ local write = {
       redis.call('ZREM', k .. ':waiting', name)
     elseif kind == 'turn' then
       redis.call('HDEL', k .. ':live', name)
-      keep(k .. ':r:' .. name, ARGV[i + 4])
+      redis.call('PERSIST', k .. ':r:' .. name) -- as long as the letter: it may go on
     elseif kind == 'view' then
       redis.call('SREM', k .. ':unsent', name)
     elseif kind == 'question' then

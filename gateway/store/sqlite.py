@@ -164,7 +164,8 @@ class SqliteStore:
         return await self._writer.submit(lambda c: resubmit_letter(c, name, now))
 
     async def drop(self, name: str) -> bool:
-        return await self._writer.submit(lambda c: drop_letter(c, name))
+        now = ambient.now()
+        return await self._writer.submit(lambda c: drop_letter(c, name, now))
 
     # ---- leases and commits --------------------------------------------------------------
 

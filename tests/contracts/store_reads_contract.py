@@ -441,6 +441,21 @@ class LastingContract:
         assert len(await world.store.records("t2")) == 1
         assert await world.store.turn("t1") == turn("t1", "done")
 
+    async def test_the_journal_of_a_dead_turn_stays_as_long_as_its_letter(
+        self, world: StoreWorld
+    ) -> None:
+        """Resubmitted without it, the turn would run its tools again."""
+        store, lease = world.store, await take(world.store)
+        rows = (record(0, "t1"), record(0, "t2"))
+        await store.submit(lease, Changes(turns=(turn("t1"), turn("t2")), records=rows))
+        letters = tuple(letter("turn", name, turn(name), f"t-{name}") for name in ("t1", "t2"))
+        await store.submit(lease, Changes(letters=letters))
+        await world.age(40)
+        assert await store.drop("t-t2")
+        assert await store.resubmit("t-t1") == C1
+        await world.age(31)
+        assert [len(await store.records(name)) for name in ("t1", "t2")] == [1, 0]
+
     async def test_a_sweep_takes_nothing_young(self, world: StoreWorld) -> None:
         await world.store.accept([said(1)])
         lease = await take(world.store)
