@@ -90,6 +90,8 @@ _GEMINI_PRO = Price(
     input=2.00, output=12.00, beyond=200_000, input_times=2.0, output_times=1.5
 )  # there is no price for cached input
 
+FREE = {"demo/demo": Price(input=0.0, output=0.0)}
+"""Prices of models that are no service: a script."""
 MODELS: dict[str, CatalogEntry] = {
     "openai/gpt-5.6-sol": _openai(4.00, 0.40, 20.00),
     "openai/gpt-5.6-terra": _openai(2.00, 0.20, 12.00),
@@ -140,8 +142,8 @@ class Catalog:
     def price(self, provider: str, model: str) -> Price | None:
         """Return the price of the model, None if it is unknown."""
         name = f"{provider}/{model}"
-        if name in self._prices:
-            return self._prices[name]
+        if (own := self._prices.get(name) or FREE.get(name)) is not None:
+            return own
         if self._newer is not None and (newer := self._newer(provider, model)) is not None:
             return newer
         known = MODELS.get(name)

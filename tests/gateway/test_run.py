@@ -334,7 +334,15 @@ async def test_the_demo_on_the_page(world: World) -> None:
             await asyncio.sleep(0.05)
             async with page.get(path, headers=signed) as shown:
                 text = await shown.text()
+        status = {"name": "status", "arguments": ""}
+        async with page.post(f"{path}/commands", json=status, headers=signed) as kept:
+            assert kept.status == 202
+        while "Today:" not in text:
+            await asyncio.sleep(0.05)
+            async with page.get(path, headers=signed) as shown:
+                text = await shown.text()
     assert "demo model" in text
+    assert "Today: $0.00." in text, "a script costs nothing"
     assert await run.end() == 0
 
 
