@@ -290,14 +290,15 @@ class RedisStore(RedisReads):
         if letter is None:
             return False
         base = key(letter.conversation)
-        commands: list[Command] = [
+        gone, *_ = await self._writes.call(
             ("HDEL", f"{base}:letters", name),
             ("HDEL", f"{base}:dead", name),
             ("ZREM", DEAD, f"{letter.conversation} {name}"),
-        ]
-        if letter.kind == "turn" and self._journals is not None:
-            commands.append(("EXPIRE", f"{base}:r:{letter.name}", self._journals))
-        await self._writes.call(*commands)
+        )
+        if (
+            gone and letter.kind == "turn" and self._journals is not None
+        ):  # and nobody resubmitted it
+            await self._writes.call(("EXPIRE", f"{base}:r:{letter.name}", self._journals))
         return True
 
     # ---- leases and commits --------------------------------------------------------------
