@@ -80,17 +80,20 @@ async def _renew(context: Context, jobs: JobPorts, fired: JobFired) -> JobFired 
     known = context.state.turns.get(fired.turn) or await context.services.store.turn(fired.turn)
     if known is not None or run is None or run.state != "fired" or run.turn != fired.turn:
         return None
-    job = await jobs.store.get(fired.job)
+    job, owner = await jobs.store.get(fired.job), fired.owner
     if job is None:
         await jobs.ends.stop(run, "deleted")
-    elif job.state == "paused" and not run.by_hand and not run.tries:
+        return None
+    if owner is None or owner.key != job.owner.key:  # else with the groups of when it was due
+        owner = job.owner
+    if job.state == "paused" and not run.by_hand and not run.tries:
         await jobs.ends.stop(run, "paused")
-    elif not at_least(await _role(context, job.owner), "user"):
+    elif not at_least(await _role(context, owner), "user"):
         await jobs.ends.refuse(job.id, run.slot, "no_rights")
     elif missing := await jobs.ends.find_missing(job.id):
         await jobs.ends.refuse(job.id, run.slot, "no_means", f"{missing}.")
     else:
-        renewed = await jobs.prepare(job, run)
+        renewed = replace(await jobs.prepare(job, run), owner=owner)
         if renewed.conversation == fired.conversation:
             return renewed
         await jobs.ends.hand_over(renewed)
