@@ -26,10 +26,11 @@ from agent_core.sandboxes.owners import hold_trial
 from agent_core.sandboxes.port import NetworkLoan, ProcessResult
 from agent_core.sandboxes.tier import Leak, Tier
 
-_SECONDS = 20.0
+_SECONDS = 30.0
 PROBE_LIMITS = SandboxLimits(memory=96 << 20, processes=24)
-_FORKS = "for n in $(seq 40); do sleep 5 & done; wait"
-_TAKES = "{python} -c 'import time; x = bytearray(64 << 20); time.sleep(5)'"
+# They last long enough to meet, however slowly each begins on a busy machine; a limit ends them.
+_FORKS = "for n in $(seq 40); do sleep 20 & done; wait"
+_TAKES = "{python} -c 'import time; x = bytearray(64 << 20); time.sleep(20)'"
 _PROBE = """
 import errno, json, os, signal, socket, sys
 spec, leaks = json.loads(sys.argv[1]), []
