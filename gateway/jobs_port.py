@@ -348,7 +348,7 @@ class RunEnds(Protocol):
     async def hand_over(self, fired: JobFired) -> None:
         """A run whose job was moved to another conversation begins there."""
 
-    async def find_missing(self, name: str) -> str:
+    def find_missing(self, job: Job) -> str:
         """Return the job's own profile or tools that no longer exist, "" if all do."""
 
 

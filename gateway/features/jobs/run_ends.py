@@ -76,9 +76,8 @@ class RunSettler:
     async def hand_over(self, fired: JobFired) -> None:
         await self._deps.accept([fired])
 
-    async def find_missing(self, name: str) -> str:
-        job = await self._jobs.get(name)
-        if job is None or not (job.profile or job.tools):
+    def find_missing(self, job: Job) -> str:
+        if not (job.profile or job.tools):
             return ""
         wish = JobRequest(
             title=job.title, prompt="", schedule="", profile=job.profile, tools=job.tools

@@ -90,13 +90,14 @@ async def _renew(context: Context, jobs: JobPorts, fired: JobFired) -> JobFired 
         await jobs.ends.stop(run, "paused")
     elif not at_least(await _role(context, owner), "user"):
         await jobs.ends.refuse(job.id, run.slot, "no_rights")
-    elif missing := await jobs.ends.find_missing(job.id):
+    elif missing := jobs.ends.find_missing(job):
         await jobs.ends.refuse(job.id, run.slot, "no_means", f"{missing}.")
     else:
         renewed = replace(await jobs.prepare(job, run), owner=owner)
         if renewed.conversation == fired.conversation:
             return renewed
-        await jobs.ends.hand_over(renewed)
+        # under another event: an account knows each event once, and this one is known
+        await jobs.ends.hand_over(replace(renewed, event=f"{renewed.event}:{job.version}"))
     return None
 
 

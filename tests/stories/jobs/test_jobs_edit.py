@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 
-from agent_core import ambient
 from gateway.cli.main import main
 from gateway.features.jobs.lines.editing import FIELDS, read_fields
 from gateway.jobs_port import Job
@@ -189,15 +189,7 @@ async def test_over_http(rig: Rig) -> None:
     assert await jobs_of(rig).store.get("mine") == job
 
 
-@pytest.fixture
-def clock() -> Iterator[Shifted]:
-    shifted = Shifted()
-    ambient.use(shifted)
-    yield shifted
-    ambient.use(ambient.SystemClock())
-
-
-@pytest.mark.parametrize("change", ["edited", "deleted", "paused"])
+@pytest.mark.parametrize("change", ["edited", "deleted", "paused", "moved"])
 @pytest.mark.parametrize("cause", ["due", "by hand"])
 async def test_a_run_that_waits_obeys_what_was_confirmed_meanwhile(
     clock: Shifted, rig: Rig, change: str, cause: str
@@ -222,15 +214,25 @@ async def test_a_run_that_waits_obeys_what_was_confirmed_meanwhile(
             await rig.shows("The job New title was changed.")
         case "deleted":
             assert await jobs_of(rig).book.remove(job.id)
-        case _:
+        case "paused":
             assert await jobs_of(rig).book.pause(job.id)
+        case _:  # as the operator's file moves one
+            now = await only(rig)
+            there = now.conversation.replace(str(PERSON), str(ADMIN))
+            moved = replace(now, conversation=there, version="moved")
+            assert await jobs_of(rig).store.commit(now, moved, ())
     rig.model.gate.set()
     await rig.shows("ack long work")
+    if change == "moved":
+        await rig.telegram.wait_text(ADMIN, "ack [A scheduled job")
     await rig.quiet()
     asked = [text for text in rig.seen(-1, "user") if "A scheduled job" in text]
     if change == "edited":
         assert "Count the new things." in asked[-1] and "New title" in asked[-1]
         assert not [text for text in asked if job.prompt in text]
+    elif change == "moved":
+        assert len(asked) == 1 and job.prompt in asked[0]
+        assert "ack" in rig.telegram.chats[ADMIN][-1]["text"], "its report"
     elif change == "paused" and cause == "by hand":
         assert job.prompt in asked[-1]
     else:
