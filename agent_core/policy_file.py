@@ -34,7 +34,6 @@ _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 def parse_rules(text: str, file: str, tools: Collection[str] = ()) -> tuple[OperatorRule, ...]:
     """Parse the rules in `text`; SettingsError names `file`, line, value and mend. `tools`: names
     that a rule may have beside those of servers; empty: any."""
-    text = text.removeprefix("\ufeff")
     place = _Place(text, file)
     if len(text.encode(errors="replace")) > MAX_BYTES:
         raise SettingsError(file, "", f"the file is larger than {MAX_BYTES:,} bytes.")

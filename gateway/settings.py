@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 
 from agent_core.config import tables as agent
 from agent_core.config.plain_files import read_piped
-from agent_core.config.toml_text import parse_toml
 from agent_core.sandboxes.e2b import settings as e2b
 from agent_core.sandboxes.e2b.settings import E2BAccess, read_e2b
 from gateway.access import people, policy
@@ -536,6 +535,8 @@ def _toml(path: Path) -> dict[str, str]:
     if not text:
         return {}
     import tomllib
+
+    from agent_core.config.toml_text import parse_toml
 
     try:
         return dict(_flatten(parse_toml(text)))

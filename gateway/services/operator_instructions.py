@@ -47,7 +47,7 @@ def _read_text(file: Path) -> str:
     """The text of `file`. SettingsError."""
     try:
         data = read_plain(file, 4 * MAX_INSTRUCTIONS + 1)
-        text = data.decode().removeprefix("\ufeff").strip()
+        text = data.decode("utf-8-sig").strip()
     except OSError as error:
         raise SettingsError(str(file), "", f"it cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:

@@ -33,7 +33,7 @@ def read_rules(file: Path, tools: Collection[str]) -> tuple[OperatorRule, ...]:
     except OSError as error:
         raise SettingsError(str(file), "", f"it cannot be read: {error.strerror}.") from None
     try:
-        text = data.decode()
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise SettingsError(f"{file}, line {line}", "", "write it in UTF-8.") from None

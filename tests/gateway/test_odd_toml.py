@@ -1,10 +1,17 @@
 """Files of TOML that are none: each is refused with a reason; a byte order mark changes nothing."""
 
+from pathlib import Path
+
 import pytest
 
 from agent_core.policy_file import parse_rules
 from gateway.declaration import SettingsError
+from gateway.features.jobs.operator.apply import JobFile
 from gateway.features.jobs.operator.jobfile import Faulty, read
+from gateway.services.operator_instructions import OperatorInstructions
+from gateway.services.operator_rules import read_rules
+from gateway.settings import Settings
+from tests.cron.book_rig import ROOM, living_book
 
 ODD = {
     "digits": "a = " + "9" * 5_000,
@@ -24,10 +31,23 @@ def test_what_is_no_toml_is_refused_with_a_reason(name: str) -> None:
         read(ODD[name])
 
 
-def test_a_byte_order_mark_changes_nothing() -> None:
-    rules = '[[rule]]\nname = "x"\neffect = "deny"\ntool = "write_file"\n'
-    assert parse_rules("\ufeff" + rules, "policy.toml") == parse_rules(rules, "policy.toml") != ()
+async def test_a_byte_order_mark_changes_nothing(tmp_path: Path) -> None:
+    """As some editors write it before a text in UTF-8."""
+    rule = '[[rule]]\nname = "x"\neffect = "deny"\ntool = "write_file"\n'
+    policy, settings = tmp_path / "policy.toml", tmp_path / "turnkeeper.toml"
+    policy.write_text(rule, "utf-8-sig")
+    assert read_rules(policy, ()) == parse_rules(rule, "policy.toml") != ()
+    policy.write_text("[[rule]]\n", "utf-8-sig")
     with pytest.raises(SettingsError, match="line 1"):
-        parse_rules("\ufeff[[rule]]\n", "policy.toml")
-    job = '[report]\nschedule = "every 1h"\nprompt = "x"\n'
-    assert read("\ufeff" + job) == read(job)
+        read_rules(policy, ())
+    settings.write_text("[turnkeeper]\nport = 4711\n", "utf-8-sig")
+    assert Settings.read({"TURNKEEPER_HOME": str(tmp_path)}, tmp_path).port == 4711
+    (tmp_path / "instructions.md").write_text("Be brief.", "utf-8-sig")
+    told = OperatorInstructions(tmp_path)
+    told.load("")
+    assert told.select() == ("Be brief.",)
+    job = f'[report]\nschedule = "every 1h"\nprompt = "x"\nwhere = "{ROOM.id}"\n'
+    async with living_book(tmp_path) as world:
+        (tmp_path / "jobs.toml").write_text(job, "utf-8-sig")
+        await JobFile(tmp_path, world.ports, frozenset(("telegram",))).apply()
+        assert [one.id for one in await world.jobs.list_jobs()] == ["report"]

@@ -59,7 +59,6 @@ class JobTable(Struct, frozen=True, kw_only=True):
 
 def read(text: str) -> tuple[tuple[JobTable, ...], list[Fault]]:
     """Return the jobs of the file and the faults within them. Faulty: it is no TOML."""
-    text = text.removeprefix("\ufeff")
     try:
         tables = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
