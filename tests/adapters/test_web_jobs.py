@@ -7,7 +7,7 @@ import pytest
 from gateway.messages import ButtonPressed
 from gateway.views import Button, ChoiceCard
 from tests.adapters.web_rig import faults, press, settle, value
-from tests.fakes.job_desk import some
+from tests.fakes.job_desk import job, some
 from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_server import Room, opened
 
@@ -175,3 +175,10 @@ async def test_axe_finds_nothing_serious_in_jobs(axe: str, scheme: str, tmp_path
         await room.page.click(button("j1", "edit"))
         await room.shows(".job form label", "Title")
         assert await faults(room, axe) == []
+
+
+async def test_a_title_does_not_turn_round(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        room.server.jobs.put(job("j1", "a\u202egnp.exe"))
+        await room.page.click("#jobs")
+        await room.shows("#agenda h3", "a\\u202egnp.exe")

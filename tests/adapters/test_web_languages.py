@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from adapters.web.words import WORDS
 from gateway.texts import Key, say
 from gateway.views import Activity, Button, PlanStep, PlanView, ReplyView, SaidView, ToolLine
-from tests.adapters.web_rig import fits
+from tests.adapters.web_rig import GIVE_FILES, fits
 from tests.fakes.web_server import approval, opened
 
 HEBREW = "שלום לך, קובץ a.txt מוכן."
@@ -95,16 +95,10 @@ async def test_a_name_does_not_turn_our_words_round(tmp_path: Path) -> None:
 )
 async def test_the_name_of_a_file_does_not_either(name: str, shown: str, tmp_path: Path) -> None:
     """Before it is sent: the page tells of it by itself."""
-    drop = (
-        "((name, size) => { const all = new DataTransfer();"
-        " all.items.add(new File([new Uint8Array(size)], name));"
-        " document.querySelector('#text').dispatchEvent("
-        "new DragEvent('drop', {dataTransfer: all, bubbles: true, cancelable: true})); })"
-    )
     async with opened(tmp_path) as room:
-        await room.page.js(f"{drop}({json.dumps(name)}, 0)")
+        await room.page.js(f"{GIVE_FILES}('drop', {json.dumps([[name, 0]])})")
         await room.shows("#toast", f"{shown} is empty")
-        await room.page.js(f"{drop}({json.dumps(name)}, 3)")
+        await room.page.js(f"{GIVE_FILES}('drop', {json.dumps([[name, 3]])})")
         await room.page.until("document.querySelectorAll('#files li.ready').length === 1")
         assert await room.texts("#files .name") == [shown]
 

@@ -29,7 +29,7 @@ from gateway.views import (
     SaidView,
     ToolLine,
 )
-from tests.adapters.web_rig import chart, fits, media, plan, press, value
+from tests.adapters.web_rig import GIVE_FILES, chart, fits, media, plan, press, value
 from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_server import LIVE, Room, approval, opened
 
@@ -308,23 +308,16 @@ async def test_a_long_call_shows_head_and_tail_and_all_of_it_in_details(tmp_path
 async def test_files_are_dropped_pasted_removed_and_refused(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         page = room.page
-        event = (
-            "((kind, files) => { const all = new DataTransfer(); for (const [name, size] of files) "
-            "all.items.add(new File([new Uint8Array(size)], name)); const target = "
-            "document.querySelector('#text'); target.dispatchEvent(kind === 'paste' ? new "
-            "ClipboardEvent('paste', {clipboardData: all, bubbles: true, cancelable: true}) : new "
-            "DragEvent(kind, {dataTransfer: all, bubbles: true, cancelable: true})); })"
-        )
-        await page.js(f"{event}('dragenter', [['a.txt', 3]])")
+        await page.js(f"{GIVE_FILES}('dragenter', [['a.txt', 3]])")
         await page.until("!document.querySelector('#drop').hidden")
-        await page.js(f"{event}('drop', [['a.txt', 3], ['b.txt', 4]])")
+        await page.js(f"{GIVE_FILES}('drop', [['a.txt', 3], ['b.txt', 4]])")
         await page.until("document.querySelector('#drop').hidden")
         await page.until("document.querySelectorAll('#files li.ready').length === 2")
-        await page.js(f"{event}('paste', [['shot.png', 5]])")
+        await page.js(f"{GIVE_FILES}('paste', [['shot.png', 5]])")
         await page.until("document.querySelectorAll('#files li.ready').length === 3")
-        await page.js(f"{event}('drop', [['huge.bin', 26 * 1024 * 1024]])")
+        await page.js(f"{GIVE_FILES}('drop', [['huge.bin', 26 * 1024 * 1024]])")
         await room.shows("#toast", "huge.bin is larger than 25 MB")
-        await page.js(f"{event}('drop', [['none.txt', 0]])")
+        await page.js(f"{GIVE_FILES}('drop', [['none.txt', 0]])")
         await room.shows("#toast", "none.txt is empty")
         await page.click("#files li:nth-child(2) button")
         assert await room.texts("#files .name") == ["a.txt", "shot.png"]

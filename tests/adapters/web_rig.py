@@ -108,3 +108,13 @@ async def press(room: Room, *keys: str) -> None:
 
 async def value(room: Room) -> object:
     return await room.page.js("document.querySelector('#text').value")
+
+
+GIVE_FILES = (
+    "((kind, files) => { const all = new DataTransfer(); for (const [name, size] of files) "
+    "all.items.add(new File([new Uint8Array(size)], name)); const target = "
+    "document.querySelector('#text'); target.dispatchEvent(kind === 'paste' ? new "
+    "ClipboardEvent('paste', {clipboardData: all, bubbles: true, cancelable: true}) : new "
+    "DragEvent(kind, {dataTransfer: all, bubbles: true, cancelable: true})); })"
+)
+"""A function of JavaScript that drops or pastes files: the kind of event, [[name, size], …]."""

@@ -6,15 +6,17 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from agent_core.documents import limits, reader
+from agent_core.documents.child import keep_begun
 from agent_core.documents.formats import mail
 from agent_core.documents.kinds import KINDS, find_kind
+from agent_core.documents.refusal import Refused
 from agent_core.errors import ToolFailed
 from agent_core.tools.files import ReadFileArguments, read
 from tests.fakes import documents
@@ -266,6 +268,30 @@ def test_the_words_before_the_damage_are_read(tmp_path: Path, name: str) -> None
     data = documents.spoil_member(MADE[f"a{name[1:]}"](), member, content)
     given = text_of(tmp_path, name, data)
     assert words in given and given.endswith(f"{limits.DAMAGED}\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "begun", "kept"),
+    [
+        (KeyError("a"), True, True),
+        (KeyError("a"), False, False),
+        *((one, True, False) for one in (Refused("a bomb"), MemoryError(), ImportError("a"))),
+    ],
+    ids=str,
+)
+def test_only_damage_leaves_what_was_read_before(error: Exception, begun: bool, kept: bool) -> None:
+    """A bomb is refused whole, however much of it came first."""
+
+    def read_some() -> Iterator[str | None]:
+        yield None
+        yield from ("words",) * begun
+        raise error
+
+    if kept:
+        assert list(keep_begun(read_some())) == [None, "words", limits.DAMAGED]
+        return
+    with pytest.raises(type(error)):
+        list(keep_begun(read_some()))
 
 
 def test_one_that_takes_too_long_is_given_up(

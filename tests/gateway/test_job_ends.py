@@ -1,5 +1,6 @@
 """Runs that never began, and the settings about jobs."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -35,6 +36,20 @@ async def test_what_never_began_is_told_after_a_day(world: BookRig) -> None:
     assert "never started" in world.told[0].text
     assert await world.jobs.list_unfinished() == ()
     assert await world.book.retry("j1", "s") and not await world.book.retry("j1", "s")
+
+
+async def test_an_end_that_is_noticed_twice_at_once_is_logged_once(
+    world: BookRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.make()
+    run = JobRun(job="j1", slot="s", due=1.0, state="fired", at=world.clock.time, version="r")
+    job = await world.jobs.get("j1")
+    assert job is not None
+    await world.jobs.commit(job, replace(job, version="x"), (run,))
+    world.clock.time += NOT_BEGUN + 1
+    with caplog.at_level("INFO"):
+        await asyncio.gather(*(world.ports.ends.settle(run) for _ in range(3)))
+    assert [one.message for one in caplog.records].count("run_ended") == 1
 
 
 ROW = TurnRow(
