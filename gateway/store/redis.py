@@ -295,9 +295,7 @@ class RedisStore(RedisReads):
             ("HDEL", f"{base}:dead", name),
             ("ZREM", DEAD, f"{letter.conversation} {name}"),
         )
-        if (
-            gone and letter.kind == "turn" and self._journals is not None
-        ):  # and nobody resubmitted it
+        if gone and letter.kind == "turn" and self._journals is not None:  # it was not resubmitted
             await self._writes.call(("EXPIRE", f"{base}:r:{letter.name}", self._journals))
         return True
 

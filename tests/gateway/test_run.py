@@ -9,10 +9,14 @@ import signal
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from aiohttp import ClientSession
 
 from agent_core.context.surroundings import strip_surroundings
+from gateway.messages import Conversation, MessageReceived, Sender
+from gateway.store.rows import Letter
+from gateway.store.sqlite import SqliteStore
 from tests.contracts.redis_server import redis_server
 from tests.fakes.model_server import Call, Say
 from tests.fakes.needs import NEEDS_LANDLOCK
@@ -512,6 +516,29 @@ async def test_commands_without_a_gateway(
 ) -> None:
     ended, said = await world.command(*words)
     assert ended == code and told in said, said
+
+
+@pytest.mark.pick("a story in a process", 3)
+async def test_a_running_gateway_goes_on_with_what_is_resubmitted(world: World) -> None:
+    run = await world.start()
+    assert await run.end() == 0
+    where = Conversation(
+        platform="telegram", account=TOKEN.partition(":")[0], channel=str(PERSON), private=True
+    )
+    sender = Sender(platform="telegram", id=str(PERSON))
+    said = MessageReceived(conversation=where, event="e", message="7", sender=sender, text="late")
+    letter = Letter(
+        id="7", kind="message", conversation=where.id, name="7", at=1.0, why="a bug",
+        payload=msgspec.json.encode(said),
+    )  # fmt: skip
+    store = await SqliteStore.open(world.folder / ".turnkeeper" / "turnkeeper.db")
+    await store.keep_letter(letter)
+    await store.close()
+    await world.start()
+    code, told = await world.command("dead", "resubmit", "7")
+    assert (code, told) == (0, f"7 waits again in {where.id}.\n")
+    await world.telegram.wait_text(PERSON, "ack late", START)
+    assert await world.command("dead") == (0, "No dead letters.\n")
 
 
 @pytest.mark.pick("a story in a process", 3)
