@@ -1,7 +1,7 @@
 """Control groups: where they may be made, what is written into them, and that the kernel holds it.
 
-Version 1 is tried for real where this machine lets it be written, version 2 on folders of the
-test's own, and for real as far as it goes without controllers.
+Both versions are tried for real where this machine lets groups be made: of version 2, where pytest
+is alone in a group of its own. What is written is tried on folders of the test's own everywhere.
 """
 
 import asyncio
@@ -110,9 +110,18 @@ def test_of_version_2_the_gateway_moves_into_a_leaf_first(machine: Machine) -> N
     with subprocess.Popen(("/bin/cat",), stdin=subprocess.PIPE) as child:
         own = lay_unified(machine, "cpuset cpu io memory pids\n", os.getpid(), child.pid)
         assert find_places(machine.proc) == [GroupPlace(own, ALL, True)]
-    moved = (own / "gateway/cgroup.procs").read_text()
+    moved = (own / "turnkeeper.gateway/cgroup.procs").read_text()
     assert moved == str(child.pid), "one write a process, the last one stays in a plain file"
     assert (own / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
+
+
+def test_of_version_2_one_that_moved_already_has_the_group_above(machine: Machine) -> None:
+    own = machine.add(0, "", "/service/turnkeeper.gateway") / "service"
+    (own / "turnkeeper.gateway").mkdir(parents=True)
+    (own / "turnkeeper.gateway/cgroup.procs").write_text(f"{os.getpid()}\n{os.getppid()}\n")
+    (own / "cgroup.subtree_control").write_text("cpu memory pids\n")
+    assert find_places(machine.proc) == [GroupPlace(own, ALL, True)]
+    assert [one.name for one in (own / "turnkeeper.gateway").iterdir()] == ["cgroup.procs"]
 
 
 def test_a_group_that_holds_others_processes_is_left_as_it_is(machine: Machine) -> None:

@@ -15,7 +15,8 @@ from agent_core.sandboxes import supervisor
 
 CONTROLLERS = frozenset({"cpu", "memory", "pids"})
 PROCESSES, CONTROLS = "cgroup.procs", "cgroup.subtree_control"
-_LEAF = "gateway"
+_LEAF = "turnkeeper.gateway"
+"""Not among the names of sandboxes' groups, which are removed with what is in them."""
 
 
 class GroupPlace(NamedTuple):
@@ -92,7 +93,11 @@ def _take_over(place: GroupPlace, left: frozenset[str]) -> GroupPlace | None:
     if not place.unified:
         return place
     with suppress(OSError):
-        has = left & set((place.folder / "cgroup.controllers").read_text().split())
+        if place.folder.name == _LEAF:  # this process, or the one that started it, took it over
+            above = place.folder.parent
+            has = left & _read_words(above / CONTROLS)
+            return GroupPlace(above, has, True) if has else None
+        has = left & _read_words(place.folder / "cgroup.controllers")
         inside = read_processes(place.folder)
         if has and set(inside) <= set(supervisor.list_alive(os.getpid())):
             leaf = place.folder / _LEAF
@@ -102,6 +107,10 @@ def _take_over(place: GroupPlace, left: frozenset[str]) -> GroupPlace | None:
             give_controllers(place.folder, has)
             return place._replace(controllers=has)
     return None
+
+
+def _read_words(file: Path) -> frozenset[str]:
+    return frozenset(file.read_text().split())
 
 
 def give_controllers(folder: Path, controllers: frozenset[str]) -> None:
