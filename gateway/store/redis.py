@@ -259,8 +259,7 @@ class RedisStore(RedisReads):
             await self._writes.call(
                 *(("ZADD", f"{root}:{one}", now, letter.name) for one in places)
             )
-            await self.drop(name)
-            return JOBS
+            return JOBS if await self.drop(name) else None
         where, highest = letter.conversation, 0
         while True:
             numbers, epochs = await self._prepare((where,), 1, highest)
@@ -290,14 +289,14 @@ class RedisStore(RedisReads):
         if letter is None:
             return False
         base = key(letter.conversation)
-        gone, *_ = await self._writes.call(
+        gone, old, _ = await self._writes.call(
             ("HDEL", f"{base}:letters", name),
             ("HDEL", f"{base}:dead", name),
             ("ZREM", DEAD, f"{letter.conversation} {name}"),
         )
         if gone and letter.kind == "turn" and self._journals is not None:  # it was not resubmitted
             await self._writes.call(("EXPIRE", f"{base}:r:{letter.name}", self._journals))
-        return True
+        return bool(gone or old)
 
     # ---- leases and commits --------------------------------------------------------------
 

@@ -1,6 +1,8 @@
 """The store's contract, first part: inbox, leases and commits. Every store passes it."""
 
 import asyncio
+import itertools
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -128,6 +130,22 @@ class InboxContract:
         assert await world.store.drop("t-1")
         assert not await world.store.drop("t-1")
         assert await world.store.letters(10) == ()
+
+    @pytest.mark.parametrize("order", sorted(set(itertools.permutations("ddr"))))
+    async def test_of_operators_beside_each_other_one_has_a_letter(
+        self, world: StoreWorld, order: tuple[str, ...]
+    ) -> None:
+        """They drop and resubmit it: what the others are told is that it is not there."""
+        store, lease = world.store, await take(world.store)
+        (row,) = await store.accept([said(1)])
+        dead = letter("message", str(row.seq), said(1))
+        await store.submit(lease, Changes(letters=(dead,)))
+        done: list[Any] = await asyncio.gather(
+            *(store.drop(dead.id) if one == "d" else store.resubmit(dead.id) for one in order)
+        )
+        assert sum(map(bool, done)) == 1 and await store.letters(9) == ()
+        resubmitted = C1 in done
+        assert [one.inbound for one in await store.arrivals(C1, 0)] == [said(1)] * resubmitted
 
     async def test_a_row_resubmitted_under_a_lease_is_not_stranded(self, world: StoreWorld) -> None:
         (one, two) = await world.store.accept([said(1), said(2)])
