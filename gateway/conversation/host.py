@@ -19,6 +19,7 @@ from gateway.conversation.inbox.cleaning import clean_inbound
 from gateway.conversation.inbox.lost_chat import spread_loss
 from gateway.conversation.inbox.spoken_language import SpokenLanguages
 from gateway.conversation.inbox.talks import find_talk
+from gateway.conversation.outage import Unfinished
 from gateway.conversation.services import HostPorts, Services
 from gateway.conversation.session import Session
 from gateway.conversation.spawn import Work
@@ -82,7 +83,7 @@ class Host:
         self.features = features
         self.sessions: dict[str, Session] = {}
         self._starting: dict[str, bool] = {}
-        self._ended_here: set[str] = set()
+        self._ended_here: dict[str, Unfinished] = {}
         """Conversations whose last session ended here together with its lease: no crash."""
         self._group: asyncio.TaskGroup | None = None
         self._timer = asyncio.Event()
@@ -395,32 +396,31 @@ class Host:
 
     async def _run(self, session: Session) -> bool:
         """Run a session to its end; True if it did not let go of its conversation by itself."""
-        name = session.state.lease.conversation
-        self._ended_here.add(name)
-        await session.run()
-        if session.state.ended is None:
-            self._ended_here.discard(name)
+        try:
+            await session.run()
+        finally:
+            if session.state.ended is not None:
+                self._ended_here[session.state.conversation.id] = session.state.note_unfinished()
         return session.state.ended is not None
 
     async def _open(
         self, conversation: str, opened: AcquiredConversation | None, failures: int
     ) -> Session | None:
-        where = read_conversation(conversation)
-        if where.platform not in self.services.adapters or conversation in self._closed:
+        where, services = read_conversation(conversation), self.services
+        if where.platform not in services.adapters or conversation in self._closed:
             return None
         if opened is None:
-            opened = await self.services.store.acquire(
-                conversation, self.services.owner, self.services.ttl
-            )
+            opened = await services.store.acquire(conversation, services.owner, services.ttl)
         if opened is None:
             return None
-        if conversation in self._ended_here:
-            self._ended_here.discard(conversation)
+        if (ended := self._ended_here.pop(conversation, None)) is not None:
             opened = replace(opened, crashed=False)
+            if services.outage is not None:
+                services.outage.tell_loss(ended, opened)
         try:
-            session = Session(self.services, self.features, where, opened, failures)
+            session = Session(services, self.features, where, opened, failures)
         except BaseException:
-            await self.services.store.give_back(opened.lease)
+            await services.store.give_back(opened.lease)
             raise
         self._starting[conversation] = False
         self.sessions[conversation] = session

@@ -1,18 +1,32 @@
-"""A word to people while the store cannot be written: their messages wait at the platform."""
+"""A word to people while the store cannot be written, when their messages wait at the platform, and
+when it has lost what it had."""
 
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
+
+from msgspec import Struct
 
 from gateway.access.access import Access
 from gateway.conversation.spawn import Spawn
 from gateway.errors import DeliveryError
 from gateway.messages import Conversation, Inbound, MessageReceived
 from gateway.ports import Adapter
+from gateway.store.rows import AcquiredConversation
 from gateway.texts import Key, say
 from gateway.views import Notice
 
 log = logging.getLogger("turnkeeper.outage")
+
+
+class Unfinished(Struct, frozen=True, kw_only=True):
+    """The work of a session that ended with its lease. `token`: the lease's; `waits`: a person's
+    message or turn was under way."""
+
+    where: Conversation
+    language: str
+    token: int
+    waits: bool
 
 
 class Outage:
@@ -41,6 +55,13 @@ class Outage:
         if where.id not in self._told:
             self._told.add(where.id)
             self._spawn(partial(self._say, where, language, "troubled"), "outage")
+
+    def tell_loss(self, before: Unfinished, opened: AcquiredConversation) -> None:
+        """Tell of work that the store has forgotten. Tokens grow, unless it lost newer ones, as a
+        promoted copy or an emptied server; no work is done again that may have been done."""
+        lost = opened.lease.token <= before.token and not opened.turns and not opened.inbox
+        if lost and before.waits:
+            self._spawn(partial(self._say, before.where, before.language, "work_lost"), "outage")
 
     def end(self) -> None:
         """End the outage: the store works again."""

@@ -19,6 +19,7 @@ from agent_core.errors import Drained, LeaseLost, Suspend
 from agent_core.guardrails.redaction import NOTHING
 from gateway.access.standing import drop_unheeded
 from gateway.conversation.lease_timer import LeaseTimer
+from gateway.conversation.outage import Unfinished
 from gateway.conversation.services import Services
 from gateway.conversation.turns import OpenTurn
 from gateway.conversation.unsaved import RefusedCommit
@@ -482,6 +483,16 @@ class ConversationState:
             return False
         running = any(turn.status == "running" for turn in self.turns.values())
         return not running and not self.queue and not self.outbox.remaining
+
+    def note_unfinished(self) -> Unfinished:
+        """Note what of people's is under way or waits here."""
+        turns = any(turn.firing is None for turn in self.turns.values())
+        return Unfinished(
+            where=self.conversation,
+            language=self.language,
+            token=self.lease.token,
+            waits=turns or self.queue.messages > 0,
+        )
 
     def may_send(self, seconds: float) -> bool:
         return self.ended is None and self.lease_timer.deadline - ambient.monotonic() > seconds

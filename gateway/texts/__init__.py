@@ -39,7 +39,7 @@ _Key = Literal[
     "whoami", "help", "help_talk", "help_plans", "help_jobs", "help_ways", "help_people",
     "help_more",
     "edited", "deleted", "view_failed", "view_in_doubt", "row_failed", "unreadable",
-    "unstorable", "troubled", "answer_usage", "above",
+    "unstorable", "troubled", "work_lost", "answer_usage", "above",
     "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "to_decide", "chat_lost",
     "always_covers", "here_covers", "both_cover", "risk_low", "risk_medium", "risk_high",
     "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_steps",
@@ -188,6 +188,8 @@ ENGLISH: dict[Key, str] = {
     "an operator can resubmit it. Try again in other words.",
     "troubled": "I cannot save my work at the moment. Nothing is lost: I continue as soon as I "
     "can save again.",
+    "work_lost": "The database of this chat has lost its newest entries, and with them the request "
+    "that was under way. What was already done stays done. Send it again if you still need it.",
     "answer_usage": "Write {/{name} …} and the number of the question; {/approvals} lists them.",
     "outage": "I cannot save anything at the moment, so I am not starting. Your message is kept "
     "and will be answered as soon as possible; the operator can find the cause in the log.",
@@ -421,6 +423,9 @@ GERMAN: dict[Key, str] = {
     "anderen Worten.",
     "troubled": "Ich kann meine Arbeit im Augenblick nicht speichern. Es geht nichts verloren: ich "
     "mache weiter, sobald es wieder geht.",
+    "work_lost": "Die Datenbank dieses Chats hat ihre neuesten Einträge verloren, mit ihnen auch "
+    "die laufende Anfrage. Was schon getan ist, bleibt getan. Schicken Sie sie noch einmal, wenn "
+    "Sie sie noch brauchen.",
     "answer_usage": "Schreiben Sie {/{name} …} und die Nummer der Frage, siehe {/approvals}.",
     "outage": "Ich kann im Augenblick nichts aufschreiben und fange daher nicht an. Ihre Nachricht "
     "wartet und wird beantwortet, sobald es geht; der Betreiber sieht den Grund im Protokoll.",
