@@ -52,6 +52,8 @@ _MEMORY_FILES = 1 << 30
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _ALIASES = "/opt/turnkeeper/bin"
 """Programs under the names by which they are called as well."""
+_SEAL = ("--remount-ro", "/dev", "--remount-ro", "/")
+"""The last options: what else is in memory has no size, and would be the gateway's user's."""
 _HIDDEN = ("sandbox", "snapshots")
 """Folders of the gateway's that nothing inside sees."""
 
@@ -120,6 +122,7 @@ class BwrapTier:
                 *self.enclose(workspace, refusals, root=root),
                 *(word for one, place in written for word in _write(one, place)),
                 *(word for one in hidden.names for word in _mask(one, hidden)),
+                *_SEAL,
                 "--",
                 *(_drop(NOBODY) if root else ()),
                 *(self.python, "-I", "-S", "-B", _INSIDE_SUPERVISOR, spec.encode()),
@@ -152,6 +155,7 @@ def enclose_program(binds: Iterable[str], user: int | None, refusals: int | None
         *_system(),
         *("--perms", "1777", "--size", str(_MEMORY_FILES), "--tmpfs", TMP, "--chdir", TMP),
         *binds,
+        *_SEAL,
         "--",
         *(() if user is None else _drop(user)),
     ]

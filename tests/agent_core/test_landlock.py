@@ -5,7 +5,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from agent_core.sandboxes.self_test import PROBE_LIMITS, find_leaks
 from tests.fakes.needs import NEEDS_LANDLOCK
 from tests.fakes.processes import a_mark, alive, gone, there
 from tests.fakes.sandboxes import make_sandboxes
+from tests.fakes.users import WHO, find_shared_python
 
 pytestmark = NEEDS_LANDLOCK
 ROOT = Path(__file__).parents[2]
@@ -296,14 +296,6 @@ PROGRAM = """
         print(pool.contains, pool.leaks)
     asyncio.run(main())
 """
-SETPRIV = ("--inh-caps=-all", "--bounding-set=-all")
-WHO = {
-    "root without capabilities": SETPRIV,
-    "somebody": (*SETPRIV, "--reuid=10001", "--regid=10001", "--clear-groups", "--no-new-privs"),
-    "root of a container": (
-        SETPRIV[0], "--bounding-set=-all,+chown,+dac_override,+fowner,+kill,+setgid,+setuid,+setpcap",
-    ),
-}  # fmt: skip
 
 
 @pytest.mark.pick
@@ -312,11 +304,9 @@ WHO = {
 @pytest.mark.parametrize("who", WHO.values(), ids=WHO)
 def test_it_contains_whoever_the_gateway_is(who: tuple[str, ...]) -> None:
     """As `cap_drop: ALL` and `no-new-privileges` leave it."""
-    command = ["setpriv", *who, "--", sys.executable, "-B", "-c", textwrap.dedent(PROGRAM)]
-    env = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.pathsep.join(sys.path)}"}
-    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd="/", check=False)
-    if "Permission denied" in done.stderr:
-        pytest.skip("the interpreter is in a folder of root's")
+    python = find_shared_python()
+    command = ("setpriv", *who, "--", python.program, "-B", "-c", textwrap.dedent(PROGRAM))
+    done = subprocess.run(command, capture_output=True, text=True, env=python.env, cwd="/")
     assert done.stdout == "True ()\n", done.stderr
 
 
