@@ -11,6 +11,8 @@ from itertools import chain
 from typing import BinaryIO, cast
 
 from agent_core.documents.containers import explain_container, open_archive
+from agent_core.documents.damage import keep_begun
+from agent_core.documents.formats.salvage import save_text
 from agent_core.documents.kinds import NAMES, Kind, find_named_kind
 from agent_core.documents.limits import (
     ABSENT,
@@ -49,7 +51,8 @@ def main() -> int:
         kind = find_reader(file, what, find_named_kind(ending))
         file.seek(0)
         reader = importlib.import_module(f"agent_core.documents.formats.{READERS[kind]}")
-        write(chain(tell_other(kind, ending), keep_begun(reader.read(file))))
+        lines = keep_begun(reader.read(file), DAMAGED, early=False)
+        write(chain(tell_other(kind, ending), save_text(lines, file, kind)))
     except Refused as refused:
         sys.stderr.write(str(refused))
         return REFUSED
@@ -69,22 +72,6 @@ def tell_other(kind: Kind, ending: str) -> Iterator[str]:
     """A line about a name that says something else."""
     if ending and find_named_kind(ending) != kind:
         yield f"[Its name ends in .{ending}, but it is {NAMES[kind]}.]"
-
-
-def keep_begun(lines: Iterator[str | None]) -> Iterator[str | None]:
-    """The lines up to damage, and one that says so. Raises an error before any line, and what
-    tells of more than damage."""
-    begun = False
-    try:
-        for line in lines:
-            yield line
-            begun = begun or bool(line)
-    except (Refused, ImportError, MemoryError):
-        raise
-    except Exception:  # boundary: libraries meet damage with errors of any kind
-        if not begun:
-            raise
-        yield DAMAGED
 
 
 def write(lines: Iterator[str | None]) -> None:

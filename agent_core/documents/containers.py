@@ -1,6 +1,7 @@
 """Inspects ZIP archives and OLE containers."""
 
 import zipfile
+import zlib
 from typing import BinaryIO
 
 from agent_core.documents.kinds import Kind
@@ -8,6 +9,7 @@ from agent_core.documents.limits import HARMLESS, MAX_MEMBERS, MAX_RATIO, MAX_UN
 from agent_core.documents.refusal import LOCKED, Refused
 
 _PARTS: dict[Kind, str] = {"docx": "word/", "xlsx": "xl/", "pptx": "ppt/"}
+_NAMED_PARTS: dict[Kind, str] = {**_PARTS, "odt": "content.xml", "epub": "OPS/"}
 _OPEN_DOCUMENT, _EPUB = b"application/vnd.oasis.opendocument.", b"application/epub"
 _MANIFEST, _CONTAINER = "META-INF/manifest.xml", "META-INF/container.xml"
 _SHOWN, _MAX_MIME, _MAX_MANIFEST = 5, 128, 1 << 20
@@ -27,7 +29,7 @@ def open_archive(file: BinaryIO, named: Kind | None) -> Kind:
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             _check_size(members)
-            kind = _find_inside(archive)
+            kind = _find_inside(archive) or _find_named(archive, named)
     except zipfile.BadZipFile as error:
         if named is None:
             raise Refused("it is a ZIP archive that is damaged.") from error
@@ -69,6 +71,12 @@ def _find_inside(archive: zipfile.ZipFile) -> Kind | None:
     return next((kind for kind, part in _PARTS.items() if _holds(names, part)), None)
 
 
+def _find_named(archive: zipfile.ZipFile, named: Kind | None) -> Kind | None:
+    """The kind by the document's name, if it has its parts: what tells its kind may be damaged."""
+    part = _NAMED_PARTS.get(named) if named is not None else None
+    return named if part and _holds(set(archive.namelist()), part) else None
+
+
 def _holds(names: set[str], part: str) -> bool:
     return any(name.startswith(part) for name in names)
 
@@ -77,7 +85,7 @@ def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     try:
         with archive.open(name) as member:
             return member.read(most)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError):
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError):
         return b""
 
 

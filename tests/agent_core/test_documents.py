@@ -2,6 +2,7 @@
 
 import io
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.documents import limits, reader
-from agent_core.documents.child import keep_begun
+from agent_core.documents.damage import keep_begun
 from agent_core.documents.formats import mail
 from agent_core.documents.kinds import KINDS, find_kind
 from agent_core.documents.refusal import Refused
@@ -267,7 +268,49 @@ def test_the_words_before_the_damage_are_read(tmp_path: Path, name: str) -> None
     member, content, words = SPOILT[name]
     data = documents.spoil_member(MADE[f"a{name[1:]}"](), member, content)
     given = text_of(tmp_path, name, data)
-    assert words in given and given.endswith(f"{limits.DAMAGED}\n")
+    assert words in given and re.search(r"\[The rest of .* is damaged\.\]\n$", given)
+
+
+HOLD_TEXT = re.compile(
+    r"word/document.xml|xl/worksheets/.*|xl/sharedStrings.xml|ppt/slides/.*xml|ppt/notesSlides/.*xml|content.xml|.*xhtml"
+)
+"""Matches the parts with text. That of an e-book names its pages, in no other order."""
+DAMAGES: dict[str, Callable[[bytes, str], bytes]] = {
+    "cut": lambda data, name: documents.spoil_member(data, name, b"<a><\0&"),
+    "empty": lambda data, name: documents.spoil_member(data, name, b""),
+    "wrong": documents.spoil_member,
+    "missing": documents.remove_member,
+}
+
+
+@pytest.mark.pick("a damaged part", 4)
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["a.docx", "a.xlsx", "a.pptx", "a.odt", "a.epub"])
+def test_damage_of_other_parts_costs_no_words(tmp_path: Path, name: str, damage: str) -> None:
+    """Such as a broken `docProps/core.xml`."""
+    whole, luck = MADE[name](), random.Random(f"{SEED}{name}{damage}")
+    others = [one for one in documents.list_members(whole) if not HOLD_TEXT.fullmatch(one)]
+    for member in luck.sample(others, min(3, len(others))):
+        given = text_of(tmp_path, name, DAMAGES[damage](whole, member))
+        lines = [one for one in EXPECTED[name].splitlines() if not one.startswith("[")]
+        words = [one.lstrip("# ").removeprefix("Notes: ") for one in lines]
+        assert [one for one in words if one not in given] == [], member
+        assert (
+            given == EXPECTED[name]
+            or "Parts of this document are damaged" in given
+            or (damage == "missing")
+        )
+
+
+def test_a_damaged_part_costs_no_other_part(tmp_path: Path) -> None:
+    for name, member, words in (
+        ("a.xlsx", "xl/worksheets/sheet1.xml", WORDS),
+        ("a.pptx", "ppt/slides/slide1.xml", "Apple | 1.5"),
+        ("a.epub", "OPS/one.xhtml", "The end"),
+    ):
+        for damage in (b"", b"<a", None):
+            data = documents.spoil_member(MADE[name](), member, damage)
+            assert words in text_of(tmp_path, name, data)
 
 
 @pytest.mark.parametrize(
@@ -288,10 +331,14 @@ def test_only_damage_leaves_what_was_read_before(error: Exception, begun: bool, 
         raise error
 
     if kept:
-        assert list(keep_begun(read_some())) == [None, "words", limits.DAMAGED]
+        assert list(keep_begun(read_some(), limits.DAMAGED, early=False)) == [
+            None,
+            "words",
+            limits.DAMAGED,
+        ]
         return
     with pytest.raises(type(error)):
-        list(keep_begun(read_some()))
+        list(keep_begun(read_some(), limits.DAMAGED, early=False))
 
 
 def test_one_that_takes_too_long_is_given_up(

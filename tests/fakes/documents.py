@@ -135,6 +135,16 @@ def spoil_member(data: bytes, name: str, content: bytes | None = None) -> bytes:
     return data[:begin] + bytes(info.compress_size) + data[begin + info.compress_size :]
 
 
+def list_members(data: bytes) -> list[str]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return archive.namelist()
+
+
+def remove_member(data: bytes, name: str) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return pack({one: archive.read(one) for one in archive.namelist() if one != name})
+
+
 def make_bomb(megabytes: int = 30) -> bytes:
     """An archive that unpacks to so much."""
     return pack({"word/document.xml": bytes(megabytes << 20)})

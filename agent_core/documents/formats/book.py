@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import BinaryIO
 from urllib.parse import unquote
 
+from agent_core.documents.damage import keep_begun
 from agent_core.documents.formats.markup import parse_xml, read_html
 from agent_core.documents.refusal import Refused
 
+DAMAGED = "[The rest of this part was not read: it is damaged.]"
 _CONTAINER = "META-INF/container.xml"
 
 
@@ -18,9 +20,13 @@ def read(file: BinaryIO) -> Iterator[str]:
         with zipfile.ZipFile(file) as archive:
             for number, name in enumerate(_list_pages(archive), 1):
                 yield f"[Part {number}]"
-                yield from read_html(archive.read(name))
+                yield from keep_begun(_read_page(archive, name), DAMAGED)
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise Refused("it is no EPUB, or it is damaged.") from error
+
+
+def _read_page(archive: zipfile.ZipFile, name: str) -> Iterator[str]:
+    yield from read_html(archive.read(name))
 
 
 def _list_pages(archive: zipfile.ZipFile) -> list[str]:

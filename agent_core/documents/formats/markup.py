@@ -7,13 +7,15 @@ from lxml import etree, html
 from agent_core.documents.formats.tables import render_row
 
 _BLOCKS = frozenset(["p", "h", "h1", "h2", "h3", "h4", "h5", "h6", "li", "div", "br", "title"])
-_ROWS, _CELLS = frozenset(["tr", "table-row"]), frozenset(["td", "th", "table-cell"])
+_ROWS, _CELLS = frozenset(["tr", "table-row"]), frozenset(["td", "th", "table-cell", "tc"])
 _SILENT = frozenset(["script", "style", "head", "annotation", "tracked-changes"])
+_OFFICE = frozenset(["instrText", "delText", "Fallback", "tableStyleId"])
+"""Elements of Office's XML that are not shown."""
 
 
 def read_xml(data: bytes) -> Iterator[str]:
     """The lines of an XML page. Raises ValueError."""
-    return _read(parse_xml(data))
+    return read_tree(parse_xml(data))
 
 
 def read_html(data: bytes) -> Iterator[str]:
@@ -22,22 +24,28 @@ def read_html(data: bytes) -> Iterator[str]:
     if not data.strip():
         return iter(())
     try:
-        return _read(parse_xml(data))
+        return read_tree(parse_xml(data))
     except ValueError:
         pass
     try:
-        return _read(html.document_fromstring(data, html.HTMLParser(encoding="utf-8")))
+        return read_tree(html.document_fromstring(data, html.HTMLParser(encoding="utf-8")))
     except (etree.ParserError, etree.XMLSyntaxError) as error:
         raise ValueError(str(error)) from None
 
 
-def parse_xml(data: bytes) -> etree._Element:
-    """The root of an XML page; no entity is resolved, nothing is fetched. Raises ValueError."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
+def parse_xml(data: bytes, *, recover: bool = False) -> etree._Element:
+    """The root of an XML page; no entity is resolved, nothing is fetched. `recover`: of a damaged
+    one the tree as far as it can be read. Raises ValueError."""
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, huge_tree=False, recover=recover
+    )
     try:
-        return etree.fromstring(data, parser)
+        root: etree._Element | None = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         raise ValueError(str(error)) from None
+    if root is None:
+        raise ValueError("there is nothing in it")
+    return root
 
 
 class _Lines:
@@ -85,14 +93,14 @@ class _Lines:
         self._words = []
 
 
-def _read(root: etree._Element) -> Iterator[str]:
-    """The text between the beginnings and ends of blocks."""
+def read_tree(root: etree._Element) -> Iterator[str]:
+    """Yield the text between the beginnings and ends of blocks."""
     lines = _Lines()
     silent = 0
     for event, element in etree.iterwalk(root, events=("start", "end")):
         name = etree.QName(element).localname if isinstance(element.tag, str) else ""
         begins = event == "start"
-        silent += begins - (not begins) if name in _SILENT else 0
+        silent += begins - (not begins) if name in _SILENT | _OFFICE else 0
         if name in _ROWS:
             yield from lines.meet_row(begins=begins)
         elif name in _BLOCKS:

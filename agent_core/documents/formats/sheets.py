@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
+from agent_core.documents.damage import keep_begun
 from agent_core.documents.formats.tables import render_row
 from agent_core.documents.refusal import Refused
 
 MAX_COLUMNS = 500
+DAMAGED = "[The rest of this sheet was not read: it is damaged.]"
 
 
 def read(file: BinaryIO) -> Iterator[str | None]:
@@ -28,10 +30,13 @@ def read(file: BinaryIO) -> Iterator[str | None]:
         if not hasattr(values[name], "iter_rows"):
             yield "(a chart)"
             continue
-        rows = zip(values[name].iter_rows(), formulas[name].iter_rows(), strict=False)
-        for seen, written in rows:
-            pairs = islice(zip(seen, written, strict=False), MAX_COLUMNS)
-            cells = [v.value if v.value is not None else f.value for v, f in pairs]
-            text = render_row(cells)
-            number = next((cell.row for cell in seen if hasattr(cell, "row")), 0)
-            yield f"{number}: {text}" if text else None
+        yield from keep_begun(_read_rows(values[name], formulas[name]), DAMAGED)
+
+
+def _read_rows(values: Any, formulas: Any) -> Iterator[str | None]:
+    for seen, written in zip(values.iter_rows(), formulas.iter_rows(), strict=False):
+        pairs = islice(zip(seen, written, strict=False), MAX_COLUMNS)
+        cells = [v.value if v.value is not None else f.value for v, f in pairs]
+        text = render_row(cells)
+        number = next((cell.row for cell in seen if hasattr(cell, "row")), 0)
+        yield f"{number}: {text}" if text else None

@@ -1,0 +1,24 @@
+"""Keeps the lines of a document up to its damage."""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from agent_core.documents.refusal import Refused
+
+L = TypeVar("L", bound=str | None)
+
+
+def keep_begun(lines: Iterator[L], told: str, *, early: bool = True) -> Iterator[L | str]:
+    """The lines up to damage, and then `told`. Raises what tells of more than damage, and without
+    `early` an error before any line."""
+    begun = early
+    try:
+        for line in lines:
+            yield line
+            begun = begun or bool(line)
+    except (Refused, ImportError, MemoryError):
+        raise
+    except Exception:  # boundary: libraries meet damage with errors of any kind
+        if not begun:
+            raise
+        yield told
