@@ -1,5 +1,8 @@
 """Files of TOML that are none: each is refused with a reason; a byte order mark changes nothing."""
 
+import random
+import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -7,11 +10,12 @@ import pytest
 from agent_core.policy_file import parse_rules
 from gateway.declaration import SettingsError
 from gateway.features.jobs.operator.apply import JobFile
-from gateway.features.jobs.operator.jobfile import Faulty, read
+from gateway.features.jobs.operator.jobfile import Faulty, positions, read
 from gateway.services.operator_instructions import OperatorInstructions
 from gateway.services.operator_rules import read_rules
 from gateway.settings import Settings
 from tests.cron.book_rig import ROOM, living_book
+from tests.sampling import SEED
 
 ODD = {
     "digits": "a = " + "9" * 5_000,
@@ -51,3 +55,44 @@ async def test_a_byte_order_mark_changes_nothing(tmp_path: Path) -> None:
         (tmp_path / "jobs.toml").write_text(job, "utf-8-sig")
         await JobFile(tmp_path, world.ports, frozenset(("telegram",))).apply()
         assert [one.id for one in await world.jobs.list_jobs()] == ["report"]
+
+
+VALUES = (
+    *('"a # [ b"', "'x ] \" \\\\'", "1", '"\\\\"', '"\\u00e9\u2028"', "{a = 1, b = [1,\n2]}"),
+    *('"""\nl [\n# no\n\\""" \nend"""', '""""a"""""', "'''\n[a]\n \"\"\" ''''"),
+    '[\n"a", # ] c\n["b"],\n]',
+)
+
+
+def test_each_job_and_key_is_found_on_its_line() -> None:
+    luck = random.Random(SEED)
+    for _ in range(50):
+        text, expected = "", dict[str, dict[str, int]]()
+        for name in luck.sample(["a", "b", "c"], luck.randrange(1, 4)):
+            text += luck.choice(["", "\n", "# c [\n", "#\r\n"])
+            own = expected[name] = {"": text.count("\n") + 1}
+            text += f"[{name}]" + luck.choice(["\n", " # x [\n", "\r\n"])
+            for key in range(luck.randrange(4)):
+                text += luck.choice(["", " ", "\n"])
+                own[f"k {key}"] = text.count("\n") + 1
+                text += (
+                    f'"k {key}" = ' + luck.choice(VALUES) + luck.choice(["", " # c ' \" ["]) + "\n"
+                )
+        text = luck.choice([text, text.rstrip()])
+        assert set(tomllib.loads(text)) == set(expected)
+        assert positions(text) == expected, text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[a]\nprompt = """\n' + "some words\n" * 20_000 + '"""\n',
+        "[a]\ndeliver = [\n" + '"here",\n' * 20_000 + "]\n",
+        "".join(f'[a{n}]\nprompt = "x"\n' for n in range(10_000)),
+    ],
+    ids=["words", "list", "jobs"],
+)
+def test_a_long_file_takes_time_linear_to_it(text: str) -> None:
+    began = time.process_time()
+    read(text)
+    assert time.process_time() - began < 5.0

@@ -3,6 +3,7 @@
 import difflib
 import re
 import tomllib
+from collections.abc import Iterator
 from typing import TypeVar, cast, get_args
 
 from msgspec import Struct
@@ -23,6 +24,12 @@ KINDS: dict[str, tuple[type, ...]] = {
 WORDS: dict[type, str] = {
     str: "text in quotes", int: "a number", list: "a list of texts", bool: "true or false",
 }  # fmt: skip
+_PIECE = re.compile(
+    r'''"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}|"(?:[^"\\\n]|\\.)*+"|#[^\n]*|[\[\]{}\n]|'''
+    r"""'{3}(?:[^']|'(?!''))*+'{3,5}|'[^'\n]*'""",
+    re.DOTALL,
+)
+"""Matches texts and comments, whose brackets and ends of lines mean nothing, and those that do."""
 _SYNTAX = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
 
 T = TypeVar("T")
@@ -63,12 +70,12 @@ def read(text: str) -> tuple[tuple[JobTable, ...], list[Fault]]:
         tables = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         found = _SYNTAX.fullmatch(str(error))
-        line = int(found[2]) if found and found[2] else len(text.splitlines())
+        line = int(found[2]) if found and found[2] else text.rstrip("\n").count("\n") + 1
         why = found[1] if found else str(error)
         raise Faulty([Fault(line=line, text=f"This is not TOML: {why}.")]) from None
     lines, faults, entries = positions(text), list[Fault](), list[JobTable]()
     for name, table in tables.items():
-        own = {key: line for (job, key), line in lines.items() if job == name}
+        own = lines.get(name, {})
         if not isinstance(table, dict):
             fault = f"{name!r} stands outside of a job: begin each job with a line like [report]."
             faults.append(Fault(line=own.get("", 1), text=fault))
@@ -78,28 +85,35 @@ def read(text: str) -> tuple[tuple[JobTable, ...], list[Fault]]:
     return tuple(entries), faults + _find_chains(entries)
 
 
-def positions(text: str) -> dict[tuple[str, str], int]:
-    """The line on which each job (key "") and each of its keys begins. `text` is valid TOML: so
-    a statement is the fewest lines that are valid by themselves."""
-    found: dict[tuple[str, str], int] = {}
-    table, held, start = "", "", 0
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
-        start = start if held else number
-        held += line
-        try:
-            said = parse_toml(held)
-        except tomllib.TOMLDecodeError:
-            continue
-        header, held = held.lstrip().startswith("["), ""
-        for name, value in said.items():
+def positions(text: str) -> dict[str, dict[str, int]]:
+    """By job, the line on which it (key "") and each of its keys begins. `text` is valid TOML."""
+    found: dict[str, dict[str, int]] = {}
+    table = ""
+    for number, statement in _split_statements(text):
+        header = statement.startswith("[")
+        for name, value in parse_toml(statement).items():
             if header:
                 table = name
             job, keys = (name, [""]) if header or not table else (table, [name])
             if header and isinstance(value, dict):
                 keys += list(value)
             for key in keys:
-                found.setdefault((job, key), start)
+                found.setdefault(job, {}).setdefault(key, number)
     return found
+
+
+def _split_statements(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the statements and the lines on which they begin, in time linear to the text: a line
+    ends one outside of brackets and texts."""
+    line = first = 1
+    start = depth = 0
+    for piece in _PIECE.finditer(text + "\n"):
+        said = piece[0]
+        depth += (said in "[{") - (said in "]}")
+        line += said.count("\n")
+        if said == "\n" and not depth:
+            yield first, text[start : piece.start()].strip()
+            start, first = piece.end(), line
 
 
 def _entry(
