@@ -71,14 +71,17 @@ class Redactions:
         if not self._shapes:
             return self._part_words(text)
         end = find_open_end(text)
-        least = end - MAX_HELD
-        while True:  # each round ends earlier, at the start of a run
-            shown, held = self._part_words(text[:end])
+        least, begin, spans = end - MAX_HELD, 0, None
+        while True:  # each round ends earlier, at the start of a run, and reads little
+            shown, held = self._part_words(text[begin:end])
             safe = end - len(held)
             earlier = find_open_end(text[:safe]) if held else safe
             if earlier == safe or earlier < least:
+                shown = self._part_words(text[:end])[0] if begin else shown
                 return hide_shapes(shown), text[safe:]
             end = earlier
+            spans = self._find_spans(text[:end]) if spans is None else spans
+            begin = _find_border(spans, self._find_window(text[:end]))
 
     def _part_words(self, text: str) -> tuple[str, str]:
         if self._first is None:
@@ -98,6 +101,14 @@ class Redactions:
     def _find(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield (start, end, name) of the words in `text`, in order; of overlapping ones the first,
         of those with the same start the longest."""
+        done = 0
+        for start, stop, name in self._find_spans(text):
+            if start >= done:
+                yield start, stop, name
+                done = stop
+
+    def _find_spans(self, text: str) -> list[tuple[int, int, str]]:
+        """Return all places of words, also overlapping ones, in that order."""
         joined = _join(text)
         ends = [] if joined is text else [found.start() for found in _LINE_END.finditer(text)]
         removed = [at - n for n, at in enumerate(ends)]  # positions of the line ends in `joined`
@@ -106,11 +117,7 @@ class Redactions:
             last = at + len(word) - 1
             start, stop = at + bisect_right(removed, at), last + bisect_right(removed, last) + 1
             spans.append((start, stop, name))
-        done = 0
-        for start, stop, name in sorted(spans, key=lambda span: (span[0], -span[1])):
-            if start >= done:
-                yield start, stop, name
-                done = stop
+        return sorted(spans, key=lambda span: (span[0], -span[1]))
 
     def _find_partial(self, text: str, start: int) -> int:
         """Return where the end of `text` begins that more text could make a word, at `start` at the
@@ -129,6 +136,17 @@ class Redactions:
         while (ends := len(_LINE_END.findall(text, max(begin, 0), counted))) and begin > 0:
             begin, counted = begin - ends, begin
         return max(begin, 0)
+
+
+def _find_border(spans: list[tuple[int, int, str]], at: int) -> int:
+    """Return the last place, `at` or before, that lies within none of the spans."""
+    longest = max((stop - start for start, stop, _ in spans), default=0)
+    for n in reversed(range(bisect_left(spans, (at,)))):
+        start, stop, _ = spans[n]
+        if start + longest <= at:
+            break
+        at = start if stop > at else at
+    return at
 
 
 def _join(text: str) -> str:

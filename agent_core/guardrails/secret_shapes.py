@@ -16,7 +16,6 @@ from typing import TypeAlias
 from urllib.parse import quote, quote_plus
 
 from agent_core.guardrails.command_secrets import (
-    OPENINGS,
     SIGNS,
     find_command_secrets,
     find_open_command,
@@ -33,6 +32,8 @@ MAX_RUN = 4_096
 """Characters of a run that may still grow into a token."""
 MAX_KEY = 16_000
 """Characters of a private key."""
+MAX_OPEN = MAX_KEY + 2 * MAX_RUN
+"""Characters of which the last may be the beginning of a secret."""
 _LOOKS_BACK = 64
 _RUN = frozenset(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+=:~@%?&#!*^,$\\[;\x1b\ufffd"
@@ -463,9 +464,14 @@ def _has_any(signs: tuple[str, ...], text: str) -> bool:
 
 
 def find_open_end(text: str) -> int:
-    """Return where the end of `text` begins that more text could make a secret."""
-    at = find_open_command(text) if _has_any(OPENINGS, text) else len(text)
-    at = _find_run(text, at)
+    """Return where the end of `text` begins that more text could make a secret. Only its last
+    MAX_OPEN characters are read."""
+    before = max(0, len(text) - MAX_OPEN)
+    return before + _find_open_end(text[before:])
+
+
+def _find_open_end(text: str) -> int:
+    at = _find_run(text, find_open_command(text))
     before = _compile_context().search(text, max(0, at - _LOOKS_BACK), at)
     end = _find_run(text, before.start()) if before is not None else at
     begins = text.rfind(_BEGIN, max(0, len(text) - MAX_KEY))

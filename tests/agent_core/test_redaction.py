@@ -1,5 +1,6 @@
 """Words that have to be hidden stay hidden where text comes in pieces, and nothing else waits."""
 
+import random
 import threading
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel
 
 from agent_core.events import OutputAdded
+from agent_core.guardrails import redaction
 from agent_core.guardrails.answers import ReplyRedactor
 from agent_core.guardrails.guard import LONG, work_on_text
 from agent_core.guardrails.redaction import MAX_HELD, Redactions, StreamRedactor
@@ -29,6 +31,7 @@ from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.toolbox import Toolbox
 from tests.agent_core.orchestrator_rig import TurnRig
 from tests.agent_core.scope_rig import Disk
+from tests.sampling import SEED
 
 SECRET = "abcabd-abcabd"
 HIDES = Redactions({SECRET: "[TOKEN]", "abcab": "[SHORT]", "dab-": "[OVER]"})
@@ -131,6 +134,45 @@ def test_a_long_run_of_a_letter_that_begins_a_word_is_not_held_back(size: int) -
     for _ in range(100_000 // size):
         shown.veil.add(SECRET[0] * size)
     assert 100_000 - len(shown.text) <= MAX_HELD + 2 * MAX_RUN
+
+
+@pytest.mark.parametrize("line", ["0123456789\n", "word\n\n", "a,b\n", "\u00fcx\n"])
+def test_lines_whose_ends_begin_a_word_cost_little(line: str) -> None:
+    """A command printed them: what waits is looked for without reading all of it again."""
+    names = {f"{line.strip()[-1]}{n}{SECRET * 8}": "[KEY]" for n in range(30)}
+    shown, text = Shown(Redactions(names).with_shapes()), line * (300_000 // len(line))
+    began = time.process_time()
+    shown.veil.add(text)
+    shown.veil.add(f"{next(iter(names))}\n")
+    assert time.process_time() - began < 1.0
+    shown.veil.end()
+    assert shown.text == f"{text}[KEY]\n"
+
+
+@pytest.mark.pick("a stream with shapes", 2)
+@pytest.mark.parametrize("seed", range(8))
+def test_pieces_with_beginnings_everywhere_are_the_whole(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redaction, "MAX_HELD", 60)
+    luck = random.Random(f"{SEED}{seed}")
+    for _ in range(100):
+        sizes = [luck.choice((1, 3, 17, 30)) for _ in range(4)]
+        names = {"".join(luck.choices("01a-\n", k=n)): f"[{n}]" for n in sizes}
+        some = [
+            *names,
+            *(one[: luck.randrange(30)] for one in names),
+            "01a0",
+            " ",
+            "\n\n",
+            "key = ",
+        ]
+        pieces = ["".join(luck.choices(some, k=luck.randrange(30))) for _ in range(3)]
+        shown = Shown(Redactions(names).with_shapes())
+        for piece in pieces:
+            shown.veil.add(piece)
+        shown.veil.end()
+        assert shown.text == Redactions(names).with_shapes().hide("".join(pieces))
 
 
 # ---- where it is used --------------------------------------------------------------------
