@@ -1,7 +1,11 @@
 """A turn that runs one command which its person gave, and asks no model."""
 
-from msgspec import json
+from functools import partial
 
+from msgspec import json
+from msgspec.structs import replace
+
+from agent_core.guardrails.guard import work_on_text
 from agent_core.messages import Message, Text, ToolCall, ToolResult, user
 from agent_core.orchestration.acting import act
 from agent_core.orchestration.brief import Brief, Hands, TurnResult
@@ -27,9 +31,18 @@ async def run_given_command(
     arguments = json.encode({"command": brief.command}).decode()
     call = ToolCall(id=CALL, name=NAME, arguments=arguments)
     (result,) = await act(scope.child(CALL), brief, hands, (call,))
-    text = _quote(result)
+    text = _quote(await _hide(result, hands))
     asked = user(TOLD.format(said=brief.text, command=brief.command))
     return TurnResult(text=text, messages=(asked, _make_answer(text)))
+
+
+async def _hide(result: ToolResult, hands: Hands) -> ToolResult:
+    """Redact the output as an answer is: it reaches people directly."""
+    if hands.hides is None:
+        return result
+    words, output = hands.hides().with_shapes(), result.content.strip("\n")
+    shown = await work_on_text(len(output), partial(words.hide_start, output, MAX_SHOWN))
+    return replace(result, content=shown)
 
 
 def _make_answer(text: str) -> Message:

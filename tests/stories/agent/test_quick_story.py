@@ -17,6 +17,7 @@ QUICK = json.dumps({
     "again": "/again",
     "odd": "/nothing",
     "greet": "!echo hello {} >> greeted.txt && cat greeted.txt",
+    "leak": "!printf 'key %s%s' sk-proj-abcdefghijklmno pqrstuvwxyz0123456789ABCD",
     "fails": "!ls /nowhere/at/all",
 })  # fmt: skip
 
@@ -93,6 +94,15 @@ async def test_a_command_that_fails_says_so(rig: Rig) -> None:
     await rig.shows("No such file")
     await rig.shows("exit code 2")
     await rig.quiet()
+
+
+async def test_a_secret_in_the_output_is_hidden_in_the_answer(rig: Rig) -> None:
+    await rig.start(QUICK_COMMANDS=QUICK)
+    rig.telegram.say(PERSON, "/leak")
+    rig.press(await rig.card(), "Approve once")
+    await rig.shows("key [secret]")
+    await rig.quiet()
+    assert not any("pqrstuvwxyz0123456789ABCD" in said for said in rig.said()[1:])
 
 
 async def test_neither_words_of_a_person_nor_other_messages_are_a_command(rig: Rig) -> None:
