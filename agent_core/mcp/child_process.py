@@ -20,10 +20,13 @@ MAX_KEPT_TEXT = 2_000
 SECONDS_TO_FLUSH, SECONDS_TO_END = 0.5, 4.0
 """Seconds to flush its input; and to end after its input is closed, with the two of the shell
 around it."""
-_WATCHED = '{ cat; exec >&-; sleep 2; kill -KILL 0; } 2>/dev/null | { "$0" "$@"; kill -KILL 0; }'
+_WATCHED = '{ cat; exec >&-; sleep 2; kill -KILL 0; } 2>/dev/null | { "$0" "$@"; '
+_WATCHED += "(printf '\\n\\001%s' $? >&2); kill -KILL 0; }"
 """The command behind a `cat` that sees the end of our side. The gateway holds the other end of
 standard input: however it dies, the command reads an end, and its group is dead 2 s later. If the
 command ends, so does the `cat`, and with the last holder of its pipes its end is noticed."""
+
+_ENDED = "\n\x01"
 
 
 class Complaints(asyncio.Protocol):
@@ -43,9 +46,11 @@ class Complaints(asyncio.Protocol):
 
     @property
     def last(self) -> str:
-        """Its last line."""
-        lines = self._tail.decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else ""
+        """Its last line; if it has none, the exit code with which it ended."""
+        text, _, code = self._tail.decode("utf-8", "replace").partition(_ENDED)
+        lines = text.strip().splitlines()
+        ended = f"it ended with exit code {code}" if code.isdecimal() else ""
+        return lines[-1] if lines else ended
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from agent_core.errors import ToolFailed
-from agent_core.mcp.child_process import _write
+from agent_core.mcp.child_process import Complaints, _write, child
 from agent_core.mcp.servers import Servers
 from agent_core.mcp.settings import McpServer
 from agent_core.messages import ToolOutput
@@ -278,3 +278,22 @@ async def test_a_message_to_a_server_that_has_just_ended_ends_its_session() -> N
     with pytest.raises(anyio.EndOfStream):
         await tells.receive()
     tells.close()
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("exit 3", "it ended with exit code 3"),
+        ("exit 0", "it ended with exit code 0"),
+        ("echo >&2; exit 3", "it ended with exit code 3"),
+        ("printf 'no such setting' >&2; exit 3", "no such setting"),
+        ("yes | head -c 9000 >&2; echo the last >&2; exit 3", "the last"),
+    ],
+)
+async def test_a_server_that_ends_at_its_start_says_why(script: str, told: str) -> None:
+    ended = asyncio.Event()
+    complaints = Complaints(ended.set)
+    server = McpServer(name="x", command="/bin/sh", args=("-c", script))
+    async with asyncio.timeout(PATIENCE), child(server, complaints):
+        await ended.wait()
+    assert complaints.last == told
