@@ -302,6 +302,12 @@ def test_damage_of_other_parts_costs_no_words(tmp_path: Path, name: str, damage:
         )
 
 
+def test_a_book_that_lists_no_pages_is_read(tmp_path: Path) -> None:
+    data = documents.spoil_member(documents.make_epub(), "OPS/book.opf", b"<package/>")
+    given = text_of(tmp_path, "a.epub", data)
+    assert WORDS in given and "The end" in given
+
+
 def test_a_damaged_part_costs_no_other_part(tmp_path: Path) -> None:
     for name, member, words in (
         ("a.xlsx", "xl/worksheets/sheet1.xml", WORDS),

@@ -39,4 +39,6 @@ def _list_pages(archive: zipfile.ZipFile) -> list[str]:
     listed = [one.attrib["idref"] for one in root.iterfind(".//{*}itemref")]
     folder, names = posixpath.dirname(place), set(archive.namelist())
     pages = [posixpath.normpath(posixpath.join(folder, unquote(there[one]))) for one in listed]
-    return [page for page in pages if page in names]
+    if not (found := [page for page in pages if page in names]):
+        raise ValueError("it lists no pages")
+    return found

@@ -15,7 +15,7 @@ from agent_core.documents.kinds import Kind
 from agent_core.text import parse_number
 
 TOLD = "[Parts of this document are damaged. This is the text that could be read without them.]"
-MAX_PART = 32 << 20
+MAX_PART = 8 << 20
 """Bytes of a part that are read."""
 _CHUNK = 4_096
 _SHARED = "xl/sharedStrings.xml"
