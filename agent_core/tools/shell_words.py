@@ -25,7 +25,8 @@ from agent_core.tools.shell_reading.arguments import (
 )
 from agent_core.tools.shell_reading.find import list_kinds, read_find
 from agent_core.tools.shell_reading.git_reading import check_git
-from agent_core.tools.shell_reading.line import TOLD, split_line
+from agent_core.tools.shell_reading.line import split_line
+from agent_core.tools.shell_reading.lines.names import TOLD
 from agent_core.tools.shell_reading.piped_names import check_on_names, read_xargs
 from agent_core.tools.shell_reading.programs import awk_prints, jq_filters, sed_prints, yq_filters
 from agent_core.tools.shell_reading.searches import check_search

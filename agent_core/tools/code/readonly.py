@@ -7,7 +7,7 @@ folder, by a fresh one.
 
 import re
 
-from agent_core.tools.shell_reading.line import SHOWN
+from agent_core.tools.shell_reading.lines.names import SHOWN
 from agent_core.tools.shell_reading.verbs import VERSIONS
 from agent_core.tools.shell_words import Understood, understand
 
