@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_core.phrases import Phrase, phrase
 from agent_core.tools import paths
@@ -26,7 +27,14 @@ from agent_core.tools.shell_reading.arguments import (
 from agent_core.tools.shell_reading.find import list_kinds, read_find
 from agent_core.tools.shell_reading.git_reading import check_git
 from agent_core.tools.shell_reading.line import split_line
+from agent_core.tools.shell_reading.lines.conditions import (
+    COUNTS,
+    check_condition,
+    is_number,
+    names_inside,
+)
 from agent_core.tools.shell_reading.lines.names import TOLD
+from agent_core.tools.shell_reading.lines.prefixes import CALM, drop_before
 from agent_core.tools.shell_reading.piped_names import check_on_names, read_xargs
 from agent_core.tools.shell_reading.programs import awk_prints, jq_filters, sed_prints, yq_filters
 from agent_core.tools.shell_reading.searches import check_search
@@ -68,19 +76,20 @@ _TOLD = frozenset(TOLD.split("|"))
 _TESTS = re.compile(
     r"-[abcdefghknoprstuwxzGLNOS]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)|==?|!=?|-?\d{1,18}|"
 )
-_PROBES = frozenset({"arch", "groups", "hostname", "id", "tty", "uname", "whoami"})
+_PROBES = frozenset({"groups", "hostname", "id", "tty", "whoami"})
 """Verbs that, nested in something else, are typical of probing attacks."""
-_LISTS = re.compile(r"-?(?=[vzjJ]*t)[tvzjJ]{1,5}f")
-_NAME_INSIDE = re.compile(r"(?:\./)?[\w.][\w.-]{0,80}")
-_TESTED = re.compile(r"-[abcdefghkLnprsuwxzGNOS]|-nt|-ot|==?|!=?|")
-"""Operands allowed for `[[`: it evaluates others as expressions, which may run a command."""
-_CALM = re.compile(
-    r"(?:LC_[A-Z]{1,20}|LANG|LANGUAGE)=[A-Za-z0-9_.@-]{0,40}|NO_COLOR=1?|COLUMNS=\d{1,4}"
-    r"|TZ=(?:[A-Z][A-Za-z0-9_+-]{0,40}(?:/[A-Za-z0-9_+-]{1,40}){0,2})?"
+_SHELLS = frozenset({"sh", "bash", "dash"})
+_FIELD = (
+    r"(?:p?pid|pgid|sid|u?comm|e?user|e?uid|r?group|%cpu|pcpu|c|%mem|pmem|rss|vsz|stat|state|s|etimes?"
+    r"|c?time|cputime|l?start|start_time|tty?|tname|nlwp|psr|pri|ni)=?"
 )
-"""Variables that may be set for a command: the language, the time zone, the width."""
-
-
+_PROCESSES = re.compile(
+    rf"(?:-[eA] |-p (?:\d{{1,9}}|\$\$) )*-[eA]?o {_FIELD}(?:,{_FIELD})*"
+    rf"(?: (?:--sort=[+-]?{_FIELD}|--no-headers|-p (?:\d{{1,9}}|\$\$)))*"
+)
+"""A list of processes by their names: the words of a command may be secrets."""
+_PORT = re.compile(r"(?:[tT][cC][pP]|[uU][dD][pP])?(?::\d{1,5})?")
+_LISTS = re.compile(r"-?(?=[vzjJ]*t)[tvzjJ]{1,5}f")
 _SHELL_OPTIONS = {
     "set": re.compile(r"-[eu]{1,2}|-[eu]{0,2}o pipefail|\+e"),
     "shopt": re.compile(r"-s (?:globstar|nullglob|failglob)"),
@@ -143,12 +152,13 @@ def split_plainly(command: str) -> tuple[tuple[str, ...], ...]:
 def _check_command(command: PlainCommand) -> str:
     """Return the verb of a command that is understood."""
     _check_places(command)
-    given = _drop_before(command.words)
+    given = drop_before(command.words)
     verb, words = given[0], given[1:]
     if not verb.plain:
         raise Strange(phrase("odd_name"))
     name = verb.text
-    if name in _PROBES and (command.nested or len(given) < len(command.words)):
+    asked = name == "id" and [word.text for word in words] in (["-u"], ["-un"])
+    if name in _PROBES and not asked and (command.nested or len(given) < len(command.words)):
         raise Strange(phrase("odd_substitution"))
     if _tells_version(name, words):
         return name
@@ -157,9 +167,11 @@ def _check_command(command: PlainCommand) -> str:
     elif name in _SHELL_OPTIONS:
         _check_shell_option(name, words)
     elif name == "xargs":
-        read_xargs(command.piped, words, _check_on_found)
+        read_xargs(command.piped, words, _check_on_found, reads_file=command.source is not None)
     elif name == "git":
         check_git(words)
+    elif name in _SHELLS:
+        _check_inner(words)
     elif name == "find":
         inner, kinds = read_find(words), list_kinds(words)
         for one in inner:
@@ -169,11 +181,26 @@ def _check_command(command: PlainCommand) -> str:
     return name
 
 
+def _check_inner(words: tuple[Word, ...]) -> None:
+    """A line that a shell of its own reads."""
+    if len(words) != 2 or words[0].text != "-c":
+        raise Strange(phrase("odd_use", name="sh"))
+    check_text(words)
+    for one in split_line(words[1].text).commands:
+        if one.words[0].text in _SHELLS:
+            raise Strange(phrase("odd_use", name="sh"))
+        _check_command(replace(one, nested=True))
+
+
 def _check_plain(name: str, words: tuple[Word, ...]) -> None:
     """A command that runs no other."""
-    if name in ("test", "[", "[["):
-        ends = name != "test" and words and words[-1].text == {"[": "]", "[[": "]]"}[name]
-        _check_test(words[:-1] if ends else words, _TESTED if name == "[[" else _TESTS)
+    if name == "[[" and words and words[-1].text == "]]":
+        check_condition(words[:-1])
+    elif name in ("test", "["):
+        ends = name == "[" and words and words[-1].text == "]"
+        _check_test(words[:-1] if ends else words)
+    elif name == "ps" and _PROCESSES.fullmatch(" ".join(word.text for word in words)):
+        check_text(word for word in words if not word.number)
     elif name == "tar":
         _check_tar(words)
     elif name in VERBS:
@@ -196,22 +223,6 @@ def _check_places(command: PlainCommand) -> None:
             check_place(word)
 
 
-def _drop_before(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The words without a language set for them, `time` and a time limit, which run the rest."""
-    while len(words) > 1:
-        if words[0].plain and (words[0].text == "time" or _CALM.fullmatch(words[0].text)):
-            words = words[1:]
-        elif words[0].plain and words[0].text == "timeout" and len(words) > 2:
-            if not words[1].plain or not re.fullmatch(
-                r"\d{1,6}(?:\.\d{1,3})?[smh]?", words[1].text
-            ):
-                break
-            words = words[2:]
-        else:
-            break
-    return words
-
-
 def _tells_version(name: str, words: tuple[Word, ...]) -> bool:
     given = tuple(word.text for word in words)
     if any(word.glob or word.expands for word in words):
@@ -219,6 +230,8 @@ def _tells_version(name: str, words: tuple[Word, ...]) -> bool:
     if name == "command" or (name in ("pip", "pip3") and given[:1] == ("show",)):
         is_asked = given[:1] in (("-v",), ("show",))
         return is_asked and all(text[:1].isalpha() for text in given[1:])
+    if name == "help":
+        return all(text.isalpha() for text in given)
     if name in VERBS and given == ("--help",):
         return True
     is_named = name in VERSIONS or _NAMED_PYTHON.fullmatch(name) is not None
@@ -229,6 +242,8 @@ def _check_verb(name: str, words: tuple[Word, ...], *, found: bool = False) -> N
     given = read_arguments(VERBS[name], words)
     if name in _SEARCHES:
         check_search(name, given, found=found)
+    if name == "seq" and any(len(word.text) > 8 for word in words):
+        raise Strange(phrase("odd_use", name=name))
     check = _EXTRA.get(name)
     if check is not None and not check(given):
         raise Strange(phrase("odd_use", name=name))
@@ -279,38 +294,35 @@ def _check_tar(words: tuple[Word, ...]) -> None:
         check_place(word)
 
 
-def _check_test(words: tuple[Word, ...], known: re.Pattern[str]) -> None:
+def _check_test(words: tuple[Word, ...]) -> None:
     if any(word.expands or word.stands for word in words):
-        _check_compared(words, parts=known is _TESTS)
+        _check_compared(words)
         return
     check_text(words)
     for word in words:
-        if known.fullmatch(word.text):
+        if _TESTS.fullmatch(word.text):
             continue
-        if word.text.startswith("-") or set("$`") & set(word.text):  # an array index is evaluated
+        if word.text.startswith("-") or set("$`") & set(word.text):
             raise Strange(phrase("odd_option", option=word.text[:40]))
-        if not _names_inside(word):  # the existence of a secret file is no secret
+        if not names_inside(word):  # the existence of a secret file is no secret
             check_place(word)
 
 
-def _check_compared(words: tuple[Word, ...], *, parts: bool) -> None:
-    """Check an unknown text that is compared or tested: split into words it could be an option of
-    the test, or an index that is evaluated. `parts`: the shell splits it at blanks."""
+def _check_compared(words: tuple[Word, ...]) -> None:
+    """Check an unknown text that is compared or tested: split into words at its blanks, it could be
+    an option of the test."""
     words = words[1:] if words[:1] and words[0].text == "!" else words
-    if any(word.loose and (parts or word.stands) for word in words):
+    if any(word.loose and not word.number for word in words):
         raise Strange(phrase("odd_substitution"))
     first, *rest = words
     compares = len(words) == 3 and words[1].text in ("=", "==", "!=") and not words[1].expands
+    counts = len(words) == 3 and words[1].plain and words[1].text in COUNTS
+    counts = counts and is_number(first) and is_number(words[2])
     measures = len(words) == 2 and first.text in ("-z", "-n") and not first.expands
     looks = len(words) == 2 and bool(_ASKED_OF_FILE.fullmatch(first.text) and rest[0].stands)
-    globs = parts and any(word.glob and not word.stands for word in words)
-    if globs or not (compares or measures or looks):
+    globs = any(word.glob and not word.stands for word in words)
+    if globs or not (compares or counts or measures or looks):
         raise Strange(phrase("odd_substitution"))
-
-
-def _names_inside(word: Word) -> bool:
-    """A plain name of a file in the workspace's own folder."""
-    return bool(_NAME_INSIDE.fullmatch(word.text)) and word.text.strip(".") != ""
 
 
 def _check_sed(given: GivenArguments) -> bool:
@@ -356,10 +368,15 @@ _EXTRA: dict[str, Check] = {
     "pdftotext": lambda given: given.operands[1].text == "-",
     "top": lambda given: {"b", "n"} <= given.letters,
     "vmstat": lambda given: len(given.operands) != 1,
-    "export": lambda given: all(_CALM.fullmatch(word.text) for word in given.operands),
+    "export": lambda given: all(CALM.fullmatch(word.text) for word in given.operands),
     "seq": lambda given: all(len(word.text) < 8 for word in given.operands),
     "unzip": lambda given: bool({"l", "v"} & given.letters) or _unpacks_named(given),
     "gzip": _decompresses,
     "gunzip": lambda given: bool({"c", "l"} & given.letters),
+    "pushd": lambda given: (
+        _enters_plain(given.operands[0]) and not given.operands[0].text.startswith("+")
+    ),
+    "lsof": lambda given: all(_PORT.fullmatch(word.text) for word in given.operands),
+    "pgrep": lambda given: not given.operands[0].text.startswith("-"),
     "cd": lambda given: _enters_plain(given.operands[0]),
 }

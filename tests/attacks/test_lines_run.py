@@ -11,6 +11,7 @@ import pytest
 from agent_core.settings import ModelSettings
 from gateway.wiring.policy_check import PolicyChecker
 from tests.attacks.case_lists import read_cases
+from tests.attacks.flow_grammar import make_flow
 from tests.attacks.reading_grammar import CANARY, list_files, make_line, make_world, run_line
 from tests.sampling import dice, take
 
@@ -57,6 +58,19 @@ def test_what_is_allowed_only_reads(tmp_path: Path) -> None:
     cut = dice("names").random() < 0.5
     allowed, harms = run_allowed(draw_lines(dice("lines"), 120), tmp_path, cut=cut)
     assert allowed and harms == []
+
+
+def test_no_flow_of_commands_does_harm(tmp_path: Path) -> None:
+    chance = dice("flows")
+    allowed, harms = run_allowed([make_flow(chance) for _ in range(250)], tmp_path)
+    assert allowed and harms == []
+
+
+@pytest.mark.slow
+def test_of_thousands_of_flows_none_does_harm(tmp_path: Path) -> None:
+    chance = dice("more flows")
+    allowed, harms = run_allowed([make_flow(chance) for _ in range(8_000)], tmp_path)
+    assert allowed > 500 and harms == []
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from agent_core.tools.shell_reading.verbs import VERSIONS
 from agent_core.tools.shell_words import Understood, understand
 
 _BY_SHELL = (VERSIONS - {"git", "jq", "rg"}) | {
+    *("alias", "dirs", "hash", "jobs", "popd", "pushd", "times", "trap", "umask", "wait"),
     "command",
     "kubectl",
     "ssh",

@@ -15,6 +15,11 @@ from agent_core.tools.shell_reading.words import Strange, Word
 
 _CHOOSING = frozenset({"--include", "--glob", "--iglob"})
 """Options whose value selects the files that are shown."""
+_PUBLIC = frozenset(
+    {"/etc/os-release", "/usr/lib/os-release", "/etc/debian_version", "/etc/lsb-release"}
+    | {f"/proc/{name}" for name in ("cpuinfo", "meminfo", "loadavg", "uptime", "version")}
+)
+"""Files outside that tell about the machine, as `uname` and `free` do."""
 _HIDDEN = re.compile(r"(?:[\w-][\w.-]{0,80}/)?\.[\w.-]{0,80}\*/?")
 
 
@@ -81,7 +86,7 @@ def _place_expanded(verb: Verb, word: Word, *, options: bool) -> Word:
 def check_place(word: Word) -> None:
     """Refuse an operand that may lead out of the workspace or to a secret."""
     text = word.text
-    if text in ("-", "/dev/null"):
+    if text in ("-", "/dev/null") or text in _PUBLIC:
         return
     if paths.has_steps_up(text) or paths.why_refused(text):
         raise Strange(phrase("odd_place"))

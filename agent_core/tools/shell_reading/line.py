@@ -11,13 +11,22 @@ import re
 import unicodedata
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from agent_core.phrases import phrase
-from agent_core.tools.shell_reading.lines.names import ASSIGNED, NAME, QUOTED_VARIABLE, TAKEN
-from agent_core.tools.shell_reading.lines.words import MAX_LENGTH, STOPS, Rewritten, WordReader
-from agent_core.tools.shell_reading.printed_text import prints_no_wildcard
-from agent_core.tools.shell_reading.printed_words import describe_line
+from agent_core.tools.shell_reading.lines import conditions
+from agent_core.tools.shell_reading.lines.compounds import MAX_COMMANDS, CompoundReader, State
+from agent_core.tools.shell_reading.lines.names import (
+    ARRAY,
+    ASSIGNED,
+    EXPORT,
+    FUNCTION,
+    LOCAL,
+    QUOTED_VARIABLE,
+    READ_ARRAY,
+    READ_TEXT,
+)
+from agent_core.tools.shell_reading.lines.words import MAX_LENGTH, STOPS, Rewritten
+from agent_core.tools.shell_reading.verbs import TELLING, VERBS, VERSIONS
 from agent_core.tools.shell_reading.words import PlainCommand, Strange, Word
 
 
@@ -32,18 +41,22 @@ _OPERATOR = re.compile(r"&&|\|\||\||;|\n")
 _REDIRECTION = re.compile(r"(?:[12]?>&[12]|(?:[12]?>|&>)[ ]*/dev/null)(?=$|[ \t\n;|&)])")
 _TARGET = re.compile(r"(?:[12]?>>?|&>>?)[ \t]*")
 _SOURCE = re.compile(r"<(?![<&>(])[ \t]*")
-_KEYWORD = re.compile(r"(?:if|then|elif|else|fi|for|while|until|do|done|[{}!])(?=$|[\s;&|)])")
-_FOR = re.compile(rf"for[ \t]+({NAME.pattern})[ \t]+in(?=[ \t])")
-_COUNTED = re.compile(r"\$\(seq(?: -w)?(?: \d{1,6}){1,3}\)")
-_DO = re.compile(r"[ \t]{0,80}[;\n]\s{0,80}do(?=\s)")
-_READ = re.compile(
-    r"while[ \t]+(?:IFS=(?:[,:]|'[^'\n]?'|\"[^\"$`\\\n]?\")?[ \t]+)?read[ \t]+(?:-r[ \t]+)?"
-    rf"({NAME.pattern}(?:[ \t]+{NAME.pattern}){{0,8}})[ \t]*[;\n]\s*do(?=\s)"
+_KEYWORD = re.compile(
+    r"(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|[{}!])(?=$|[\s;&|)])"
 )
 _HERE = re.compile(r"<<(-?)[ \t]*(['\"]?)([A-Za-z0-9_]{1,40})\2(?=$|[\s;|&])")
-_THEN = ("then",)
-MAX_DEPTH, MAX_COMMANDS = 8, 200
+MAX_DEPTH = 8
 MAX_REWRITTEN = 40
+_NUMBERS = "123456789"
+_BUILTINS = """
+    alias bg bind break builtin caller cd command compgen complete continue declare dirs disown echo
+    enable eval exec exit export fc fg find getopts git hash help history jobs kill let local logout
+    mapfile popd pushd pwd read readarray readonly return set shift shopt source suspend tar times
+    trap type typeset ulimit umask unalias unset wait xargs nice ionice timeout env stdbuf time
+    command_not_found_handle
+"""
+_UNDERSTOOD = VERBS.keys() | VERSIONS | {words[0] for words in TELLING} | set(_BUILTINS.split())
+"""Names that mean something already: programs and builtins."""
 
 
 def split_line(command: str, *, writes: bool = False) -> SplitLine:
@@ -62,40 +75,23 @@ def split_line(command: str, *, writes: bool = False) -> SplitLine:
     raise Strange(phrase("odd_long"))
 
 
-class _State(Struct, kw_only=True):
-    """The state of the command being read. `sure`: it is run, if the line is."""
-
-    words: list[Word] = []
-    source: Word | None = None
-    targets: list[Word] = []
-    fed: bool = False
-    grouped: bool = False
-    assigned: bool = False
-    negated: bool = False
-    sure: bool = True
-    operator: str = ""
-    piped: PlainCommand | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.words or self.source or self.fed or self.grouped or self.assigned)
-
-
-class _Reader(WordReader):
+class _Reader(CompoundReader):
     def __init__(self, line: str, *, writes: bool) -> None:
         super().__init__(line, writes=writes)
         self._writes = writes
-        self._state = _State()
-        self._depth = 0
+        self._bodies: dict[str, int] = {}
+        """Where the bodies of functions begin, by their names."""
+        self._calls = 0
 
     def read(self) -> SplitLine:
         self._read_list(())
-        return SplitLine(commands=tuple(self._done), sets=bool(self._names))
+        return SplitLine(commands=tuple(self._done), sets=bool(self._names or self._bodies))
 
     def _read_list(self, ends: tuple[str, ...]) -> str:
         """Read commands up to one of the words or the bracket `ends`, the line's end without."""
-        outer, self._state = self._state, _State()
-        begun, end = len(self._done), ""
+        outer, self._state = self._state, State()
+        begun, end, before = len(self._done), "", dict(self._names)
+        around, self._set_inside = self._set_inside, {}
         self._depth += 1
         if self._depth > MAX_DEPTH or self._here:
             raise Strange(phrase("odd_syntax"))
@@ -107,7 +103,7 @@ class _Reader(WordReader):
                 self._read_part()
                 if self._at == at:  # a bracket that closes nothing here
                     raise Strange(phrase("odd_syntax"))
-        if not ends or end == ")":
+        if not ends or end in (")", ";;"):
             self._end_command("\n")
         state = self._state
         if bool(end) != bool(ends) or not state.is_empty or state.operator not in ("\n", ";"):
@@ -116,9 +112,14 @@ class _Reader(WordReader):
             raise Strange(phrase("odd_empty"))
         self._depth -= 1
         self._state = outer
+        if ends:
+            self._join_names(before)
+        self._leave_names(around)
         return end
 
     def _find_end(self, ends: tuple[str, ...]) -> str:
+        if ";;" in ends and self._line.startswith(";;", self._at):
+            return ";;"
         if ")" in ends:
             return ")" if self._line[self._at] == ")" else ""
         found = _KEYWORD.match(self._line, self._at) if self._state.is_empty else None
@@ -161,6 +162,8 @@ class _Reader(WordReader):
             pass
         elif state.is_empty and (line[at] == "(" or _KEYWORD.match(line, at)):
             self._read_compound()
+        elif (state.is_empty or state.assigned) and self._read_setting():
+            pass
         elif state.grouped or state.assigned:
             raise Strange(phrase("odd_syntax"))
         elif line.startswith("<(", at):
@@ -168,13 +171,77 @@ class _Reader(WordReader):
             if self._at < len(line) and line[self._at] not in STOPS + ")":
                 raise Strange(phrase("odd_syntax"))
             state.words.append(Word(text="-", plain=False, feeds=True))
-        elif state.is_empty and (found := ASSIGNED.match(line, at)):
-            self._assign(found[1], found.end())
         else:
             if state.words:
                 self._expand_braces()
-            if (word := self._read_word()) is not None:
+            if (word := self._read_measured() or self._read_word()) is not None:
                 state.words.append(word)
+
+    def _read_setting(self) -> bool:
+        """A condition, a function or variables at the beginning of a command, if they are here."""
+        line, at, state = self._line, self._at, self._state
+        if found := ASSIGNED.match(line, at):
+            self._assign(found[1], found.end())
+        elif found := ARRAY.match(line, at):
+            self._read_array(found[1], found.end())
+        elif state.assigned:
+            return False
+        elif conditions.BEGIN.match(line, at):
+            self._read_condition(at + 2)
+        elif (found := EXPORT.match(line, at)) or (
+            self._calls and (found := LOCAL.match(line, at))
+        ):
+            state.assigned = state.exports = True
+            self._at = found.end()
+        elif found := READ_TEXT.match(line, at):
+            self._at = found.end()
+            self._assign_all(found[1].split())
+        elif found := READ_ARRAY.match(line, at):
+            self._at, unknown = found.end(), Word(text="$_", expands=True, wild=True)
+            self._set_array(found[1] or found[2], (unknown,))
+        elif found := FUNCTION.match(line, at):
+            self._define(found)
+        else:
+            return False
+        return True
+
+    def _read_measured(self) -> Word | None:
+        """Any variable behind `[ -z` or `[ -n`."""
+        words = [word.text for word in self._state.words]
+        if words[:1] not in (["test"], ["["]) or words[-1] not in ("-z", "-n"):
+            return None
+        found = conditions.EMPTINESS.match(self._line, self._at)
+        if found is None or found[0][0] != '"':
+            return None
+        self._at = found.end()
+        return Word(text="$_", plain=False, expands=True)
+
+    def _define(self, found: re.Match[str]) -> None:
+        """A function: its body counts where it is called, with the words it is given."""
+        name = found[1]
+        taken = name in _UNDERSTOOD or name in self._bodies
+        if self._depth > 1 or not self._state.sure or taken:
+            raise Strange(phrase("odd_syntax"))
+        begun, names = len(self._done), dict(self._names)
+        self._call(found.end(), (), Word(text="1"))
+        del self._done[begun:]
+        self._names = names
+        self._bodies[name] = found.end()
+        self._state.grouped = True
+
+    def _call(self, at: int, given: tuple[Word, ...], other: Word) -> None:
+        """Read the body at `at` with the words that it is given; `other`: one more."""
+        if len(given) > 9 or any(word.glob or word.loose or word.feeds for word in given):
+            raise Strange(phrase("odd_substitution"))
+        outer = {number: self._names.pop(number, None) for number in _NUMBERS}
+        self._names.update(zip(_NUMBERS, (*given, *[other] * 9), strict=False))
+        self._at, self._calls = at, self._calls + 1
+        self._read_list(("}",))
+        self._calls -= 1
+        for number, word in outer.items():
+            del self._names[number]
+            if word is not None:
+                self._names[number] = word
 
     def _read_text(self, at: int) -> None:
         """The word behind `<<<`."""
@@ -189,6 +256,8 @@ class _Reader(WordReader):
     def _end_command(self, operator: str) -> None:
         state = self._state
         made = None
+        if state.words and state.words[0].plain and state.words[0].text in self._bodies:
+            self._end_call()
         if state.words:
             made = PlainCommand(
                 words=tuple(state.words),
@@ -198,7 +267,7 @@ class _Reader(WordReader):
                 piped=state.piped,
                 nested=self._depth > 1 or state.negated,
             )
-        elif state.grouped and state.source is not None:
+        elif (state.grouped or state.assigned) and state.source is not None:
             made = PlainCommand(words=(Word(text="cat"),), source=state.source)
         elif state.assigned and operator in ("|", "||"):
             raise Strange(phrase("odd_syntax"))
@@ -212,7 +281,14 @@ class _Reader(WordReader):
             raise Strange(phrase("odd_long"))
         sure = operator in ("\n", ";") or (state.assigned and state.sure and operator == "&&")
         piped = made if operator == "|" and not state.grouped else None
-        self._state = _State(operator=operator, sure=sure, piped=piped)
+        self._state = State(operator=operator, sure=sure, piped=piped)
+
+    def _end_call(self) -> None:
+        """Replace the call of a function by what it runs."""
+        state, behind = self._state, self._at
+        self._call(self._bodies[state.words[0].text], tuple(state.words[1:]), Word(text=""))
+        self._at, self._state = behind, state
+        state.words, state.grouped = [], True
 
     def _read_compound(self) -> None:
         """A group, `if`, `for`, `while read`, or `!` before a command."""
@@ -230,37 +306,12 @@ class _Reader(WordReader):
             self._at = at + 1
             self._read_list(("}",))
         elif word == "if":
-            self._at = at + 2
-            end = "elif"
-            while end == "elif":
-                self._read_list(_THEN)
-                end = self._read_list(("elif", "else", "fi"))
-            if end == "else":
-                self._read_list(("fi",))
-        elif found := _READ.match(line, at):
-            fed = self._state.piped
-            read = Word(text="$_", expands=True, wild=fed is None or not prints_no_wildcard(fed))
-            names = found[1].split()
-            for name in names:
-                named = replace(read, text=f"${name}")
-                whole = fed is not None and len(names) == 1
-                self._set_name(name, describe_line(fed, named) if fed and whole else named)
-            self._at = found.end()
-            self._read_list(("done",))
-        elif word in ("while", "until"):
-            self._read_waiting(at + len(word))
+            self._read_if(at + 2)
+        elif word == "case":
+            self._read_case(at + 4)
         else:
-            self._read_for()
+            self._read_loop(word)
         self._state.grouped = True
-
-    def _read_waiting(self, at: int) -> None:
-        """A loop that waits for something: it sleeps in between."""
-        self._at = at
-        self._read_list(("do",))
-        begun = len(self._done)
-        self._read_list(("done",))
-        if not any(one.words[0].text == "sleep" for one in self._done[begun:]):
-            raise Strange(phrase("odd_syntax"))
 
     def _read_inner(self, at: int) -> None:
         """The commands in brackets that begin before `at`."""
@@ -269,49 +320,27 @@ class _Reader(WordReader):
         self._read_list((")",))
         self._brackets -= 1
 
-    def _read_for(self) -> None:
-        found = _FOR.match(self._line, self._at)
-        if found is None:
-            raise Strange(phrase("odd_syntax"))
-        name, values = found[1], list[Word]()
-        self._at = found.end()
-        while not (done := _DO.match(self._line, self._at)):
-            if self._line[self._at : self._at + 1] in (" ", "\t"):
-                self._at += 1
-                continue
-            self._expand_braces()
-            word = None if self._at >= len(self._line) else self._read_value()
-            if word is None:
-                raise Strange(phrase("odd_syntax"))
-            values.append(Word(text="1") if _COUNTED.fullmatch(word.text) else word)
-        if not values:
-            raise Strange(phrase("odd_syntax"))
-        for value in values:
-            self._set_name(name, replace(value, counts=False))
-            self._at = done.end()
-            self._read_list(("done",))
-        self._set_name(name, None)
-
-    def _read_value(self) -> Word | None:
-        return None if self._line[self._at] in "\n;|&<>" else self._read_word()
-
     def _assign(self, name: str, at: int) -> None:
         """`name=value` as a command of its own, which is run whenever the line is."""
         state, line = self._state, self._line
         self._at = at
         value = Word(text="")
         if at < len(line) and line[at] not in STOPS:
-            value = self._read_word(is_value=True) or value
-        if self._depth > 1 or not state.sure or value.glob:
+            value = self._read_word(is_value=not state.exports) or value
+        if not state.sure or value.glob or (state.exports and value.loose):
             raise Strange(phrase("odd_substitution"))
         self._set_name(name, value)
+        self._note_set(name, value)
         state.assigned = True
 
-    def _set_name(self, name: str, value: Word | None) -> None:
-        """Set a variable; None if its value is unknown."""
-        if name in TAKEN:
+    def _assign_all(self, names: list[str]) -> None:
+        """Variables that are given unknown parts of a text."""
+        if not self._state.sure:
             raise Strange(phrase("odd_substitution"))
-        self._names[name] = value or Word(text=f"${name}", expands=True, wild=True)
+        for name in names:
+            self._set_name(name, None)
+            self._note_set(name, self._names[name])
+        self._state.assigned = True
 
     def _pass_documents(self) -> None:
         """Pass the here-documents of the line that has just ended."""

@@ -39,10 +39,13 @@ def read_xargs(
     before: PlainCommand | None,
     words: tuple[Word, ...],
     check_found: CheckFound,
+    *,
+    reads_file: bool = False,
 ) -> None:
     """Raise Strange if the command of `xargs` could do more than look at the names before it.
+    `reads_file`: they are in a file, of which it may print the words.
     `check_found`: judges a command that is run on files of any name, each a word by itself."""
-    if before is None:
+    if before is None and not reads_file:
         raise Strange(phrase("odd_verb", name="xargs"))
     at = next((n for n, word in enumerate(words) if word.text in VERBS), len(words))
     given = read_arguments(_XARGS, words[:at])
@@ -50,6 +53,8 @@ def read_xargs(
         raise Strange(phrase("odd_use", name="xargs"))
     if at == len(words) or words[at].text == "echo":  # which prints its arguments
         return
+    if before is None:
+        raise Strange(phrase("odd_use", name="xargs"))
     if before.words[0].text == "find" and names_each_apart(before.words) and "0" in given.letters:
         replaced = () if "I" in given.letters else (Word(text="{}"),)
         check_found((*words[at:], *replaced), list_kinds(before.words[1:]))

@@ -231,6 +231,9 @@ _KNOWN: dict[str, Verb] = {
         shows=False,
         itself=frozenset("d"),
     ),
+    "last": Verb(flags="aFiwx" + DIGITS, valued="n", free=1, most=1),
+    "lsb_release": Verb(flags="acdirs", most=0),
+    "lsof": Verb(flags="nPt", attached="is", free=1, most=1),
     "lsblk": Verb(flags="abdfilmpnrtS", most=0),
     "lscpu": Verb(most=0),
     "md5sum": Verb(flags="bt", wild=True, shows=False),
@@ -248,10 +251,13 @@ _KNOWN: dict[str, Verb] = {
     "pdfinfo": Verb(most=1),
     "paste": Verb(flags="sz", valued="d", wild=True),
     "pdftotext": Verb(flags="anopgbrkwq", valued="fl", least=2, most=2),
+    "pgrep": Verb(flags="lxcnoi", valued="u", free=1, least=1, most=1),
     "ps": Verb(flags="eA", valued="p", most=0),
     "pr": Verb(flags="adtTfJn" + DIGITS, valued="lwoh", wild=True),
     "printf": Verb(free=ANY, prints=True),
     "printenv": Verb(free=1, least=1, most=1),
+    "popd": Verb(most=0),
+    "pushd": Verb(least=1, most=1),
     "pwd": Verb(flags="LP", most=0),
     "readelf": Verb(flags="adehlnrsSVW", responds=True),
     "readlink": Verb(flags="fem", shows=False),
@@ -279,7 +285,7 @@ _KNOWN: dict[str, Verb] = {
     "sed": Verb(
         flags="nErsuz", valued="e", names=("--quiet", "--regexp-extended"), free=1, is_program=True
     ),
-    "seq": Verb(flags="w", valued="s", free=3, most=3),
+    "seq": Verb(flags="w" + DIGITS, valued="s", free=3, most=3),
     "sha1sum": Verb(flags="bt", wild=True, shows=False),
     "sha256sum": Verb(flags="bt", wild=True, shows=False),
     "sha512sum": Verb(flags="bt", wild=True, shows=False),
@@ -363,7 +369,10 @@ VERSIONS = frozenset(
         "zip",
     }
     | {"aws", "code", "ffprobe", "gh", "helm", "hyperfine", "mysql", "nginx", "redis-cli", "rsync"}
-    | {"tmux", "zsh", "ldd"}
+    | {"tmux", "zsh", "ldd", "ld", "as", "split", "tee", "cp", "mv", "rm", "mkdir", "xargs", "find"}
+    | {"gawk", "xz", "zstd", "less", "vim", "emacs", "nano", "screen", "strace", "gdb"}
+    | {"gfortran", "ninja", "meson", "autoconf", "automake", "pkg-config"}
+    | {"systemctl", "journalctl", "nice", "env", "timeout", "bwrap", "fish"}
 )
 """Programs that only tell their version. Programs that first look into the workspace for what to
 load are left out: cargo, go, yarn, dotnet, pytest."""
@@ -389,7 +398,24 @@ TELLING = frozenset(
     | {("ffprobe", "-version"), ("openssl", "version", "-a"), ("nginx", "-v"), ("ssh", "-V")}
     | {("apt", "list", "--installed"), ("mount",), ("stty", "size"), ("tput", "cols")}
     | {("ifconfig",), ("tput", "lines"), ("tmux", "-V"), ("helm", "version"), ("gh", "version")}
-    | {("jobs",)}
+    | {
+        ("jobs",),
+        ("jobs", "-l"),
+        ("jobs", "-p"),
+        ("hash",),
+        ("umask",),
+        ("umask", "-S"),
+        ("times",),
+    }
+    | {("set", "-o"), ("dirs",), ("dirs", "-v"), ("dirs", "-p"), ("trap", "-p"), ("trap", "-l")}
+    | {
+        ("wait",),
+        ("kill", "-l"),
+        ("alias",),
+        ("tput", "colors"),
+        ("tput", "bold"),
+        ("tput", "sgr0"),
+    }
     | {
         ("ip", *brief, thing, *show)
         for brief in ((), ("-br",), ("-4",), ("-6",), ("-c",))

@@ -22,7 +22,7 @@ class Word(Struct, frozen=True, kw_only=True):
     is the name of an existing file, which a wildcard like this matches too; `fact`: it is a
     revision of git, and no option or path; `branch`: it is one by its name, which may read like an
     option; `loose`: a shell splits it at its blanks, so that each part of a name is a word;
-    `counts`: then there is never a single one.
+    `counts`: then there is never a single one; `number`: it consists of digits, or is empty.
     """
 
     text: str
@@ -36,6 +36,7 @@ class Word(Struct, frozen=True, kw_only=True):
     branch: bool = False
     loose: bool = False
     counts: bool = False
+    number: bool = False
 
 
 class PlainCommand(Struct, frozen=True, kw_only=True):
@@ -68,4 +69,5 @@ def join_parts(parts: list[Word]) -> Word:
         branch=lone.branch,
         loose=any(one.loose for one in parts),
         counts=lone.counts,
+        number=lone.number,
     )

@@ -7,7 +7,16 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from agent_core.phrases import phrase
-from agent_core.tools.shell_reading.lines.names import LENGTH, SHAPED, SHOWN_NOW, SUM, VARIABLE
+from agent_core.tools.shell_reading.lines.conditions import is_number
+from agent_core.tools.shell_reading.lines.names import (
+    ELEMENTS,
+    LENGTH,
+    POSITIONAL,
+    SHAPED,
+    SHOWN_NOW,
+    SUM,
+    VARIABLE,
+)
 from agent_core.tools.shell_reading.printed_text import prints_no_wildcard
 from agent_core.tools.shell_reading.printed_words import describe_printed, loosen
 from agent_core.tools.shell_reading.words import PlainCommand, Strange, Word, join_parts
@@ -61,6 +70,7 @@ class WordReader:
         self._done: list[PlainCommand] = []
         self._brackets = 0
         self._names: dict[str, Word] = {}
+        self._arrays: dict[str, tuple[Word, ...]] = {}
         self._here: list[tuple[str, bool, bool]] = []
 
     def _read_inner(self, at: int) -> None:
@@ -148,17 +158,14 @@ class WordReader:
         if (found := SHAPED.match(line, at)) and (shaped := self._shape(found)):
             self._at = found.end()
             return shaped
-        if (found := SHOWN_NOW.match(line, at)) or (
-            (found := SUM.match(line, at)) and self._is_sum(found[1])
-        ):
+        if found := SHOWN_NOW.match(line, at):
             self._at = found.end()
-            return Word(text=found.group(), expands=True)
-        if (found := LENGTH.match(line, at)) and (found[1] in self._names or found[2]):
+            return Word(text=found.group(), expands=True, number=found.group()[1:2] in "(?$")
+        if (found := SUM.match(line, at)) and self._is_sum(found[1]):
             self._at = found.end()
-            return Word(text=found.group(), expands=True)
-        if (found := VARIABLE.match(line, at)) and (found[1] or found[2]) in self._names:
-            self._at = found.end()
-            return self._names[found[1] or found[2]]
+            return Word(text=found.group(), plain=False, expands=True, number=True)
+        if (known := self._read_known()) is not None:
+            return known
         if line.startswith("$(", at) and not line.startswith("$((", at):
             begun = len(self._done)
             self._read_inner(at + 2)
@@ -170,10 +177,36 @@ class WordReader:
             return describe_printed(inner, printed)
         return None
 
+    def _read_known(self) -> Word | None:
+        """A variable that the line itself sets."""
+        line, at, names = self._line, self._at, self._names
+        if (found := LENGTH.match(line, at)) and (found[1] in names or found[2]):
+            self._at = found.end()
+            return Word(text=found.group(), expands=True, number=True)
+        if (found := ELEMENTS.match(line, at)) and found[2] in self._arrays:
+            return self._take_elements(found)
+        for shape in (VARIABLE, POSITIONAL):
+            if (found := shape.match(line, at)) and (found[1] or found[2]) in names:
+                self._at = found.end()
+                return names[found[1] or found[2]]
+        return None
+
+    def _take_elements(self, found: re.Match[str]) -> Word:
+        """Some of an array, or their number."""
+        index = found[3]
+        if index and not (index in self._names and is_number(self._names[index])):
+            raise Strange(phrase("odd_substitution"))
+        self._at = found.end()
+        words = self._arrays[found[2]]
+        wild = any(word.wild or word.glob or set("*?[\\") & set(word.text) for word in words)
+        if found[1]:
+            return Word(text=found[0], plain=False, expands=True, number=True)
+        return Word(text=found[0], plain=False, expands=True, wild=wild)
+
     def _shape(self, found: re.Match[str]) -> Word | None:
         """A variable of which a part is taken, or another text where it is empty."""
         name, other = found[1], found[2] or ""
-        value = self._names.get(name) if name else Word(text="", wild=True)
+        value = self._names.get(name) if name else Word(text="")
         if value is None:
             return None
         wild = value.wild or value.glob or bool(set("*?[\\") & set(value.text + other))
@@ -181,10 +214,11 @@ class WordReader:
 
     def _is_sum(self, text: str) -> bool:
         """Return True for numbers only: a variable might hold an expression."""
-        return all(
-            name in self._names and self._names[name].text.isdecimal()
-            for name in re.findall(r"[a-z_][a-z0-9_]*", text)
-        )
+        named = re.findall(r"[A-Za-z_][A-Za-z0-9_]*", re.sub(r"\b\d+", "", text))
+        if "++" in text or "--" in text:
+            return False
+        signs = text.count("$") == len(re.findall(r"\$[A-Za-z_]", text))
+        return signs and all(name in self._names and is_number(self._names[name]) for name in named)
 
     def _read_quoted(self, quote: str) -> Word:
         """Read a quoted part."""
