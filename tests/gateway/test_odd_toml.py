@@ -1,5 +1,6 @@
 """Files of TOML that are none: each is refused with a reason; a byte order mark changes nothing."""
 
+import contextlib
 import random
 import time
 import tomllib
@@ -24,6 +25,8 @@ ODD = {
     "no value": "a =",
     "nul": 'a = "\0"',
     "returns": "# a\r# b\r",
+    "parts": "a" + ".a" * 30_000 + " = 1",
+    "quoted parts": "[a" + '. "a"' * 30_000 + "]",
 }
 
 
@@ -33,6 +36,66 @@ def test_what_is_no_toml_is_refused_with_a_reason(name: str) -> None:
         parse_rules(ODD[name], "policy.toml")
     with pytest.raises(Faulty, match="not TOML"):
         read(ODD[name])
+
+
+LONG = {
+    "a dotted name": "a{}=1", "a text": 'a="{}"', "a text of lines": 'a="""\n{}"""', "other quotes": "a='''\n{}'''",
+    "a list": "a=[{}]", "a list of lines": "a=[\n{}]", "nothing": "{}", "tables": "[a]\n{}", "jobs": "[a]\nprompt='''{}'''",
+}  # fmt: skip
+UNITS = (
+    ".a",
+    '."a"',
+    " . a",
+    "a line\n",
+    "1,",
+    "1,\n",
+    "[1],\n",
+    '"a",#]\n',
+    "{a=1},",
+    "\\n",
+    "[[t]]\n",
+    "#\n",
+    "'",
+    "a",
+    " ",
+    '"" ',
+    "a.",
+)
+SIZE, MAX_SECONDS, MOST_TIMES = 24_000, 0.6, 9
+
+
+def spend_time(text: str) -> float:
+    began = time.process_time()
+    for refusing, reader in (
+        (SettingsError, lambda: parse_rules(text, "x")),
+        (Faulty, lambda: read(text)),
+    ):
+        with contextlib.suppress(refusing):
+            reader()
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("shape", LONG)
+def test_no_file_takes_more_than_linear_time(shape: str) -> None:
+    slow = []
+    for unit in UNITS:
+        took = [
+            spend_time(LONG[shape].format(unit * (size // len(unit)))) for size in (SIZE // 4, SIZE)
+        ]
+        if took[1] > max(MAX_SECONDS, MOST_TIMES * took[0]):
+            slow.append((unit, *took))
+    assert not slow
+
+
+def test_each_field_of_a_job_is_found_on_its_line() -> None:
+    lines = (
+        "# [x]", "", "[a]", 'prompt = """', "[b]", "title = 1 ]", '"""', "deliver = [", '  "x", # ]', "]", "title = 'a # [b'", "", "[c]",
+        "prompt = '''", "a'''", "where = \"a\\\"[\"",
+    )  # fmt: skip
+    assert positions("\n".join(lines)) == {
+        "a": {"": 3, "prompt": 4, "deliver": 8, "title": 11},
+        "c": {"": 13, "prompt": 14, "where": 16},
+    }
 
 
 async def test_a_byte_order_mark_changes_nothing(tmp_path: Path) -> None:

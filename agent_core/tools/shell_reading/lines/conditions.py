@@ -14,15 +14,21 @@ BEGIN = re.compile(r"\[\[(?=[ \t])")
 END = re.compile(r"\]\](?=$|[\s;|&)])")
 JOINT = re.compile(r"&&|\|\|")
 _SIGN = r"[\w^.*+?:,/@%=\[\]{}-]|\\[^\s\w]|\\[.bBdDsSwW]|\$(?=[ \t)|])"
-REGEX = re.compile(rf"(?:{_SIGN}|\((?:{_SIGN}|\||\((?:{_SIGN}|\|)*\)[*+?]?)*\)[*+?]?)+(?=[ \t])")
+_GROUP = rf"\((?:{_SIGN}|\||\((?:{_SIGN}|\|){{0,80}}\)[*+?]?){{0,80}}\)[*+?]?"
+REGEX = re.compile(rf"(?:{_SIGN}|{_GROUP}){{1,100}}+(?=[ \t])")
 """An expression: a bar stands in brackets, where a shell without `[[` ends with an error."""
 EMPTINESS = re.compile(
     r"\$(?:[A-Za-z_]\w{0,60}|\{[A-Za-z_]\w{0,60}(?::?-)?\})(?=$|[\s;])"
     r"|\"\$(?:[A-Za-z_]\w{0,60}|\{[A-Za-z_]\w{0,60}(?::?-)?\})\"(?=$|[\s;])"
 )
 """Any variable, of which only its being empty is asked."""
-_PATTERN = r"(?:[\w./*?:@%+,=-]|\[[A-Za-z0-9-]{1,20}\]|\"[\w ./:@+-]{0,40}\"|'[\w ./:@+*-]{0,40}')+"
-CASE = re.compile(rf"\(?[ \t]*{_PATTERN}(?:[ \t]*\|[ \t]*{_PATTERN}){{0,20}}[ \t]*\)")
+_PATTERN = (
+    r"(?:[\w./*?:@%+,=-]|\[[A-Za-z0-9-]{1,20}\]|\"[\w ./:@+-]{0,40}\"|'[\w ./:@+*-]{0,40}')"
+    r"{1,80}+"
+)
+CASE = re.compile(
+    rf"\(?[ \t]{{0,9}}{_PATTERN}(?:[ \t]{{0,9}}\|[ \t]{{0,9}}{_PATTERN}){{0,20}}[ \t]{{0,9}}\)"
+)
 """The patterns of one branch of a `case`."""
 _NUMBER = re.compile(r"-?\d{1,18}")
 _MEASURES = frozenset({"-z", "-n"})
