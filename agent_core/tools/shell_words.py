@@ -321,7 +321,7 @@ def _check_compared(words: tuple[Word, ...]) -> None:
     measures = len(words) == 2 and first.text in ("-z", "-n") and not first.expands
     looks = len(words) == 2 and bool(_ASKED_OF_FILE.fullmatch(first.text) and rest[0].stands)
     globs = any(word.glob and not word.stands for word in words)
-    if globs or not (compares or counts or measures or looks):
+    if globs or not (compares or counts or measures or looks or not rest):
         raise Strange(phrase("odd_substitution"))
 
 
@@ -372,6 +372,7 @@ _EXTRA: dict[str, Check] = {
     "seq": lambda given: all(len(word.text) < 8 for word in given.operands),
     "unzip": lambda given: bool({"l", "v"} & given.letters) or _unpacks_named(given),
     "gzip": _decompresses,
+    "xz": lambda given: "l" in given.letters,
     "gunzip": lambda given: bool({"c", "l"} & given.letters),
     "pushd": lambda given: (
         _enters_plain(given.operands[0]) and not given.operands[0].text.startswith("+")

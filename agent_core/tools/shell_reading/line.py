@@ -231,7 +231,9 @@ class _Reader(CompoundReader):
 
     def _call(self, at: int, given: tuple[Word, ...], other: Word) -> None:
         """Read the body at `at` with the words that it is given; `other`: one more."""
-        if len(given) > 9 or any(word.glob or word.loose or word.feeds for word in given):
+        if len(given) > 9 or any(
+            (word.glob and not word.stands) or word.loose or word.feeds for word in given
+        ):
             raise Strange(phrase("odd_substitution"))
         outer = {number: self._names.pop(number, None) for number in _NUMBERS}
         self._names.update(zip(_NUMBERS, (*given, *[other] * 9), strict=False))

@@ -330,6 +330,7 @@ _KNOWN: dict[str, Verb] = {
     "whoami": Verb(most=0),
     "xmllint": Verb(names=("--format", "--noout", "--nonet", "--xpath="), takes=(("--xpath", 1),)),
     "xxd": Verb(flags="bpu", valued="lsc", most=1),
+    "xz": Verb(flags="lv"),
     "xzcat": Verb(wild=True),
     "yq": Verb(flags="rPMCje", valued="op", free=1, least=1, is_program=True),
     "zcat": Verb(wild=True),
@@ -399,6 +400,7 @@ TELLING = frozenset(
     | {("apt", "list", "--installed"), ("mount",), ("stty", "size"), ("tput", "cols")}
     | {("ifconfig",), ("tput", "lines"), ("tmux", "-V"), ("helm", "version"), ("gh", "version")}
     | {
+        *(("break",), ("continue",), ("return", "0"), ("return", "1"), ("exit", "0")),
         ("jobs",),
         ("jobs", "-l"),
         ("jobs", "-p"),

@@ -36,6 +36,7 @@ _OF_FILES = re.compile(r"-[abcdefghkLprsuwxGNOS]")
 _COMPARES = frozenset({"=", "==", "!=", "=~"})
 COUNTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _AGES = frozenset({"-nt", "-ot", "-ef"})
+_PROGRAM = re.compile(r"/(?:usr/)?(?:local/)?s?bin/[\w+-][\w.+-]{0,40}")
 _NAME_INSIDE = re.compile(r"(?:\./)?[\w.][\w.-]{0,80}")
 
 
@@ -76,7 +77,9 @@ def check_file(word: Word) -> None:
 
 
 def names_inside(word: Word) -> bool:
-    """A plain name of a file in the workspace's own folder."""
+    """A plain name of a file in the workspace's own folder, or a program's."""
+    if _PROGRAM.fullmatch(word.text):
+        return True
     return bool(_NAME_INSIDE.fullmatch(word.text)) and word.text.strip(".") != ""
 
 

@@ -26,14 +26,15 @@ NAME = re.compile(rf"(?:[a-z_][a-z0-9_]{{0,40}}|(?:[A-Z]|(?:{_WORD})(?:_(?:{_WOR
 VARIABLE = re.compile(rf"\$(?:({NAME.pattern})(?![A-Za-z0-9_])|\{{({NAME.pattern})\}})")
 LENGTH = re.compile(rf"\$\{{#(?:({NAME.pattern})|({TOLD}))\}}")
 SHAPED = re.compile(
-    rf"\$\{{(?:({NAME.pattern})|{TOLD})(?:(?:%%?|##?)[\w./*?@:-]{{0,40}}|:\d{{1,3}}(?::\d{{1,3}})?"
+    rf"\$\{{(?:({NAME.pattern})|{TOLD})(?:(?:%%?|##?)[\w./*?@:-]{{0,40}}"
+    rf"|: ?-?\d{{1,3}}(?::-?\d{{1,3}})?"
     r"|\^\^?|,,?|:?-([\w./:@-]{0,40})|//?[\w.:@ -]{1,20}/[\w.:@ -]{0,20})\}"
 )
 """A part of a variable, in other letters, or a text where it is empty."""
 QUOTED_VARIABLE = re.compile(rf"\"(?:{VARIABLE.pattern})[\w./-]{{0,80}}\"")
 ASSIGNED = re.compile(rf"({NAME.pattern})=(?!\()")
 TAKEN = frozenset(
-    {"_", "argv", "cdpath", "fpath", "mailpath", "manpath", "module_path", "options", "path"}
+    {"_", "argv", "cdpath", "fpath", "mailpath", "manpath", "module_path", "options"}
     | {"http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy", "prompt", "status"}
 )
 """Names that mean something to some shell or program."""
