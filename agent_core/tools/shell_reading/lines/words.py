@@ -36,7 +36,8 @@ _ANSI = re.compile(r"\$'((?:[^'\\\n]|\\[tn])*)'")
 _EASY = re.compile(r"[A-Za-z0-9_./:,=+@%-]*")
 """A value that stays one word without quotes."""
 _BRACES = re.compile(
-    r"([\w./*?:=%@+,-]{0,80})\{(?:([\w.*-]{0,40}(?:,[\w.*-]{0,40}){1,20})|(\d{1,4})\.\.(\d{1,4}))\}"
+    r"([\w./*?:=%@+,-]{0,80})\{(?:([\w.*-]{0,40}(?:,[\w.*-]{0,40}){1,20})|(\d{1,4})\.\.(\d{1,4})"
+    r"|([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z]))\}"
     r"([\w./*?:=%@+,{}-]{0,80}(?=[\s;|&)]|$))"
 )
 """A word of plain signs with a list in braces. A shell without them takes it as it stands."""
@@ -80,8 +81,14 @@ class WordReader:
     def _expand_braces(self) -> None:
         """Replace a list in braces by its words, as bash does before all else."""
         if found := _BRACES.match(self._line, self._at):
-            before, listed, first, last, behind = found.groups()
-            words = listed.split(",") if listed else _count(int(first), int(last))
+            before, listed, *ends, behind = found.groups()
+            first, last = [end for end in ends if end] or ("", "")
+            if listed:
+                words = listed.split(",")
+            elif first.isdecimal():
+                words = _count(int(first), int(last))
+            else:
+                words = [chr(int(code)) for code in _count(ord(first), ord(last))]
             self._rewrite(found.end(), " ".join(f"{before}{word}{behind}" for word in words))
 
     def _rewrite(self, end: int, text: str) -> NoReturn:
