@@ -136,12 +136,13 @@ def _check_written(word: Word) -> None:
 
 
 def split_plainly(command: str) -> tuple[tuple[str, ...], ...]:
-    """The words of each command of the line; () if it is more than plain words, or has
-    wildcards."""
+    """The words of each command of the line; () if it is more than plain words, has wildcards, or
+    gives programs variables."""
     try:
-        commands = split_line(command).commands
+        line = split_line(command)
     except Strange:
         return ()
+    commands = () if line.exports else line.commands
     if any(word.glob or word.expands or word.feeds for one in commands for word in one.words):
         return ()
     if any(one.source is not None or one.fed for one in commands):

@@ -13,7 +13,7 @@ from agent_core.policy_rules import Hours, match_stars
 from agent_core.policy_words import describe_rule
 from agent_core.tools.contract import Tool
 from agent_core.tools.facts import judge_call
-from agent_core.tools.shell_words import split_plainly
+from agent_core.tools.shell_words import runs_no_file, split_plainly
 from tests.agent_core.policy_rig import FETCH, WRITING, make_shell, read_rule
 from tests.attacks.case_lists import read_cases
 from tests.sampling import dice, examples
@@ -123,6 +123,20 @@ def test_an_allow_lets_nothing_else_run_behind_it() -> None:
             for part in split_plainly(line)
         )
         assert not verdict.rule.startswith("operator:") or plain, line
+
+
+@pytest.mark.parametrize("before", ["export foo=x; ", "export npm_config_script_shell=./x\n", "f() { export foo=x; }; f; ", "if ls; then export foo=x; fi; "])  # fmt: skip
+def test_an_allow_holds_for_no_command_with_other_variables(before: str) -> None:
+    line = f"{before}npm test"
+    assert (
+        judge(SHELL, read_rule("allow", command="npm test"), "auto", command=line).ruling == "ask"
+    )
+
+
+@pytest.mark.parametrize("place", [".git/hooks/x", ".envrc", "~/.bashrc"])
+@pytest.mark.parametrize("line", ["f() {{ echo hi; }}; f > {}", "f() {{ echo hi > {}; }}; f"])
+def test_what_a_function_writes_is_written(line: str, place: str) -> None:
+    assert not runs_no_file(line.format(place))
 
 
 def test_nothing_widens_what_is_denied_for_good() -> None:

@@ -31,10 +31,11 @@ from agent_core.tools.shell_reading.words import PlainCommand, Strange, Word
 
 
 class SplitLine(Struct, frozen=True, kw_only=True):
-    """The commands of a line. `sets`: it also sets variables."""
+    """The commands of a line. `sets`: it also sets variables; `exports`: some for programs."""
 
     commands: tuple[PlainCommand, ...]
     sets: bool
+    exports: bool
 
 
 _OPERATOR = re.compile(r"&&|\|\||\||;|\n")
@@ -82,10 +83,12 @@ class _Reader(CompoundReader):
         self._bodies: dict[str, int] = {}
         """Where the bodies of functions begin, by their names."""
         self._calls = 0
+        self._exports = False
 
     def read(self) -> SplitLine:
         self._read_list(())
-        return SplitLine(commands=tuple(self._done), sets=bool(self._names or self._bodies))
+        sets = bool(self._names or self._bodies)
+        return SplitLine(commands=tuple(self._done), sets=sets, exports=self._exports)
 
     def _read_list(self, ends: tuple[str, ...]) -> str:
         """Read commands up to one of the words or the bracket `ends`, the line's end without."""
@@ -192,6 +195,7 @@ class _Reader(CompoundReader):
             self._calls and (found := LOCAL.match(line, at))
         ):
             state.assigned = state.exports = True
+            self._exports = self._exports or found.re is EXPORT
             self._at = found.end()
         elif found := READ_TEXT.match(line, at):
             self._at = found.end()
@@ -288,6 +292,8 @@ class _Reader(CompoundReader):
     def _end_call(self) -> None:
         """Replace the call of a function by what it runs."""
         state, behind = self._state, self._at
+        if state.targets:
+            raise Strange(phrase("odd_syntax"))
         self._call(self._bodies[state.words[0].text], tuple(state.words[1:]), Word(text=""))
         self._at, self._state = behind, state
         state.words, state.grouped = [], True

@@ -38,7 +38,8 @@ TAKEN = frozenset(
     | {"http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy", "prompt", "status"}
 )
 """Names that mean something to some shell or program."""
-EXPORT = re.compile(rf"export[ \t]+(?={NAME.pattern}=)")
+EXPORT = re.compile(rf"export[ \t]+(?!(?:npm|pnpm|yarn|bun|node|pip|uv)_)(?={NAME.pattern}=)")
+"""Programs take settings in small letters too, from what is exported."""
 READ_TEXT = re.compile(
     r"(?:IFS=(?:[,:]|'[^'\n]?'|\"[^\"$`\\\n]?\")?[ \t]+)?read[ \t]+(?:-r[ \t]+)?"
     rf"({NAME.pattern}(?:[ \t]+{NAME.pattern}){{0,8}})(?=[ \t]*<<<)"
