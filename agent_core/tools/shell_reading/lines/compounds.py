@@ -130,7 +130,8 @@ class CompoundReader(WordReader):
         self._read_list(("done",))
         counted = [name for name, counts in self._set_inside.items() if counts]
         counts = counted and any(each.number or each.text.isdecimal() for each in asked)
-        if not counts and not any(one.words[0].text == "sleep" for one in self._done[inside:]):
+        names = {one.words[0].text for one in self._done[inside:]}
+        if "sleep" not in names and (not counts or "continue" in names):
             raise Strange(phrase("odd_syntax"))
 
     def _read_counting(self, found: re.Match[str]) -> None:
