@@ -411,7 +411,7 @@ def _shell(call: CallFacts, situation: Situation) -> _Line:
     notes = (phrase("isolated"), *behind)
     if situation.contained and situation.mode == "auto":
         why = phrase("why_unsaved", why=situation.unsaved)
-        return _Line(ruling="ask", rule="unsaved", why=why, notes=notes)
+        return _Line(ruling="ask", rule="unsaved", why=why, notes=notes, broad=True)
     if call.unsure is not None:
         return _Line(
             ruling="ask",
