@@ -24,17 +24,22 @@ are written for the sandbox."""
 MASK = "masked"
 """An unreadable file beside them that is mounted over hidden files."""
 SNAPSHOTS = "snapshots"
+BEFORE, AFTER = ".before", ".after"
+"""Ends of the names of a turn's snapshots."""
+WAITS = 3_600.0
+"""Seconds after which a turn whose snapshot has no end counts as one that waits."""
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def prepare(workspace: Path, root: bool) -> None:
-    """Create the gateway's folder with HOME and TMP, emptied if the last use is long ago, and give
-    the rest to `nobody` if `root` is set. ToolFailed if one is no longer a folder."""
+    """Create the gateway's folder with HOME and TMP, emptied if the last use is long ago and no
+    turn waits, and give the rest to `nobody` if `root` is set. ToolFailed if one is no longer a
+    folder."""
     with _open_folder(workspace, None) as top, _open_folder(OWN, top) as own:
-        with _open_folder(SNAPSHOTS, own):
-            pass
+        with _open_folder(SNAPSHOTS, own) as snapshots:
+            waits = _has_waiting(snapshots)
         with _open_folder(STATE, own) as state:
-            old = os.fstat(state).st_mtime < ambient.now() - KEPT
+            old = not waits and os.fstat(state).st_mtime < ambient.now() - KEPT
             if root:  # `nobody` needs access, whatever the gateway's umask
                 os.fchmod(own, 0o755)
                 os.fchmod(state, 0o755)
@@ -52,6 +57,18 @@ def prepare(workspace: Path, root: bool) -> None:
             os.utime(state)
         if root and os.fstat(top).st_uid != NOBODY:
             _give_all(top, OWN)
+
+
+def _has_waiting(snapshots: int) -> bool:
+    """Return True if a turn that began a while ago has no end yet: it may wait for a person."""
+    names = set(os.listdir(snapshots))
+    for name in names:
+        if name.endswith(BEFORE) and name.removesuffix(BEFORE) + AFTER not in names:
+            with suppress(FileNotFoundError):
+                began = os.stat(name, dir_fd=snapshots, follow_symlinks=False).st_mtime
+                if began < ambient.now() - WAITS:
+                    return True
+    return False
 
 
 def write_etc(workspace: Path, files: Mapping[str, str]) -> None:

@@ -26,6 +26,7 @@ import msgspec
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed, is_shortage
+from agent_core.sandboxes.folders import AFTER, BEFORE
 from agent_core.sandboxes.states.file_states import (
     FileState,
     RevivedFiles,
@@ -442,7 +443,7 @@ class Snapshots:
         known = {one.name: one for one in self._lists(workspace)}
         old: list[str] = []
         for name, one in known.items():
-            open_still = name.endswith(".before") and f"{name[:-7]}.after" not in known
+            open_still = name.endswith(BEFORE) and name.removesuffix(BEFORE) + AFTER not in known
             life = MAX_OPEN_DAYS * 86_400.0 if open_still else self._keep
             if one.at < now - life:
                 old.append(name)
@@ -474,12 +475,12 @@ class Snapshots:
 
 def name_before(turn: str) -> str:
     """Return the name of the snapshot from before the turn."""
-    return f"{turn}.before"
+    return turn + BEFORE
 
 
 def name_after(turn: str) -> str:
     """Return the name of the snapshot from after the turn."""
-    return f"{turn}.after"
+    return turn + AFTER
 
 
 def _lock(workspace: Path) -> AbstractContextManager[bool]:
