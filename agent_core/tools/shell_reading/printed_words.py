@@ -156,28 +156,20 @@ def _asks_git(command: PlainCommand, known: dict[str, re.Pattern[str]]) -> bool:
 
 def _find_pattern(command: PlainCommand) -> str:
     """Return a wildcard for the names that the command prints, one a line. A name may hold a line
-    end, and its rest is then a name of its own: of files in many folders nothing is known, except
-    by git, which escapes such names."""
+    end, and its parts are then names of their own, of which nothing is known; git escapes such
+    names."""
     kinds: tuple[str, ...] = ()
     source = command
     while source.piped is not None and source.words[0].text in PICKS | ORDERS | SEARCHES:
         if source.words[0].text in SEARCHES and not kinds:
             kinds = _list_endings(source)
         source = source.piped
-    name, asked = source.words[0].text, [w for w in source.words[1:] if w.text[:1] != "-"]
-    if name == "git" and not kinds:
-        kinds = tuple(word.text for word in asked[1:])
-        kinds = kinds if all(map(is_of_a_kind, kinds)) else ()
-    elif name == "ls" and not kinds:
-        kinds = tuple(word.text for word in asked) if all(word.glob for word in asked) else ()
-    apart = name == "git" or (name == "ls" and not any(map(_has_wild_folder, asked)))
-    if not kinds or not apart:
+    if source.words[0].text != "git":
         return ANY_NAME
-    return next(filter(could_be_secret, kinds), kinds[0])
-
-
-def _has_wild_folder(word: Word) -> bool:
-    return bool(set("*?[") & set(word.text.rpartition("/")[0]))
+    if not kinds:
+        asked = [word.text for word in source.words[1:] if word.text[:1] != "-"]
+        kinds = tuple(asked[1:]) if all(map(is_of_a_kind, asked[1:])) else ()
+    return next(filter(could_be_secret, kinds), kinds[0]) if kinds else ANY_NAME
 
 
 def _list_endings(command: PlainCommand) -> tuple[str, ...]:
