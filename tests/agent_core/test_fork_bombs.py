@@ -41,6 +41,12 @@ def test_the_kernels_limit_leaves_room_for_the_sandboxs_own(kind: type[Tier]) ->
     assert kind().max_processes >= 8 * SandboxLimits().processes
 
 
+def test_a_sandbox_has_the_limits_that_docs_name() -> None:
+    limits = SandboxLimits()
+    sizes = (limits.cpus, limits.memory, limits.disk, limits.processes)
+    assert sizes == (2, 4 << 30, 5 << 30, 512) and bwrap_sandbox().limits == limits
+
+
 THREADS = """python3 - <<'X'
 import threading, time
 begun = []

@@ -1,0 +1,69 @@
+"""What people's agents install: shut until one press opens the index, and shut again afterwards."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.model_server import Call, Say
+from tests.fakes.needs import NEEDS_BWRAP, NEEDS_GIT, NEEDS_NPM, NEEDS_PIP
+from tests.fakes.package_server import MODULE, NAME, WORDS, PackageServer
+from tests.stories.rig import ADMIN, Rig
+
+pytestmark = NEEDS_BWRAP
+HOST = "127.0.0.2"
+"""Loopback, and not what programs reach without the proxy."""
+INSTALLS = {
+    "pip": pytest.param(
+        "pip install -q --disable-pip-version-check --index-url http://{at}/simple/ --trusted-host "
+        f"{HOST} {NAME} && python3 -c 'import {MODULE}; print({MODULE}.WORDS)'",
+        marks=NEEDS_PIP,
+    ),
+    "npm": pytest.param(
+        f"npm install --no-audit --no-fund --registry http://{{at}}/ {NAME} && "
+        f"node -e 'console.log(require(\"{NAME}\"))'",
+        marks=NEEDS_NPM,
+    ),
+    "git": pytest.param(
+        f"git clone -q http://{{at}}/{NAME}.git && cat {NAME}/greeting.txt", marks=NEEDS_GIT
+    ),
+}
+
+
+@pytest.fixture
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PackageServer]:
+    server = PackageServer(tmp_path_factory.mktemp("served"), HOST)
+    yield server
+    server.close()
+
+
+def run(command: str, *hosts: str) -> Call:
+    more = {"hosts": list(hosts)} if hosts else {}
+    return Call("run_command", json.dumps({"command": command, "timeout": 100} | more))
+
+
+@pytest.mark.pick("what is installed by a press", 1)
+@pytest.mark.parametrize("command", INSTALLS.values(), ids=INSTALLS)
+async def test_one_press_installs_it(
+    command: str, rig: Rig, server: PackageServer, tmp_path: Path
+) -> None:
+    at = f"{HOST}:{server.port}"
+    command = command.replace("{at}", at)
+    rig.model.script(
+        run(command), run(command, at), run(f"curl -sS http://{at}/x || true"), Say("It is there.")
+    )
+    await rig.start(SANDBOX_PROVIDER="bwrap", WEB_ALLOWED_HOSTS=at)
+    await rig.until(lambda: rig.log.named("sandbox_checked"))
+    rig.telegram.say(ADMIN, "/mode auto")
+    await rig.quiet()
+    rig.telegram.say(ADMIN, "install it")
+    card = await rig.card(ADMIN)
+    assert f"It needs access to {at}" in card["text"] and "Data can leave to" in card["text"]
+    assert not server.asked, "nothing was reached before the press"
+    rig.press(card, "Allow these hosts once", ADMIN)
+    await rig.telegram.wait_text(ADMIN, "It is there.", 100)
+    shut, opened, after = rig.seen(role="tool")[-3:]
+    assert f"[Not reached: {at} is not open for this command." in shut
+    assert WORDS in opened and server.asked and "[Not reached:" in after
+    assert len(rig.cards(ADMIN)) == 0, "one press was enough"
