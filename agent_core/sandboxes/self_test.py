@@ -2,8 +2,9 @@
 
 It attempts to read and write a file outside, to change a file's mode and times there, to reach a
 port and Unix sockets of this machine, to go out, to see another process, its environment and its
-memory, to end it, to make a namespace, and to exceed the limits. The other process exists only for
-this, and is of the same user as commands: only the tier is in the way.
+memory, to end it, to make a namespace, to exceed the limits, and to write where they do not hold.
+The other process exists only for this, and is of the same user as commands: only the tier is in the
+way.
 """
 
 import json
@@ -31,6 +32,8 @@ PROBE_LIMITS = SandboxLimits(memory=96 << 20, processes=24)
 # They last long enough to meet, however slowly each begins on a busy machine; a limit ends them.
 _FORKS = "for n in $(seq 40); do sleep 20 & done; wait"
 _TAKES = "{python} -c 'import time; x = bytearray(64 << 20); time.sleep(20)'"
+_UNCOUNTED = ("/", "/etc", "/dev", "/home", "/opt", "/run", "/var", "/usr/local")
+"""Folders whose files count to no sandbox: in one they may be in memory, without a size."""
 _PROBE = """
 import errno, json, os, signal, socket, sys
 spec, leaks = json.loads(sys.argv[1]), []
@@ -60,6 +63,9 @@ def peek():
     return (done >= 0 or ctypes.get_errno() == errno.EFAULT) and is_there()
 def take_own():
     os.rename(".turnkeeper", "trial"); os.rename("trial", ".turnkeeper")
+def fill(place):
+    open(place + "/trial", "w").close()
+    os.unlink(place + "/trial")
 tries("files", lambda: open(spec["file"]).close())
 tries("files", lambda: open(spec["file"] + "-new", "w").close())
 tries("files", lambda: os.chmod(spec["file"], 0o600))
@@ -75,6 +81,7 @@ tries("signals", limit)
 tries("signals", lambda: os.kill(spec["pid"], signal.SIGTERM) if is_there() else False)
 tries("copies", lambda: os.mkdir(".turnkeeper/trial"))
 tries("copies", take_own)
+for place in spec["places"]: tries("limits", lambda: fill(place))
 if set(os.environ) - set(spec["env"]): leaks.append("environment")
 try:
     tries("memory", peek)
@@ -182,7 +189,8 @@ async def _probe(
     lent = ("PWD", "SHLVL", "_", "OLDPWD", "LC_CTYPE")  # added by shell and interpreter
     with pool.lend_network(frozenset()) as loan:
         names = (*tier.build_env(workspace), *loan.env, *lent)
-    spec = json.dumps(bait | {"env": names})
+    places = () if tier.limit_holder == "itself" else _UNCOUNTED
+    spec = json.dumps(bait | {"env": names, "places": places})
     words = f"exec {tier.python} -I -S -c {shlex.quote(_PROBE)} {shlex.quote(spec)}"
     done = await pool.run(words, workspace, _SECONDS, lambda _: None)
     found, _, _ = done.output.partition("\n")  # a message about a limit may follow

@@ -46,11 +46,20 @@ PROGRAM = """
 """
 
 
+def run_as(who: tuple[str, ...], program: str) -> subprocess.CompletedProcess[str]:
+    python = find_shared_python()
+    command = ("setpriv", *who, "--", python.program, "-B", "-c", textwrap.dedent(program))
+    return subprocess.run(command, capture_output=True, text=True, env=python.env, cwd="/")
+
+
+def test_the_self_test_notices_places_without_a_size() -> None:
+    broken = PROGRAM.replace("    LOOK =", "    import agent_core.sandboxes.bwrap as b; b._SEAL = ()\n    LOOK =")  # fmt: skip
+    assert run_as(WHO["somebody"], broken).stdout.startswith("False ('limits',)\n")
+
+
 @pytest.mark.parametrize("who", [(), WHO["somebody"]], ids=["root", "somebody"])
 def test_only_the_folders_with_a_size_can_be_written(who: tuple[str, ...]) -> None:
-    python = find_shared_python()
-    command = ("setpriv", *who, "--", python.program, "-B", "-c", textwrap.dedent(PROGRAM))
-    done = subprocess.run(command, capture_output=True, text=True, env=python.env, cwd="/")
+    done = run_as(who, PROGRAM)
     contains, *lines = done.stdout.split("\n")
     assert contains == "True ()", done.stderr
     writable = {line.split("/")[1] for line in lines if line.startswith("/")}

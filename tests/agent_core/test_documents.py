@@ -137,6 +137,19 @@ def test_mail_in_any_character_set(tmp_path: Path, charset: str, html: bool) -> 
     assert "42 apples" in given and "no()" not in given and "bill.pdf" in given
 
 
+def test_of_a_letter_with_many_parts_the_first_are_listed() -> None:
+    attached = "".join(
+        f"Content-Type: a/b; name=f{n}.pdf\nContent-Disposition: attachment\n\nabc\n--b\n"
+        for n in range(900)
+    )
+    head = "Subject: s\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nthe words\n--b\n"
+    lines = list(mail.read(io.BytesIO((head + attached).encode())))
+    listed = [line for line in lines if line.startswith("[Attached: f")]
+    assert "the words" in lines and listed[0] == "[Attached: f0.pdf, 3 bytes]"
+    assert len(listed) == mail.MAX_PARTS - 1
+    assert lines[-1].startswith("[60") and lines[-1].endswith(" more parts are not listed.]")
+
+
 ODD_HEADERS = [
     *(f"To: {one}" for one in ("a@", ":;", "a@[", "<>", "[", "(" * 3_000, "a:b@c;" * 3_000)),
     *(f"From: {one * 20_000}" for one in ('"', ",", "a@b, ", "<", "=?utf-8?q?a?= ")),

@@ -13,6 +13,8 @@ from agent_core.text import escape_name
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
 MAX_HEADER = 2_000
 """Maximum characters of a header: the library takes them apart in time that grows faster."""
+MAX_PARTS = 300
+"""Parts of a letter that are looked at: the library takes milliseconds for each."""
 _FAULTS: tuple[type[Exception], ...] = (
     *(MessageError, ValueError, LookupError, AttributeError, TypeError),
     *(AssertionError, ArithmeticError, RuntimeError),
@@ -45,6 +47,10 @@ def _read_letter(message: MIMEPart) -> Iterator[str]:
         if message[name]:
             yield f"{name}: {message[name]}"
     yield ""
+    parts, left = message.get_payload(), 0
+    if isinstance(parts, list) and len(parts) > MAX_PARTS:
+        left = len(parts) - MAX_PARTS
+        message.set_payload(parts[:MAX_PARTS])
     body = message.get_body(("plain", "html"))
     if body is not None:
         text = _decode(body)
@@ -55,6 +61,8 @@ def _read_letter(message: MIMEPart) -> Iterator[str]:
     whole = body is None and message.get_content_maintype() != "multipart"
     for part in (message,) if whole else message.iter_attachments():
         yield from _tell_attachment(part)
+    if left:
+        yield f"[{left:,} more parts are not listed.]"
 
 
 def _tell_attachment(part: MIMEPart) -> Iterator[str]:
