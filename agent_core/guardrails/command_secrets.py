@@ -100,6 +100,8 @@ _WORDS = (
     "configure",
 )  # fmt: skip
 """After one of these the rest of a line may contain a secret."""
+OPENINGS = (*_WORDS, "machine", "default", "Private-Lines:")
+"""One of these occurs in each text whose end may become such a secret."""
 _NETRC = re.compile(
     r"(?:\bmachine(?:\s{1,8}\S{1,120})?|\bdefault)"
     r"(?:\s{1,8}(?:login|account)(?:\s{1,8}\S{0,120})?){0,2}"

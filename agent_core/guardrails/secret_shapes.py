@@ -16,6 +16,7 @@ from typing import TypeAlias
 from urllib.parse import quote, quote_plus
 
 from agent_core.guardrails.command_secrets import (
+    OPENINGS,
     SIGNS,
     find_command_secrets,
     find_open_command,
@@ -35,6 +36,8 @@ MAX_KEY = 16_000
 MAX_OPEN = MAX_KEY + 2 * MAX_RUN
 """Characters of which the last may be the beginning of a secret."""
 _LOOKS_BACK = 64
+_SHORT = 1_000
+"""Characters of a text in which signs are found faster than what they would begin."""
 _RUN = frozenset(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+=:~@%?&#!*^,$\\[;\x1b\ufffd"
 )
@@ -471,7 +474,9 @@ def find_open_end(text: str) -> int:
 
 
 def _find_open_end(text: str) -> int:
-    at = _find_run(text, find_open_command(text))
+    may_open = len(text) > _SHORT or _has_any(OPENINGS, text)
+    at = find_open_command(text) if may_open else len(text)
+    at = _find_run(text, at)
     before = _compile_context().search(text, max(0, at - _LOOKS_BACK), at)
     end = _find_run(text, before.start()) if before is not None else at
     begins = text.rfind(_BEGIN, max(0, len(text) - MAX_KEY))
