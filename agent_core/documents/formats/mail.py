@@ -47,7 +47,7 @@ def _read_letter(message: MIMEPart) -> Iterator[str]:
         if message[name]:
             yield f"{name}: {message[name]}"
     yield ""
-    parts, left = message.get_payload(), 0
+    parts, left = message.get_payload() if message.is_multipart() else "", 0
     if isinstance(parts, list) and len(parts) > MAX_PARTS:
         left = len(parts) - MAX_PARTS
         message.set_payload(parts[:MAX_PARTS])
