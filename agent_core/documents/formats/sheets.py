@@ -10,6 +10,7 @@ from agent_core.documents.formats.tables import render_row
 from agent_core.documents.refusal import Refused
 
 MAX_COLUMNS = 500
+_PAUSE = 100
 DAMAGED = "[The rest of this sheet was not read: it is damaged.]"
 
 
@@ -34,9 +35,14 @@ def read(file: BinaryIO) -> Iterator[str | None]:
 
 
 def _read_rows(values: Any, formulas: Any) -> Iterator[str | None]:
-    for seen, written in zip(values.iter_rows(), formulas.iter_rows(), strict=False):
+    """Yield the rows with text, and None for each of _PAUSE others: a sheet may have a million."""
+    rows = zip(values.iter_rows(), formulas.iter_rows(), strict=False)
+    for count, (seen, written) in enumerate(rows):
         pairs = islice(zip(seen, written, strict=False), MAX_COLUMNS)
         cells = [v.value if v.value is not None else f.value for v, f in pairs]
         text = render_row(cells)
-        number = next((cell.row for cell in seen if hasattr(cell, "row")), 0)
-        yield f"{number}: {text}" if text else None
+        if text:
+            number = next((cell.row for cell in seen if hasattr(cell, "row")), 0)
+            yield f"{number}: {text}"
+        elif not count % _PAUSE:
+            yield None
