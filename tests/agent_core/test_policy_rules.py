@@ -13,7 +13,13 @@ from agent_core.policy_rules import Hours, match_stars
 from agent_core.policy_words import describe_rule
 from agent_core.tools.contract import Tool
 from agent_core.tools.facts import judge_call
-from agent_core.tools.shell_words import runs_no_file, split_plainly
+from agent_core.tools.shell_words import (
+    NotUnderstood,
+    Understood,
+    runs_no_file,
+    split_plainly,
+    understand,
+)
 from tests.agent_core.policy_rig import FETCH, WRITING, make_shell, read_rule
 from tests.attacks.case_lists import read_cases
 from tests.sampling import dice, examples
@@ -131,6 +137,12 @@ def test_an_allow_holds_for_no_command_with_other_variables(before: str) -> None
     assert (
         judge(SHELL, read_rule("allow", command="npm test"), "auto", command=line).ruling == "ask"
     )
+
+
+@pytest.mark.parametrize("name", ["npm_config_userconfig", "npm_config_node_options", "pip_x"])
+def test_no_program_is_given_settings_by_small_letters(name: str) -> None:
+    assert isinstance(understand(f"export {name}=x; npm --version"), NotUnderstood)
+    assert isinstance(understand("export name=x; npm --version"), Understood)
 
 
 @pytest.mark.parametrize("place", [".git/hooks/x", ".envrc", "~/.bashrc"])

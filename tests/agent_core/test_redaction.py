@@ -15,8 +15,8 @@ from agent_core.events import OutputAdded
 from agent_core.guardrails import redaction
 from agent_core.guardrails.answers import ReplyRedactor
 from agent_core.guardrails.guard import LONG, work_on_text
-from agent_core.guardrails.redaction import MAX_HELD, Redactions, StreamRedactor
-from agent_core.guardrails.secret_shapes import MAX_RUN
+from agent_core.guardrails.redaction import MAX_HELD, Redactions, StreamRedactor, _find_border
+from agent_core.guardrails.secret_shapes import MAX_KEY, MAX_OPEN, MAX_RUN, find_open_end
 from agent_core.messages import Browsed, Text, Thinking, ToolCall, ToolOutput, text_of
 from agent_core.models.port import (
     Delta,
@@ -173,6 +173,21 @@ def test_pieces_with_beginnings_everywhere_are_the_whole(
             shown.veil.add(piece)
         shown.veil.end()
         assert shown.text == Redactions(names).with_shapes().hide("".join(pieces))
+
+
+@pytest.mark.parametrize(
+    ("at", "border"), [(1, 1), (2, 2), (3, 2), (6, 2), (8, 2), (9, 9), (21, 20), (30, 30)]
+)
+def test_a_text_is_cut_within_no_word(at: int, border: int) -> None:
+    assert _find_border([(2, 6, "a"), (4, 9, "b"), (20, 22, "c")], at) == border
+
+
+@pytest.mark.parametrize("size", [100, 2_000, MAX_KEY - 100])
+def test_a_key_that_has_not_ended_is_held_behind_a_text_of_any_length(size: int) -> None:
+    before = "Some words before it. " * 5_000
+    key = "-----BEGIN RSA PRIVATE KEY-----\n" + ("Ab0/" * 16 + "\n") * (size // 65)
+    assert find_open_end(before + key) <= len(before)
+    assert find_open_end(before + key + "\n" * MAX_OPEN + "words ") > len(before)
 
 
 # ---- where it is used --------------------------------------------------------------------

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 import redis
 
+from gateway.access.access import Access
+from gateway.conversation.outage import Outage, Unfinished
+from gateway.store.sqlite import SqliteStore
 from tests.contracts.redis_server import RedisServer, redis_server
 from tests.fakes.model_server import Say
 from tests.stories.rig import FRIEND, PERSON, Rig, write
@@ -56,3 +59,20 @@ async def test_who_is_asked_is_told_at_the_press(rig: Rig, server: RedisServer) 
     rig.telegram.say(PERSON, "hello once more")
     await rig.shows("hello again")
     assert not (rig.workspace() / "a.txt").exists()
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["forgotten", "done elsewhere"])
+async def test_only_a_lease_that_is_no_newer_tells_of_a_loss(told: bool, tmp_path: Path) -> None:
+    """Tokens grow: a replica that had the conversation meanwhile has ended its work."""
+    store, spawned = await SqliteStore.open(tmp_path / "store.db"), list[object]()
+    where = Rig.where()
+    first = await store.acquire(where.id, "me", 30)
+    assert first is not None
+    await store.give_back(first.lease)
+    newer = await store.acquire(where.id, "me", 30)
+    assert newer is not None
+    outage = Outage({}, Access({}, {}), lambda work, name: spawned.append(name))
+    before = Unfinished(where=where, language="en", token=first.lease.token, waits=True)
+    outage.tell_loss(before, first if told else newer)
+    assert bool(spawned) == told
+    await store.close()
