@@ -1,9 +1,9 @@
 """Inspects ZIP archives and OLE containers."""
 
 import zipfile
-import zlib
 from typing import BinaryIO
 
+from agent_core.documents.damage import ARCHIVE_FAULTS
 from agent_core.documents.kinds import Kind
 from agent_core.documents.limits import HARMLESS, MAX_MEMBERS, MAX_RATIO, MAX_UNPACKED
 from agent_core.documents.refusal import LOCKED, Refused
@@ -85,7 +85,7 @@ def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     try:
         with archive.open(name) as member:
             return member.read(most)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError):
+    except ARCHIVE_FAULTS:
         return b""
 
 

@@ -20,13 +20,16 @@ MAX_KEPT_TEXT = 2_000
 SECONDS_TO_FLUSH, SECONDS_TO_END = 0.5, 4.0
 """Seconds to flush its input; and to end after its input is closed, with the two of the shell
 around it."""
-_WATCHED = '{ cat; exec >&-; sleep 2; kill -KILL 0; } 2>/dev/null | { "$0" "$@"; '
-_WATCHED += "(printf '\\n\\001%s' $? >&2); kill -KILL 0; }"
+_WATCHED = (
+    "{ cat; exec >&-; sleep 2; kill -KILL 0; } 2>/dev/null | "
+    '{ "$0" "$@"; (printf \'\\n\\001%s\' $? >&2); kill -KILL 0; }'
+)
 """The command behind a `cat` that sees the end of our side. The gateway holds the other end of
 standard input: however it dies, the command reads an end, and its group is dead 2 s later. If the
 command ends, so does the `cat`, and with the last holder of its pipes its end is noticed."""
 
 _ENDED = "\n\x01"
+"""Before its exit code, behind all that it wrote."""
 
 
 class Complaints(asyncio.Protocol):

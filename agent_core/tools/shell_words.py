@@ -243,7 +243,7 @@ def _check_verb(name: str, words: tuple[Word, ...], *, found: bool = False) -> N
     given = read_arguments(VERBS[name], words)
     if name in _SEARCHES:
         check_search(name, given, found=found)
-    if name == "seq" and any(len(word.text) > 8 for word in words):
+    if name == "seq" and any(len(word.text) > 7 for word in words):
         raise Strange(phrase("odd_use", name=name))
     check = _EXTRA.get(name)
     if check is not None and not check(given):
@@ -370,7 +370,6 @@ _EXTRA: dict[str, Check] = {
     "top": lambda given: {"b", "n"} <= given.letters,
     "vmstat": lambda given: len(given.operands) != 1,
     "export": lambda given: all(CALM.fullmatch(word.text) for word in given.operands),
-    "seq": lambda given: all(len(word.text) < 8 for word in given.operands),
     "unzip": lambda given: bool({"l", "v"} & given.letters) or _unpacks_named(given),
     "gzip": _decompresses,
     "xz": lambda given: "l" in given.letters,

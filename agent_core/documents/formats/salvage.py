@@ -2,12 +2,12 @@
 
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
 from lxml import etree
 
+from agent_core.documents.damage import ARCHIVE_FAULTS
 from agent_core.documents.formats.markup import parse_xml, read_html, read_tree
 from agent_core.documents.formats.sheets import MAX_COLUMNS
 from agent_core.documents.formats.tables import render_row
@@ -27,7 +27,6 @@ _TEXTS: dict[Kind, re.Pattern[str]] = {
     "epub": re.compile(r".*\.x?html?", re.IGNORECASE),
 }
 """Matches the names of the parts with text."""
-_FAULTS = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, OSError)
 
 
 def save_text(lines: Iterator[str | None], file: BinaryIO, kind: Kind) -> Iterator[str | None]:
@@ -71,7 +70,7 @@ def read_member(archive: zipfile.ZipFile, name: str, most: int = MAX_PART) -> by
             member._expected_crc = None  # type: ignore[attr-defined]  # private: the checksum
             while len(found) < most and (chunk := member.read(_CHUNK)):
                 found += chunk
-    except (*_FAULTS, KeyError):
+    except (*ARCHIVE_FAULTS, KeyError):
         pass
     return bytes(found[:most])
 

@@ -1,6 +1,7 @@
 """Reads the compound commands of a shell line: conditions, loops, branches."""
 
 import re
+from abc import abstractmethod
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -62,9 +63,9 @@ class CompoundReader(WordReader):
         self._set_inside: dict[str, bool] = {}
         """The variables set in the compound command being read: True if all are numbers."""
 
+    @abstractmethod
     def _read_list(self, ends: tuple[str, ...]) -> str:
         """Read commands up to one of the words or the bracket `ends`, the line's end without."""
-        raise NotImplementedError
 
     def _join_names(self, before: dict[str, Word]) -> None:
         """Forget the values that commands set which may not have been run, or have been halfway."""

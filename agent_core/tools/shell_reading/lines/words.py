@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from typing import NoReturn
 
 from msgspec.structs import replace
@@ -62,7 +63,7 @@ class Rewritten(Exception):
         self.line = line
 
 
-class WordReader:
+class WordReader(ABC):
     """Reads words of `line` from `_at` on. `_names`: the variables that it set so far."""
 
     def __init__(self, line: str, *, writes: bool) -> None:
@@ -74,9 +75,9 @@ class WordReader:
         self._arrays: dict[str, tuple[Word, ...]] = {}
         self._here: list[tuple[str, bool, bool]] = []
 
+    @abstractmethod
     def _read_inner(self, at: int) -> None:
         """The commands in brackets that begin before `at`."""
-        raise NotImplementedError
 
     def _expand_braces(self) -> None:
         """Replace a list in braces by its words, as bash does before all else."""
