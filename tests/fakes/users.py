@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ class SharedPython(NamedTuple):
     env: dict[str, str]
 
 
+@cache
 def find_shared_python() -> SharedPython:
     """This interpreter, or the system's where this one is in a folder of root's."""
     packages = (one for one in sys.path if "site-packages" in one or "dist-packages" in one)

@@ -4,6 +4,7 @@ in the same folder."""
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -243,6 +244,10 @@ def mention(text: str, name: str = "test_bot") -> Json:
 
 def write(path: str, content: str = "x", **more: str) -> Call:
     return Call("write_file", f'{{"path": "{path}", "content": "{content}"}}', **more)
+
+
+def run(command: str, **more: object) -> Call:
+    return Call("run_command", json.dumps({"command": command} | more))
 
 
 @contextlib.asynccontextmanager

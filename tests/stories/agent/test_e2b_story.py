@@ -1,6 +1,5 @@
 """Commands at E2B, through the real gateway and E2B's real SDK, beside its API on loopback."""
 
-import json
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.fakes.e2b_server import E2BServer, serve_e2b
-from tests.fakes.model_server import Call, Hang, Say
+from tests.fakes.model_server import Hang, Say
 from tests.fakes.processes import a_mark, alive, gone
 from tests.fakes.waiting import PATIENCE, until
 from tests.gateway.process import START, World
-from tests.stories.rig import PERSON, Rig
+from tests.stories.rig import PERSON, Rig, run
 
 pytestmark = pytest.mark.pick("stories in e2b", 1)
 
@@ -25,10 +24,6 @@ LONG = 4 * PATIENCE
 async def e2b(tmp_path: Path) -> AsyncIterator[E2BServer]:
     async with serve_e2b(tmp_path / "e2b") as server:
         yield server
-
-
-def run(command: str, **more: object) -> Call:
-    return Call("run_command", json.dumps({"command": command, **more}))
 
 
 async def start(rig: Rig, e2b: E2BServer) -> None:

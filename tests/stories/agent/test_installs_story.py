@@ -1,15 +1,14 @@
 """What people's agents install: shut until one press opens the index, and shut again afterwards."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.model_server import Call, Say
+from tests.fakes.model_server import Say
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_GIT, NEEDS_NPM, NEEDS_PIP
 from tests.fakes.package_server import MODULE, NAME, WORDS, PackageServer
-from tests.stories.rig import ADMIN, Rig
+from tests.stories.rig import ADMIN, Rig, run
 
 pytestmark = NEEDS_BWRAP
 HOST = "127.0.0.2"
@@ -38,11 +37,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PackageServer]:
     server.close()
 
 
-def run(command: str, *hosts: str) -> Call:
-    more = {"hosts": list(hosts)} if hosts else {}
-    return Call("run_command", json.dumps({"command": command, "timeout": 100} | more))
-
-
 @pytest.mark.pick("what is installed by a press", 1)
 @pytest.mark.parametrize("command", INSTALLS.values(), ids=INSTALLS)
 async def test_one_press_installs_it(
@@ -51,7 +45,10 @@ async def test_one_press_installs_it(
     at = f"{HOST}:{server.port}"
     command = command.replace("{at}", at)
     rig.model.script(
-        run(command), run(command, at), run(f"curl -sS http://{at}/x || true"), Say("It is there.")
+        run(command, timeout=100),
+        run(command, timeout=100, hosts=[at]),
+        run(f"curl -sS http://{at}/x || true"),
+        Say("It is there."),
     )
     await rig.start(SANDBOX_PROVIDER="bwrap", WEB_ALLOWED_HOSTS=at)
     await rig.until(lambda: rig.log.named("sandbox_checked"))

@@ -1,16 +1,10 @@
 """A workspace too large to be kept: commands that are contained are asked about once."""
 
-import json
-
-from tests.fakes.model_server import Call, Say
+from tests.fakes.model_server import Say
 from tests.fakes.needs import NEEDS_BWRAP
-from tests.stories.rig import ADMIN, Rig, labels
+from tests.stories.rig import ADMIN, Rig, labels, run
 
 pytestmark = NEEDS_BWRAP
-
-
-def run(command: str) -> Call:
-    return Call("run_command", json.dumps({"command": command}))
 
 
 async def test_one_press_is_enough_for_a_workspace_that_cannot_be_kept(rig: Rig) -> None:
