@@ -4,6 +4,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
 from types import FrameType
@@ -111,6 +112,11 @@ async def test_a_press(rig: Rig) -> None:
     assert_few("a press", runs)
 
 
+def has_ended(rig: Rig, count: int) -> bool:
+    """So many runs of jobs were put down."""
+    return len(rig.log.named("run_ended")) == count
+
+
 async def test_a_job(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Shifted()
     ambient.use(clock)
@@ -120,6 +126,7 @@ async def test_a_job(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
         rig.model.script(*(Say(f"{n} are open.") for n in range(TIMES + 1)))
         await fire(rig, clock)
         await rig.shows("0 are open.")
+        await rig.until(partial(has_ended, rig, 1))
         await rig.quiet()
         runs: list[set[str]] = []
         for n in range(TIMES):
@@ -128,6 +135,8 @@ async def test_a_job(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
                 await fire(rig, clock)
                 await rig.shows(f"{n + 1} are open.")
                 await rig.quiet()
+            # It is put down after the report: the next run is not to pass through that.
+            await rig.until(partial(has_ended, rig, n + 2))
         assert_few("a job", runs)
     finally:
         ambient.use(ambient.SystemClock())
