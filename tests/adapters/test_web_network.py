@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -9,6 +10,7 @@ from gateway.messages import MessageReceived
 from gateway.ports import WaitingCard
 from gateway.views import Notice
 from tests.adapters.web_rig import press
+from tests.fakes.browser import Page
 from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.waiting import PATIENCE
 from tests.fakes.web_server import LIVE, Room, opened, serve
@@ -94,6 +96,29 @@ async def test_a_long_conversation_is_read_to_its_first_word_and_goes_on(tmp_pat
         assert words == [f"word {number}." for number in range(2_310)]
         room.server.desk.show(room.where, Notice(text="And on."), "last")
         await room.shows(".notice", "And on.")
+
+
+async def test_many_events_at_once_are_laid_out_once_for_a_frame(tmp_path: Path) -> None:
+    """A layout for each of them would take time by the square of the conversation's length."""
+
+    async def count_layouts(page: Page) -> float:
+        found = await page.call("Performance.getMetrics")
+        metrics = cast(list[dict[str, object]], found["metrics"])
+        return next(cast(float, one["value"]) for one in metrics if one["name"] == "LayoutCount")
+
+    async with opened(tmp_path) as room:
+        page = room.page
+        await page.call("Performance.enable")
+        await page.js("frames = 0; (function count() { frames++; requestAnimationFrame(count); })()")
+        before = await count_layouts(page)
+        for number in range(1_000):
+            room.server.desk.show(room.where, Notice(text=f"word {number}."), f"n{number}")
+        await room.shows(".notice", "word 999.")
+        frames = await page.js("frames")
+        assert isinstance(frames, int)
+        assert await count_layouts(page) - before <= frames + 50
+        top = "scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 2"
+        await page.until(f"((scroll) => {top})(document.querySelector('#scroll'))")
 
 
 async def test_what_came_while_a_tab_was_in_the_back_is_all_there(tmp_path: Path) -> None:

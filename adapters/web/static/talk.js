@@ -8,7 +8,6 @@ import { draw, replace } from "./views.js";
 const log = $("log"), scroll = $("scroll"), text = $("text");
 const hooks = { standing: () => {} };
 
-let marks = false; // which turn is the last one is to be looked at
 const SILENT = 40000, LOOKS = 5000; // a stream gives a sign of life every 15 s
 const PAGE = 100, MOST = 800; // views that are asked for at once
 let source = null, heard = 0, lastRev = 0, oldest = 0, step = PAGE, retry = 1000, timer = 0, state = "idle";
@@ -78,6 +77,7 @@ export async function jump(key) { // to a view that a search found
   if (!node) return;
   node.closest("details")?.setAttribute("open", "");
   node.scrollIntoView({ block: "center" });
+  follows = nearEnd();
   node.classList.add("found");
   node.addEventListener("animationend", () => node.classList.remove("found"), { once: true });
 }
@@ -102,11 +102,11 @@ function connect() {
     if (source.readyState === EventSource.CLOSED) lost("");
     else banner(say("lost")); // the browser comes back by itself, with the id of its last event
   };
-  on("view", (shown) => { show(shown); release(); });
+  on("view", (shown) => { show(shown); freed = true; });
   on("growing", grow);
   on("terminal_output", print);
   on("standing", stand);
-  on("told", (told) => { toast(told.text); release(); });
+  on("told", (told) => { toast(told.text); freed = true; });
   on("alive", () => {});
   on("removed", () => { toast(say("removed")); open(at.chat); }); // by another tab, or for its age
 }
@@ -229,17 +229,26 @@ function show(shown) {
   if (old) replace(old.node, node, text);
   else place(node, shown.position, foldOf(shown.turn) ?? log);
   if (view.fate) fold(log, shown.turn, view, node);
-  marks ||= !queueMicrotask(() => { marks = false; markLast(log); }); // once for many views
+  marks = true;
+  settle();
   node.querySelectorAll("img").forEach((one) => one.addEventListener("load", () => keepEnd(() => {})));
   items.set(key, { rev: shown.rev, node });
   drawPending();
 }
 
-function place(node, position, within) {
+const comesAfter = (one, position) => one.classList.contains("live") || Number(one.dataset.position) > position;
+function place(node, position, within) { // what is there is in order, with what still grows at its end
   let before = within.lastElementChild;
-  while (before && (before.classList.contains("live") || Number(before.dataset.position) > position)) before = before.previousElementSibling;
-  if (before) before.after(node);
-  else within.prepend(node);
+  while (before?.classList.contains("live")) before = before.previousElementSibling;
+  if (before && !comesAfter(before, position)) return before.after(node);
+  const all = [...within.children];
+  let low = 0, high = all.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (comesAfter(all[middle], position)) high = middle;
+    else low = middle + 1;
+  }
+  within.insertBefore(node, all[low] ?? null);
 }
 
 function grow(event) {
@@ -282,14 +291,28 @@ function reprint(item) {
 
 // ---- staying at the end
 
-let follows = true; // the person looks at the newest
+let follows = true, stood = 0; // the person looks at the newest; where we put them
+let settling = 0, marks = false, freed = false; // which turn is the last one is to be looked at; what was pressed can be pressed again
 const nearEnd = () => scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 90;
-export function toEnd() { scroll.scrollTop = $("empty").hidden ? scroll.scrollHeight : 0; follows = true; $("down").hidden = true; }
-function keepEnd(change) {
-  const stay = follows;
-  change();
-  if (stay) toEnd();
-  else $("down").hidden = nearEnd();
+export function toEnd() {
+  scroll.scrollTop = $("empty").hidden ? scroll.scrollHeight : 0;
+  stood = scroll.scrollTop;
+  follows = true;
+  $("down").hidden = true;
 }
-scroll.addEventListener("scroll", () => { follows = nearEnd(); $("down").hidden = follows || !$("empty").hidden; }, { passive: true });
+function keepEnd(change) { change(); settle(); }
+function settle() { // once a frame: to lay out a long conversation for each of many events takes the browser's whole time
+  settling ||= requestAnimationFrame(() => {
+    settling = 0;
+    if (marks) markLast(log);
+    if (freed) release();
+    marks = freed = false;
+    if (follows) toEnd();
+    else $("down").hidden = nearEnd();
+  });
+}
+scroll.addEventListener("scroll", () => {
+  follows = (follows && scroll.scrollTop >= stood - 1) || nearEnd(); // by us, and more came since: not by the person
+  $("down").hidden = follows || !$("empty").hidden;
+}, { passive: true });
 new ResizeObserver(() => { if (follows) toEnd(); }).observe(scroll); // a keyboard came up, the field grew

@@ -85,7 +85,9 @@ export function fold(log, turn, view, node) { // all of the turn goes where `vie
 export const foldOf = (turn) => folds.get(turn);
 
 export function markLast(log) { // only the last turn can be asked again
-  const said = [...log.children].filter((one) => one.classList.contains("said"));
-  const last = said.at(-1)?.dataset.turn;
-  for (const one of log.children) one.classList.toggle("last", Boolean(last) && one.dataset.turn === last);
+  let said = log.lastElementChild;
+  while (said && !said.classList.contains("said")) said = said.previousElementSibling;
+  const last = said?.dataset.turn;
+  for (const one of log.querySelectorAll(":scope > .last")) if (one.dataset.turn !== last) one.classList.remove("last");
+  if (last) log.querySelectorAll(`:scope > [data-turn="${CSS.escape(last)}"]`).forEach((one) => one.classList.add("last"));
 }
