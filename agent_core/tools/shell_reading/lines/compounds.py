@@ -19,10 +19,10 @@ _FOR = re.compile(rf"for[ \t]+({NAME.pattern})[ \t]+in(?=[ \t])")
 _COUNTED = re.compile(r"\$\(seq(?: -w)?(?: \d{1,6}){1,3}\)")
 _BLANKS = re.compile(r"[ \t]+")
 _SPACES = re.compile(r"\s*")
-_IN = re.compile(r"[ \t]+in\s+")
+_IN = re.compile(r"[ \t]{1,80}in\s+")
 _ESAC = re.compile(r"esac(?=$|[\s;|&)])")
-_NO_BRANCH = re.compile(r"\s*;;")
-_DO_NEXT = re.compile(r"[ \t]*do(?=\s)")
+_NO_BRANCH = re.compile(r"\s{0,80};;")
+_DO_NEXT = re.compile(r"[ \t]{0,80}do(?=\s)")
 _DO = re.compile(r"[ \t]{0,80}[;\n]\s{0,80}do(?=\s)")
 _READ = re.compile(
     r"while[ \t]+(?:IFS=(?:[,:]|'[^'\n]?'|\"[^\"$`\\\n]?\")?[ \t]+)?read[ \t]+(?:-r[ \t]+)?"
