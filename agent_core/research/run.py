@@ -7,6 +7,7 @@ together with anything that a search must not reveal.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from agent_core.errors import ModelFailed
 from agent_core.events import ResearchMoved, ResearchStage, SourceFound
+from agent_core.handoffs.artifacts import Artifact
 from agent_core.messages import GivenFile, Message, Text, user
 from agent_core.models.port import ModelRequest
 from agent_core.orchestration.brief import Brief, Hands
@@ -31,6 +33,7 @@ from agent_core.research.sources import (
     digest_of,
     drop_seen,
     read,
+    read_files,
     search,
 )
 from agent_core.research.stages import (
@@ -48,6 +51,8 @@ LIMIT = 300.0
 """Seconds of one call of the model."""
 BEGINNING = 300
 """Characters of a source that the model sees while it searches."""
+HEAD = 4_000
+"""Characters of a file that the model sees before it searches."""
 
 T = TypeVar("T")
 
@@ -80,13 +85,19 @@ class Research:
         self._thread: tuple[Message, ...] = ()
         self._said: tuple[str, ...] = ()
         self._shelf = Sources()
+        self._given = 0
         self._skipped: tuple[Skipped, ...] = ()
 
     async def run(
-        self, history: tuple[Message, ...] = (), wish: ResearchRequest | None = None
+        self,
+        history: tuple[Message, ...] = (),
+        wish: ResearchRequest | None = None,
+        files: tuple[Artifact, ...] = (),
     ) -> Researched:
-        """Research the brief's question. Raises what a model call raises."""
+        """Research the brief's question; `files` are sources too. Raises what a model call
+        raises."""
         self._history = history
+        await self._take_files(files)
         frame = await self._init_config(wish or ResearchRequest())
         depth = DEPTHS[frame.depth]
         await self._search_loop(frame, depth)
@@ -96,10 +107,18 @@ class Research:
         await self._synthesize(findings)
         return await self._write_report(frame, depth, findings)
 
+    async def _take_files(self, files: tuple[Artifact, ...]) -> None:
+        scope, workspace = self._scope.child("files"), Path(self._brief.workspace)
+        for got in await read_files(scope, workspace, files, self._hands.hides):
+            self._take(scope, got.url if isinstance(got, SourcePage) else got.what, got)
+        self._given = len(self._shelf)
+
     async def _init_config(self, wish: ResearchRequest) -> Frame:
         await self._enter("init_config")
         most = max(depth.queries for depth in DEPTHS.values())
-        ask = f"{self._brief.text}\n\n{prompts.INIT.format(queries=most)}"
+        heads = "\n".join(f"--- {one.url}\n{one.text[:HEAD]}" for one in self._shelf.sources)
+        told = f"\n\n{prompts.FILES.format(files=heads)}" if heads else ""
+        ask = f"{self._brief.text}{told}\n\n{prompts.INIT.format(queries=most)}"
         text = self._brief.said or self._brief.request_text()
         frame = await self._consult("init", ask, lambda said: read_frame(said, text, wish))
         frame = frame or plain_frame(text, wish)
@@ -114,7 +133,7 @@ class Research:
             asked.update(queries)
             if self._steers:
                 self._said = (*self._said, *await self._scope.child(f"round-{n}").steer())
-            if n == depth.rounds or len(self._shelf) >= depth.sources:
+            if n == depth.rounds or self._count_pages() >= depth.sources:
                 break
             more = await self._find_more(n, depth, tuple(sorted(asked)))
             queries = tuple(query for query in more if query not in asked)
@@ -125,15 +144,18 @@ class Research:
     async def _search(
         self, scope: Scope, queries: tuple[str, ...], seen: set[str], most: int
     ) -> None:
-        """Search once, then read new pages until there are `most` sources in all."""
+        """Search once, then read new pages until there are `most` of them in all."""
         hits, failed = await search(scope, self._means.web, queries)
         self._skipped = (*self._skipped, *failed)
         waiting = drop_seen(hits, seen)
-        while waiting and (room := most - len(self._shelf)) > 0:
+        while waiting and (room := most - self._count_pages()) > 0:
             wave, waiting = waiting[: min(room, AT_ONCE)], waiting[min(room, AT_ONCE) :]
             for hit, got in zip(wave, await read(scope, self._means.web, wave), strict=True):
                 self._take(scope, hit.url, got)
             await self._scope.show()
+
+    def _count_pages(self) -> int:
+        return len(self._shelf) - self._given
 
     def _take(self, scope: Scope, url: str, got: SourcePage | Skipped) -> None:
         """Count a page as a source, unless it cannot be or another says the same."""
@@ -148,10 +170,12 @@ class Research:
 
     async def _find_more(self, n: int, depth: Depth, asked: tuple[str, ...]) -> tuple[str, ...]:
         """Choose further searches by the question and the pages alone: searches need no approval,
-        so the model that reads pages for them sees no instructions, memory or conversation."""
+        so the model that reads pages for them sees no instructions, memory, conversation or
+        files."""
         known = "\n".join(
             f"- {one.title} ({one.url}): {' '.join(one.text[:BEGINNING].split())}"
             for one in self._shelf.sources
+            if not one.is_file
         )
         ask = prompts.MORE.format(
             question="\n".join((self._brief.request_text(), *self._said)),

@@ -1,18 +1,23 @@
 """The sources of a research: found, read once each, and counted once where they say the same."""
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Iterable
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from agent_core.errors import ToolFailed
+from agent_core.guardrails.redaction import Hides
+from agent_core.handoffs.artifacts import Artifact
 from agent_core.messages import ToolCall
 from agent_core.scope import Scope
+from agent_core.tools.files import read_text
 from agent_core.tools.web import pages
 from agent_core.tools.web.port import Hit, Web
 
@@ -20,6 +25,8 @@ HITS = 8
 """Results of one search."""
 TEXT = 20_000
 """Characters of a source that are kept, quoted from and shown to the model."""
+MAX_FILE = 3 * TEXT
+"""Characters of a file that was handed over."""
 AT_ONCE = 6
 LIMIT = 40.0
 ALIKE = 0.8
@@ -31,11 +38,12 @@ _TRACKING = re.compile(r"utm_\w+|fbclid|gclid|mc_[ce]id|ref|ref_src|igshid")
 
 
 class SourcePage(Struct, frozen=True, kw_only=True):
-    """A page that was read."""
+    """A page that was read, or a part of a file of the workspace: `url` is its path then."""
 
     url: str
     title: str
     text: str
+    is_file: bool = False
 
 
 class Skipped(Struct, frozen=True, kw_only=True):
@@ -85,6 +93,40 @@ async def read(scope: Scope, web: Web, hits: Iterable[Hit]) -> list[SourcePage |
     return list((await scope.parallel(branches)).values())
 
 
+async def read_files(
+    scope: Scope, workspace: Path, files: Iterable[Artifact], hides: Hides | None
+) -> list[SourcePage | Skipped]:
+    """Read files that were handed over, at once: a long one is several sources. Each is read once
+    in the turn's life."""
+
+    async def read_one(path: str, branch: Scope) -> list[SourcePage | Skipped]:
+        async def run(_: str) -> str:
+            text = await asyncio.to_thread(read_text, path, workspace, MAX_FILE + 1)
+            if not text.strip():
+                raise ToolFailed("The file holds no text.")
+            return hides().with_shapes().hide(text) if hides is not None else text
+
+        result = await branch.tool(_call("read_file", "path", path), "pure", run, LIMIT)
+        if result.error:
+            return [Skipped(what=path, why=result.content)]
+        return _split(path, result.content)
+
+    branches = {f"file-{digest_of(one.path)}": partial(read_one, one.path) for one in files}
+    return [one for parts in (await scope.parallel(branches)).values() for one in parts]
+
+
+def _split(path: str, text: str) -> list[SourcePage | Skipped]:
+    parts: list[SourcePage | Skipped] = []
+    for n, begins in enumerate(range(0, min(len(text), MAX_FILE), TEXT), 1):
+        name = f"{path} ({n})" if len(text) > TEXT else path
+        part = text[begins : min(begins + TEXT, MAX_FILE)]
+        parts.append(SourcePage(url=name, title=name, text=part, is_file=True))
+    if len(text) > MAX_FILE:
+        why = f"Only its first {MAX_FILE:,} characters were read."
+        parts.append(Skipped(what=path, why=why))
+    return parts
+
+
 def canonical(url: str) -> str:
     """The same for URLs that lead to the same page: without scheme, www, tracking, fragment."""
     parts = urlsplit(url)
@@ -125,13 +167,17 @@ class Sources:
     def take(self, source: SourcePage) -> SourcePage | None:
         """Add a source. If it is known, or another says nearly the same, return that one
         instead."""
-        page, groups = canonical(source.url), _groups(source.text)
+        page, groups = _identify(source), _groups(source.text)
         for known, said in self._rows:
             least = min(len(said), len(groups))
-            if canonical(known.url) == page or len(said & groups) >= ALIKE * least:
+            if _identify(known) == page or len(said & groups) >= ALIKE * least:
                 return known
         self._rows.append((source, groups))
         return None
+
+
+def _identify(source: SourcePage) -> str:
+    return f"file:{source.url}" if source.is_file else canonical(source.url)
 
 
 def _groups(text: str) -> frozenset[str]:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut, ToolFailed
 from agent_core.events import ErrorMet, HandedOff, Routed
-from agent_core.handoffs.artifacts import PATTERNS, Artifact, collect, describe_artifacts
+from agent_core.handoffs.artifacts import PATTERNS, Artifact, collect
 from agent_core.handoffs.count import count_handoff
 from agent_core.messages import Message, ToolCall, user
 from agent_core.models.port import ModelRequest
@@ -58,8 +58,8 @@ class Delegate(BaseModel):
     artifacts: list[str] = Field(
         default=[],
         max_length=10,
-        description="Files of the workspace that the question is about, as patterns; `default`: "
-        f"{' '.join(PATTERNS)}.",
+        description="Files of the workspace that are read as sources too, as patterns; "
+        f"`default`: {' '.join(PATTERNS)}.",
     )
 
 
@@ -84,9 +84,12 @@ def research_tool(means: ResearchDeps) -> Tool:
     """delegate_to_research over `means`."""
 
     async def run_in_turn(wanted: Delegate, scope: Scope, brief: Brief, hands: Hands) -> str:
-        own = replace(brief, text=await _hand_over(wanted, scope, brief), said="")
+        files = await _hand_over(wanted, scope, brief)
+        own = replace(brief, text=wanted.question, said="")
         wish = ResearchRequest(kind=wanted.kind, depth=wanted.depth)
-        made = await Research(scope.child("research"), own, hands, means).run(wish=wish)
+        made = await Research(scope.child("research"), own, hands, means).run(
+            wish=wish, files=files
+        )
         if not made.report:
             raise ToolFailed(made.answer or "Nothing was found.")
         where = f"[The whole report was given to the person; it is in {made.path}.]"
@@ -107,8 +110,8 @@ def research_tool(means: ResearchDeps) -> Tool:
     )
 
 
-async def _hand_over(wanted: Delegate, scope: Scope, brief: Brief) -> str:
-    """The question with the files that go along."""
+async def _hand_over(wanted: Delegate, scope: Scope, brief: Brief) -> tuple[Artifact, ...]:
+    """Return the files that go along."""
     await count_handoff(scope)
     files: tuple[Artifact, ...] = ()
     if wanted.artifacts:
@@ -119,7 +122,7 @@ async def _hand_over(wanted: Delegate, scope: Scope, brief: Brief) -> str:
         files = found.files
     names = tuple(one.path for one in files)
     scope.emit(HandedOff(to="research", task=wanted.question[:200], files=names))
-    return f"{wanted.question}\n\n{describe_artifacts(files)}" if files else wanted.question
+    return files
 
 
 def _collect_files(workspace: Path, patterns: list[str]) -> Handed:

@@ -134,6 +134,8 @@ def _reference(n: int, source: SourcePage, findings: Iterable[Finding]) -> str:
 
 
 def _link(source: SourcePage) -> str:
+    if source.is_file:
+        return f"`{_line(source.title.replace('`', ' '))}`"
     title = re.sub(r"[\[\]<>`*_|\\]", " ", source.title)
     url = source.url.replace("(", "%28").replace(")", "%29")
     return f"[{_line(title)[:TITLE] or url}]({url})"

@@ -28,6 +28,8 @@ PIECE = 4_000
 SCAN = 64_000_000
 """Maximum bytes read to find the first requested line."""
 MAX_ENTRIES = 1_000
+MAX_CHARACTER = 4
+"""Bytes of one character in any encoding."""
 NO_TEXT = b"(The document has no text.)"
 
 _MAGIC = {
@@ -148,6 +150,19 @@ def read(wanted: ReadFileArguments, workspace: Path) -> str:
             return f"{page}\n[It is written in {encoding}.]{note}"
         file.seek(0)
         return f"{_page(file, wanted, info.st_size)}{note}"
+
+
+def read_text(path: str, workspace: Path, most: int) -> str:
+    """Return the first `most` characters of the text of a file, or of a document's. Raises
+    ToolFailed where there is none."""
+    with paths.open_read(workspace, path) as file:
+        head = file.read(SAMPLE)
+        if (kind := find_kind(path, head)) is not None:
+            return read_document(path, kind, file)[:most]
+        if not (encoding := find_encoding(head)):
+            raise ToolFailed(f"{path} is binary ({_name_data(head)}).")
+        data = head + file.read(MAX_CHARACTER * most)
+    return data.decode(encoding, "replace").removeprefix("\ufeff")[:most]
 
 
 def _tell_other(path: str, head: bytes) -> str:

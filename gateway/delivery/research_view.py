@@ -59,7 +59,7 @@ def add_source(activity: Activity, event: SourceFound) -> Activity:
     """`activity` with a line for one more page."""
     line = ToolLine(
         call_id=event.url,
-        tool="read_page",
+        tool="read_page" if "://" in event.url else "read_file",
         summary=event.title or event.url,
         state="failed" if event.why else "done",
         output=event.why,

@@ -109,7 +109,9 @@ async def test_many_events_at_once_are_laid_out_once_for_a_frame(tmp_path: Path)
     async with opened(tmp_path) as room:
         page = room.page
         await page.call("Performance.enable")
-        await page.js("frames = 0; (function count() { frames++; requestAnimationFrame(count); })()")
+        await page.js(
+            "frames = 0; (function count() { frames++; requestAnimationFrame(count); })()"
+        )
         before = await count_layouts(page)
         for number in range(1_000):
             room.server.desk.show(room.where, Notice(text=f"word {number}."), f"n{number}")

@@ -32,9 +32,10 @@ from agent_core.tools.toolbox import Toolbox
 from agent_core.tools.web.settings import WebSettings
 from agent_core.tools.web.tools import web_of
 from tests.agent_core.scope_rig import Disk
+from tests.fakes.documents import make_docx, make_pdf
 from tests.fakes.web_pages import Answer, WebPages, served
 
-SOURCE = re.compile(r"Source: (.+)\n(\S+)\n")
+SOURCE = re.compile(r"Source: (.+)\n(.+)\n")
 FACT = re.compile(r"The measured value number \w+ is \d+ units in all laboratories\.")
 
 
@@ -447,6 +448,80 @@ async def test_the_usual_files_go_along_by_one_word(tmp_path: Path, site: WebPag
     (handed,) = [r.event for r in disk.records if isinstance(getattr(r, "event", None), HandedOff)]
     assert set(handed.files) == {"a.csv", "b.log"}
     assert "words of a.csv" in str(made.requests) and "words of c.png" not in str(made.requests)
+
+
+def hand_over(folder: Path, site: WebPages, files: dict[str, bytes]) -> ResearchRig:
+    """A turn that hands the files over to a research."""
+    made = ResearchRig(folder, site)
+    made.verdict = Verdict(ruling="allow", rule="granted", reason="")
+    made.brief = replace(made.brief, route="simple", text="Look it up.")
+    asked = {"question": "Which values?", "depth": "standard", "artifacts": ["*"]}
+    made.answers["Look it up."] = f"CALL: {json.dumps(asked)}"
+    made.answers[""] = "As the report says."
+    for name, data in files.items():
+        file = folder / "w" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(data)
+    return made
+
+
+@pytest.mark.parametrize("pages", [0, 6])
+async def test_files_are_read_whole_and_cited_like_pages(
+    tmp_path: Path, site: WebPages, pages: int
+) -> None:
+    fill(site, pages)
+    own = "The measured value number {} is 5 units in all laboratories."
+    filler = " ".join(f"row {n}" for n in range(4_000))
+    files = {
+        "notes.md": b"# Notes\n" + own.format("one").encode(),
+        "long.txt": f"{filler}\n{own.format('two')}\n{filler}".encode(),
+        "letter.docx": make_docx(own.format("three")),
+        "table.csv": "Größe;Wert\n".encode("cp1252") + own.format("four").encode(),
+        "broken.pdf": make_pdf()[:60],
+        "picture.bin": b"\0\1\2" * 50,
+        "empty.txt": b" \n",
+    }
+    made, disk = hand_over(tmp_path, site, files), Disk()
+    await made.run(disk)
+    text = report(disk, tmp_path)
+    for name, number in {
+        "notes.md": "one", "letter.docx": "three", "table.csv": "four", "long.txt (2)": "two",
+    }.items():  # fmt: skip
+        listed = rf"\d+\. `{re.escape(name)}`\n   - “{re.escape(own.format(number))}”"
+        assert re.search(listed, text), name
+    unused = text.partition("## Not used")[2]
+    assert all(f"- {name}: " in unused for name in ("broken.pdf", "picture.bin", "empty.txt"))
+    assert len(re.findall(r"\]\(http", text)) == min(pages, DEPTHS["standard"].sources)
+
+
+async def test_files_are_not_shown_where_pages_choose_searches(
+    tmp_path: Path, site: WebPages
+) -> None:
+    """A page could have what stands in them searched for."""
+    fill(site, 2)
+    made = hand_over(tmp_path, site, {"notes.md": b"The canary is SWORDFISH. " + b"word " * 30})
+    await made.run(Disk())
+    shown = {purpose(request) for request in made.requests if "SWORDFISH" in repr(request)}
+    assert "more" in made.asked and shown >= {"init", "analyze notes.md"} and "more" not in shown
+
+
+async def test_secrets_in_files_reach_no_model(tmp_path: Path, site: WebPages) -> None:
+    made = hand_over(tmp_path, site, {"log.txt": b"The key abc-123-abc was used. " * 9})
+    made.hands = replace(made.hands, hides=lambda: Redactions({"abc-123-abc": "[TOKEN]"}))
+    disk = Disk()
+    await made.run(disk)
+    assert "[TOKEN]" in repr(made.requests)
+    assert "abc-123" not in repr(made.requests) and "abc-123" not in repr(disk.records)
+
+
+async def test_a_file_too_long_is_said_to_be_read_in_part(tmp_path: Path, site: WebPages) -> None:
+    fill(site, 3)
+    words = " ".join(f"w{n}" for n in range(20_000)).encode()
+    made, disk = hand_over(tmp_path, site, {"long.txt": words}), Disk()
+    await made.run(disk)
+    assert "- long.txt: Only its first 60,000 characters were read." in report(disk, tmp_path)
+    seen = [purpose(request) for request in made.requests]
+    assert sum(one.startswith("analyze long.txt") for one in seen) == 3
 
 
 async def test_a_hand_over_that_fails_is_a_result(tmp_path: Path, site: WebPages) -> None:

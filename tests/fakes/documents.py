@@ -24,12 +24,12 @@ def make_pdf(pages: int = 3) -> bytes:
     return out.getvalue()
 
 
-def make_docx() -> bytes:
+def make_docx(words: str = WORDS) -> bytes:
     import docx
 
     document = docx.Document()
     document.add_heading("A report", 1)
-    document.add_paragraph(WORDS)
+    document.add_paragraph(words)
     table = document.add_table(rows=0, cols=2)
     for row in ROWS:
         for cell, value in zip(table.add_row().cells, row, strict=True):
