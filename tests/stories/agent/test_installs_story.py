@@ -64,3 +64,27 @@ async def test_one_press_installs_it(
     assert f"[Not reached: {at} is not open for this command." in shut
     assert WORDS in opened and server.asked and "[Not reached:" in after
     assert len(rig.cards(ADMIN)) == 0, "one press was enough"
+
+
+@pytest.mark.pick("what an operator opened", 1)
+@pytest.mark.parametrize("command", INSTALLS.values(), ids=INSTALLS)
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+async def test_what_an_operator_opened_needs_no_press(
+    named: bool, command: str, rig: Rig, server: PackageServer
+) -> None:
+    at = f"{HOST}:{server.port}"
+    hosts = {"hosts": [at]} if named else {}
+    rig.model.script(
+        run(command.replace("{at}", at), timeout=100, **hosts),
+        run(f"curl -sS http://{HOST}:8080/x || true"),
+        Say("It is there."),
+    )
+    await rig.start(SANDBOX_PROVIDER="bwrap", WEB_ALLOWED_HOSTS=at, SANDBOX_HOSTS=at)
+    await rig.until(lambda: rig.log.named("sandbox_checked"))
+    rig.telegram.say(ADMIN, "/mode auto")
+    await rig.quiet()
+    rig.telegram.say(ADMIN, "install it")
+    await rig.telegram.wait_text(ADMIN, "It is there.", 100)
+    opened, shut = rig.seen(role="tool")[-2:]
+    assert WORDS in opened and server.asked and not rig.cards(ADMIN)
+    assert "[Not reached:" in shut, "other hosts stay shut"
