@@ -1,15 +1,22 @@
 """An index of Python packages, an npm registry and a git host in one, on loopback."""
 
 import base64
+import datetime
 import hashlib
 import http.server
 import io
+import ipaddress
 import json
+import ssl
 import subprocess
 import tarfile
 import threading
 import zipfile
 from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 NAME = "turnkeeper-tests-greeting"
 MODULE = "turnkeeper_tests_greeting"
@@ -19,10 +26,12 @@ LARGE = bytes(range(250)) * 8_000
 
 class PackageServer:
     """Serves the package `NAME` to pip and npm, and as the repository `/NAME.git`; `/large` is
-    `LARGE`. `asked`: the paths that were asked for."""
+    `LARGE`. `asked`: the paths that were asked for. `certificate`: PEM, by whom `tls` is signed."""
 
-    def __init__(self, folder: Path, address: str = "127.0.0.1") -> None:
+    def __init__(self, folder: Path, address: str = "127.0.0.1", *, tls: bool = False) -> None:
         self.asked: list[str] = []
+        self.certificate = ""
+        self._scheme = "https" if tls else "http"
         self._files = {
             f"/simple/{NAME}/": self._index,
             f"/files/{MODULE}-1.0-py3-none-any.whl": _make_wheel,
@@ -42,6 +51,11 @@ class PackageServer:
                 return
 
         self._server = http.server.ThreadingHTTPServer((address, 0), Handler)
+        if tls:
+            self.certificate = _make_certificate(folder / "server.pem", address)
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(folder / "server.pem")
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
@@ -74,18 +88,44 @@ class PackageServer:
 
     def _index(self, host: str) -> tuple[bytes, str]:
         name = f"{MODULE}-1.0-py3-none-any.whl"
-        return f'<a href="http://{host}/files/{name}">{name}</a>'.encode(), "text/html"
+        return f'<a href="{self._scheme}://{host}/files/{name}">{name}</a>'.encode(), "text/html"
 
     def _registry(self, host: str) -> tuple[bytes, str]:
         tarball = _make_tarball("")[0]
         digest = base64.b64encode(hashlib.sha512(tarball).digest()).decode()
         dist = {
-            "tarball": f"http://{host}/files/{NAME}-1.0.0.tgz",
+            "tarball": f"{self._scheme}://{host}/files/{NAME}-1.0.0.tgz",
             "integrity": f"sha512-{digest}",
         }
         version = {"name": NAME, "version": "1.0.0", "main": "index.js", "dist": dist}
         said = {"name": NAME, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
         return json.dumps(said).encode(), "application/json"
+
+
+def _make_certificate(file: Path, address: str) -> str:
+    """Write a key with a certificate for `address`, signed by itself, and return the latter."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "tests")])
+    now = datetime.datetime.now(datetime.UTC)
+    named = x509.IPAddress(ipaddress.ip_address(address))
+    # npm compares with `localhost` what it reaches by an address and a proxy
+    names = x509.SubjectAlternativeName([named, x509.DNSName("localhost")])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(names, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    file.write_bytes(secret + made.public_bytes(pem))
+    return made.public_bytes(pem).decode()
 
 
 def _make_wheel(host: str) -> tuple[bytes, str]:

@@ -69,13 +69,20 @@ async def test_one_press_installs_it(
 @pytest.mark.pick("what an operator opened", 1)
 @pytest.mark.parametrize("command", INSTALLS.values(), ids=INSTALLS)
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+@pytest.mark.parametrize("tls", [True, False], ids=["https", "http"])
 async def test_what_an_operator_opened_needs_no_press(
-    named: bool, command: str, rig: Rig, server: PackageServer
+    tls: bool, named: bool, command: str, rig: Rig, tmp_path: Path
 ) -> None:
+    server = PackageServer(tmp_path / "served", HOST, tls=tls)
     at = f"{HOST}:{server.port}"
+    command = command.replace("{at}", at)
+    if tls:
+        command = command.replace("http://", "https://").replace(f" --trusted-host {HOST}", "")
+        trust = "PIP_CERT=$PWD/ca npm_config_cafile=$PWD/ca GIT_SSL_CAINFO=$PWD/ca"
+        command = f"echo '{server.certificate}' > ca && export {trust} && {command}"
     hosts = {"hosts": [at]} if named else {}
     rig.model.script(
-        run(command.replace("{at}", at), timeout=100, **hosts),
+        run(command, timeout=100, **hosts),
         run(f"curl -sS http://{HOST}:8080/x || true"),
         Say("It is there."),
     )
@@ -85,6 +92,7 @@ async def test_what_an_operator_opened_needs_no_press(
     await rig.quiet()
     rig.telegram.say(ADMIN, "install it")
     await rig.telegram.wait_text(ADMIN, "It is there.", 100)
+    server.close()
     opened, shut = rig.seen(role="tool")[-2:]
     assert WORDS in opened and server.asked and not rig.cards(ADMIN)
     assert "[Not reached:" in shut, "other hosts stay shut"
