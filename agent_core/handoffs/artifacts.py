@@ -24,10 +24,10 @@ SCANNED = 5_000
 
 
 class Artifact(Struct, frozen=True, kw_only=True):
-    """A file of the workspace; `size` in bytes."""
+    """A file of the workspace; `size` in bytes, 0 if it was not looked at."""
 
     path: str
-    size: int
+    size: int = 0
 
 
 def collect(workspace: Path, patterns: Iterable[str] = PATTERNS) -> list[Artifact]:

@@ -69,6 +69,8 @@ class Brief(Struct, frozen=True, kw_only=True, rename={"appended": "recalled"}):
     """The end of `text` that nobody said: memory and surroundings."""
     pictures: tuple[Picture, ...] = ()
     """Pictures that the person sent."""
+    files: tuple[str, ...] = ()
+    """Other files that the person sent: their paths in the workspace."""
     mentions: tuple[Mention, ...] = ()
     """Server resources and prompts that the person named."""
     direct: ToolCall | None = None

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut, ToolFailed
 from agent_core.events import ErrorMet, HandedOff, Routed
-from agent_core.handoffs.artifacts import PATTERNS, Artifact, collect
+from agent_core.handoffs.artifacts import MAX_FILES, PATTERNS, Artifact, collect
 from agent_core.handoffs.count import count_handoff
 from agent_core.messages import Message, ToolCall, user
 from agent_core.models.port import ModelRequest
@@ -66,14 +66,16 @@ class Delegate(BaseModel):
 async def research(
     scope: Scope, brief: Brief, hands: Hands, history: tuple[Message, ...], means: ResearchDeps
 ) -> TurnResult:
-    """Answer `brief.text` with a research. The person asked for it by the mode, so only a rule
-    against it, a hook or PERMISSION_ASK_ALL stands in between."""
+    """Answer `brief.text` with a research; files that came with it are sources too. The person
+    asked for it by the mode, so only a rule against it, a hook or PERMISSION_ASK_ALL stands in
+    between."""
     scope.emit(Routed(route="research"))
     try:
         if why := await _refusal(scope.child("may"), brief, hands):
             return await _report_failure(scope.child("refused"), brief, hands, history, why)
         work = Research(scope.child("research"), brief, hands, means, steers=True)
-        made = await work.run(history)
+        files = tuple(Artifact(path=path) for path in brief.files[:MAX_FILES])
+        made = await work.run(history, files=files)
     except (ModelFailed, TimedOut, BudgetExceeded) as error:
         scope.emit(ErrorMet(text=str(error), phrases=error.phrases))
         return TurnResult(text="", messages=(brief.make_request(),), finish="error")

@@ -382,7 +382,8 @@ class Session:
         shows = self.state.adapter.abilities.own_messages
         said = "" if shows else asked.said
         brief = replace(brief, said=said, pictures=asked.pictures, mentions=asked.mentions)
-        brief = name_retry(replace(brief, command=asked.command), asked.retry, row.language)
+        brief = replace(brief, files=asked.files, command=asked.command)
+        brief = name_retry(brief, asked.retry, row.language)
         seen = await self.history.rows()
         for add in filter(None, additions):
             brief = add(brief, seen, asked)

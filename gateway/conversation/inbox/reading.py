@@ -67,13 +67,15 @@ MAX_PICTURES = 10
 
 class TurnInput(Struct, frozen=True, kw_only=True):
     """The input of a turn: `text` for the model, `said` for people if the surface does not show it
-    itself. `fetched`: files or a voice note were fetched for it. `mentions`: named server
-    resources. `command`: run instead of asking a model. `retry`: it runs a plan again."""
+    itself. `fetched`: files or a voice note were fetched for it. `files`: paths of those that are
+    neither pictures nor speech. `mentions`: named server resources. `command`: run instead of
+    asking a model. `retry`: it runs a plan again."""
 
     text: str
     said: str
     fetched: bool
     pictures: tuple[Picture, ...] = ()
+    files: tuple[str, ...] = ()
     mentions: tuple[Mention, ...] = ()
     command: str = ""
     retry: PlanRetry | None = None
@@ -165,6 +167,7 @@ class MessageReader:
         self._heard: list[str] = []
         self._lost: list[tuple[str, str]] = []
         self._seen: list[Picture] = []
+        self._files: list[str] = []
 
     def take_heard(self) -> str:
         """Return and forget the transcripts since the last call."""
@@ -180,10 +183,12 @@ class MessageReader:
     async def read_rows(self, rows: Sequence[InboxRow]) -> TurnInput:
         """Read `rows` as the input of one turn."""
         self._seen.clear()
+        self._files.clear()
         texts = [await self._describe_whole(row) for row in rows]
         typed = tuple(filter(_has_mark, map(_read_typed, rows)))
         return TurnInput(
             pictures=tuple(self._seen[:MAX_PICTURES]),
+            files=tuple(self._files),
             text=await self._join_within_bounds(texts),
             said="\n\n".join(map(show_row, rows)),
             fetched=any(getattr(row.inbound, "attachments", ()) for row in rows),
@@ -267,7 +272,8 @@ class MessageReader:
                 file.seek(0)
                 path = await asyncio.to_thread(paths.add, workspace, INCOMING, name, file)
                 said = f"[file: {path}, {size} bytes]"
-                await self._look(path)
+                if not await self._look(path) and not attachment.voice:
+                    self._files.append(path)
                 if attachment.voice:
                     file.seek(0)
                     heard = await self._transcribe(file, name)
@@ -301,12 +307,13 @@ class MessageReader:
             file.truncate()
         return None
 
-    async def _look(self, path: str) -> None:
+    async def _look(self, path: str) -> bool:
         """Keep a picture for the model: files of a workspace may change, those of a turn may
-        not."""
+        not. Return False if it is none."""
         picture = await asyncio.to_thread(self._services.agent.picture, self._conversation, path)
         if picture is not None:
             self._seen.append(picture)
+        return picture is not None
 
     async def _transcribe(self, audio: BinaryIO, name: str) -> str:
         hearing = self._services.hearing

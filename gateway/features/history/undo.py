@@ -270,6 +270,7 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         said=said,
         fetched=True,
         pictures=brief.pictures,
+        files=brief.files,
         mentions=brief.mentions,
         command="" if command.arguments else brief.command,
         retry=None if command.arguments else read_retry(brief),

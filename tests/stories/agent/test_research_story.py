@@ -24,6 +24,7 @@ from gateway.store.rows import ConversationSettings
 from gateway.views import Media, PlanView
 from gateway.views import ReplyView as Answer
 from gateway.wiring.agent_default import TurnkeeperAgent
+from tests.fakes.documents import make_docx
 from tests.fakes.lives import count_points, killed_everywhere
 from tests.fakes.model_server import Json
 from tests.fakes.web_pages import WebPages, html, served
@@ -83,6 +84,28 @@ async def test_a_research_ticks_and_ends_in_an_answer_and_a_file(
     (report,) = (rig.workspace() / "reports").iterdir()
     for n, name in enumerate(("Alpha", "Beta", "Gamma")):
         assert f"“{fact(name, n)}”" in report.read_text()
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_file_that_comes_with_the_question_is_a_source(
+    rig: Rig, site: WebPages, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    in_research_mode(monkeypatch)
+    await rig.start(**web_of(site))
+    rig.model.script(*[answer] * 40)
+    data = rig.telegram.files["f"] = make_docx(fact("Delta", 9))
+    file: Json = {"file_id": "f", "file_unique_id": "u", "file_name": "offer.docx"}
+    file["file_size"] = len(data)
+    rig.telegram.say(PERSON, "", caption="Which hosts are cheap?", document=file)
+    await rig.shows("One host [1]. One host [2]. One host [3]. One host [4].")
+    await rig.quiet()
+    if again:
+        rig.telegram.say(PERSON, "/retry")
+        await rig.until(lambda: sum("One host [4]" in text for text in rig.said()) == 2)
+        await rig.quiet()
+    assert "offer.docx" in next(text for text in rig.said() if "About Beta" in text)
+    for report in (rig.workspace() / "reports").iterdir():
+        assert f"`incoming/offer.docx`\n   - “{fact('Delta', 9)}”" in report.read_text()
 
 
 async def test_the_loop_asks_before_it_hands_over(rig: Rig, site: WebPages) -> None:
