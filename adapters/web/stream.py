@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from adapters.web.blocks import count_units, find_finished
+from adapters.web.blocks import FinishedBlocks, count_units
 from adapters.web.render import draw, draw_answer
 from gateway import clock
 from gateway.ports import Changed, Growing, Live, Printed, Shown, Standing, WebBackend
@@ -96,8 +96,8 @@ class EventStream:
         self._grown = Growing(turn="", text="")
         self._answered = ""
         """The turn whose answer its reader has: its growing text comes too late."""
-        self._drawn = 0
-        """Characters of the growing text that its reader has as HTML."""
+        self._finished = FinishedBlocks()
+        """The part of the growing text that its reader has as HTML."""
 
     async def run(self, inbox: Inbox) -> None:
         """Write events until closed. Also ends when there is nothing to watch: the reader
@@ -185,13 +185,14 @@ class EventStream:
         known = self._grown.text if growing.turn == self._grown.turn else ""
         more = bool(known) and growing.text.startswith(known)
         text = growing.text[len(known) :] if more else growing.text
-        self._grown, self._drawn = growing, self._drawn if more else 0
+        self._grown = growing
+        if not more:
+            self._finished = FinishedBlocks()
         event: dict[str, object] = {"turn": growing.turn, "text": text, "more": more}
-        if (cut := find_finished(growing.text, self._drawn)) > self._drawn:
-            blocks = growing.text[self._drawn : cut]
-            event["html"] = await asyncio.to_thread(draw_answer, blocks)
+        drawn = self._finished.end
+        if (cut := self._finished.follow(growing.text)) > drawn:
+            event["html"] = await asyncio.to_thread(draw_answer, growing.text[drawn:cut])
             event["cut"] = count_units(growing.text[:cut])
-            self._drawn = cut
         await self._event("growing", event)
 
     async def _event(self, name: str, data: object, rev: int | None = None) -> None:
