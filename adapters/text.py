@@ -12,7 +12,7 @@ from itertools import accumulate
 from msgspec import Struct
 
 Measure = Callable[[str], int]
-"""Length as the platform counts it; adds up over a text's parts."""
+"""Length as the platform counts it; adds up over a text's parts, each character is one or more."""
 
 FENCE = re.compile(r" {0,3}(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$", re.MULTILINE)
 RULE = re.compile(r"\|?:?-+:?(\|:?-+:?)*\|?")
@@ -20,6 +20,8 @@ RULE = re.compile(r"\|?:?-+:?(\|:?-+:?)*\|?")
 SENTENCE = re.compile(r"[.!?…。！？][\"')\]»”’]*\s+|[。！？]")
 SPACE = re.compile(r"\s+")
 
+AHEAD = 4
+"""Times the limit that is read to find a border: of a longer line the end is not looked for."""
 PARAGRAPH, LINE, WITHIN = 3, 2, 1
 MAX_BEGINNING = 1_500
 """Maximum characters shown of an answer that comes as a file: less than a phone's screen."""
@@ -68,8 +70,8 @@ def pieces(markdown: str, limit: int, measure: Measure = len) -> Iterator[Piece]
     if limit < 2:
         raise ValueError("a part holds at least two units")
     rest, opening = markdown, ""
-    while measure(opening) + measure(rest) > limit:
-        cut = _cut(rest, opening, limit, measure)
+    while len(rest) > limit or measure(opening) + measure(rest) > limit:
+        cut = _cut(rest[: AHEAD * limit], opening, limit, measure)
         yield Piece(opening=opening, body=rest[: cut.at], closing=cut.closing)
         rest, opening = rest[cut.at :], cut.opening
     if rest:

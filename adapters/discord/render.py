@@ -45,6 +45,7 @@ from adapters.discord.moments import write_in_payload
 from adapters.discord.progress import activity, plan
 from adapters.formulas import show_formulas
 from adapters.links import show_targets
+from adapters.shortening import shorten_growing
 from adapters.text import cut_beginning, split, utf16
 from adapters.words import RISKS
 from gateway.command_texts import write_in_view
@@ -100,7 +101,8 @@ def render(view: View, commands: Mapping[str, str] = NO_COMMANDS) -> tuple[bytes
     """Render `view` as native payloads in order; () if there is nothing to show. `commands`: the
     ids of the bot's commands."""
     write = partial(write_command, ids=commands)
-    view = write_in_view(show_targets(show_formulas(show_doubt(view))), write, moments=True)
+    view = shorten_growing(show_doubt(view), LIMIT)
+    view = write_in_view(show_targets(show_formulas(view)), write, moments=True)
     return tuple(map(write_in_payload, _payloads(view)))
 
 

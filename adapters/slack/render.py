@@ -20,7 +20,9 @@ from adapters.calls import (
 )
 from adapters.formulas import show_formulas
 from adapters.links import has_address, show_targets
+from adapters.shortening import shorten_growing
 from adapters.slack.blocks import (
+    ROOM,
     TEXT,
     Block,
     SlackUpload,
@@ -85,7 +87,8 @@ def render(view: View, *, thread: bool = False) -> tuple[bytes, ...]:
     """Render `view` as native payloads in order; () if there is nothing to show. The last one has
     the thread's session status, if it changes. `thread`: it is shown in one."""
     plain = partial(write_command, thread=thread)
-    view = show_targets(show_formulas(show_doubt(view)))
+    view = shorten_growing(show_doubt(view), ROOM)
+    view = show_targets(show_formulas(view))
     view = write_in_view(view, lambda command: f"`{plain(command)}`", plain, moments=True)
     payloads, status = tuple(map(write_in_payload, _payloads(view))), _session(view)
     if not payloads or status is None:

@@ -17,14 +17,17 @@ from adapters.calls import (
     write_calls_file,
 )
 from adapters.links import show_targets, tell_targets
+from adapters.shortening import shorten_growing
 from adapters.telegram import answers, progress
 from adapters.telegram.entities import (
+    LIMIT,
     Marked,
     cut,
     from_markdown,
     join_texts,
     name_mentions,
     one_markdown,
+    parts,
     style_text,
 )
 from adapters.telegram.payloads import (
@@ -73,7 +76,8 @@ def render(view: View, *, rich: bool = False, bot: str = "") -> tuple[bytes, ...
     name in a group, where other bots may have the same commands."""
     plain = partial(write_command, bot=bot)
     write = partial(_write_command, bot=bot)
-    view = write_in_view(show_targets(show_doubt(view)), write, plain, moments=True)
+    view = shorten_growing(show_doubt(view), LIMIT)
+    view = write_in_view(show_targets(view), write, plain, moments=True)
     return tuple(
         write_moments(one) if has_moment(one.decode()) else one
         for one in _payloads(view, rich=rich)
@@ -119,7 +123,8 @@ def _write_command(command: NamedCommand, bot: str) -> str:
 
 def render_draft(text: str) -> dict[str, object]:
     """The end of a growing text as sendMessageDraft takes it; "" shows that the agent thinks."""
-    last = (from_markdown(tell_targets(text)) or [Marked("")])[-1]
+    shown = map(from_markdown, map(tell_targets, reversed(parts(text))))
+    last = next(filter(None, shown), [Marked("")])[-1]
     draft: dict[str, object] = {"text": last.text}
     if last.entities:
         draft["entities"] = msgspec.to_builtins(list(last.entities))

@@ -1,0 +1,68 @@
+"""Growing answers: what is shown at each word costs as much after a book as after a page."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from adapters import shortening, text
+from adapters.discord.render import render as render_discord
+from adapters.slack.render import render as render_slack
+from adapters.telegram.render import render as render_telegram
+from adapters.telegram.render import render_draft
+from gateway.views import ReplyView, View
+
+Render = Callable[[View], tuple[bytes, ...]]
+RENDERERS: dict[str, Render] = {
+    "telegram": render_telegram,
+    "telegram rich": lambda view: render_telegram(view, rich=True),
+    "discord": render_discord,
+    "slack": render_slack,
+}
+WORDS = "The **quick** brown fox `jumps` over the [lazy](https://x.example/a) dog, 20 €. "
+KINDS = {
+    "paragraphs": f"{WORDS * 3}\n\n",
+    "one line": WORDS,
+    "list": f"- {WORDS}\n",
+    "code": "    def f():\n        pass\n\n",
+    "table": "| one | two |\n",
+    "quote": f"> {WORDS}\n",
+    "word": "a",
+    "emoji": "🎉",
+}
+
+
+def make(kind: str, length: int) -> str:
+    unit = KINDS[kind]
+    head = {"code": "```python\n", "table": "| a | b |\n| - | - |\n"}.get(kind, "Here it is:\n\n")
+    return head + unit * (length // len(unit))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("surface", RENDERERS)
+def test_what_is_shown_is_as_if_all_of_it_was_read(
+    surface: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = ReplyView(text=make(kind, 60_000), state="streaming")
+    shown = RENDERERS[surface](view)
+    for module in (text, shortening):
+        monkeypatch.setattr(module, "AHEAD", 1_000)
+    assert shown == RENDERERS[surface](view)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("surface", [*RENDERERS, "telegram draft"])
+def test_a_book_costs_what_a_page_does(surface: str, kind: str) -> None:
+    def spend(length: int) -> float:
+        words = make(kind, length)
+        began = time.process_time()
+        if surface == "telegram draft":
+            render_draft(words)
+        else:
+            RENDERERS[surface](ReplyView(text=words, state="streaming"))
+        return time.process_time() - began
+
+    spend(100_000)
+    page = min(spend(100_000) for _ in range(3))
+    most = 30 if surface == "telegram draft" else 3  # a draft shows the end, ten times as far
+    assert spend(1_000_000) < most * page + 0.1
