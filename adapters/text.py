@@ -58,6 +58,17 @@ def split(markdown: str, limit: int, measure: Measure = len) -> list[str]:
     return [piece.text for piece in pieces(markdown, limit, measure)]
 
 
+def split_end(markdown: str, limit: int, measure: Measure = len) -> list[str]:
+    """Split the end of a text: from its beginning, or from a line well before its last part."""
+    room = AHEAD * limit
+    begins = (len(markdown) // room - 1) * room
+    if begins <= 0:
+        return split(markdown, limit, measure)
+    begins = markdown.find("\n", begins, begins + limit) + 1 or begins
+    fence = _find_open_fence(markdown[:begins])
+    return [piece.text for piece in pieces(markdown[begins:], limit, measure, fence)]
+
+
 def cut_beginning(markdown: str) -> str:
     """Return the visible beginning of a text that comes as a file, with a sign that it
     continues."""
@@ -65,11 +76,12 @@ def cut_beginning(markdown: str) -> str:
     return f"{first.text.rstrip()}\n\n…" if first is not None else ""
 
 
-def pieces(markdown: str, limit: int, measure: Measure = len) -> Iterator[Piece]:
-    """Split like `split`, with the additions separate. ValueError if `limit` is under 2."""
+def pieces(markdown: str, limit: int, measure: Measure = len, opening: str = "") -> Iterator[Piece]:
+    """Split like `split`, with the additions separate. `opening`: of the fence that the text begins
+    in. ValueError if `limit` is under 2."""
     if limit < 2:
         raise ValueError("a part holds at least two units")
-    rest, opening = markdown, ""
+    rest = markdown
     while len(rest) > limit or measure(opening) + measure(rest) > limit:
         cut = _cut(rest[: AHEAD * limit], opening, limit, measure)
         yield Piece(opening=opening, body=rest[: cut.at], closing=cut.closing)
@@ -125,9 +137,7 @@ def _borders(text: str, opening: str, most: int, measure: Measure) -> Iterator[_
 def _follow_line(line: str, following: str, fence: str, header: str) -> tuple[str, str, bool]:
     """(open fence, table header, whether this line began it) once `line` is read."""
     if fence:
-        marker = _closing_fence(fence)
-        ends = line.strip() and not line.strip().strip(marker[0]) and marker in line
-        return ("" if ends else fence), "", False
+        return ("" if _closes(line, fence) else fence), "", False
     if opened := FENCE.match(line):
         return f"{opened.group()}\n", "", True
     if header.count("\n") == 1:
@@ -143,6 +153,22 @@ def _closing_fence(opening: str) -> str:
     """Return the line that closes the fence `opening`, "" if it opens none."""
     found = FENCE.match(opening)
     return found.group(1) if found else ""
+
+
+def _closes(line: str, fence: str) -> bool:
+    marker, words = _closing_fence(fence), line.strip()
+    return marker in words and not words.strip(marker[0])
+
+
+def _find_open_fence(text: str) -> str:
+    """Return the line that opened the fence in which `text` ends, "" if it ends in none."""
+    fence = ""
+    for found in FENCE.finditer(text):
+        if not fence:
+            fence = f"{found.group()}\n"
+        elif _closes(found.group(), fence):
+            fence = ""
+    return fence
 
 
 def _follows_heading(lines: list[str], index: int) -> bool:

@@ -27,7 +27,6 @@ from adapters.telegram.entities import (
     join_texts,
     name_mentions,
     one_markdown,
-    parts,
     style_text,
 )
 from adapters.telegram.payloads import (
@@ -38,6 +37,7 @@ from adapters.telegram.payloads import (
     messages,
     write_moments,
 )
+from adapters.text import split_end, utf16
 from adapters.words import RISKS
 from gateway.command_texts import NamedCommand, write_in_view
 from gateway.moment_texts import has_moment
@@ -123,7 +123,7 @@ def _write_command(command: NamedCommand, bot: str) -> str:
 
 def render_draft(text: str) -> dict[str, object]:
     """The end of a growing text as sendMessageDraft takes it; "" shows that the agent thinks."""
-    shown = map(from_markdown, map(tell_targets, reversed(parts(text))))
+    shown = map(from_markdown, map(tell_targets, reversed(split_end(text, LIMIT, utf16))))
     last = next(filter(None, shown), [Marked("")])[-1]
     draft: dict[str, object] = {"text": last.text}
     if last.entities:

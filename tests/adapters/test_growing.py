@@ -8,8 +8,10 @@ import pytest
 from adapters import shortening, text
 from adapters.discord.render import render as render_discord
 from adapters.slack.render import render as render_slack
+from adapters.telegram.entities import LIMIT
 from adapters.telegram.render import render as render_telegram
 from adapters.telegram.render import render_draft
+from adapters.text import utf16
 from gateway.views import ReplyView, View
 
 Render = Callable[[View], tuple[bytes, ...]]
@@ -64,5 +66,18 @@ def test_a_book_costs_what_a_page_does(surface: str, kind: str) -> None:
 
     spend(100_000)
     page = min(spend(100_000) for _ in range(3))
-    most = 30 if surface == "telegram draft" else 3  # a draft shows the end, ten times as far
-    assert spend(1_000_000) < most * page + 0.1
+    assert spend(1_000_000) < 3 * page + 0.1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_draft_shows_the_end(kind: str) -> None:
+    """In a message of its own, as code where it is in a block of code."""
+    for length in range(30_000, 60_000, 3_333):
+        words = f"{make(kind, length)}\n\nthe end"
+        draft = render_draft(words)
+        shown = str(draft["text"])
+        assert shown.endswith("the end") and utf16(shown) <= LIMIT
+        entities = draft.get("entities", [])
+        assert isinstance(entities, list)
+        if kind != "table":
+            assert any(one["type"] == "pre" for one in entities) == (kind == "code")
