@@ -5,6 +5,7 @@ off: an answer of too many messages comes as a file after its beginning.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from adapters.calls import CALLS_FILE
 from adapters.telegram.blocks import Block, Span, fits, of_markdown, paragraph, with_table
@@ -52,10 +53,9 @@ def reply(view: ReplyView, *, rich: bool) -> tuple[bytes, ...]:
     text = view.text
     if len(text) <= LIMIT // 2 and not view.note and not MARKED.search(text):
         return messages([Marked(text.strip())])  # most answers
-    shown = list(_parts(text, rich=rich))
-    if view.state == "streaming":
-        shown = shown[:BEGINNING]
-    elif len(shown) > MAX_MESSAGES:
+    growing = view.state == "streaming"
+    shown = list(islice(_parts(text, rich=rich), BEGINNING if growing else MAX_MESSAGES + 1))
+    if len(shown) > MAX_MESSAGES:
         begun = _encode_payloads(_begin(text, rich=rich))
         return (*begun, _document(text, "answer.md", view.language), *messages(_note(view.note)))
     return _encode_payloads(_with_note(shown, view.note))
@@ -72,7 +72,7 @@ def report(view: ReportView, *, rich: bool) -> tuple[bytes, ...]:
         )
         if fits(blocks):
             return (rich_message(blocks),)
-    shown: list[Marked | tuple[Block, ...]] = [*_parts(view.text, rich=False)]
+    shown = list(islice(_parts(view.text, rich=False), MAX_MESSAGES + 1))
     head = cut(style_text(title, "bold"))
     whole = shown
     if len(shown) > MAX_MESSAGES:

@@ -8,11 +8,12 @@ import pytest
 from adapters import shortening, text
 from adapters.discord.render import render as render_discord
 from adapters.slack.render import render as render_slack
-from adapters.telegram.entities import LIMIT
+from adapters.telegram import answers
+from adapters.telegram.entities import LIMIT, Marked, texts_of
 from adapters.telegram.render import render as render_telegram
 from adapters.telegram.render import render_draft
 from adapters.text import utf16
-from gateway.views import ReplyView, View
+from gateway.views import ReplyView, ReportView, View
 
 Render = Callable[[View], tuple[bytes, ...]]
 RENDERERS: dict[str, Render] = {
@@ -81,3 +82,21 @@ def test_a_draft_shows_the_end(kind: str) -> None:
         assert isinstance(entities, list)
         if kind != "table":
             assert any(one["type"] == "pre" for one in entities) == (kind == "code")
+
+
+@pytest.mark.parametrize("is_report", [False, True])
+def test_of_an_answer_that_comes_as_a_file_little_is_converted(
+    is_report: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converted = 0
+
+    def count(part: str) -> list[Marked]:
+        nonlocal converted
+        converted += 1
+        return texts_of(part)
+
+    monkeypatch.setattr(answers, "texts_of", count)
+    words = make("paragraphs", 400_000)
+    report, reply = ReportView(text=words, title=""), ReplyView(text=words, state="final")
+    assert len(render_telegram(report if is_report else reply)) == 2
+    assert converted <= answers.MAX_MESSAGES + 3
