@@ -60,7 +60,7 @@ def split(markdown: str, limit: int, measure: Measure = len) -> list[str]:
 
 def split_end(markdown: str, limit: int, measure: Measure = len) -> list[str]:
     """Split the end of a text: from its beginning, or from a line well before its last part."""
-    room = AHEAD * limit
+    room = 2 * limit
     begins = (len(markdown) // room - 1) * room
     if begins <= 0:
         return split(markdown, limit, measure)
@@ -163,7 +163,11 @@ def _closes(line: str, fence: str) -> bool:
 def _find_open_fence(text: str) -> str:
     """Return the line that opened the fence in which `text` ends, "" if it ends in none."""
     fence = ""
-    for found in FENCE.finditer(text):
+    marks = (re.finditer(mark, text) for mark in ("```", "~~~") if mark in text)
+    for at in sorted(found.start() for several in marks for found in several):
+        found = FENCE.match(text, text.rfind("\n", 0, at) + 1)
+        if found is None or found.start(1) != at:
+            continue
         if not fence:
             fence = f"{found.group()}\n"
         elif _closes(found.group(), fence):
