@@ -86,13 +86,14 @@ _PLACE = re.compile(
     r"|state\.json|configs|cqlshrc|credentials)$|\.(?:anthropic|openai)/(?:api[-_]?)?key$"
     r"|(?:containers|com\.vercel\.cli|opencode)/auth\.json$|\.vscode/sftp\.json$|\.auth/.+\.json$"
     r"|age/keys\.txt$|(?:default|profile \d+|network)/cookies$"
-    r"|(?:deploy_key|deploy_rsa|access_token|token|credentials)$)"
+    r"|(?:deploy_key|deploy_rsa|access_token|token|credentials)$"
+    r"|\.turnkeeper/snapshots(?:/|$))"  # copies of all files, under names that tell nothing
 )
 
 _KEEPER = re.compile(
     r"\.(?:config|m2|gradle|subversion|fly|databricks|dbt|netlify|nuget|twilio-cli|doctl|ngrok2"
     r"|circleci|mutt|weechat|cargo|gem|heroku|pulumi|codex|stripe|aliyun|bluemix|mc|tccli|hex|expo"
-    r"|influxdbv2|cassandra|anthropic|openai|local|auth)"
+    r"|influxdbv2|cassandra|anthropic|openai|local|auth|turnkeeper)"
 )
 KEPT = (
     *("settings.xml", "settings-security.xml", "gradle.properties", "hosts.yml", "cli.yml"),

@@ -41,6 +41,9 @@ _SETTING = re.compile(
     re.IGNORECASE,
 )
 """Names of settings beside which a secret often is in a file with secrets."""
+_COPY = re.compile(r"[0-9a-f?]{64}|(?=.*\*)[0-9a-f?*]{1,130}")
+"""Matches what may be the name of a snapshot's copy: 64 digits of a digest."""
+_CHOICE = re.compile(r"\[[^\]]*\]?")
 _SIGNS = re.compile(r"[.()\[\]{}$^*+?|\\]")
 _ANY = re.compile(rf"\\.|{_CLASS}")
 """Matches what stands for arbitrary characters."""
@@ -57,9 +60,11 @@ def could_be_secret(glob: str) -> bool:
 
 
 def could_be_kept(kind: str) -> bool:
-    """Return True if a matching name may be that of a file with secrets, in any folder."""
+    """Return True if a matching name may be that of a file with secrets, in any folder, or of a
+    snapshot's copy of one."""
     last = kind.rpartition("/")[2].casefold()
-    return could_be_secret(kind) or any(can_meet(last, name) for name in secret_files.KEPT)
+    meets = any(can_meet(last, name) for name in secret_files.KEPT)
+    return meets or could_be_secret(kind) or bool(_COPY.fullmatch(_CHOICE.sub("?", last)))
 
 
 def _could_be_hidden(part: str) -> bool:
@@ -74,7 +79,7 @@ def _could_be_hidden(part: str) -> bool:
 def _part_could_be_secret(part: str) -> bool:
     if not set("*?[") & set(part) or part.startswith((".", "[")):
         return _could_be_hidden(part)
-    loose = re.sub(r"\[[^\]]*\]?", "?", part).casefold()
+    loose = _CHOICE.sub("?", part).casefold()
     own = secret_files.drop_copy_marks(loose)
     return any(can_meet(one, name) for one in {loose, own} for name in _SECRET_NAMES)
 

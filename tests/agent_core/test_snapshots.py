@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_core import ambient
+from agent_core.errors import ToolFailed
 from agent_core.sandboxes.snapshots import Snapshots, name_after, name_before
 from agent_core.sandboxes.states.file_states import Snapshot, TakenBack
 from agent_core.sandboxes.states.scan import MAX_DEPTH, SnapshotRefused
 from agent_core.tools import backups, paths
+from agent_core.tools.files import List, ReadFileArguments, entries, read
 from tests.sampling import examples
 
 
@@ -153,6 +155,21 @@ def test_all_that_a_turn_did_is_taken_back(place: Path) -> None:
     again = keeper.take_back(place, before, after)
     assert (again.restored, again.changed) == ((), ()), "a second time: nothing"
     assert set(again.already) == set(done.restored), "but it is told as the first time"
+
+
+def test_no_file_tool_shows_a_copy_of_a_file_with_secrets(place: Path) -> None:
+    write(place, **{".env": "KEY=hush", "a.py": "x", "deploy__id_rsa": "hush"})
+    Snapshots().take(place, name_before("t"))
+    copies = [str(one.relative_to(place)) for one in place.glob(".turnkeeper/snapshots/**/*")]
+    assert any((place / one).read_bytes() == b"KEY=hush" for one in copies if "contents/" in one)
+    (place / "link").symlink_to(next(one for one in copies if "contents/" in one))
+    for path in (*copies, "link", ".turnkeeper/snapshots"):
+        for spelt in (path, f"/workspace/{path}", f"x/../{path}", path.replace("/", "//")):
+            with pytest.raises(ToolFailed):
+                read(ReadFileArguments(path=spelt), place)
+            with pytest.raises(ToolFailed):
+                entries(List(path=spelt), place)
+    assert "snapshots" not in entries(List(pattern="**"), place)
 
 
 def test_what_others_changed_since_is_named_and_left(place: Path) -> None:
