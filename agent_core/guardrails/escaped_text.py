@@ -7,18 +7,21 @@ behind one does not begin a word.
 import html
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 _ESCAPE = re.compile(
     r"(?:[\x1b\ufffd]|\\{1,8}(?:e|0?33|[xX]1[bB]|u001[bB]))\[[\d;?]{0,16}[A-Za-z]"  # a colour
-    r"|\\{1,8}(?:(?P<sign>[nrtfvb\"'/])|x(?P<byte>[0-9a-fA-F]{2})|u(?P<char>[0-9a-fA-F]{4}))"
+    r"|\\{1,8}(?:(?P<sign>[nrtfvb!-/:-@\[^-`{-~])"
+    r"|x(?P<byte>[0-9a-fA-F]{2})|u(?P<char>[0-9a-fA-F]{4}))"
     r"|%(?:25){0,3}(?P<percent>[0-9A-Fa-f]{2})"
     r"|&(?:amp;){0,3}(?P<entity>quot|apos|lt|gt|amp|#\d{1,5}|#[xX][0-9a-fA-F]{1,4});"
 )
 ESCAPE_SIGNS = ("\\", "%", "&", "\x1b", "\ufffd")
 """Every escape begins with one of these."""
+MAX_LAYERS = 3
+"""Escapes of escapes are read: JSON in a page in a URL."""
 _SIGNS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "b": "\b"}
 
 
@@ -31,10 +34,11 @@ class _Part(Struct, frozen=True):
 
 
 class PlainText:
-    """`text` is the meaning of a text that was written in `parts`."""
+    """`text` is the meaning of a text that was written in `parts`, itself the meaning of `below`,
+    if there is one."""
 
-    def __init__(self, parts: list[_Part]) -> None:
-        self._parts = parts
+    def __init__(self, parts: list[_Part], below: "PlainText | None" = None) -> None:
+        self._parts, self._below = parts, below
         self._starts = [0]
         for part in parts:
             self._starts.append(self._starts[-1] + len(part.text))
@@ -43,6 +47,11 @@ class PlainText:
     def find_written(self, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         """Where spans of `text` begin and end in the written text."""
         return [(self._find_place(start)[0], self._find_place(end - 1)[1]) for start, end in spans]
+
+    def find_origin(self, start: int, end: int) -> tuple[int, int]:
+        """Where a span of `text` begins and ends in the text below all layers."""
+        start, end = self._find_place(start)[0], self._find_place(end - 1)[1]
+        return (start, end) if self._below is None else self._below.find_origin(start, end)
 
     def _find_place(self, at: int) -> tuple[int, int]:
         """Where the character at `at` begins and ends in the written text."""
@@ -53,7 +62,21 @@ class PlainText:
         return part.begin + inside, part.begin + inside + 1
 
 
-def read_escapes(written: str) -> PlainText | None:
+def read_layers(written: str) -> Iterator[PlainText]:
+    """Yield what the text stands for, then what that stands for, and so on, while there are
+    escapes."""
+    layer: PlainText | None = None
+    for _ in range(MAX_LAYERS):
+        if not any(map(written.__contains__, ESCAPE_SIGNS)):
+            return
+        layer = read_escapes(written, layer)
+        if layer is None:
+            return
+        yield layer
+        written = layer.text
+
+
+def read_escapes(written: str, below: PlainText | None = None) -> PlainText | None:
     """Return what the text stands for, or None if it has no escapes."""
     parts: list[_Part] = []
     done = 0
@@ -64,7 +87,7 @@ def read_escapes(written: str) -> PlainText | None:
     if not done:
         return None
     parts.append(_Part(written[done:], done, len(written)))
-    return PlainText([part for part in parts if part.text])
+    return PlainText([part for part in parts if part.text], below)
 
 
 def _read_escape(found: re.Match[str]) -> str:

@@ -1,8 +1,9 @@
 """Redacts words in text and in streams: what may be the beginning of a word waits for the next
 piece.
 
-A long word is also found across line ends, where `base64`, `xxd -p` and `fold` cut their output.
-All pieces of a redacted stream together equal `hide` of the whole.
+A long word is also found across line ends, where `base64`, `xxd -p` and `fold` cut their output;
+with the shapes of secrets also where some of its characters are escaped, in whatever way. All
+pieces of a redacted stream together equal `hide` of the whole.
 """
 
 import re
@@ -11,12 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from typing import TypeAlias
 
-from agent_core.guardrails.secret_shapes import MAX_RUN, find_open_end, hide_shapes
+from agent_core.guardrails.escaped_text import read_layers
+from agent_core.guardrails.secret_shapes import MAX_RUN, RUN, find_open_end, hide_shapes
 
 MIN_CUT = 16
 """Minimum characters of a word that is found across line ends."""
 MAX_HELD = 2 * MAX_RUN
 """Characters before the open end of a stream at which a word in a run may hold it back too."""
+MIN_RELEASED = 256
+"""Minimum characters of a very long run that a stream releases at once: each time costs."""
+MAX_ESCAPED = 4
+"""Times the length of the longest spelling that a word with escapes may have."""
 _LINE_ENDS = str.maketrans("", "", "\r\n")
 _LINE_END = re.compile(r"[\r\n]")
 
@@ -71,11 +77,14 @@ class Redactions:
         if not self._shapes:
             return self._part_words(text)
         end = find_open_end(text)
+        if end < MIN_RELEASED and _is_within_run(text, end):
+            return "", text
+        end = self._leave_escaped(text, end)
         least, begin, spans = end - MAX_HELD, 0, None
         while True:  # each round ends earlier, at the start of a run, and reads little
             shown, held = self._part_words(text[begin:end])
             safe = end - len(held)
-            earlier = find_open_end(text[:safe]) if held else safe
+            earlier = self._leave_escaped(text, find_open_end(text[:safe])) if held else safe
             if earlier == safe or earlier < least:
                 shown = self._part_words(text[:end])[0] if begin else shown
                 return hide_shapes(shown), text[safe:]
@@ -117,7 +126,28 @@ class Redactions:
             last = at + len(word) - 1
             start, stop = at + bisect_right(removed, at), last + bisect_right(removed, last) + 1
             spans.append((start, stop, name))
+        if self._shapes:
+            spans += self._find_escaped(text)
         return sorted(spans, key=lambda span: (span[0], -span[1]))
+
+    def _find_escaped(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yield the places of words with escapes. Each is within one run of token characters: a
+        stream waits for the end of a run."""
+        for layer in read_layers(text):
+            for words in (self._whole, self._cut):
+                for word, name, at in _find_each(words, layer.text):
+                    start, stop = layer.find_origin(at, at + len(word))
+                    if RUN.issuperset(text[start:stop]):
+                        yield start, stop, name
+
+    def _leave_escaped(self, text: str, at: int) -> int:
+        """Return the last place, `at` or before, that is not within a word with escapes."""
+        if not _is_within_run(text, at):
+            return at
+        most = min(MAX_ESCAPED * self._longest, MAX_RUN)
+        begin = max(0, at - most)
+        spans = sorted(self._find_escaped(text[begin : at + most]))
+        return begin + _find_border(spans, at - begin)
 
     def _find_partial(self, text: str, start: int) -> int:
         """Return where the end of `text` begins that more text could make a word, at `start` at the
@@ -136,6 +166,10 @@ class Redactions:
         while (ends := len(_LINE_END.findall(text, max(begin, 0), counted))) and begin > 0:
             begin, counted = begin - ends, begin
         return max(begin, 0)
+
+
+def _is_within_run(text: str, at: int) -> bool:
+    return 0 < at < len(text) and RUN.issuperset(text[at - 1 : at + 1])
 
 
 def _find_border(spans: list[tuple[int, int, str]], at: int) -> int:

@@ -1,19 +1,14 @@
-"""Shapes of secrets: the encodings of a known one, and the tokens that providers issue.
+"""Shapes of secrets: the tokens that providers issue.
 
 Each shape except private keys is one run of token characters, perhaps after a word such as
 `Bearer`. A stream therefore waits for the end of a run; and, if it contains a command that takes a
 password, for the end of the line (command_secrets.py).
 """
 
-import base64
-import html
-import json
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from math import ceil
 from typing import TypeAlias
-from urllib.parse import quote, quote_plus
 
 from agent_core.guardrails.command_secrets import (
     OPENINGS,
@@ -26,8 +21,6 @@ from agent_core.guardrails.sign_search import Sign, find_sign, search_ranges
 from agent_core.guardrails.token_prefixes import PREFIXED
 from agent_core.guardrails.wrapped_keys import find_wrapped_keys, is_key_open
 
-SHORTEST = 6
-"""Minimum characters of an encoding: shorter ones occur in texts by chance."""
 MARK = "[secret]"
 MAX_RUN = 4_096
 """Characters of a run that may still grow into a token."""
@@ -38,7 +31,7 @@ MAX_OPEN = MAX_KEY + 2 * MAX_RUN
 _LOOKS_BACK = 64
 _SHORT = 1_000
 """Characters of a text in which signs are found faster than what they would begin."""
-_RUN = frozenset(
+RUN = frozenset(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+=:~@%?&#!*^,$\\[;\x1b\ufffd"
 )
 """Characters of tokens, and of escapes before and between them."""
@@ -496,7 +489,7 @@ def _find_run(text: str, end: int) -> int:
     """Return the start of the run of token characters that ends there. The word before a secret may
     be the end of another one."""
     least = max(0, end - MAX_RUN)
-    while end > least and text[end - 1] in _RUN:
+    while end > least and text[end - 1] in RUN:
         end -= 1
     return end
 
@@ -504,41 +497,3 @@ def _find_run(text: str, end: int) -> int:
 @cache
 def _compile_key() -> re.Pattern[str]:
     return re.compile(_KEY, re.ASCII)
-
-
-def _quote_url(value: str) -> tuple[str, ...]:
-    return quote(value, safe=""), quote(value), quote_plus(value)
-
-
-def _quote_json(value: str) -> tuple[str, ...]:
-    plain = json.dumps(value)[1:-1]
-    return plain, json.dumps(value, ensure_ascii=False)[1:-1], plain.replace("/", "\\/")
-
-
-def _quote_html(value: str) -> tuple[str, ...]:
-    whole = html.escape(value)
-    return whole, html.escape(value, quote=False), whole.replace("&#x27;", "&#39;")
-
-
-_ESCAPES = (_quote_url, _quote_json, _quote_html)
-
-
-def spell_secret(value: str) -> Iterator[str]:
-    """Yield the encodings of `value`: plain, reversed, base64 at any alignment, hex, and as URLs,
-    JSON and HTML quote it."""
-    raw = value.encode(errors="replace")
-    forms = [value, value[::-1], raw.hex(), raw.hex().upper(), raw.hex(":"), raw.hex(" ")]
-    for before in range(3):
-        coded = base64.b64encode(bytes(before) + raw).decode()
-        sure = coded[ceil(before * 8 / 6) : (before + len(raw)) * 8 // 6]
-        forms += (sure, sure.replace("+", "-").replace("/", "_"))
-    everywhere = "".join(f"%{byte:02X}" for byte in raw)
-    forms += (everywhere, everywhere.lower())
-    once = list(dict.fromkeys(one for escape in _ESCAPES for one in escape(value)))
-    forms += once  # quotations may be nested: JSON in a page in a URL
-    forms += (one for known in once for escape in _ESCAPES for one in escape(known))
-    forms += ("".join(f"\\u{ord(char):04x}" for char in value if ord(char) < 65_536),)
-    forms += ("".join(f"&#{ord(char)};" for char in value),)
-    forms += ("".join(f"&#x{ord(char):x};" for char in value),)
-    forms += ("".join(f"\\x{byte:02x}" for byte in raw),)
-    yield from (one for one in dict.fromkeys(forms) if len(one) >= SHORTEST)

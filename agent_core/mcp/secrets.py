@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from agent_core.guardrails.redaction import Redactions
-from agent_core.guardrails.secret_shapes import spell_secret
+from agent_core.guardrails.secret_spellings import spell_secret
 
 HIDDEN = "***"
 MIN_SECRET = 6

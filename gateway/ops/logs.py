@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from typing import IO
 
 from agent_core.guardrails.redaction import Redactions
-from agent_core.guardrails.secret_shapes import hide_shapes, spell_secret
+from agent_core.guardrails.secret_shapes import hide_shapes
+from agent_core.guardrails.secret_spellings import spell_secret
 
 _LOOSE = re.compile(
     r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{20,}|\b(?:sk|pk|rk)-[A-Za-z0-9_-]{12,}"

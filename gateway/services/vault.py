@@ -14,7 +14,7 @@ import msgspec
 from agent_core import ambient
 from agent_core.config.plain_files import read_plain
 from agent_core.guardrails.redaction import Redactions
-from agent_core.guardrails.secret_shapes import spell_secret
+from agent_core.guardrails.secret_spellings import spell_secret
 from agent_core.sandboxes.secrets import find_named
 from gateway.messages import digest
 from gateway.services.spoilt_files import NO_FILE, set_aside

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent_core.errors import ToolFailed
 from agent_core.guardrails.file_redaction import PIECE, FileRedactor, read_pieces
 from agent_core.guardrails.redaction import Redactions
-from agent_core.guardrails.secret_shapes import spell_secret
+from agent_core.guardrails.secret_spellings import spell_secret
 from agent_core.messages import ToolOutput
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.send import MAX_BYTES, FileStore, Send, send_tool

@@ -5,6 +5,8 @@ import json
 import re
 import string
 import time
+from collections.abc import Callable
+from itertools import cycle
 
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
@@ -15,13 +17,14 @@ from agent_core.guardrails.answers import redact_arguments, redact_proposal
 from agent_core.guardrails.redaction import MAX_HELD, NOTHING, Redactions, StreamRedactor
 from agent_core.guardrails.secret_shapes import (
     MARK,
+    MAX_RUN,
     SHAPES,
     Shape,
     find_shape,
     has_shape,
     hide_shapes,
-    spell_secret,
 )
+from agent_core.guardrails.secret_spellings import spell_secret
 from agent_core.guardrails.sign_search import find_sign
 from agent_core.memory.refusals import refusal
 from agent_core.questions import Coverage, Proposal
@@ -286,6 +289,63 @@ def test_a_known_value_is_taken_out_in_every_form(value: str, around: str) -> No
     for form in spell_secret(value):
         if form not in around:
             assert form not in words.hide(around.format(form))
+
+
+ESCAPES: tuple[Callable[[str], str], ...] = (
+    str,
+    lambda char: "".join(f"%{byte:02X}" for byte in char.encode()),
+    lambda char: "".join(f"%{byte:02x}" for byte in char.encode()),
+    lambda char: f"%25{ord(char):02x}" if ord(char) < 128 else char,
+    lambda char: f"\\u{ord(char):04x}",
+    lambda char: f"\\\\u{ord(char):04X}",
+    lambda char: f"&#{ord(char):04};",
+    lambda char: f"&#x{ord(char):X};",
+    lambda char: f"&amp;#{ord(char)};",
+    lambda char: char if char.isalnum() else f"\\{char}",
+)
+
+
+@seed(SEED)
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    st.text("abcXYZ0189+/=@!_-~:,#", min_size=8, max_size=40),
+    st.lists(st.sampled_from(ESCAPES), min_size=1, max_size=40),
+    st.sampled_from(AROUND),
+    st.sampled_from((0, 30, MAX_RUN)),
+    st.lists(st.integers(0, 10_000), max_size=8),
+)
+def test_a_known_value_is_known_however_its_characters_are_escaped(
+    value: str, ways: list[Callable[[str], str]], around: str, more: int, cuts: list[int]
+) -> None:
+    """Each program escapes others, in digits of its own case; streamed too, also in a long run."""
+    words = Redactions(dict.fromkeys(spell_secret(value), "⟦X⟧")).with_shapes()
+    written = "".join(way(char) for way, char in zip(cycle(ways), value, strict=False))
+    text = f"{'x%20' * (more // 4)}{around.format(written)}{'%20x' * (more // 4)}"
+    assert (hidden := words.hide(text)) != text
+    assert stream(words, text, cuts) == hidden
+    assert stream(words, text, list(range(0, len(text), 7))) == hidden
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "say \\u0022it\\u0022 \\u003C\\u0026\\u003E",
+        'say \\"it\\" \\u003c\\u0026\\u003e',
+        "say &#34;it&#34; &lt;&amp;&gt;",
+        "say%20%22it%22%20%3c%26%3e",
+        "say+%22it%22+%3c%26%3e",
+        "say%20%22it%22%20%3C%26%3E",
+        "73:61:79:20:22:69:74:22:20:3C:26:3E",
+        "7361 7920 2269 7422 203c 263e",
+        base64.b64encode('say "it" <&>'.encode("utf-16-le")).decode(),
+        base64.b64encode(base64.b64encode(b'say "it" <&>')).decode(),
+        base64.b64encode(b'{"it": "say \\"it\\" <&>"}').decode(),
+    ],
+)
+def test_a_value_with_blanks_is_known_as_programs_write_it(written: str) -> None:
+    """.NET, Go, templates, JavaScript, forms, certificates, xxd, PowerShell, Kubernetes."""
+    words = Redactions(dict.fromkeys(spell_secret('say "it" <&>'), "⟦X⟧")).with_shapes()
+    assert "⟦X⟧" in words.hide(f"It is {written} and no other.")
 
 
 LINE_ENDS = ("\n", "\r\n")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_core.guardrails.secret_shapes import spell_secret
+from agent_core.guardrails.secret_spellings import spell_secret
 from gateway.services.vault import Vault
 from tests.attacks.exfil_grammar import ANSWERS, CARRIERS, READABLE, draw_answer, draw_call
 from tests.fakes.model_server import Call, Say
