@@ -57,13 +57,17 @@ class Redactions:
 
     def hide(self, text: str) -> str:
         """`text` with names in place of the words."""
+        hidden = self.hide_words(text)
+        return hide_shapes(hidden) if self._shapes else hidden
+
+    def hide_words(self, text: str) -> str:
+        """`text` with names in place of the words alone, whatever else has a shape of secrets."""
         shown: list[str] = []
         at = 0
         for start, end, name in self._find(text):
             shown += (text[at:start], name)
             at = end
-        hidden = "".join((*shown, text[at:])) if shown else text
-        return hide_shapes(hidden) if self._shapes else hidden
+        return "".join((*shown, text[at:])) if shown else text
 
     def hide_start(self, text: str, most: int) -> str:
         """Redact the first `most` characters of `text`, and some more; less is returned where a key

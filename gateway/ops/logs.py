@@ -8,10 +8,11 @@ import logging
 import re
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import IO
 
-from agent_core.guardrails.redaction import Redactions
+from agent_core.guardrails.redaction import NOTHING, Hides, Redactions
 from agent_core.guardrails.secret_shapes import hide_shapes
 from agent_core.guardrails.secret_spellings import spell_secret
 
@@ -38,15 +39,22 @@ _BARE = re.compile(r"[^\s\"=\\]+")
 
 
 class Redactor:
-    """Hides the values of `secrets` in all forms of `spell_secret`."""
+    """Hides the values of `secrets` in all forms of `spell_secret`. `read_lent` returns further
+    words, those that people lend to commands; they may change."""
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(self, secrets: Iterable[str], read_lent: Hides | None = None) -> None:
         known = {secret for secret in secrets if len(secret) >= MIN_SECRET}
-        self._known = Redactions({form: "…" for one in known for form in spell_secret(one)})
+        words = {form: "…" for one in known for form in spell_secret(one)}
+        self._known, self._lent = Redactions(words).with_shapes(), NOTHING
+        self.read_lent = read_lent
 
     def clean(self, text: str) -> str:
         """Redact the secrets, and words that look like tokens."""
-        return hide_shapes(_LOOSE.sub("…", self._known.hide(text)), "…")
+        if self.read_lent is not None:
+            with suppress(OSError):  # those known before stay hidden
+                self._lent = self.read_lent().with_shapes()
+        hidden = self._known.hide_words(self._lent.hide_words(text))
+        return hide_shapes(_LOOSE.sub("…", hidden), "…")
 
 
 class Lines(logging.Formatter):
@@ -54,7 +62,7 @@ class Lines(logging.Formatter):
 
     def __init__(self, redactor: Redactor, *, as_json: bool) -> None:
         super().__init__()
-        self._redactor = redactor
+        self.redactor = redactor
         self._json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
@@ -82,7 +90,7 @@ class Lines(logging.Formatter):
         else:
             words = (f"{key}={_word(value)}" for key, value in fields.items())
             line = " ".join((time, level, _escape_controls(event), *words))
-        return self._redactor.clean(line)
+        return self.redactor.clean(line)
 
 
 def set_up(
@@ -98,6 +106,13 @@ def set_up(
     logging.raiseExceptions = False
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def hide_lent(read_lent: Hides) -> None:
+    """Hide these words, too, in the log of this process."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler.formatter, Lines):
+            handler.formatter.redactor.read_lent = read_lent
 
 
 def show_errors(secrets: Iterable[str], *, as_json: bool = False) -> None:

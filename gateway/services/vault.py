@@ -139,8 +139,8 @@ class Vault:
         become readable."""
         if isinstance(error, OSError) and error.errno not in NO_FILE:
             raise error
+        self._seen, self._known = None, {}  # first: the log reads the words, too
         set_aside(self._path, error)
-        self._seen, self._known = None, {}
         return {}
 
     def _write(self, known: dict[str, dict[str, str]]) -> None:

@@ -44,7 +44,7 @@ from gateway.features.jobs.deps import JobDeps
 from gateway.features.jobs.hook_calls import KnownCalls
 from gateway.features.jobs.hooks import WebhookCalls, check_secrets
 from gateway.messages import Inbound, Sender
-from gateway.ops import control, lock
+from gateway.ops import control, lock, logs
 from gateway.ops.http import WRITABLE, Health
 from gateway.ops.restore_swap import remove_leftovers
 from gateway.ops.stored_contents import make_retention, make_trail
@@ -312,6 +312,7 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
     settings, store, lists = supplies.settings, supplies.store, supplies.access
     servers = (secret for one in supplies.models.tools.mcp.servers for secret in one.secrets)
     vault = Vault(settings.home, (*settings.secrets, *servers))
+    logs.hide_lent(vault.words)
     jobs = _build_jobs(supplies, ports.deliver, vault)
     agent = _build_agent(supplies, jobs, ports.deliver, vault)
     instructions = OperatorInstructions(settings.home)

@@ -1,14 +1,17 @@
 """The log: one line an event, and no secret in it, however it got there."""
 
+import base64
 import io
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from gateway.ops.logs import QUIET, Lines, Redactor, set_up
+from gateway.ops.logs import QUIET, Lines, Redactor, hide_lent, set_up
+from gateway.services.vault import Vault
 
 SECRET = 'p"ass/word+1'
 LOG = logging.getLogger("turnkeeper.test")
@@ -78,6 +81,28 @@ def test_a_bearer_is_hidden_and_words_are_not() -> None:
     redactor = Redactor(["abc"])
     assert redactor.clean("Authorization: Bearer abcdefghijkl") == "Authorization: Bearer …"
     assert redactor.clean("the abc of 12:30 o'clock") == "the abc of 12:30 o'clock"
+
+
+def test_what_people_lend_is_hidden_from_when_it_is_set(
+    stream: io.StringIO, tmp_path: Path
+) -> None:
+    vault = Vault(tmp_path)
+    set_up("info", [], stream=stream)
+    hide_lent(vault.words)
+    value = 'pass/w"ord 9'
+    vault.keep("telegram:1", "DEPLOY_KEY", value)
+    forms = (value, json.dumps({"k": value}), quote(value, safe=""), "pass%2Fw\\u0022ord%209")
+    for form in (*forms, base64.b64encode(value.encode()).decode()):
+        logging.getLogger("turnkeeper.x").error("failed", extra={"why": form})
+        try:
+            raise ValueError(form)
+        except ValueError:
+            logging.getLogger("turnkeeper.x").exception("failed")
+    (tmp_path / "secrets.json").write_text("no JSON")
+    logging.getLogger("turnkeeper.x").error("failed", extra={"why": value})
+    said = stream.getvalue()
+    assert said.count("[DEPLOY_KEY]") >= 10, said
+    assert value not in said and "pass" not in said, said
 
 
 def test_json_lines() -> None:
