@@ -34,6 +34,18 @@ class _Family(Struct, frozen=True, kw_only=True):
     patterns: tuple[str, ...]
 
 
+MAX_NEGATED = 100
+"""Negated matches of a text that are read; it is suspicious with more."""
+_NOT_BEFORE = re.compile(
+    r"(?:(?:\b(?:do not|don['’]?t|never|must not|should not|cannot|can['’]t|not to|nicht|niemals|no"
+    r"|nunca|non|não|jamais|ne)|(?<!\w)не) (?:ever |just |simply )?|\bn['’]"
+    r"|(?:不要|请勿|請勿|不能|不可|别|別))\Z"
+)
+_NOT_INSIDE = re.compile(
+    r"(?:ignorier|missacht|vergiss|vergesst|vergessen sie|übergeh)\w*"
+    r"(?: (?:bitte|mir|jetzt|aber|uns))? (?:nicht|nie|niemals)\b"
+)
+_NOT_AFTER = re.compile(r"(?:無視し|忘れ)(?:ないで|ないよう|ては(?:いけ|なら|だめ))")
 _INSTRUCTIONS_EN = r"(?:instruction|rule|prompt|guideline|directive|order|command|direction|polic)"
 _FAMILIES = (
     _Family(
@@ -47,12 +59,14 @@ _FAMILIES = (
             "supersede",
             "do not follow",
             "don't follow",
+            "pay no attention",
             "stop following",
             "overrule",
         ),
         patterns=(
-            rf"\b(?:ignor|disregard|forget|overrid|bypass|supersed|overrul|(?:do not|don't|stop) "
-            rf"follow)\w*{_GAP}\b(?:previous|prior|earlier|above|preceding|foregoing|former|"
+            rf"\b(?:ignor|disregard|forget|overrid|bypass|supersed|overrul|pay no attention|"
+            rf"(?:do not|don't|stop) follow)\w*{_GAP}\b(?:previous|prior|earlier|above|preceding|"
+            rf"foregoing|former|"
             rf"original|initial|system|your|developer'?s?|all|any|the|these|those|existing|"
             rf"safety)\b"
             rf"{_GAP}\b{_INSTRUCTIONS_EN}",
@@ -160,6 +174,8 @@ _FAMILIES = (
             "übergeh",
             "umgeh",
             "setze dich",
+            "setzt euch",
+            "setzen sie sich",
             "beachte nicht",
             "befolge nicht",
             "befolge keine",
@@ -173,8 +189,8 @@ _FAMILIES = (
             "ohne den benutzer",
         ),
         patterns=(
-            rf"\b(?:ignorier|missacht|vergiss|vergessen sie|übergeh|umgeh|befolge (?:nicht|"
-            rf"keine))\w*"
+            rf"\b(?:ignorier|missacht|vergiss|vergessen sie|übergeh|umgeh|(?:befolg|beacht)e "
+            rf"(?:nicht|keine))\w*"
             rf"{_GAP}\b(?:alle|vorherig|bisherig|obig|früher|vorig|vorangegangen|deine|ihre|die|"
             rf"sämtlich|"
             rf"ursprünglich)\w*{_GAP}(?:anweisung|anleitung|regel|vorgabe|befehl|instruktion|"
@@ -185,6 +201,8 @@ _FAMILIES = (
             r"(?:oben|davor|bisher|zuvor|vorher|gesagt|bislang)",
             rf"\b(?:zeige?|verrate?|nenne?|gib|geben sie|zeigen sie)\b{_GAP}(?:system-?prompt|"
             rf"systemanweisung|system-?nachricht|geheimen? anweisung)",
+            rf"\bsetz(?:e|t|en sie) (?:dich|euch|sich) über\b{_GAP}(?:anweisung|regel|vorgabe|"
+            r"richtlini)\w* hinweg",
             r"\b(?:neue|wichtige|echte) (?:system-?)?anweisung(?:en)?\b ?(?:[:：]|an|für)",
             r"\bohne (?:den|die|dem) (?:be)?nutzer\w* (?:zu fragen|zu informieren|etwas zu sagen)",
         ),
@@ -200,13 +218,16 @@ _FAMILIES = (
             "affiche",
             "nouvelles instructions",
             "contourne",
+            "passe outre",
+            "passez outre",
             "montre",
             "faites abstraction",
             "fais abstraction",
             "sans le dire",
         ),
         patterns=(
-            rf"\b(?:ignor|oubli|contourn)\w*{_GAP}(?:\b(?:toutes?|tous|les|vos|tes|ces)\b|l['’])"
+            rf"\b(?:ignor|oubli|contourn|passez? outre)\w*{_GAP}"
+            rf"(?:\b(?:toutes?|tous|les|vos|tes|ces)\b|l['’])"
             rf"{_GAP}\b(?:instruction|consigne|règle|directive|ordre|prompt)",
             rf"\b(?:ne ten?i?e[nz]?s? pas compte|fai(?:s|tes) abstraction)\b{_GAP}\b(?:instruction|"
             rf"consigne|règle|directive|ordre)",
@@ -385,6 +406,7 @@ _FAMILIES = (
             "ohne einschränkung",
             "keine einschränkung",
             "ohne regeln",
+            "ohne jede",
             "keine regeln",
             "unzensiert",
             "ohne filter",
@@ -398,6 +420,7 @@ _FAMILIES = (
             "sans règle",
             "mode développeur",
             "sin restricciones",
+            "sin ningun",
             "sin filtro",
             "sin censura",
             "sin reglas",
@@ -407,6 +430,7 @@ _FAMILIES = (
             "senza regole",
             "modalità sviluppatore",
             "sem restrições",
+            "sem nenhum",
             "sem filtro",
             "sem regras",
             "sem censura",
@@ -427,7 +451,8 @@ _FAMILIES = (
         patterns=(
             r"\b(?:tu so|verhalte dich|spiele?|du bist (?:jetzt|nun|ab sofort)|antworte?|stell "
             r"dir vor)\b"
-            r"[^.!?\n]{0,60}?(?:(?:ohne|keine)n? (?:jegliche |alle |moralische |ethische )?"
+            r"[^.!?\n]{0,60}?(?:(?:ohne|keine)n? (?:jegliche |jede[nrs]? |alle |moralische |"
+            r"ethische )?"
             r"(?:einschränkung|regel|filter|grenze|zensur)|unzensiert)",
             r"\bentwicklermodus (?:ein|aktiv|an\b)|\b(?:aktivier|wechsl|schalt)\w*[^.!?\n]{0,20}?"
             rf"entwicklermodus{ELSEWHERE}",
@@ -438,7 +463,7 @@ _FAMILIES = (
             r"\b(?:activ|pass)\w*[^.!?\n]{0,16}?mode développeur" + ELSEWHERE,
             r"\b(?:finge|actúa|eres ahora|ahora eres|imagina|responde|compórtate|haz "
             r"como)\b[^.!?\n]{0,60}?"
-            r"(?:sin|ningun[ao]) (?:ningun[ao] )?(?:restriccion|filtro|regla|límite|censura)",
+            r"(?:sin|ningun[ao]) (?:ningun[ao]? )?(?:restricci[oó]n|filtro|regla|límite|censura)",
             r"\b(?:activ|entr)\w*[^.!?\n]{0,16}?modo desarrollador" + ELSEWHERE,
             r"\b(?:fingi|agisci|ora sei|sei ora|immagina|rispondi|comportati|fai "
             r"finta)\b[^.!?\n]{0,60}?"
@@ -470,9 +495,25 @@ def find_injection(text: str) -> InputScanner | None:
             return "injection"
         small = _simplify(small)
     for n, family in enumerate(_FAMILIES):
-        if any(map(small.__contains__, family.signs)) and _compile(n).search(small) is not None:
+        if any(map(small.__contains__, family.signs)) and _orders(small, _compile(n)):
             return family.scanner
     return None
+
+
+def _orders(text: str, pattern: re.Pattern[str]) -> bool:
+    """Return True if the pattern has a match that is not negated: 'Don't forget the rules'."""
+    at = 0
+    for _ in range(MAX_NEGATED):
+        found = pattern.search(text, at)
+        if found is None:
+            return False
+        begin, end = found.span()
+        before = _NOT_BEFORE.search(text, max(0, begin - 24), begin)
+        inside = _NOT_INSIDE.match(text, begin)
+        if not (before or inside or _NOT_AFTER.search(text, max(0, end - 3), end + 8)):
+            return True
+        at = begin + 1  # an order may follow in what was matched
+    return True
 
 
 def _simplify(text: str) -> str:
