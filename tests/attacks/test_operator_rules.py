@@ -19,7 +19,10 @@ from tests.sampling import SEED, examples
 FORBIDDEN = ["git push", "npm publish"]
 COVERED = [
     *("git", "git -c user.name=x commit", "timeout 60 npm test", "find", "tar", "env"),
-    *("xargs", "sed", "awk", "sort", "rg", "ssh", "python3", "npm test", "nice"),
+    *("xargs", "sed", "awk", "sort", "rg", "ssh", "python3", "npm", "nice"),
+    *("split", "fd", "fdfind", "go", "gcc", "g++", "pandoc", "tcpdump", "svn", "hg", "psql"),
+    *("emacs", "vim", "nvim", "gdb", "nc", "ncat", "nmap", "ar", "cargo", "gpg", "cpio"),
+    *("tmux", "screen", "start-stop-daemon", "capsh", "socat", "at"),
 ]
 
 

@@ -42,8 +42,31 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "curl": ("--config", "-K"),
     "wget": ("--use-askpass", "--config", "-e"),
     "jq": ("--from-file", "-f", "-L"),
+    "split": ("--filter",),
+    "go": ("-exec", "-toolexec", "-vettool", "-overlay"),
+    "pandoc": ("--filter", "--lua-filter", "--pdf-engine", "--defaults", "-F", "-L", "-d"),
+    "tcpdump": ("-z",),
+    "svn": ("--diff-cmd", "--diff3-cmd", "--editor-cmd", "--config-option", "--config-dir"),
+    "hg": ("--config", "--config-file"),
+    "npm": ("--script-shell", "--shell", "--node-options", "--git"),
+    "psql": ("--command", "--file", "-c", "-f"),
+    "emacs": ("--eval", "--execute", "--load", "--funcall", "-l", "-f"),
+    "gdb": ("--eval-command", "--init-eval-command", "--command", "-e", "-x"),
+    "nmap": ("--script", "--datadir"),
+    "ar": ("--plugin",),
+    "cargo": ("--config",),
+    "cpio": ("--rsh-command",),
+    "gpg": ("--exec-path", "--photo-viewer", "--agent-program", "--pinentry-program"),
+    **dict.fromkeys(("fd", "fdfind"), ("--exec", "--exec-batch", "-x", "-X")),
+    **dict.fromkeys(("gcc", "g++", "cc", "c++"), ("-wrapper", "-specs", "-B", "-fplugin")),
+    **dict.fromkeys(("vim", "vi", "nvim", "ex", "view"), ("--cmd", "-c", "-S", "-s", "-u")),
+    **dict.fromkeys(("nc", "ncat", "netcat"), ("--exec", "--sh-exec", "--lua-exec", "-e", "-c")),
 }
 """Options that run a program, or read more options from a file."""
+_STARTERS = frozenset(
+    {"tmux", "screen", "start-stop-daemon", "capsh", "socat", "dbus-run-session", "at", "batch"}
+)
+"""Programs that start others, by words of their own."""
 _MEANT_GIT = {
     "-c": ("clone", "switch", "init"),
     "-s": ("merge", "rebase", "cherry-pick", "revert"),
@@ -60,7 +83,7 @@ def hands_over(words: tuple[str, ...], named: tuple[str, ...]) -> bool:
     rest = tuple(word for word in words[1:] if word not in named[1:])
     if any(map(_names_option, rest, [program] * len(rest), [words] * len(rest))):
         return True
-    if program in WRAPPERS:
+    if program in WRAPPERS or program in _STARTERS:
         return len(named) == 1
     if program == "git":
         return _git_hands_over(words, named)
