@@ -1,10 +1,9 @@
 """A turn that runs one command which its person gave, and asks no model."""
 
-from functools import partial
-
 from msgspec import json
 from msgspec.structs import replace
 
+from agent_core.context.shortening import shorten
 from agent_core.guardrails.guard import work_on_text
 from agent_core.messages import Message, Text, ToolCall, ToolResult, user
 from agent_core.orchestration.acting import act
@@ -14,7 +13,7 @@ from agent_core.scope import Scope
 NAME = "run_command"
 CALL = "given-command"
 MAX_SHOWN = 3_000
-"""Characters of the output in the answer; the tool's line has more."""
+"""Characters of the output in the answer, of both its ends; the tool's line has more."""
 TOLD = "{said}\n\n[It stands for a command, which was run: {command}]"
 NOTHING = "(no output)"
 
@@ -41,7 +40,7 @@ async def _hide(result: ToolResult, hands: Hands) -> ToolResult:
     if hands.hides is None:
         return result
     words, output = hands.hides().with_shapes(), result.content.strip("\n")
-    shown = await work_on_text(len(output), partial(words.hide_start, output, MAX_SHOWN))
+    shown = await work_on_text(len(output), lambda: words.hide(output))
     return replace(result, content=shown)
 
 
@@ -54,7 +53,7 @@ def _quote(result: ToolResult) -> str:
     text = result.content.strip("\n") or NOTHING
     if result.error and result.command is None:
         return text  # our explanation of why it was not run
-    shown = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+    shown = shorten(text, MAX_SHOWN)
     fence = "```"
     while fence in shown:
         fence += "`"

@@ -19,6 +19,10 @@ QUICK = json.dumps({
     "greet": "!echo hello {} >> greeted.txt && cat greeted.txt",
     "leak": "!printf 'key %s%s' sk-proj-abcdefghijklmno pqrstuvwxyz0123456789ABCD",
     "fails": "!ls /nowhere/at/all",
+    "long": "!seq 1 4000; echo last words; exit 3",
+    "line": "!head -c 5000 /dev/zero | tr '\\0' x; false",
+    "hidden": "!seq 1 1500; printf 'key %s%s\\n' sk-proj-abcdefghijklmno "
+    "pqrstuvwxyz0123456789ABCD; exit 4",
 })  # fmt: skip
 
 
@@ -93,6 +97,26 @@ async def test_a_command_that_fails_says_so(rig: Rig) -> None:
     rig.press(await rig.card(), "Approve once")
     await rig.shows("No such file")
     await rig.shows("exit code 2")
+    await rig.quiet()
+
+
+@pytest.mark.parametrize(
+    ("word", "shown", "code"),
+    [("long", "1\n2\n3\n", 3), ("line", "xxx", 1), ("hidden", "key [secret]\n", 4)],
+)
+async def test_a_long_output_is_shown_with_its_beginning_and_its_end(
+    rig: Rig, word: str, shown: str, code: int
+) -> None:
+    await rig.start(QUICK_COMMANDS=QUICK)
+    rig.telegram.say(PERSON, f"/{word}")
+    rig.press(await rig.card(), "Approve once")
+    answer = (await rig.shows("\n[…]\n"))["text"]
+    assert shown in answer and f"[exit code {code}]" in answer
+    assert "last words" in answer or word != "long"
+    assert len(answer) < 3_200
+    rig.telegram.say(PERSON, "what was that?")
+    await rig.shows("ack what was that?")
+    assert f"[exit code {code}]" in rig.seen(-1, "assistant")[0]
     await rig.quiet()
 
 
