@@ -27,12 +27,20 @@ async def run_given_command(
 ) -> TurnResult:
     """Run the command like any call: judged, asked about, in the sandbox. Its output is the
     answer."""
-    arguments = json.encode({"command": brief.command}).decode()
-    call = ToolCall(id=CALL, name=NAME, arguments=arguments)
+    call = await scope.once(CALL, lambda: _make_call(brief, hands), kind=ToolCall)
     (result,) = await act(scope.child(CALL), brief, hands, (call,))
     text = _quote(await _hide(result, hands))
     asked = user(TOLD.format(said=brief.text, command=brief.command))
     return TurnResult(text=text, messages=(asked, _make_answer(text)))
+
+
+def _make_call(brief: Brief, hands: Hands) -> ToolCall:
+    """Make the call, with all the time that commands may take: its person cannot ask for more."""
+    arguments: dict[str, str | int] = {"command": brief.command}
+    for tool in hands.toolbox.tools:
+        if tool.name == NAME:
+            arguments["timeout"] = int(tool.limit)
+    return ToolCall(id=CALL, name=NAME, arguments=json.encode(arguments).decode())
 
 
 async def _hide(result: ToolResult, hands: Hands) -> ToolResult:

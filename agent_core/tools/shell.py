@@ -93,7 +93,7 @@ def shell_tool(
             return ToolOutput(text=text, command=CommandResult(handle=handle))
         most = min(wanted.timeout, limit)
         done = await sandbox.run(command, place, most, context.output, permits)
-        return report(done, most, hint=WAY_ON)
+        return report(done, most, hint=WAY_ON if most < limit else "")
 
     return Tool(
         name="run_command",

@@ -60,8 +60,8 @@ QUICK: Setting[dict[str, str]] = Setting(
     "with a slash runs that command. `{}` in it is replaced by the command's arguments, which "
     "otherwise follow the text. A text that begins with `!`, as in "
     '`{"deploy": "!make deploy {}"}`, is a shell command: it runs like one of the agent, in the '
-    "sandbox and with the same approvals, and its output is the answer. The name of a built-in "
-    "command is an error",
+    "sandbox and with the same approvals, for at most `COMMAND_MAX_SECONDS`, and its output is the "
+    "answer. The name of a built-in command is an error",
     default_text="none",
 )
 TABLES: SettingTables = {"quick": (QUICK,)}

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from agent_core.journal import ToolStarted
 from gateway.settings import Settings, SettingsError
 from gateway.wiring.features import load_features
 from tests.fakes.model_server import Call, Say
@@ -19,6 +20,7 @@ QUICK = json.dumps({
     "greet": "!echo hello {} >> greeted.txt && cat greeted.txt",
     "leak": "!printf 'key %s%s' sk-proj-abcdefghijklmno pqrstuvwxyz0123456789ABCD",
     "fails": "!ls /nowhere/at/all",
+    "hangs": "!echo begun; sleep 600",
     "long": "!seq 1 4000; echo last words; exit 3",
     "line": "!head -c 5000 /dev/zero | tr '\\0' x; false",
     "hidden": "!seq 1 1500; printf 'key %s%s\\n' sk-proj-abcdefghijklmno "
@@ -97,6 +99,31 @@ async def test_a_command_that_fails_says_so(rig: Rig) -> None:
     rig.press(await rig.card(), "Approve once")
     await rig.shows("No such file")
     await rig.shows("exit code 2")
+    await rig.quiet()
+
+
+def _list_begun(rig: Rig) -> list[ToolStarted]:
+    active = session.state.active if (session := rig.session()) is not None else None
+    records = active.journal.records if active is not None else ()
+    return [one for one in records if isinstance(one, ToolStarted)]
+
+
+async def test_a_command_gets_all_the_time_that_commands_may_take(rig: Rig) -> None:
+    """No model is there that could ask for more."""
+    await rig.start(QUICK_COMMANDS=QUICK, COMMAND_MAX_SECONDS="1")
+    rig.telegram.say(PERSON, "/hangs")
+    rig.press(await rig.card(), "Approve once")
+    answer = (await rig.shows("[stopped after 1 s]"))["text"]
+    assert "begun" in answer and "`timeout`" not in answer
+    await rig.quiet()
+    await rig.stop()
+    await rig.start(QUICK_COMMANDS=QUICK, COMMAND_MAX_SECONDS="500")
+    rig.telegram.say(PERSON, "/hangs")
+    rig.press(await rig.card(), "Approve once")
+    await rig.until(lambda: _list_begun(rig))
+    assert '"timeout":500' in _list_begun(rig)[0].call.arguments
+    rig.telegram.say(PERSON, "/stop")
+    await rig.shows("Stopped")
     await rig.quiet()
 
 
