@@ -48,6 +48,7 @@ from gateway.settings import Settings, find_odd_names
 from gateway.wiring.assembly import STORE, open_store
 from gateway.wiring.closed_tools import list_tool_names
 from gateway.wiring.models_now import find_models
+from gateway.wiring.start_checks import find_faults
 
 Say = Callable[[str], None]
 PROBE = "doctor"
@@ -75,6 +76,8 @@ async def _examine(settings: Settings, say: Say) -> int:
     try:
         models = await find_models(settings)
         found = [*await probe_models(models), *find_unused_addresses(models)]
+        faults = await asyncio.to_thread(find_faults, settings, models)
+        found += (ProbeResult("wrong", "start", one) for one in faults)
     except SettingsError as error:
         found = [ProbeResult("wrong", "models", str(error))]
     found += await _probe_platforms(settings)

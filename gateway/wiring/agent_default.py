@@ -78,12 +78,10 @@ from gateway.wiring.model_choice import find_problem, list_models
 from gateway.wiring.models_now import read_models_now
 from gateway.wiring.previews import make_browser, make_preview
 from gateway.wiring.server_desk import GatewayServers
+from gateway.wiring.start_checks import SKILLS, check_prices
 from gateway.wiring.toolkit import ToolDeps, toolkit
 
 log = logging.getLogger("turnkeeper.agent")
-
-SKILLS = "skills"
-"""The folder of skills without code, in the home folder."""
 MAX_NAMED = 5
 """Changed files that are named."""
 TIER = "pro"
@@ -564,15 +562,8 @@ class TurnkeeperAgent:
         return await ledger.pay(payer, request, price, call)
 
     def check_prices(self, *names: str) -> None:
-        """Raise SettingsError if money is limited and a price is not known; by default of all
-        models that are set."""
-        if not self._settings.agent.limits.any or self.models.demo:
-            return
-        for name in names or (*TIERS, *self._settings.fallbacks):
-            provider, _, model = self.models.describe(name).partition("/")
-            if self.models.catalog.price(provider, model) is None:
-                why = "its price is not known, and a BUDGET_… setting needs it"
-                raise PRICES.error(f"{provider}/{model}", f"{why}; set {PRICES.name}.")
+        """SettingsError for models without a known price where money is limited."""
+        check_prices(self._settings, self.models, names)
 
     async def _pick(self, name: str) -> tuple[Model, str]:
         """Pick the model in a thread, as a provider's SDK is imported at first use."""

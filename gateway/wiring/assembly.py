@@ -31,7 +31,6 @@ from gateway.access.access import Access
 from gateway.access.linking import DirectoryLinking
 from gateway.access.page_links import DirectoryPageLinks
 from gateway.access.pairing import DirectoryPairing
-from gateway.access.policy import COMMAND_RIGHTS
 from gateway.conversation.host import Host
 from gateway.conversation.outage import Outage
 from gateway.conversation.services import HostPorts, Services
@@ -72,6 +71,7 @@ from gateway.wiring.job_means import find_missing_means
 from gateway.wiring.jobs import JobWork, make_job_ports
 from gateway.wiring.models_now import find_models
 from gateway.wiring.plugin_settings import find_declared
+from gateway.wiring.start_checks import check_commands
 from gateway.wiring.voice import Ears
 
 log = logging.getLogger("turnkeeper.assembly")
@@ -113,7 +113,7 @@ class Parts:
             try:
                 settings = await asyncio.to_thread(Settings.read, declared=find_declared)
                 self._rehook(settings)
-                _check_rights(settings)
+                check_commands(settings)
                 self.agent.operator.load()
                 if self.services.instructions is not None:
                     self.services.instructions.load(settings.instructions)
@@ -415,17 +415,8 @@ def make_pairing_alone(settings: Settings, store: Store, note: NoteAudit) -> Dir
 
 def open_access(settings: Settings, directory: Directory) -> Access:
     """The lists of the settings, and who was paired. SettingsError."""
-    _check_rights(settings)
+    check_commands(settings)
     return Access(settings.people, {}, settings.policy, directory.get)
-
-
-def _check_rights(settings: Settings) -> None:
-    """SettingsError for rights to no command."""
-    commands = load_features(settings.plugins, settings.quick).commands
-    for name in settings.policy.rights:
-        if name not in commands:
-            mend = f"there is no command /{name}; there are {', '.join(commands)}."
-            raise COMMAND_RIGHTS.error(name, mend)
 
 
 async def open_store(settings: Settings) -> Store:

@@ -2,17 +2,19 @@
 
 import json
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from gateway.cli import doctor
+from gateway.declaration import SettingsError
 from gateway.errors import StoreFailed
 from gateway.ops import control
 from gateway.ops.store_damage import find_damage
 from gateway.settings import Settings
 from gateway.store.sqlite import SqliteStore
-from gateway.wiring.assembly import STORE
+from gateway.wiring.assembly import STORE, assemble
 
 RAW = Path(__file__).parents[1] / "fakes" / "mcp_raw.py"
 SHAPE = {"type": "object"}
@@ -120,3 +122,28 @@ async def test_what_a_running_gateway_says_of_its_store_is_believed(tmp_path: Pa
     assert line.startswith("wrong    store: in use by the running gateway. ")
     assert "disk I/O error" in line
     await store.close()
+
+
+REFUSED = {
+    "commands": {"QUICK_COMMANDS": '{"help": "x"}'},
+    "rights": {"COMMAND_RIGHTS": "nosuch=admin"},
+    "skills": {"SKILLS": "no.such:thing"},
+    "sets": {"TOOLSETS_FOR": '{"telegram": "nosuch"}'},
+    "hooks": {"HOOKS": "no.such:pre_tool_call"},
+    "prices": {"BUDGET_DAY_USD": "1", "OPENAI_API_KEY": "sk-x", "PRO_MODEL": "openai/strange"},
+    "memory": {"MEMORY_PROVIDER": '{"server": "x", "recall": {"tool": "t", "arguments": {}}}'},
+}
+"""Settings of which each is well written, and with which a gateway does not start."""
+
+
+@pytest.mark.parametrize("which", REFUSED)
+async def test_what_a_start_refuses_is_found_before(tmp_path: Path, which: str) -> None:
+    dead = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_MODE": "chat_completions"}
+    more = {"TURNKEEPER_PORT": "0", "LOCAL_MODEL_DISCOVERY": "off", **dead}
+    settings = Settings.read(more | REFUSED[which], tmp_path)
+    with pytest.raises(SettingsError) as refused:
+        async with AsyncExitStack() as stack:
+            await assemble(settings, {}, stack, 1)
+    said: list[str] = []
+    assert await doctor._examine(settings, said.append) == 1
+    assert any(line.startswith("wrong") and line.endswith(str(refused.value)) for line in said)
