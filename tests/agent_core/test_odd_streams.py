@@ -203,11 +203,60 @@ async def test_an_answer_that_its_server_gave_up_is_not_whole(finish: str) -> No
 
 @pytest.mark.parametrize(
     ("given", "meant"),
-    [("max_tokens", "length"), ("model_length", "length"), ("sensitive", "refused")],
+    [
+        ("max_tokens", "length"),
+        ("model_length", "length"),
+        ("sensitive", "refused"),
+        ("MAX_TOKENS", "length"),  # QwenLM/qwen-code#9884
+        ("FinishReason.MAX_TOKENS", "length"),  # langgenius/dify#8550
+        ("max_output_tokens", "length"),
+        ("SAFETY", "refused"),
+        ("content_filter: PROHIBITED_CONTENT", "refused"),  # Google, by OpenAI's protocol
+        ("refusal", "refused"),
+        ("STOP", "stop"),
+        ("end_turn", "stop"),
+    ],
 )
 async def test_other_words_for_an_early_end(given: str, meant: str) -> None:
-    reply = await read("chat", head() + write([chat({"content": "hel"}), chat({}, given)]))
-    assert reply.finish == meant
+    said, end = chat({"content": "hel"}), chat({}, given)
+    reply = await read("chat", head() + write([said, end]))
+    assert reply.finish == meant and words(reply) == "hel"
+    if meant != "stop":  # also with no word at all, not even a message
+        bare = {"choices": [{"index": 0, "finish_reason": given}]}
+        assert (await read("chat", head() + write([bare]))).finish == meant
+        sent = head("application/json") + json.dumps(bare).encode()
+        assert (await read("chat", sent)).finish == meant
+    if ":" not in given and "." not in given:
+        told = [
+            one | {"delta": {"stop_reason": given}} if one["type"] == "message_delta" else one
+            for one in events("anthropic")
+        ]
+        assert (await read("anthropic", head() + write(told))).finish == meant
+
+
+@pytest.mark.parametrize(
+    ("wire", "finish"),
+    [
+        ("chat", "function_call_filter: MALFORMED_FUNCTION_CALL"),
+        ("chat", "MALFORMED_RESPONSE"),
+        ("gemini", "MALFORMED_FUNCTION_CALL"),
+        ("gemini", "TOO_MANY_TOOL_CALLS"),
+        ("gemini", "MISSING_THOUGHT_SIGNATURE"),
+    ],
+)
+@pytest.mark.parametrize("said", ["", "default_api.run("])
+async def test_a_call_that_its_provider_could_not_read_is_asked_for_again(
+    wire: str, finish: str, said: str
+) -> None:
+    parts = [{"text": said}] if said else []
+    candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": finish}
+    odd = {"candidates": [candidate]} if wire == "gemini" else chat({"content": said}, finish)
+    given = {1: head() + write([odd]), 2: head() + write(events(wire))}
+    async with serving(lambda n: given[n]) as (base, server):
+        model = connect(wire, base, retries=1)
+        assert words(await model.complete(ask(), ignore)) == "hello"
+        await model.close()
+    assert server.asked == 2
 
 
 async def test_reasoning_in_the_content_is_reasoning() -> None:

@@ -8,8 +8,8 @@ from msgspec import Struct
 from agent_core.errors import ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.answers.counts import read_count
+from agent_core.models.answers.endings import find_finish, read_ending
 from agent_core.models.port import (
-    Finish,
     ModelReply,
     ModelRequest,
     OnDelta,
@@ -24,12 +24,6 @@ REDACTED = "redacted:"
 """Begins the signature of thinking that came encrypted."""
 
 OVERFLOW = "model_context_window_exceeded"
-FINISH: dict[str, Finish] = {
-    "tool_use": "tool_calls",
-    "max_tokens": "length",
-    OVERFLOW: "length",
-    "refusal": "refused",
-}
 FAULTS: dict[object, ModelFault] = {
     "rate_limit_error": "rate_limited",
     "authentication_error": "auth",
@@ -173,7 +167,7 @@ class AnthropicReader:
         if not self._stop and not self.ended:
             raise Broken(phrase("fault_cut"))
         parts = tuple(self._parts())
-        finish = FINISH.get(self._stop, "stop")
+        finish = find_finish(read_ending(self._stop))
         says = says_something(parts)
         if not says and self._stop == OVERFLOW:
             raise Broken(phrase("fault_overflow"), "overflow")

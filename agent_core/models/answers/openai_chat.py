@@ -7,27 +7,10 @@ from msgspec import Struct
 
 from agent_core.messages import Part, Thinking, ToolCall
 from agent_core.models.answers.counts import read_count
-from agent_core.models.port import Finish, ModelReply, ModelRequest, OnDelta, Usage
+from agent_core.models.answers.endings import GARBLED, GIVEN_UP, find_finish, read_ending
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta, Usage
 from agent_core.models.wire import Broken, SpokenAnswer, make_broken, name_calls
 from agent_core.phrases import phrase
-
-FINISH: dict[str, Finish] = {
-    "stop": "stop",
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",  # Mistral
-    "content_filter": "refused",
-    "sensitive": "refused",  # Zhipu
-}
-UNFINISHED = (
-    "error",  # Mistral, OpenRouter
-    "abort",  # vLLM, SGLang
-    "network_error",  # Zhipu
-    "insufficient_system_resource",  # DeepSeek
-)
-"""Reasons that make the answer a part of one."""
 
 FIELDS = ("reasoning_content", "reasoning")
 """Fields in which providers return reasoning; a part's signature names the second one."""
@@ -190,10 +173,14 @@ class ChatCompletionsReader:
         """The whole answer; raises Broken if it was cut or says nothing."""
         if not self._finish and not self.ended:
             raise Broken(phrase("fault_cut"))
-        if self._finish in UNFINISHED:
+        ending = read_ending(self._finish)
+        if ending in GARBLED:
+            raise Broken(phrase("fault_error", detail=self._finish), "malformed")
+        if ending in GIVEN_UP:
             raise Broken(phrase("fault_error", detail=self._finish), "overloaded", 0.5)
-        finish = FINISH.get(self._finish, "stop")
-        return self._said.make_reply(finish, tuple(self._list_calls()), self._thinking_field)
+        return self._said.make_reply(
+            find_finish(ending), tuple(self._list_calls()), self._thinking_field
+        )
 
     def _list_calls(self) -> Iterator[Part]:
         names = name_calls((call.id for call in self._calls), self._request)

@@ -8,6 +8,7 @@ import msgspec
 from agent_core import ambient
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.answers.counts import clean_count
+from agent_core.models.answers.endings import GARBLED, read_ending
 from agent_core.models.port import (
     Finish,
     ModelReply,
@@ -23,8 +24,7 @@ from agent_core.phrases import phrase
 if TYPE_CHECKING:
     from google.genai import types
 
-FINISH: dict[str, Finish] = {"STOP": "stop", "MAX_TOKENS": "length"}
-MALFORMED = ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL")
+FINISH: dict[str, Finish] = {"STOP": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
 
 
 class GeminiReader:
@@ -88,7 +88,7 @@ class GeminiReader:
     def reply(self) -> ModelReply:
         """The whole answer; raises Broken."""
         calls = any(isinstance(part, ToolCall) for part in self._parts)
-        if self._finish in MALFORMED:
+        if read_ending(self._finish) in GARBLED:
             raise Broken(phrase("fault_error", detail=self._finish), "malformed")
         if not self._finish and not self._refused:
             raise Broken(phrase("fault_cut"))
