@@ -116,11 +116,12 @@ class Agent:
         return object.__new__(cls)
 
     def __post_init__(self) -> None:
-        from agent_core.library.arguments import check_arguments, check_tools
+        from agent_core.library.arguments import check_arguments, check_limits, check_tools
         from agent_core.library.callbacks import CALLBACKS, CallbackTeller
         from agent_core.tools.toolbox import Toolbox
 
         check_arguments(self.mode, self.api_mode, self.profile, self.zone)
+        check_limits(self.max_rounds, self.max_turns, self.budget, self.window)
         given = ((name, getattr(self, name)) for name in CALLBACKS)
         self.callbacks = self.callbacks | {name: one for name, one in given if one is not None}
         CallbackTeller(self.callbacks)
@@ -375,7 +376,8 @@ class Agent:
 
     async def _answer(self, question: "Question") -> "Answer":
         """Return the answer of `on_question`; denied if there is none."""
-        from agent_core.questions import Answer
+        from agent_core.library.arguments import check_answer
+        from agent_core.questions import Answer, Choice
 
         now = ambient.now()
         if self.on_question is None:
@@ -392,10 +394,11 @@ class Agent:
             return Answer(choice="expired", name="library", at=ambient.now())
         if isinstance(given, Answer):
             return given
-        choice = (
-            given if approving and given in ("once", "deny") else "deny" if approving else "once"
-        )
-        return Answer(choice=choice, text=given, name="library", at=now)  # type: ignore[arg-type]
+        if approving and given is None:
+            return Answer(choice="deny", name="library", at=now)
+        text = check_answer(given)
+        choice: Choice = "deny" if approving and text != "once" else "once"
+        return Answer(choice=choice, text=text, name="library", at=now)
 
 
 def _write_json(arguments: Mapping[str, object]) -> str:

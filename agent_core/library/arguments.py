@@ -1,6 +1,7 @@
 """Detects misspelt arguments of an agent where they are written."""
 
 import difflib
+import math
 from collections.abc import Iterable, Sequence
 from typing import get_args
 from zoneinfo import ZoneInfo
@@ -38,6 +39,19 @@ def check_arguments(mode: str, api_mode: str | None, profile: str, zone: str) ->
             raise Misuse(f"no time zone {zone!r}; write one like Europe/Berlin") from None
 
 
+def check_limits(rounds: int | None, turns: int | None, budget: float | None, window: int) -> None:
+    """Raise Misuse for a limit with which no turn can be made, or that would not be one."""
+    for name, count in (("max_rounds", rounds), ("max_turns", turns)):
+        if count is not None and (not isinstance(count, int) or count < 1):
+            raise Misuse(
+                f"{name} is a whole number from 1, or None for the settings', not {count!r}"
+            )
+    if budget is not None and not (isinstance(budget, int | float) and 0 < budget < math.inf):
+        raise Misuse(f"budget is dollars above 0, or None for the settings', not {budget!r}")
+    if not isinstance(window, int) or window < 0:
+        raise Misuse(f"window is a number of tokens, or 0 if it is not known, not {window!r}")
+
+
 def check_tools(given: object) -> tuple[Tool, ...]:
     """Return the tools. Raises Misuse for anything else."""
     tools = tuple(given) if isinstance(given, Iterable) else (given,)
@@ -54,6 +68,14 @@ def clean_message(given: object) -> str:
     """Return a message as it can be written and sent. Raises Misuse for one that is no text."""
     if not isinstance(given, str):
         raise Misuse(f"a message is text, not {type(given).__name__}")
+    return clean(given)
+
+
+def check_answer(given: object) -> str:
+    """Return what a person wrote. Raises Misuse for anything else that `on_question` gave."""
+    if not isinstance(given, str):
+        kind = type(given).__name__
+        raise Misuse(f"on_question gives a text or an Answer, not {kind}; does it return one?")
     return clean(given)
 
 

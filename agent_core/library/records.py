@@ -34,11 +34,12 @@ def read_ending(records: Iterable[Record]) -> TurnResult | None:
 
 
 def usage_of(records: Iterable[Record]) -> Usage:
-    """Sum up the usage of all answers; the cost is None if one is unknown."""
+    """Sum up the usage of all answers; the cost is None if one is unknown. Calls that were made
+    in place of a model took nothing."""
     known = [
         record.reply.usage
         for record in records
-        if isinstance(record, Replied) and record.reply.model
+        if isinstance(record, Replied) and (record.reply.model or record.reply.usage != Usage())
     ]
     costs = [usage.cost for usage in known]
     return Usage(

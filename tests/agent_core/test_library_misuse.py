@@ -13,8 +13,9 @@ from pydantic import BaseModel
 
 from agent_core import Agent, tool
 from agent_core.errors import Misuse, ToolFailed
-from agent_core.messages import Text
-from agent_core.models.port import ModelReply, ModelRequest, OnDelta
+from agent_core.messages import Text, ToolCall, ToolResult
+from agent_core.models.port import ModelReply, ModelRequest, OnDelta, Usage
+from agent_core.tools.ask import ask_tool
 from agent_core.tools.contract import Tool
 
 
@@ -90,6 +91,62 @@ def function_type(a: Callable[[], int]) -> str:
 
 def odd_default(a: object = object()) -> str:  # noqa: B008
     return ""
+
+
+LIMITS: list[dict[str, Any]] = [
+    {"max_rounds": 0},
+    {"max_rounds": -1},
+    {"max_turns": 0},
+    {"max_turns": 2.5},
+    {"budget": 0},
+    {"budget": -1.0},
+    {"budget": float("nan")},
+    {"budget": float("inf")},
+    {"budget": "1"},
+    {"window": -1},
+    {"window": "8k"},
+]
+
+
+@pytest.mark.parametrize("given", LIMITS)
+def test_a_limit_limits(given: dict[str, Any]) -> None:
+    """None of them means 'no limit' in secret."""
+    with pytest.raises(Misuse, match=next(iter(given))):
+        make(**given)
+
+
+class Asker(Echo):
+    """A model that asks a person first, then says what it was told."""
+
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
+        (last,) = request.messages[-1].parts
+        if not isinstance(last, ToolResult):
+            last = ToolCall(id="c1", name="ask_user", arguments='{"question": "Which?"}')
+            return ModelReply(parts=(last,), model="m", provider="echo", finish="tool_calls")
+        return ModelReply(parts=(Text(text=last.content),), model="m", provider="echo")
+
+
+@pytest.mark.parametrize("given", [None, 3, True, b"red", ["red"], {"a": 1}])
+async def test_an_answer_of_a_person_is_text(given: Any) -> None:
+    agent = Agent(model=Asker(), tools=[ask_tool()], on_question=lambda question: given)
+    with pytest.raises(Misuse, match="on_question gives a text or an Answer"):
+        await agent.achat("Which?")
+    agent.on_question = lambda question: "re\ud800d"
+    assert await agent.achat("Which?") == "re�d"
+
+
+class Nameless(Echo):
+    """A model that does not say which one it is."""
+
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
+        usage = Usage(input_tokens=1_000, output_tokens=100)
+        return ModelReply(parts=(Text(text="hi"),), model="", provider="", usage=usage)
+
+
+async def test_the_tokens_of_a_nameless_model_count_and_their_cost_is_unknown() -> None:
+    result = await Agent(model=Nameless(), plans=False).run_conversation("hello")
+    assert result.usage.input_tokens == 1_000 and result.usage.output_tokens == 100
+    assert result.cost is None
 
 
 NO_TOOLS: list[Any] = [
