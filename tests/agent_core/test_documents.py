@@ -247,6 +247,89 @@ def test_a_sheet_with_a_cell_far_below_ends_in_time(tmp_path: Path) -> None:
     assert "far away" in given or limits.CUT in given
 
 
+@pytest.mark.parametrize("size", ["A1", "A1:A1", "A2:B2", "B9:A1", "", "A1:XFD1048576", None])
+def test_all_cells_are_read_whatever_size_a_sheet_claims(tmp_path: Path, size: str | None) -> None:
+    """Programs that write sheets row by row do not know it when they begin."""
+    claims = "" if size is None else f'<dimension ref="{size}"/>'
+    data = documents.edit_member(
+        documents.make_xlsx(),
+        "xl/worksheets/sheet1.xml",
+        lambda text: re.sub(r"<dimension [^>]*/>", claims, text),
+    )
+    assert text_of(tmp_path, "a.xlsx", data) == EXPECTED["a.xlsx"]
+
+
+def paragraph(*inner: str) -> str:
+    return f"<w:p>{''.join(inner)}</w:p>"
+
+
+def run(text: str) -> str:
+    return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def cells(*texts: str) -> str:
+    return "".join(f"<w:tc>{paragraph(run(text))}</w:tc>" for text in texts)
+
+
+MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+CHOICE = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+HELD = "<w:sdt><w:sdtContent>{}</w:sdtContent></w:sdt>"
+BOX = "<w:r><w:pict><w:box><w:txbxContent>{}</w:txbxContent></w:box></w:pict></w:r>"
+PLACES = {
+    "content control": (HELD.format(paragraph(run("in it"))), "in it"),
+    "control in a line": (paragraph(run("a "), HELD.format(run("name"))), "a name"),
+    "control around a table": (HELD.format(f"<w:tbl><w:tr>{cells('x')}</w:tr></w:tbl>"), "x"),
+    "control around a row": (
+        f"<w:tbl><w:tr>{cells('x')}</w:tr>{HELD.format(f'<w:tr>{cells(chr(121))}</w:tr>')}"
+        "</w:tbl>",
+        "x\ny",
+    ),
+    "control around a cell": (
+        f"<w:tbl><w:tr>{cells('x')}{HELD.format(cells('y'))}</w:tr></w:tbl>",
+        "x | y",
+    ),
+    "tracked changes": (
+        paragraph(
+            run("It costs "),
+            "<w:del><w:r><w:delText>5</w:delText></w:r></w:del>",
+            f"<w:ins>{run('7')}</w:ins>",
+            f"<w:moveFrom>{run(' then')}</w:moveFrom>",
+            f"<w:moveTo>{run(' now')}</w:moveTo>",
+        ),
+        "It costs 7 now",
+    ),
+    "smart tag": (paragraph(f"<w:smartTag>{run('Berlin')}</w:smartTag>"), "Berlin"),
+    "field": (paragraph(run("of "), f"<w:fldSimple>{run('May')}</w:fldSimple>"), "of May"),
+    "formula": (paragraph(f'<m:oMath xmlns:m="{MATH}"><m:r><m:t>x=1</m:t></m:r></m:oMath>'), "x=1"),
+    "text box": (paragraph(run("by"), BOX.format(paragraph(run("in a box")))), "by\nin a box"),
+    "drawing of two forms": (
+        f'<w:p><c:AlternateContent xmlns:c="{CHOICE}"><c:Choice>{BOX.format(paragraph(run("once")))}'
+        f'</c:Choice><c:Fallback>{BOX.format(paragraph(run("once")))}</c:Fallback>'
+        "</c:AlternateContent></w:p>",
+        "once",
+    ),
+    "table in a cell": (
+        f"<w:tbl><w:tr>{cells('x')}<w:tc><w:tbl><w:tr>{cells('y', 'z')}</w:tr></w:tbl></w:tc></w:tr>"
+        "</w:tbl>",
+        "x | y, z",
+    ),
+}  # fmt: skip
+"""By what Word calls it: XML with text at such a place, and how it is read."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_words_of_a_letter_are_read_wherever_they_stand(tmp_path: Path, place: str) -> None:
+    inner, read_as = PLACES[place]
+    data = documents.edit_member(
+        documents.make_docx(),
+        "word/document.xml",
+        lambda text: text.replace("<w:body>", f"<w:body>{inner}", 1),
+    )
+    table = inner.startswith("<w:tbl") or "around a table" in place
+    lines = f"[Table]\n{read_as}\n\n" if table else f"{read_as}\n"
+    assert text_of(tmp_path, "a.docx", data) == lines + EXPECTED["a.docx"]
+
+
 @pytest.mark.pick("a damaged document", 2)
 @pytest.mark.parametrize("name", MADE)
 def test_damaged_documents_are_refused_or_read_and_break_nothing(tmp_path: Path, name: str) -> None:

@@ -135,6 +135,12 @@ def spoil_member(data: bytes, name: str, content: bytes | None = None) -> bytes:
     return data[:begin] + bytes(info.compress_size) + data[begin + info.compress_size :]
 
 
+def edit_member(data: bytes, name: str, edit: Callable[[str], str]) -> bytes:
+    """The archive with the text of a member as `edit` makes it."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return spoil_member(data, name, edit(archive.read(name).decode()).encode())
+
+
 def list_members(data: bytes) -> list[str]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return archive.namelist()

@@ -31,6 +31,8 @@ def read(file: BinaryIO) -> Iterator[str | None]:
         if not hasattr(values[name], "iter_rows"):
             yield "(a chart)"
             continue
+        for sheet in (values[name], formulas[name]):
+            sheet.reset_dimensions()  # programs write a size that leaves cells out
         yield from keep_begun(_read_rows(values[name], formulas[name]), DAMAGED)
 
 
