@@ -247,6 +247,11 @@ def test_a_sheet_with_a_cell_far_below_ends_in_time(tmp_path: Path) -> None:
     assert "far away" in given or limits.CUT in given
 
 
+def test_what_was_filled_into_a_form_is_read(tmp_path: Path) -> None:
+    given = text_of(tmp_path, "a.pdf", documents.make_filled_form())
+    assert all(words in given for words in ("Name:", "Ann Smith", "Rome", "urgent"))
+
+
 @pytest.mark.parametrize("size", ["A1", "A1:A1", "A2:B2", "B9:A1", "", "A1:XFD1048576", None])
 def test_all_cells_are_read_whatever_size_a_sheet_claims(tmp_path: Path, size: str | None) -> None:
     """Programs that write sheets row by row do not know it when they begin."""

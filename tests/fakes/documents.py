@@ -186,13 +186,38 @@ def make_locked_pdf() -> bytes:
     return _join_pdf(b"/Encrypt 3 0 R/ID[<00><00>]", lock)
 
 
+def make_filled_form() -> bytes:
+    """A form of one page: a field as a program draws it, one that none has drawn, and a note."""
+    field = (
+        b"<</Type/Annot/Subtype/Widget/FT/Tx/T(%s)/V(%s)/Rect[80 %d 200 %d]/DA(/F 12 Tf)/F 4%s>>"
+    )
+    drawn = b"/Tx BMC BT /F 12 Tf 2 5 Td (Ann Smith) Tj ET EMC"
+    look = b"/Type/XObject/Subtype/Form/BBox[0 0 120 20]/Resources<</Font<</F 5 0 R>>>>"
+    return _join_pdf(
+        b"",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Contents 4 0 R/Annots[6 0 R 8 0 R 9 0 R]"
+        b"/Resources<</Font<</F 5 0 R>>>>>>",
+        _make_stream(b"BT /F 12 Tf 20 250 Td (Name:) Tj ET"),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        field % (b"name", b"Ann Smith", 240, 260, b"/AP<</N 7 0 R>>"),
+        _make_stream(drawn, look),
+        field % (b"town", b"Rome", 200, 220, b""),
+        b"<</Type/Annot/Subtype/FreeText/Contents(urgent)/Rect[80 100 200 120]/DA(/F 12 Tf)/F 4>>",
+        form=b"/AcroForm<</Fields[6 0 R 8 0 R]/DR<</Font<</F 5 0 R>>>>/DA(/F 12 Tf)>>",
+    )
+
+
+def _make_stream(data: bytes, about: bytes = b"") -> bytes:
+    return b"<<%s/Length %d>>stream\n%s\nendstream" % (about, len(data), data)
+
+
 def make_scan() -> bytes:
     """A page that shows nothing that is text."""
     return _join_pdf(b"", b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>")
 
 
-def _join_pdf(about: bytes, *more: bytes) -> bytes:
-    root, pages = b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>"
+def _join_pdf(about: bytes, *more: bytes, form: bytes = b"") -> bytes:
+    root, pages = b"<</Type/Catalog/Pages 2 0 R%s>>" % form, b"<</Type/Pages/Kids[3 0 R]/Count 1>>"
     objects, body, places = (root, pages, *more), b"%PDF-1.4\n", []
     for n, one in enumerate(objects, 1):
         places.append(len(body))

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from agent_core.documents.refusal import LOCKED, Refused
 
@@ -32,7 +32,9 @@ def read(file: BinaryIO) -> Iterator[str]:
         locked = "password" in str(error).lower()
         raise Refused(LOCKED if locked else "it is damaged.") from None
     blank = True
-    for number, page in enumerate(document, 1):
+    document.init_forms()
+    for number in range(1, len(document) + 1):
+        page = _open_page(document, number - 1)
         text = page.get_textpage().get_text_bounded().replace("\r\n", "\n").strip()
         yield f"[Page {number} of {len(document)}]"
         text = _ACCENTED.sub(_compose, text)
@@ -41,6 +43,18 @@ def read(file: BinaryIO) -> Iterator[str]:
         page.close()
     if blank:
         yield SCANNED
+
+
+def _open_page(document: Any, index: int) -> Any:
+    """Return the page with what was filled in, and with notes that stand on it, as text."""
+    import pypdfium2.raw
+
+    page = document[index]
+    if not pypdfium2.raw.FPDFPage_GetAnnotCount(page):
+        return page
+    page.flatten()
+    page.close()
+    return document[index]
 
 
 def _compose(found: re.Match[str]) -> str:
