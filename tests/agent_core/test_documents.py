@@ -252,6 +252,11 @@ def test_what_was_filled_into_a_form_is_read(tmp_path: Path) -> None:
     assert all(words in given for words in ("Name:", "Ann Smith", "Rome", "urgent"))
 
 
+def test_the_values_of_a_chart_are_read(tmp_path: Path) -> None:
+    given = text_of(tmp_path, "a.pptx", documents.make_chart())
+    assert "[Chart] Sales\n | North | South\n2025 | 1.5 | 2\n2026 |  | 3\n" in given
+
+
 @pytest.mark.parametrize("size", ["A1", "A1:A1", "A2:B2", "B9:A1", "", "A1:XFD1048576", None])
 def test_all_cells_are_read_whatever_size_a_sheet_claims(tmp_path: Path, size: str | None) -> None:
     """Programs that write sheets row by row do not know it when they begin."""

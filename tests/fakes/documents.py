@@ -69,6 +69,22 @@ def make_pptx() -> bytes:
     return _save(deck)
 
 
+def make_chart() -> bytes:
+    """A slide with a chart of two series."""
+    import pptx
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    data, deck = CategoryChartData(), pptx.Presentation()
+    data.categories = ["North", "South"]
+    data.add_series("2025", (1.5, 2))
+    data.add_series("2026", (None, 3))
+    slide = deck.slides.add_slide(deck.slide_layouts[5])
+    made = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 9, 9, data)
+    made.chart.chart_title.text_frame.text = "Sales"
+    return _save(deck)
+
+
 def make_odt(texts: Sequence[str] = ("A heading", WORDS)) -> bytes:
     body = "".join(f"<text:p>{_escape(text)}</text:p>" for text in texts)
     content = (

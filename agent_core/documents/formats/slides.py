@@ -1,7 +1,7 @@
 """PowerPoint's PPTX."""
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
 from agent_core.documents.formats.tables import render_row
@@ -33,5 +33,21 @@ def _read_shapes(shapes: "object") -> Iterator[str]:
         elif getattr(shape, "has_table", False):
             for row in shape.table.rows:
                 yield render_row(cell.text for cell in row.cells)
+        elif getattr(shape, "has_chart", False):
+            yield from _read_chart(shape.chart)
         elif hasattr(shape, "shapes"):
             yield from _read_shapes(shape.shapes)
+
+
+def _read_chart(chart: Any) -> Iterator[str]:
+    """The title of a chart and its values, as a table."""
+    named = chart.has_title and chart.chart_title.has_text_frame
+    yield f"[Chart] {chart.chart_title.text_frame.text}" if named else "[Chart]"
+    for plot in chart.plots:
+        yield render_row(("", *plot.categories))
+        for series in plot.series:
+            yield render_row((series.name, *map(_shorten_number, series.values)))
+
+
+def _shorten_number(value: float | None) -> float | int | None:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
