@@ -141,18 +141,24 @@ def _read_options(given: dict[str, object], titled: str) -> tuple[tuple[str, str
 
 
 def _read_default(field: FormField, given: object) -> _Value | None:
+    """Return the proposal, which is sent if the person leaves the field out; None if it does not
+    fit."""
     known = [value for value, _ in field.options]
     match given:
         case bool() if field.kind == "yes_no":
             return given
         case str() if field.kind == "choice" and given in known:
             return given
-        case str() if field.kind == "text" and len(given) <= MAX_TEXT:
+        case str() if field.kind == "text" and _fits_text(field, given):
             return given
-        case int() | float() if field.kind in ("number", "integer"):
+        case bool():
+            return None
+        case int() if field.kind in ("number", "integer") and _fits(field, given):
+            return given
+        case float() if field.kind == "number" and math.isfinite(given) and _fits(field, given):
             return given
         case list() if field.kind == "choices" and all(one in known for one in given):
-            return [str(one) for one in given]
+            return [str(one) for one in given] if _fits(field, len(given)) else None
         case _:
             return None
 

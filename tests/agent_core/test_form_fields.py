@@ -29,6 +29,48 @@ def one(**schema: object) -> FormField:
 
 
 @pytest.mark.parametrize(
+    ("schema", "proposed", "taken"),
+    [
+        ({"type": "integer"}, 2, 2),
+        ({"type": "integer"}, 1.5, None),
+        ({"type": "integer"}, True, None),
+        ({"type": "integer", "maximum": 9}, 10, None),
+        ({"type": "number"}, 1.5, 1.5),
+        ({"type": "number"}, True, None),
+        ({"type": "number"}, float("inf"), None),
+        ({"type": "number"}, float("nan"), None),
+        ({"type": "string", "minLength": 2}, "ab", "ab"),
+        ({"type": "string", "minLength": 2}, "a", None),
+        ({"type": "string", "format": "date"}, "today", None),
+        ({"type": "string", "format": "email"}, "nobody", None),
+        ({"type": "string"}, 5, None),
+        ({"type": "boolean"}, False, False),
+        ({"type": "boolean"}, "yes", None),
+        ({"type": "string", "enum": ["a"]}, "b", None),
+        ({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 2}, ["a"], None),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, ["a"], ["a"]),
+    ],
+)
+async def test_what_a_server_proposes_is_sent_only_if_it_fits(
+    schema: dict[str, Any], proposed: object, taken: object
+) -> None:
+    """The person leaves the field out; the rest is as if the server had proposed nothing."""
+
+    async def ask(name: str, question: Question) -> Answer:
+        assert isinstance(question, Decision | Input)
+        skips = isinstance(question, Decision) and SKIP in question.options
+        return Answer(choice="once", text=SKIP if skips else NONE)
+
+    wanted = ServerForm(message="Fill in", schema=form(a={**schema, "default": proposed}))
+    content = {"a": taken} if taken is not None else {}
+    reaction = await put_elicitation("srv", wanted, ask)
+    assert reaction == Reaction(action="accept", content=content)
+    assert [type(one) for one in (reaction.content or {}).values()] == [
+        type(one) for one in content.values()
+    ]
+
+
+@pytest.mark.parametrize(
     ("schema", "said", "value"),
     [
         ({"type": "string", "minLength": 2, "maxLength": 4}, "abc", "abc"),
