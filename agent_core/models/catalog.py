@@ -5,6 +5,7 @@ MODEL_WINDOWS supply missing or changed figures.
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias, TypeVar
 
@@ -42,8 +43,9 @@ class Price(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         numbers = (self.input, self.output, self.cached or 0.0, self.written or 0.0)
-        if min(*numbers, self.beyond, self.input_times, self.output_times) < 0:
-            raise ValueError("a price is never below 0")
+        times = (self.beyond, self.input_times, self.output_times)
+        if not all(0 <= number < math.inf for number in (*numbers, *times)):  # also not NaN
+            raise ValueError("a price is never below 0, nor without end")
 
 
 FindPrice: TypeAlias = Callable[[str, str], Price | None]

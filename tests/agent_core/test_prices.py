@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agent_core.models.catalog import MODELS, Catalog, Price, cost
@@ -115,6 +116,21 @@ def test_names_are_matched(match: object, fits: list[str], not_: list[str]) -> N
     assert all(table.find("house", name) for name in fits)
     assert not any(table.find("house", name) for name in not_)
     assert not any(Match().fits(name) for name in fits)
+
+
+@pytest.mark.parametrize("odd", ["nan", "inf", "-inf", float("nan"), -1, 10**400, "1e999"])
+@pytest.mark.parametrize("where", ["input_mtok", "output_mtok", "cache_read_mtok"])
+def test_a_price_that_is_no_amount_is_none(odd: object, where: str, tmp_path: Path) -> None:
+    """With it no limit of money would hold, and the kept table could not be read again."""
+    prices = {"input_mtok": 1, "output_mtok": 2, "cache_read_mtok": 0.1, where: odd}
+    good = {"match": {"equals": "n"}, "prices": {"input_mtok": 1, "output_mtok": 2}}
+    listed = [{"id": "other", "models": [good]}, *publish(prices)]
+    table = make_table(listed, "test", TODAY)
+    found = table.find("house", "m")
+    assert found is None or (where == "cache_read_mtok" and found.cached is None)
+    (tmp_path / "prices.json").write_bytes(msgspec.json.encode(table))
+    kept = read_table(tmp_path / "prices.json")
+    assert kept is not None and kept.find("other", "n") == Price(input=1, output=2)
 
 
 def test_a_model_that_is_published_in_a_new_way_costs_only_itself() -> None:

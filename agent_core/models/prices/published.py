@@ -148,7 +148,7 @@ def _base(price: object) -> float | None:
     found = price.get("base") if isinstance(price, dict) else price
     try:
         return float(cast(float, found)) if found is not None else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # OverflowError: hundreds of digits
         return None
 
 
