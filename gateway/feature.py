@@ -191,12 +191,13 @@ def say_nothing(language: str) -> str:
 class Command(Struct, frozen=True, kw_only=True):
     """A slash command. `run` returns the answer, "" if it has answered already. `least`: the role
     required. `help` describes it in a language for menus, by default with the feature's text
-    `command_<name>`."""
+    `command_<name>`. `is_told`: the turn that it begins shows it as its person wrote it."""
 
     name: str
     run: Callable[[Call], Awaitable[str]]
     help: Callable[[str], str] = say_nothing
     least: Role = "user"
+    is_told: bool = False
 
 
 def own_command(name: str, run: Callable[[Call], Awaitable[str]], least: Role = "user") -> Command:

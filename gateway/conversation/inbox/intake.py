@@ -566,14 +566,15 @@ class Intake:
         if role is None:
             state.notice(row.seq, await self._unknown(command), "warning")
             return
-        if command.name not in self._features.commands:
+        known = self._features.commands.get(command.name)
+        if known is None:
             if command.conversation.private and command.arguments:  # '/tmp is full, why?'
                 await self._message(*read_as_words(row, command))
                 return
             if not command.addressed:  # of another bot
                 state.submit(Changes(done=(row.seq,)))
                 return
-        if not state.adapter.abilities.own_messages:
+        if not state.adapter.abilities.own_messages and not (known and known.is_told):
             self._show_said(row, command)
         text = await self._run_command(command, role, row.seq)
         if text and command.press:

@@ -18,7 +18,12 @@ MAX_HELP = 80
 def make_feature(texts: Mapping[str, str]) -> Feature:
     """The commands of these names."""
     commands = (
-        Command(name=name, run=partial(_run, text), help=partial(_describe, text))
+        Command(
+            name=name,
+            run=partial(_run, text),
+            help=partial(_describe, text),
+            is_told=text.startswith(SHELL),
+        )
         for name, text in texts.items()
     )
     return Feature(name=NAME, commands=tuple(commands))

@@ -9,6 +9,7 @@ from gateway.settings import Settings, SettingsError
 from gateway.wiring.features import load_features
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import ADMIN, PERSON, Rig
+from tests.stories.surfaces.web import Web
 
 QUICK = json.dumps({
     "standup": "What did I do yesterday?",
@@ -73,6 +74,26 @@ async def test_a_word_stands_for_a_command_of_the_shell_which_is_asked_about(rig
     asked, gave = rig.seen(-1, "user")[0], rig.seen(-1, "assistant")[0]
     assert asked.startswith("/greet Emma") and "It stands for a command, which was run" in asked
     assert "hello Emma" in gave
+
+
+async def test_the_page_shows_a_command_once(rig: Rig) -> None:
+    page = Web(rig)
+    await page.open(QUICK_COMMANDS=QUICK)
+    try:
+        await page.command("/greet Emma")
+        await page.card("echo hello Emma")
+        await page.press("Approve once")
+        await page.shows("hello Emma\n")
+        await page.settle()
+        said = [one for one in page.screen() if one.startswith("owner: ")]
+        assert said == ["owner: /greet Emma"]
+        await page.command("/standup in the garden")
+        await page.shows("ack What did I do")
+        await page.settle()
+        said = [one for one in page.screen() if one.startswith("owner: ")][1:]
+        assert said[0] == "owner: /standup in the garden" and len(said) == 2
+    finally:
+        await page.close()
 
 
 async def test_a_command_that_waits_is_not_run_before_a_word_on_it(rig: Rig) -> None:
