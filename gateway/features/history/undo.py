@@ -262,8 +262,9 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         code=context.services.version,
         resumes=0,
     )
-    text, said = brief.request_text(), brief.said
+    text, said, mentions = brief.request_text(), brief.said, brief.mentions
     if command.arguments:
+        mentions = context.services.agent.find_mentions((command.arguments,))
         text, said = _reword(command.arguments, text), _reword(command.arguments, said)
     asked = TurnInput(
         text=text,
@@ -271,7 +272,7 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         fetched=True,
         pictures=brief.pictures,
         files=brief.files,
-        mentions=brief.mentions,
+        mentions=mentions,
         command="" if command.arguments else brief.command,
         retry=None if command.arguments else read_retry(brief),
     )

@@ -66,6 +66,23 @@ async def test_one_that_is_named_is_read_into_the_turn(rig: Rig) -> None:
     await rig.quiet()
 
 
+async def test_other_words_for_a_message_name_others(rig: Rig) -> None:
+    """Those of the old words are not read again."""
+    rig.model.script(Say("first"), Say("second"), Say("third"))
+    await rig.start(MCP_SERVERS=stdio(rig, "--books"))
+    rig.telegram.say(PERSON, "What is in @notes:book://list?")
+    await rig.shows("first")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/retry I mean @notes:book://Momo/text")
+    await rig.shows("second")
+    await rig.quiet()
+    assert "It begins: Momo." in heard(rig) and "Emma, Momo" not in heard(rig)
+    rig.telegram.say(PERSON, "/retry no book at all")
+    await rig.shows("third")
+    await rig.quiet()
+    assert heard(rig) == "no book at all"
+
+
 async def test_one_that_is_not_there_is_refused_in_a_line(rig: Rig) -> None:
     rig.model.script(Say("sorry"))
     await rig.start(MCP_SERVERS=stdio(rig, "--books"))
