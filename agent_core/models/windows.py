@@ -92,13 +92,13 @@ def has_model(listed: Iterable[str], model: str) -> bool:
     return model in known or plain in known or f"{model}:latest" in known
 
 
-def find_nearest(name: str, known: Iterable[str]) -> str:
-    """Return the one of `known` (tiers or provider/model) that resembles `name` most; "" for
-    none."""
-    plain = {one.partition("/")[2] or one: one for one in known}
+def find_nearest(name: str, known: Iterable[str], least: float = 0.5) -> str:
+    """Return the one of `known` (tiers or provider/model) that resembles `name` most, in any case;
+    "" for none. `least`: how much, from 0 to 1."""
+    plain = {(one.partition("/")[2] or one).lower(): one for one in known}
     # a provider's name is most of a short name, and does not identify the model
     for said in filter(None, (name.partition("/")[2], name)):
-        if close := difflib.get_close_matches(said, plain, 1, 0.5):
+        if close := difflib.get_close_matches(said.lower(), plain, 1, least):
             return plain[close[0]]
     return ""
 

@@ -1,7 +1,5 @@
 """The models that a conversation or a job may use, and why one cannot be."""
 
-import difflib
-
 from agent_core.models.provider_settings import KEYS
 from agent_core.models.windows import ask_models, find_nearest, has_model, list_talking
 from agent_core.settings import TIERS, ModelSettings
@@ -35,8 +33,8 @@ async def find_problem(
     listed = await ask_models(settings.endpoint(provider, "model"))
     if not listed or has_model(listed, model):
         return "", listed
-    near = difflib.get_close_matches(model, listed, 1, 0.3)
-    fields = {"provider": provider, "model": model, "near": "".join(near)}
+    near = find_nearest(model, listed, 0.3)
+    fields = {"provider": provider, "model": model, "near": near}
     return say("model_near" if near else "model_none", language, **fields), listed
 
 

@@ -37,6 +37,8 @@ async def test_what_names_no_provider_or_tier_is_refused_with_the_nearest(rig: R
     await rig.start()
     for wrong, near in (
         ("prp", "Did you mean pro?"),
+        ("PRO", "no model PRO here. Did you mean pro?"),
+        ("openai/FAKE-LARGE", "no model FAKE-LARGE. Did you mean openai/fake-large?"),
         ("fake-large", "Did you mean openai/fake-large?"),
         ("opnai/fake-modle", "Did you mean openai/fake-model?"),
         ("zzzz", "There is no model zzzz here. /model lists the available ones"),
