@@ -149,7 +149,9 @@ class Session:
             elif (wait := self._intake.settles_in()) > 0:
                 self.state.changed.clear()
                 await self.state.wait_change(ambient.monotonic() + wait)
-            elif not self.state.queue and await self._let_go():
+            elif self.state.queue or self._wants_turn():
+                continue  # what was next answered a question: its turn goes on
+            elif await self._let_go():
                 self.history.keep()
                 return
 

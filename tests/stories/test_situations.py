@@ -156,6 +156,7 @@ async def test_a_question_is_answered_by_a_file(surface: type[Surface], rig: Rig
         await person.shows("Sorted.")
         (answer,) = rig.seen(role="tool")
         assert "this one" in answer and "incoming/list.txt" in answer
+        assert not rig.log.named("release_refused"), "the session goes on with the turn"
         assert "incoming/" not in "\n".join(person.screen()), "the model's words"
     finally:
         await person.close()
