@@ -191,18 +191,28 @@ def say_nothing(language: str) -> str:
 class Command(Struct, frozen=True, kw_only=True):
     """A slash command. `run` returns the answer, "" if it has answered already. `least`: the role
     required. `help` describes it in a language for menus, by default with the feature's text
-    `command_<name>`. `is_told`: the turn that it begins shows it as its person wrote it."""
+    `command_<name>`. `is_told`: the turn that it begins shows it as its person wrote it. `of_talk`:
+    it concerns what is said; given in a channel of threads, it is for its person's newest one
+    there."""
 
     name: str
     run: Callable[[Call], Awaitable[str]]
     help: Callable[[str], str] = say_nothing
     least: Role = "user"
     is_told: bool = False
+    of_talk: bool = False
 
 
-def own_command(name: str, run: Callable[[Call], Awaitable[str]], least: Role = "user") -> Command:
+def own_command(
+    name: str,
+    run: Callable[[Call], Awaitable[str]],
+    least: Role = "user",
+    *,
+    of_talk: bool = False,
+) -> Command:
     """Make a command of ours: its help is the text `command_<name>` of the gateway's."""
-    return Command(name=name, run=run, help=partial(say, cast(Key, f"command_{name}")), least=least)
+    told = partial(say, cast(Key, f"command_{name}"))
+    return Command(name=name, run=run, help=told, least=least, of_talk=of_talk)
 
 
 def is_allowed(access: Access, role: Role | None, command: Command) -> bool:

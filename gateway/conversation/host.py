@@ -300,9 +300,9 @@ class Host:
             if found is not None and found[1].chat == where.id:
                 return self._carry_press(inbound, asked)
         if isinstance(inbound, CommandGiven) and inbound.anywhere:
-            found_talk = await find_talk(self.services.store, self.sessions, inbound)
-            if found_talk != where:
-                return replace(inbound, conversation=found_talk)
+            talks = find_talk(self.services.store, self.sessions, self.features.commands, inbound)
+            if (talk := await talks) != where:
+                return replace(inbound, conversation=talk)
         shared = policy.scope == "shared" or where.private or where.id == policy.chat
         if shared or sender is None:
             return inbound

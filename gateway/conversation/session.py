@@ -29,6 +29,7 @@ from gateway.conversation.dead_letters import (
     set_aside_damaged,
     take_row,
 )
+from gateway.conversation.inbox.inherited import inherit_settings
 from gateway.conversation.inbox.intake import Intake
 from gateway.conversation.inbox.lost_chat import report_lost_chat
 from gateway.conversation.inbox.reading import TurnInput
@@ -131,6 +132,7 @@ class Session:
     async def _serve(self) -> None:
         self.state.outbox.load(self._opened.views)
         set_aside_damaged(self.state, self._opened.damaged)
+        await inherit_settings(self.state)
         await self._absorb(self._opened.inbox)
         self.state.seen = max(self.state.seen, self._opened.last)
         await self._give_up_refused()
@@ -149,9 +151,7 @@ class Session:
             elif (wait := self._intake.settles_in()) > 0:
                 self.state.changed.clear()
                 await self.state.wait_change(ambient.monotonic() + wait)
-            elif self.state.queue or self._wants_turn():
-                continue  # what was next answered a question: its turn goes on
-            elif await self._let_go():
+            elif not (self.state.queue or self._wants_turn()) and await self._let_go():
                 self.history.keep()
                 return
 

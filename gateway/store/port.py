@@ -18,6 +18,7 @@ from gateway.store.rows import (
     AcquiredConversation,
     AuditRow,
     Changes,
+    ConversationSettings,
     InboxRow,
     Lease,
     Letter,
@@ -132,7 +133,10 @@ class Reads(Protocol):
 
 
 class Archive(Protocol):
-    """The transcript: a row for each turn."""
+    """The transcript, a row for each turn, and the settings of a conversation."""
+
+    async def settings(self, conversation: str) -> ConversationSettings:
+        """The settings chosen in the conversation; the default ones if it does not exist."""
 
     async def thread(self, conversation: str, spans: Spans) -> Thread:
         """The messages of the transcript's rows `spans`, a tuple for each row."""

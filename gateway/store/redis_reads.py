@@ -32,6 +32,7 @@ from gateway.store.rows import (
     AcquiredConversation,
     AuditRow,
     ConversationRow,
+    ConversationSettings,
     InboxRow,
     Lease,
     Letter,
@@ -224,6 +225,11 @@ class RedisReads:
     ) -> tuple[TranscriptRow, ...]:
         found = await self._range(conversation, (":n", ":transcript"), (str(start), f"({end}", -1))
         return tuple(readable("transcript", _entry, ([body] for _, body in found)))
+
+    async def settings(self, conversation: str) -> ConversationSettings:
+        body = await self._bytes("HGET", key(conversation), "row")
+        rows = tuple(readable("conversation", _row, [[body]] if body else []))
+        return rows[0].settings if rows else ConversationSettings()
 
     async def newest(self, conversation: str, limit: int) -> tuple[TranscriptRow, ...]:
         last = await self._list("ZRANGE", f"{key(conversation)}:n", -1, -1)

@@ -34,6 +34,7 @@ from gateway.store.rows import (
     AcquiredConversation,
     AuditRow,
     Changes,
+    ConversationSettings,
     InboxRow,
     Lease,
     Letter,
@@ -356,6 +357,15 @@ class SqliteStore:
                 )
             )
         )
+
+    async def settings(self, conversation: str) -> ConversationSettings:
+        sql = "SELECT body FROM conversations WHERE id = ? AND body IS NOT NULL"
+        rows = await self._read(
+            lambda c: tuple(
+                readable("conversation", statements.read_row, c.execute(sql, (conversation,)))
+            )
+        )
+        return rows[0].settings if rows else ConversationSettings()
 
     async def newest(self, conversation: str, limit: int) -> tuple[TranscriptRow, ...]:
         sql = "SELECT body FROM transcript WHERE conversation = ? ORDER BY n DESC LIMIT ?"

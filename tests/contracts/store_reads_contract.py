@@ -9,7 +9,13 @@ from gateway.messages import JobFired, MessageReceived, Sender, read_conversatio
 from gateway.ports import ListScope, account_scope, channel_scope, person_scope
 from gateway.store import search
 from gateway.store.removal.periods import CREATED
-from gateway.store.rows import AcquiredConversation, AuditRow, Changes, ConversationRow
+from gateway.store.rows import (
+    AcquiredConversation,
+    AuditRow,
+    Changes,
+    ConversationRow,
+    ConversationSettings,
+)
 from gateway.views import Activity, ReplyView
 from tests.contracts.store_values import (
     NOTHING,
@@ -142,6 +148,14 @@ class ReadContract:
         assert await world.store.recent(account_scope(place()), 2) == found[:2]
         assert await world.store.summary(C1) == found[0]
         assert await world.store.summary(place("none").id) is None
+
+    async def test_the_settings_of_a_conversation(self, world: StoreWorld) -> None:
+        assert await world.store.settings(C1) == ConversationSettings()
+        lease = await take(world.store)
+        assert await world.store.settings(C1) == ConversationSettings()
+        chosen = ConversationSettings(plans="on", model="lite")
+        await world.store.submit(lease, Changes(row=ConversationRow(settings=chosen)))
+        assert await world.store.settings(C1) == chosen
 
     async def test_a_list_keeps_its_order_whoever_goes_on(self, world: StoreWorld) -> None:
         """Whatever is written into lists and when, they are in the order of the last messages."""

@@ -578,7 +578,8 @@ class Intake:
             self._show_said(row, command)
         text = await self._run_command(command, role, row.seq)
         if text and command.press:
-            state.acknowledge(row.seq, command.press, text)
+            state.submit(Changes(done=(row.seq,), row=state.row))  # which it may have changed
+            state.tell(command.press, text)
         elif text:
             state.notice(row.seq, text)
 

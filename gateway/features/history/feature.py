@@ -22,9 +22,9 @@ def make_note(event: FilesChanged, language: str) -> ActivityNote:
 FEATURE = Feature(
     name="history",
     commands=(
-        own_command("undo", undo),
-        own_command("retry", retry),
-        own_command("resume", resume),
+        own_command("undo", undo, of_talk=True),
+        own_command("retry", retry, of_talk=True),
+        own_command("resume", resume, of_talk=True),
     ),
     presses=(on_press(TurnPress, press), on_press(PluginPress, press_found)),
     inbounds=(on_inbound(MessageEdited, offer_again),),

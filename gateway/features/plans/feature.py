@@ -7,7 +7,7 @@ from gateway.messages import ButtonPressed, FormSubmitted, PlanPress
 
 FEATURE = Feature(
     name="plans",
-    commands=(own_command("plan", plan), own_command("todo", todo, "viewer")),
+    commands=(own_command("plan", plan), own_command("todo", todo, "viewer", of_talk=True)),
     presses=(on_press(PlanPress, amend.press),),
     begins=(on_queued(ButtonPressed, again.begin), on_queued(FormSubmitted, again.begin)),
 )

@@ -9,4 +9,4 @@ from gateway.features.spending.commands import CostLines, usage
 def make_feature(job_costs: CostLines) -> Feature:
     """`job_costs` returns the lines about the spending of jobs."""
     run = partial(usage, job_costs)
-    return Feature(name="spending", commands=(own_command("usage", run, "viewer"),))
+    return Feature(name="spending", commands=(own_command("usage", run, "viewer", of_talk=True),))

@@ -32,6 +32,19 @@ async def test_a_mention_opens_a_thread_in_which_the_task_goes_on(rig: DiscordRi
     assert rig.read(CHANNEL) == [] and set(rig.discord.titles) == {task, other}
 
 
+async def test_what_is_chosen_in_a_channel_holds_for_its_new_tasks(rig: DiscordRig) -> None:
+    await rig.start()
+    await rig.discord.command(CHANNEL, "plan", PERSON, "on")
+    await rig.discord.shows(CHANNEL, "I show you plans")
+    await rig.quiet()
+    await rig.crash()
+    await rig.start()
+    task = (await rig.discord.say(CHANNEL, "@bot hello", FRIEND))["id"]
+    await rig.discord.shows(task, "hello")
+    await rig.discord.command(task, "plan", FRIEND)
+    await rig.discord.shows(task, "I show you plans")
+
+
 async def test_all_of_a_task_stands_in_its_thread(rig: DiscordRig) -> None:
     rig.model.script(write("a.txt"), Say("written"))
     await rig.start()

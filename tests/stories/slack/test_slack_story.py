@@ -169,6 +169,50 @@ async def test_a_slash_command_finds_the_thread_that_it_is_for(rig: SlackRig) ->
     assert "Nothing is running" not in str(rig.slack.channels[DEV])
 
 
+@pytest.mark.parametrize("scope", ["shared", "per_person"])
+async def test_a_slash_command_about_what_was_said_is_for_its_persons_newest_thread(
+    rig: SlackRig, scope: str
+) -> None:
+    await rig.start(GROUP_SCOPE=scope)
+    for text, who in (("older", "U0ANN"), ("mine", "U0ANN"), ("theirs", "U0BOB")):
+        rig.slack.mention(DEV, text, who)
+        await rig.shows(text, DEV)
+        await rig.quiet()
+    rig.slack.command(DEV, "usage")
+    await rig.slack.wait(lambda: rig.slack.ephemeral)
+    assert "Last request" in rig.slack.ephemeral[-1]["text"]
+    rig.slack.command(DEV, "retry mine, in other words")
+    again = await rig.shows("in other words", DEV)
+    mine = next(one for one in rig.slack.channels[DEV] if shown(one).endswith("mine"))
+    assert again["thread_ts"] == mine["thread_ts"]
+
+
+@pytest.mark.parametrize("scope", ["shared", "per_person"])
+async def test_what_is_chosen_in_a_channel_holds_for_its_new_threads(
+    rig: SlackRig, scope: str
+) -> None:
+    await rig.start(GROUP_SCOPE=scope)
+    old, _ = rig.slack.mention(DEV, "hello")
+    await rig.shows("hello", DEV)
+    await rig.quiet()
+    for text in ("plan on", "instructions set be brief", "mode queue"):
+        told = len(rig.slack.ephemeral)
+        rig.slack.command(DEV, text, "U0ADM")
+        await rig.slack.wait(lambda told=told: len(rig.slack.ephemeral) > told)
+        await rig.quiet()
+    who = "U0ADM" if scope == "per_person" else "U0ANN"
+    rig.slack.mention(DEV, "and now?", who)
+    await rig.shows("and now?", DEV)
+    await rig.quiet()
+    assert "be brief" in str(rig.model.requests[-1].body)
+    asked, _ = rig.slack.mention(DEV, "/plan", who)
+    shown_there = await rig.shows("I show you plans", DEV)
+    assert shown_there["thread_ts"] == asked["event"]["ts"]
+    rig.slack.mention(DEV, "what else?", "U0ANN", old["event"]["ts"])
+    await rig.shows("what else?", DEV)
+    assert "be brief" not in str(rig.model.requests[-1].body), "an older thread has its own"
+
+
 @BOTH
 async def test_what_a_slash_command_says_in_a_channel_is_for_who_gave_it(
     rig: SlackRig, transport: str
