@@ -26,7 +26,7 @@ from agent_core.messages import Message, Text
 from agent_core.orchestration.brief import Brief, TurnResult
 from agent_core.scope import Turn
 from gateway.delivery.fold import ViewFold
-from gateway.messages import PlanRetry
+from gateway.messages import MessageReceived, PlanRetry
 from gateway.store.rows import InboxRow, Letter, TurnRow, TurnStatus
 from gateway.texts import say
 
@@ -76,8 +76,13 @@ class OpenTurn:
 
     def read_first_rows(self) -> tuple[InboxRow, ...]:
         """The inbox rows that it began with, as far as they are known."""
-        record = self.journal.find(INBOUND, Noted)
-        return _read_rows(record.value) if record is not None else ()
+        return read_inbound(self.journal.records)
+
+    def began_with(self, message: str) -> bool:
+        """Return True if it began with this message, or with several and this among them."""
+        rows = () if self.row.message == message else self.read_first_rows()
+        parts = [one.inbound.message for one in rows if isinstance(one.inbound, MessageReceived)]
+        return bool(message) and message in (self.row.message, *parts)
 
     def list_loose_rows(self) -> tuple[InboxRow, ...]:
         """Return the rows it began with while nothing of it is stored and no model has answered:
@@ -144,6 +149,13 @@ class OpenTurn:
 INBOUND = "inbound"
 """Key of the record that holds the inbox rows which began the turn."""
 _read_rows = msgspec.json.Decoder(tuple[InboxRow, ...]).decode
+
+
+def read_inbound(records: Iterable[Record]) -> tuple[InboxRow, ...]:
+    """Return the inbox rows that a turn of these records began with, as far as they are known."""
+    found = (one for one in records if isinstance(one, Noted) and one.key == INBOUND)
+    record = next(found, None)
+    return _read_rows(record.value) if record is not None else ()
 
 
 def note_rows(rows: Sequence[InboxRow]) -> Noted:

@@ -332,10 +332,12 @@ class ChainEnd(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class EditedWords(Struct, frozen=True, kw_only=True):
-    """A later edit of the answered message of the turn `turn`."""
+    """A later edit of the answered message of the turn `turn`. `parts`: the new words of each
+    edited part, by message, where it came in several."""
 
     turn: str
     text: str
+    parts: tuple[tuple[str, str], ...] = ()
 
 
 class ConversationRow(Struct, frozen=True, kw_only=True):

@@ -15,7 +15,15 @@ from gateway.conversation.decisions import Decisions, describe
 from gateway.conversation.inbox.answers import find_answered, find_open_input, read_answer
 from gateway.conversation.inbox.earlier import read_earlier
 from gateway.conversation.inbox.lost_chat import end_lost_work
-from gateway.conversation.inbox.parts import goes_on, is_part, join_rows, settles_in, take_whole
+from gateway.conversation.inbox.parts import (
+    goes_on,
+    is_by_same_person,
+    is_command,
+    is_part,
+    join_rows,
+    settles_in,
+    take_whole,
+)
 from gateway.conversation.inbox.reading import (
     MessageReader,
     only_voice,
@@ -24,11 +32,10 @@ from gateway.conversation.inbox.reading import (
     steerable,
     words,
 )
-from gateway.conversation.inbox.signs import clear_receipt
+from gateway.conversation.inbox.receipts import Receipts
 from gateway.conversation.quotas import refuse_turn
 from gateway.conversation.turns import OpenTurn
 from gateway.delivery.fold import HEARD
-from gateway.errors import DeliveryError
 from gateway.feature import Call, Change, Context, Features, Pressed, find_least, is_allowed
 from gateway.messages import (
     ButtonPressed,
@@ -68,15 +75,10 @@ from gateway.store.rows import (
     QuestionRow,
     TurnRow,
 )
-from gateway.texts import say
+from gateway.texts import Key, say
 from gateway.views import SaidView
 
 log = logging.getLogger("turnkeeper.intake")
-
-MAX_RECEIPTS = 4
-"""Receipts for one burst of messages."""
-RECEIPT_AFTER = 0.7
-"""Seconds after which a message that still waits gets its receipt; people expect it within 1."""
 
 
 class Intake:
@@ -89,13 +91,13 @@ class Intake:
         self._decisions = Decisions(context)
         self._reading = MessageReader(state.services, state.adapter, state.conversation)
         self._told_full = False
-        self._unmarked: list[InboxRow] = []
+        self._receipts = Receipts(state)
         self._edits: dict[int, tuple[int, ...]] = {}
         """Rows of edits by the waiting row that they changed: they are done with it."""
         self._accounts: dict[int, frozenset[str]] = {}
         """The author's accounts, by waiting row."""
-        self._marked: dict[int, str] = {}
-        """The message that bears a receipt, by waiting row."""
+        self._plain: set[int] = set()
+        """Waiting rows that no command has queued: their authors must be users to be answered."""
 
     async def take(self, row: InboxRow) -> None:
         """Handle one row: now, or by leaving it queued for a turn of its own."""
@@ -187,6 +189,7 @@ class Intake:
         self._follow(message)
         question = await self._find_answered(message)
         if question is not None and self._is_more_than_words(row, message):
+            self._plain.add(row.seq)
             state.queue.append(row)  # its media are read first: see `begin`
             if state.active is not None:
                 self._receipt(row, message)
@@ -200,6 +203,7 @@ class Intake:
             return
         if not state.conversation.private:
             self._accounts[row.seq] = await access.accounts(message.sender.key)
+        self._plain.add(row.seq)
         state.queue.append(row)
         if state.active is not None and self._joins(state.active, row):
             state.active.withdraw()
@@ -282,36 +286,7 @@ class Intake:
             self._told_full = True
             text = say("joined", state.language, n=self._context.services.most_waiting)
             state.notice(row.seq, text, state="kept")
-        begins = not self._unmarked
-        self._unmarked.append(row)
-        if begins:
-            self._context.services.spawn(self._mark_burst, "receipt")
-
-    async def _mark_burst(self) -> None:
-        """Mark the first messages and the last of a waiting burst as received, at the chat's
-        rate."""
-        state = self._context.state
-        pace = self._context.services.pace(state.conversation)
-        await ambient.wait(RECEIPT_AFTER)
-        burst, self._unmarked = self._unmarked, []
-        if len(burst) > MAX_RECEIPTS:
-            burst = [*burst[: MAX_RECEIPTS - 1], burst[-1]]
-        for n, row in enumerate(burst):
-            due = pace.edit_due() if n else pace.new_due()
-            await ambient.wait(max(0.0, due - ambient.monotonic()))
-            message = row.inbound
-            if not isinstance(message, MessageReceived) or row not in state.queue:
-                continue
-            if not self._context.services.take_sign(state.conversation):
-                break
-            try:
-                await state.adapter.receipt(state.conversation, message.message)
-            except DeliveryError as error:
-                log.info("no_receipt", extra={"why": str(error)})
-            pace.note_sent(new=False)
-            self._marked[row.seq] = message.message
-            if row not in state.queue:  # it was handled meanwhile
-                self._take_mark(row.seq)
+        self._receipts.add(row)
 
     async def _take_edit(self, row: InboxRow, edit: MessageEdited) -> None:
         state = self._context.state
@@ -321,12 +296,21 @@ class Intake:
                 state.queue[n] = replace(waiting, inbound=replace(known, text=edit.text))
                 self._edits[waiting.seq] = (*self._edits.get(waiting.seq, ()), row.seq)
                 return  # a holder that replays the queue after a crash applies the edit again
-        if self._steer(row, edit.message):
+        if self._steer(row, edit.message) or self._tell_parked(row, edit):
             return
         if edit.said is not None:  # if its message was still queued then, it was known on arrival
             said = replace(edit.said, conversation=state.conversation)
             await self._context.services.store.accept((said,))
         await self._hand_over(row, edit)
+
+    def _tell_parked(self, row: InboxRow, edit: MessageEdited) -> bool:
+        """Queue the edit of a message whose turn waits for a person, as it began without it."""
+        state, role = self._context.state, self._context.services.access.role(edit.sender)
+        mine = (turn for turn in self._list_parked() if turn.sender == edit.sender.key)
+        if not at_least(role, "user") or edit.message not in (turn.message for turn in mine):
+            return False
+        state.queue.append(put_change(row, state.conversation))
+        return True
 
     def _take_deletion(self, row: InboxRow, deleted: MessageDeleted) -> None:
         state = self._context.state
@@ -342,7 +326,7 @@ class Intake:
     def _steer(self, row: InboxRow, message: str) -> bool:
         """Steer the running turn by a change of its message; False if it is not its."""
         active = self._context.state.active
-        if active is not None and not active.closed and active.row.message == message:
+        if active is not None and not active.closed and active.began_with(message):
             active.changes.append(row)
             return True
         return False
@@ -376,8 +360,9 @@ class Intake:
     def _may_steer(self, row: InboxRow, sender: Sender, owner: str) -> bool:
         """The waiting message is of who began the turn, by whichever account, or of an admin."""
         accounts = self._accounts.get(row.seq, frozenset((sender.key,)))
-        private = self._context.state.conversation.private
-        return private or owner in accounts or self._context.services.access.role(sender) == "admin"
+        private, role = self._context.state.conversation.private, self._context.services.access.role
+        mine = private or owner in accounts or role(sender) == "admin"
+        return mine and at_least(role(sender), "user")
 
     # ---- new turns -----------------------------------------------------------------------
 
@@ -388,13 +373,15 @@ class Intake:
         if not state.queue or self.settles_in():
             return None
         parts = take_whole(state.queue, self._context.services.burst)
-        if not _is_command(parts[0]) and await self._answers_question(parts):
+        if not await self._may_still_ask(parts):
+            return None
+        if not is_command(parts[0]) and await self._answers_question(parts):
             return None
         rows = [join_rows(parts)]
         surplus = state.queue.messages + 1 - len(parts) - self._context.services.most_waiting
         for _ in parts:
             state.queue.popleft()
-        while surplus > 0 and state.queue and self._same_person(rows[0], state.queue[0]):
+        while surplus > 0 and state.queue and is_by_same_person(rows[0], state.queue[0]):
             rows.append(state.queue.popleft())
             surplus -= 1
         self._told_full = self._told_full and bool(state.queue)
@@ -418,6 +405,25 @@ class Intake:
             await open_turn.journal.barrier(note)  # shown at once, and never transcribed again
         return open_turn
 
+    async def _may_still_ask(self, parts: Sequence[InboxRow]) -> bool:
+        """Return False if who wrote the message has lost the right to since; it is then refused."""
+        state, message = self._context.state, parts[0].inbound
+        if not isinstance(message, MessageReceived):
+            return True
+        role = await self._context.services.access.learn(message.sender)
+        if at_least(role, "user" if parts[0].seq in self._plain else "viewer"):
+            return True
+        for _ in parts:
+            state.queue.popleft()
+        done = tuple(seq for part in parts for seq in self.with_edits(part.seq))
+        if message.conversation.private:
+            key: Key = "not_known" if role is None else "not_allowed"
+            word = say(key, message.sender.language)
+            state.notice(done[0], word, "warning", along=Changes(done=done[1:]))
+        else:
+            state.submit(Changes(done=done))
+        return False
+
     def settles_in(self) -> float:
         """Seconds until the oldest waiting message counts as complete."""
         state = self._context.state
@@ -432,12 +438,9 @@ class Intake:
     def with_edits(self, seq: int) -> tuple[int, ...]:
         """Return the waiting row and those of its edits, which end together."""
         self._accounts.pop(seq, None)
-        self._take_mark(seq)
+        self._plain.discard(seq)
+        self._receipts.clear(seq)
         return (seq, *self._edits.pop(seq, ()))
-
-    def _take_mark(self, seq: int) -> None:
-        if message := self._marked.pop(seq, ""):
-            clear_receipt(self._context.state, self._context.services, message)
 
     def _turn_row(self, rows: list[InboxRow], taken: Sequence[InboxRow], text: str) -> TurnRow:
         state, services, inbound = self._context.state, self._context.services, rows[0].inbound
@@ -460,13 +463,6 @@ class Intake:
             code=self._context.services.version,
             text=text[:80],
         )
-
-    def _same_person(self, first: InboxRow, second: InboxRow) -> bool:
-        one, other = first.inbound, second.inbound
-        both = isinstance(one, MessageReceived) and isinstance(other, MessageReceived)
-        if _is_command(first) or _is_command(second):
-            return False
-        return both and one.sender.key == other.sender.key  # type: ignore[union-attr]  # both are
 
     # ---- stop and commands ---------------------------------------------------------------
 
@@ -594,8 +590,3 @@ class Intake:
             return say_refused(role, find_least(access, command), language)
         call = Call(context=self._context, command=given, role=role, seq=seq, commands=commands)
         return await command.run(call)
-
-
-def _is_command(row: InboxRow) -> bool:
-    """Return True if a command is run for the row, without a model."""
-    return isinstance(row.inbound, MessageReceived) and bool(row.inbound.command)

@@ -54,6 +54,19 @@ def join_rows(rows: Sequence[InboxRow]) -> InboxRow:
     return replace(rows[0], inbound=whole)
 
 
+def is_command(row: InboxRow) -> bool:
+    """Return True if a command is run for the row, without a model."""
+    return isinstance(row.inbound, MessageReceived) and bool(row.inbound.command)
+
+
+def is_by_same_person(first: InboxRow, second: InboxRow) -> bool:
+    """Return True for two messages of one person."""
+    one, other = first.inbound, second.inbound
+    if not isinstance(one, MessageReceived) or not isinstance(other, MessageReceived):
+        return False
+    return one.sender.key == other.sender.key and not (is_command(first) or is_command(second))
+
+
 def is_part(message: MessageReceived) -> bool:
     """Return True if more parts may follow."""
     return bool(message.album) or _is_cut(message) or is_forwarded(message)

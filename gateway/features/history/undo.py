@@ -22,11 +22,13 @@ from agent_core.sandboxes.states.file_states import Snapshot
 from agent_core.sandboxes.states.scan import SnapshotRefused
 from agent_core.tools.backups import go_back
 from gateway.access.access import Role
+from gateway.conversation.inbox.parts import is_forwarded, join_rows, render_words
 from gateway.conversation.inbox.reading import TurnInput
-from gateway.conversation.turns import OpenTurn, read_brief, read_retry
+from gateway.conversation.inbox.reading import words as write_words
+from gateway.conversation.turns import OpenTurn, read_brief, read_inbound, read_retry
 from gateway.delivery.retire import fold_said, retire_plan
 from gateway.feature import Context
-from gateway.messages import CommandGiven, Sender
+from gateway.messages import CommandGiven, MessageReceived, Sender
 from gateway.store.rows import InboxRow, Spans, Thread, TranscriptRow, TurnRow
 from gateway.store.spans import without_last
 from gateway.texts import say
@@ -234,6 +236,28 @@ def _reword(words: str, before: str) -> str:
     return "\n".join((words, *FILE_LINE.findall(before)))
 
 
+def _reword_request(past: Past, given: CommandGiven, before: str) -> str:
+    """Other words for a request, with all that came with it: what it replies to, the thread before
+    it, its files."""
+    rows = read_inbound(past.records)
+    if not rows:
+        return _reword(given.arguments, before)
+    joined = join_rows(rows)
+    old, said = write_words(joined), joined.inbound
+    stands = list(re.finditer(rf"^{re.escape(old)}$", before, re.MULTILINE)) if old else []
+    if not isinstance(said, MessageReceived) or not said.text or not stands:
+        return _reword(given.arguments, before)
+    others = (one.inbound for one in rows[1:])
+    brought = [
+        render_words(one)
+        for one in others
+        if isinstance(one, MessageReceived) and is_forwarded(one)
+    ]
+    text = "\n".join((given.arguments, *brought))
+    new = write_words(replace(joined, inbound=replace(said, text=text, described=False)))
+    return f"{before[: stands[-1].start()]}{new}{before[stands[-1].end() :]}"
+
+
 async def begin_again(context: Context, row: InboxRow, command: CommandGiven) -> OpenTurn | None:
     """Run /retry: ask the last message again, or other words that were given, in a turn whose first
     commit undoes the last turn and ends the command's row, so that a crash leaves all of it to do
@@ -265,7 +289,8 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
     text, said, mentions = brief.request_text(), brief.said, brief.mentions
     if command.arguments:
         mentions = context.services.agent.find_mentions((command.arguments,))
-        text, said = _reword(command.arguments, text), _reword(command.arguments, said)
+        text = _reword_request(past, command, text)
+        said = _reword(command.arguments, said)
     asked = TurnInput(
         text=text,
         said=said,
