@@ -248,14 +248,23 @@ async def test_commands_for_another_bot_of_the_group_are_left_alone(rig: Rig) ->
     assert len(rig.said(GROUP)) == 1
 
 
-async def test_a_reason_may_begin_with_words_and_have_numbers(rig: Rig) -> None:
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("port 8080 is taken", "port 8080 is taken"),
+        ("2 copies are enough", "2 copies are enough"),
+        ("1 keep 2 copies", "keep 2 copies"),
+        ("nein, 2 reichen", "nein, 2 reichen"),
+    ],
+)
+async def test_a_reason_may_have_numbers(rig: Rig, said: str, reason: str) -> None:
     rig.model.script(Call("run_command", '{"command": "make serve"}'), Say("Not run."))
     await rig.start()
     rig.telegram.say(PERSON, "serve it")
     await rig.card()
-    rig.telegram.say(PERSON, "/deny port 8080 is taken")
+    rig.telegram.say(PERSON, f"/deny {said}")
     await rig.shows("Not run.")
-    assert "port 8080 is taken" in rig.seen(role="tool")[-1]
+    assert rig.seen(role="tool")[-1].endswith(f": {reason}")
 
 
 async def test_who_may_not_choose_the_model_hears_so(rig: Rig) -> None:

@@ -55,8 +55,7 @@ async def approve(call: Call) -> str:
 
 async def deny(call: Call) -> str:
     """Deny a question by its number, with a reason."""
-    reason = call.words[1:] if _read_number(call) else call.words
-    return await _decide(call, Answer(choice="deny", text=" ".join(reason)))
+    return await _decide(call, Answer(choice="deny"))
 
 
 def _read_number(call: Call) -> int:
@@ -75,6 +74,10 @@ async def _decide(call: Call, answer: Answer) -> str:
     if not questions:
         return say("no_approvals", call.language)
     number = _read_number(call)
+    if answer.choice == "deny":
+        alone = len(questions) == 1 and len(call.words) > 1
+        number = 0 if alone and number > 1 else number  # '2 copies are enough'
+        answer = replace(answer, text=" ".join(call.words[1 if number else 0 :]))
     if number > len(questions) or (len(questions) > 1 and not number):
         return say("answer_usage", call.language, name=call.command.name)
     chosen = max(number, 1) - 1
