@@ -461,6 +461,30 @@ async def test_on_slack_a_mention_in_the_thread_answers_too(slack: SlackRig) -> 
     assert slack.seen(role="tool") == ["Monday"]
 
 
+async def test_on_slack_what_is_shared_into_the_thread_answers(slack: SlackRig) -> None:
+    await slack.start()
+    slack.model.script(DAY, Say("On Monday."))
+    said, _ = slack.slack.mention(DEV, "book it")
+    await slack.shows("Which day?", DEV)
+    await slack.quiet()
+    shared = {"is_share": True, "author_name": "Bob", "text": "Monday suits me"}
+    slack.slack.say(DEV, "", thread=said["event"]["ts"], attachments=[shared])
+    await slack.shows("On Monday.", DEV)
+    assert slack.seen(role="tool") == ["> Forwarded, by Bob:\n> Monday suits me"]
+
+
+async def test_on_discord_what_is_forwarded_into_the_thread_answers(discord: DiscordRig) -> None:
+    await discord.start(GROUP_POLICY="thread")
+    discord.model.script(DAY, Say("On Monday."))
+    said = await discord.discord.say(CHANNEL, "@bot book it", DISCORDER)
+    await discord.discord.shows(said["id"], "Which day?")
+    await discord.quiet()
+    forwarded = [{"message": {"content": "Monday suits me", "attachments": []}}]
+    await discord.discord.say(said["id"], "", DISCORDER, message_snapshots=forwarded)
+    await discord.discord.shows(said["id"], "On Monday.")
+    assert discord.seen(role="tool") == ["> Forwarded, by Somebody:\n> Monday suits me"]
+
+
 async def test_on_discord_a_mention_in_the_thread_answers(discord: DiscordRig) -> None:
     await discord.start()
     discord.model.script(DAY, Say("Another one."), Say("On Monday."))

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from agent_core.questions import Approval, Choice, Decision, Input, PlanReview
 from gateway.access.access import refusal
+from gateway.conversation.inbox.parts import is_forwarded, render_words
 from gateway.conversation.question_rows import list_open_questions
 from gateway.conversation.services import Services
 from gateway.conversation.state import ConversationState
@@ -36,13 +37,15 @@ async def mark_answer(services: Services, inbound: Inbound) -> Inbound:
             native = await _find_native(services, where.id, question)
             if native:
                 quote = Quote(message=native, mine=True)
-                return replace(inbound, addressed=True, reply_to=quote)
+                text = render_words(inbound) if is_forwarded(inbound) else inbound.text
+                return replace(inbound, addressed=True, reply_to=quote, text=text)
     return inbound
 
 
 def _may_answer(services: Services, message: MessageReceived) -> bool:
     where, adapter = message.conversation, services.adapters.get(message.conversation.platform)
-    threads = bool(where.thread) and not where.private and message.reply_to is None
+    replies = message.reply_to is not None and not is_forwarded(message)
+    threads = bool(where.thread) and not where.private and not replies
     if not threads or adapter is None:
         return False
     return adapter.abilities.task_threads or not adapter.abilities.replies
