@@ -317,9 +317,16 @@ def _quote(message: Json, me: DiscordBot) -> Quote | None:
     return Quote(
         message=_id(replied.get("id")),
         author=_name(author),
-        text=_text(replied, me) or _join_texts(replied),
+        text="\n".join(
+            filter(None, (_text(replied, me) or _join_texts(replied), *_name_files(replied)))
+        ),
         mine=_id(author.get("id")) == me.id,
     )
+
+
+def _name_files(message: Json) -> Iterator[str]:
+    for file in files_of(message):
+        yield f"[{read_string(file.get('filename')) or 'file'}]"
 
 
 def _join_texts(message: Json) -> str:

@@ -332,14 +332,21 @@ def _quote(message: Json, me: TelegramBot) -> Quote | None:
         return Quote(
             message=str(_int(replied.get("message_id"))),
             author=_name(_map(replied.get("sender_chat")) or author),
-            text=part or _text(replied),
+            text=part or _describe_whole(replied),
             marked=bool(part),
             mine=_int(author.get("id")) == me.id,
         )
     if elsewhere := _map(message.get("external_reply")):
         writer = _name_origin(_map(elsewhere.get("origin")))
-        return Quote(message="", author=writer, text=part, marked=bool(part))
+        text = part or _describe_whole(elsewhere)
+        return Quote(message="", author=writer, text=text, marked=bool(part))
     return None
+
+
+def _describe_whole(message: Json) -> str:
+    """Return the words of a message that is replied to, and the names of its files."""
+    files = (f"[{file.name}]" for file in _attachments(message))
+    return "\n".join(filter(None, (_text(message), *files)))
 
 
 def _name_origin(origin: Json) -> str:

@@ -141,6 +141,46 @@ async def test_a_message_shared_into_the_apps_chat_is_a_quote(slack: SlackRig) -
     assert slack.seen(role="user")[1].endswith("I pay tomorrow\nis that so?")
 
 
+PHOTO = {"photo": [{"file_id": "p1", "file_unique_id": "p1", "width": 9, "height": 9}]}
+TABLE = {"document": {"file_id": "d1", "file_unique_id": "d1", "file_name": "t.csv"}}
+
+
+@pytest.mark.parametrize(("sent", "name"), [(PHOTO, "[photo_"), (TABLE, "[t.csv]")])
+async def test_on_telegram_a_reply_to_a_file_names_it(
+    rig: Rig, sent: dict[str, object], name: str
+) -> None:
+    await rig.start()
+    theirs = rig.telegram.say(GROUP, "", user=FRIEND, **sent)["message"]["message_id"]
+    asked = {"reply_to": theirs} | mention("@test_bot")
+    rig.telegram.say(GROUP, "@test_bot what is it?", user=PERSON, **asked)
+    await rig.shows("what is it?", GROUP)
+    assert rig.seen(role="user")[-1].startswith(f"> U{FRIEND}:\n> {name}")
+
+
+async def test_on_discord_a_reply_to_a_file_names_it(discord: DiscordRig) -> None:
+    await discord.start()
+    file = {"id": "881", "filename": "t.csv", "size": 8, "url": "https://cdn.invalid/t.csv"}
+    said = await discord.discord.say(CHANNEL, "", DISCORD_FRIEND, attachments=[file])
+    quoted = {"type": 19, "referenced_message": said}
+    asked = await discord.discord.say(CHANNEL, "@bot what is it?", DISCORDER, **quoted)
+    await discord.discord.shows(asked["id"], "what is it?")
+    assert discord.seen(role="user")[-1].startswith(f"> U{DISCORD_FRIEND}:\n> [t.csv]")
+
+
+async def test_an_album_that_replies_quotes_once(rig: Rig) -> None:
+    await rig.start()
+    theirs = rig.telegram.say(GROUP, "which is best?", user=FRIEND)["message"]["message_id"]
+    caption = mention("@test_bot")["entities"]
+    for n in range(3):
+        rig.telegram.files[f"p{n}"] = b"a picture"
+        words = {"caption": "@test_bot these?", "caption_entities": caption} if n == 1 else {}
+        file = {"document": {"file_id": f"p{n}", "file_unique_id": f"p{n}"}}
+        album = {"media_group_id": "g", "reply_to": theirs} | file | words
+        rig.telegram.say(GROUP, "", user=PERSON, **album)
+    await rig.shows("these?", GROUP)
+    assert rig.seen(role="user")[-1].count("which is best?") == 1
+
+
 # ---- files instead of words ----------------------------------------------------------------------
 
 

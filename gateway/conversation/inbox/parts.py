@@ -48,7 +48,10 @@ def join_rows(rows: Sequence[InboxRow]) -> InboxRow:
     if len(parts) < 2:
         return rows[0]
     first, *others = parts
-    text = "\n".join(filter(None, (render_text(first), *map(render_words, others))))
+    said = (
+        render_text(one) if one.reply_to == first.reply_to else render_words(one) for one in others
+    )
+    text = "\n".join(filter(None, (render_text(first), *said)))
     files = tuple(file for part in parts for file in part.attachments)
     whole = replace(first, text=text, attachments=files, described=False)
     return replace(rows[0], inbound=whole)
