@@ -340,7 +340,8 @@ def read_quotes(messages: object, bot: str) -> list[Quote]:
     for one in map(_map, _list(messages)):
         said = _map(one.get("referenced_message")) if one.get("type") == STARTER else one
         author, number = _map(said.get("author")), _id(said.get("id"))
-        text = _text(said, DiscordBot(id=bot)) or _join_texts(said)
+        words = _text(said, DiscordBot(id=bot)) or _join_texts(said)
+        text = "\n".join(filter(None, (words, *_name_files(said))))
         if number and text:
             mine = _id(author.get("id")) == bot
             found.append(Quote(message=number, author=_name(author), text=text, mine=mine))

@@ -13,16 +13,17 @@ import msgspec
 from aiohttp import web
 from msgspec.structs import replace
 
+from adapters.incoming import read_string
 from adapters.outputs import find_copy
 from adapters.slack.blocks import SlackUpload
 from adapters.slack.doubt import with_twins
-from adapters.slack.history import SENT, SlackHistory, read_own_words
+from adapters.slack.history import SENT, SlackHistory, read_own_words, read_whole
 from adapters.slack.home import Homes
 from adapters.slack.live.chunks import StreamChunks
 from adapters.slack.live.missed import Backfill
 from adapters.slack.live.sessions import Sessions, Status
 from adapters.slack.live.streams import SlackStreams
-from adapters.slack.markup import escape_markup, readable, write_command
+from adapters.slack.markup import escape_markup, write_command
 from adapters.slack.moments import write_moment
 from adapters.slack.people import SlackPeople
 from adapters.slack.receive import SlackReceiver
@@ -300,10 +301,10 @@ class SlackAdapter:
         mine = user == me
         person = Sender(platform="slack", id="" if mine else user)
         named = await self._people.resolve_sender(person)
-        text = read_own_words(said) if mine else readable(str(said.get("text", "")), me)
+        text = read_own_words(said) if mine else read_whole(said, me)
         return Quote(
             message=str(said.get("ts", "")),
-            author=named.name or named.handle or user,
+            author=named.name or named.handle or read_string(said.get("username")) or user,
             text=await self._people.name_mentioned(text),
             mine=mine,
         )

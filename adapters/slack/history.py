@@ -6,6 +6,8 @@ from itertools import chain, takewhile
 
 from msgspec import Struct
 
+from adapters.incoming import read_string
+from adapters.slack.markup import readable
 from adapters.slack.transport import Json, SlackWire
 from gateway import clock
 from gateway.errors import DeliveryError
@@ -135,6 +137,35 @@ def read_own_words(message: Json) -> str:
     found = [one for one in blocks if isinstance(one, dict)] if isinstance(blocks, list) else []
     said = [text for one in found if one.get("type") != "actions" and (text := _read_block(one))]
     return "\n".join(said) or str(message.get("text") or "")
+
+
+def read_whole(message: Json, me: str) -> str:
+    """Return the words of anybody's message: its text, else those of its blocks, as alerts have
+    them; then what is attached to it, and the names of its files."""
+    text = read_string(message.get("text")) or read_own_words(message)
+    attached = (one for one in _maps(message.get("attachments")) if not _is_preview(one))
+    files = (f"[{read_string(one.get('name')) or 'file'}]" for one in _maps(message.get("files")))
+    lines = (readable(text, me), *(readable(_read_attached(one), me) for one in attached), *files)
+    return "\n".join(filter(None, lines))
+
+
+def _maps(value: object) -> list[Json]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _is_preview(attached: Json) -> bool:
+    """Return True for the preview of a link, which Slack has added."""
+    linked = "from_url" in attached or "original_url" in attached
+    return linked and attached.get("is_share") is not True
+
+
+def _read_attached(attached: Json) -> str:
+    names = ("author_name", "pretext", "title", "text")
+    lines = [read_string(attached.get(name)) for name in names]
+    lines += [read_own_words(attached)] if "blocks" in attached else []
+    for field in _maps(attached.get("fields")):
+        lines.append(": ".join(read_string(field.get(name)) for name in ("title", "value")))
+    return "\n".join(filter(None, lines)) or read_string(attached.get("fallback"))
 
 
 def _read_block(block: Json) -> str:

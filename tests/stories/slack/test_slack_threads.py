@@ -49,6 +49,30 @@ async def test_a_mention_in_a_thread_of_people_brings_what_was_said(
     assert asked(rig) == "[Ann] sure?", "nobody said anything meanwhile"
 
 
+ALERT = {"title": "db1", "text": "<https://x.invalid|disk> is full", "fallback": "x"}
+SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "disk of db1 is full"}}
+PREVIEW = {"from_url": "https://x.invalid/", "text": "a page"}
+
+
+@pytest.mark.parametrize(
+    ("brought", "read"),
+    [
+        ({"attachments": [ALERT]}, "Grafana: db1\n  disk (https://x.invalid) is full"),
+        ({"blocks": [SECTION]}, "Grafana: disk of db1 is full"),
+        ({"attachments": [PREVIEW], "files": [{"name": "db1.log"}]}, "Grafana: [db1.log]"),
+    ],
+)
+async def test_an_alert_or_a_file_is_read_with_the_thread(
+    rig: SlackRig, brought: dict[str, object], read: str
+) -> None:
+    await rig.start()
+    alert = {"bot_id": "B0G", "username": "Grafana", "subtype": "bot_message"}
+    first = rig.slack.say(DEV, "", "", **alert, **brought)["event"]["ts"]
+    rig.slack.mention(DEV, "why?", thread=first)
+    await rig.shows("why?", DEV)
+    assert asked(rig).removesuffix("\n\n[Ann] why?") == f"{HEAD}\n{read}"
+
+
 async def test_it_is_bounded(rig: SlackRig, people: str) -> None:
     for n in range(120):
         rig.slack.say(DEV, f"line {n} " + "x" * 200, "U0BOB", people)
