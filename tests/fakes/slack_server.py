@@ -278,7 +278,7 @@ class SlackServer:
         """A person chooses the shortcut `name` in the menu of somebody's message."""
         said = self._said[channel, ts]
         message = {
-            key: said[key] for key in ("type", "user", "ts", "text", "thread_ts") if key in said
+            key: value for key, value in said.items() if key not in ("channel", "channel_type")
         }
         payload = {"type": "message_action", "callback_id": name, "trigger_id": self.trigger()}
         payload |= {"user": {"id": user, "name": user.lower()}, "team": {"id": TEAM, "domain": "t"}}

@@ -4,12 +4,13 @@ It opens a window for the question, which becomes a message in the thread of the
 """
 
 import logging
+from typing import cast
 
 import msgspec
 from msgspec import Struct
 
 from adapters.incoming import read_string
-from adapters.slack.markup import readable
+from adapters.slack.history import read_whole
 from adapters.slack.parse import ID, STAMP, Json, SlackBot, place, read_words
 from adapters.slack.people import SlackPeople
 from adapters.slack.transport import SlackWire
@@ -37,7 +38,7 @@ class _Message(Struct, frozen=True):
     ts: str = ""
     thread_ts: str = ""
     user: str = ""
-    text: str = ""
+    username: object = ""
 
 
 class _Chosen(Struct, frozen=True):
@@ -75,14 +76,15 @@ class MessageShortcut:
         try:
             async with clock.limit(OPENING):
                 person = await self._resolve_user(chosen.user.id)
-                view = await self._window(chosen, me, person.language)
+                text = read_whole(cast(Json, payload["message"]), me.user)
+                view = await self._window(chosen, _shorten(text), me, person.language)
                 given = {"trigger_id": chosen.trigger_id, "view": view}
                 await self._wire.call("views.open", given)
         except (DeliveryError, TimeoutError) as error:
             log.warning("slack_no_modal", extra={"why": str(error)})
         return True
 
-    async def _window(self, chosen: _Chosen, me: SlackBot, language: str) -> Json:
+    async def _window(self, chosen: _Chosen, text: str, me: SlackBot, language: str) -> Json:
         message, channel = chosen.message, chosen.channel.id
         looked = {"channel": channel, "ts": message.thread_ts or message.ts, "limit": 1}
         try:
@@ -95,8 +97,8 @@ class MessageShortcut:
             channel=channel,
             thread=message.thread_ts or message.ts,
             message=message.ts,
-            author=author.name[:100],
-            text=_shorten(readable(read_string(message.text), me.user)),
+            author=(author.name or read_string(message.username))[:100],
+            text=text,
         )
         return window(about, language)
 

@@ -40,6 +40,15 @@ async def test_a_question_about_a_message_is_answered_in_its_thread(
     assert len(rig.model.requests) == 2, "the same window counts once"
 
 
+async def test_a_question_about_an_alert_quotes_what_is_attached(rig: SlackRig) -> None:
+    await rig.start()
+    alert = {"bot_id": "B0G", "username": "Grafana", "attachments": [{"text": "db1 is full"}]}
+    said = rig.slack.say(DEV, "", "", **alert)["event"]
+    rig.slack.submit(await opened(rig, DEV, said["ts"]), "Why?")
+    await rig.shows("Why?", DEV)
+    assert rig.seen(role="user")[-1].startswith("> Grafana:\n> db1 is full\n")
+
+
 async def test_where_the_app_is_not_the_window_says_so(rig: SlackRig) -> None:
     await rig.start()
     rig.slack.foreign.add("D0ELSE")
