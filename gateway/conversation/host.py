@@ -300,7 +300,7 @@ class Host:
             if found is not None and found[1].chat == where.id:
                 return self._carry_press(inbound, asked)
         if isinstance(inbound, CommandGiven) and inbound.anywhere:
-            talks = find_talk(self.services.store, self.sessions, self.features.commands, inbound)
+            talks = find_talk(self.services, self.sessions, self.features.commands, inbound)
             if (talk := await talks) != where:
                 return replace(inbound, conversation=talk)
         shared = policy.scope == "shared" or where.private or where.id == policy.chat

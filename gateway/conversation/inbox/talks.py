@@ -1,15 +1,22 @@
 """Finds the conversation of a command that names none: Slack does not say in which thread a slash
 command was given."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Protocol
 
+from agent_core import ambient
+from agent_core.questions import Approval
+from gateway.approvers import DEFAULT, Person
 from gateway.conversation.question_rows import list_open_questions
+from gateway.conversation.services import Services
 from gateway.feature import Command
 from gateway.messages import CommandGiven, Conversation, read_conversation
 from gateway.ports import Summary, channel_scope, person_scope
 from gateway.store.port import Store
+from gateway.store.rows import QuestionRow
 
+DECIDING = ("approve", "deny", "approvals")
 NEWEST = 20
 """Conversations that are looked at."""
 LAST_TURNS = 3
@@ -23,24 +30,29 @@ class RunsFor(Protocol):
 
 
 async def find_talk(
-    store: Store,
+    services: Services,
     sessions: Mapping[str, RunsFor],
     commands: Mapping[str, Command],
     given: CommandGiven,
 ) -> Conversation:
     """Return the conversation in that channel where the sender's turn runs, else where something of
     theirs waits, else their newest one; the channel itself if there is none. In a group only
-    commands about what is said are for the newest one, others for the channel. Raises StoreFailed.
+    commands about what is said are for the newest one, others for the channel. A command that
+    decides is first for where something waits for the sender to decide. Raises StoreFailed.
     """
-    where, key = given.conversation, given.sender.key
+    where, key, store = given.conversation, given.sender.key, services.store
+    scope = person_scope(key) if where.private else channel_scope(where)
+    recent = [one for one in await store.recent(scope, NEWEST) if _is_in(one.conversation, where)]
+    if given.name in DECIDING:
+        person = await services.access.person(given.sender)
+        if (waiting := await _find_waiting(store, recent, partial(_decides, person))) is not None:
+            return waiting
     for address, session in sessions.items():
         if session.runs_for() == key and _is_in(address, where):
             return read_conversation(address)
-    scope = person_scope(key) if where.private else channel_scope(where)
-    recent = [one for one in await store.recent(scope, NEWEST) if _is_in(one.conversation, where)]
-    for one in recent:
-        if one.state != "idle" and await _waits_for(store, one, key):
-            return read_conversation(one.conversation)
+    own = await _find_waiting(store, recent, lambda question: question.asker == key)
+    if own is not None:
+        return own
     if where.private:
         return read_conversation(recent[0].conversation) if recent else where
     command = commands.get(given.name)
@@ -56,9 +68,25 @@ def _is_in(address: str, where: Conversation) -> bool:
     return same and there.channel == where.channel
 
 
-async def _waits_for(store: Store, summary: Summary, key: str) -> bool:
-    asked = await list_open_questions(store, summary.conversation)
-    return any(question.asker == key for _, question in asked)
+async def _find_waiting(
+    store: Store, recent: Iterable[Summary], meant: Callable[[QuestionRow], bool]
+) -> Conversation | None:
+    """Return the first of the conversations with an open question that is `meant`."""
+    for one in recent:
+        if one.state == "idle":
+            continue
+        asked = await list_open_questions(store, one.conversation)
+        if any(meant(question) for _, question in asked):
+            return read_conversation(one.conversation)
+    return None
+
+
+def _decides(person: Person, question: QuestionRow) -> bool:
+    """Return True for an approval that the person may give."""
+    if not isinstance(question.question, Approval):
+        return False
+    rule, waited = question.deciders or DEFAULT, ambient.now() - question.asked
+    return rule.entitle(person, question.asker, waited)
 
 
 async def _has_asked(store: Store, summary: Summary, key: str) -> bool:

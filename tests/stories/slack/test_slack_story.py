@@ -169,6 +169,29 @@ async def test_a_slash_command_finds_the_thread_that_it_is_for(rig: SlackRig) ->
     assert "Nothing is running" not in str(rig.slack.channels[DEV])
 
 
+@pytest.mark.parametrize("who", ["U0ADM", "U0ANN"])
+async def test_a_slash_command_that_decides_finds_the_thread_that_waits(
+    rig: SlackRig, who: str
+) -> None:
+    """Also for an admin, and beside another turn of theirs."""
+    rig.model.script(write("a.txt"))
+    await rig.start()
+    rig.slack.mention(DEV, "write it")
+    await rig.asks(DEV)
+    await rig.quiet()
+    gate = rig.model.gate = asyncio.Event()
+    rig.slack.mention(DEV, "think long", who)
+    await rig.model.wait_inflight(1)
+    rig.slack.command(DEV, "approvals", who)
+    await rig.slack.wait(lambda: "a.txt" in str(rig.slack.ephemeral))
+    rig.slack.command(DEV, "approvals", "U0BOB")
+    await rig.slack.wait(lambda: say("no_approvals") in str(rig.slack.ephemeral))
+    rig.slack.command(DEV, "deny 1 not now", who)
+    await rig.shows("not now", DEV)
+    gate.set()
+    await rig.shows("think long", DEV)
+
+
 @pytest.mark.parametrize("scope", ["shared", "per_person"])
 async def test_a_slash_command_about_what_was_said_is_for_its_persons_newest_thread(
     rig: SlackRig, scope: str
