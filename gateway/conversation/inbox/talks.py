@@ -38,7 +38,8 @@ async def find_talk(
     """Return the conversation in that channel where the sender's turn runs, else where something of
     theirs waits, else their newest one; the channel itself if there is none. In a group only
     commands about what is said are for the newest one, others for the channel. A command that
-    decides is first for where something waits for the sender to decide. Raises StoreFailed.
+    decides is first for where something waits for the sender to decide; an admin's stop is also for
+    the only turn that runs in the channel. Raises StoreFailed.
     """
     where, key, store = given.conversation, given.sender.key, services.store
     scope = person_scope(key) if where.private else channel_scope(where)
@@ -47,9 +48,13 @@ async def find_talk(
         person = await services.access.person(given.sender)
         if (waiting := await _find_waiting(store, recent, partial(_decides, person))) is not None:
             return waiting
-    for address, session in sessions.items():
-        if session.runs_for() == key and _is_in(address, where):
-            return read_conversation(address)
+    running = {at: one.runs_for() for at, one in sessions.items() if _is_in(at, where)}
+    if mine := [at for at, whose in running.items() if whose == key]:
+        return read_conversation(mine[0])
+    others = [at for at, whose in running.items() if whose]
+    role = await services.access.learn(given.sender)
+    if given.name == "stop" and len(others) == 1 and role == "admin":
+        return read_conversation(others[0])
     own = await _find_waiting(store, recent, lambda question: question.asker == key)
     if own is not None:
         return own

@@ -192,6 +192,18 @@ async def test_a_slash_command_that_decides_finds_the_thread_that_waits(
     await rig.shows("think long", DEV)
 
 
+async def test_an_admin_stops_anothers_turn_by_a_slash_command(rig: SlackRig) -> None:
+    await rig.start()
+    gate = rig.model.gate = asyncio.Event()
+    rig.slack.mention(DEV, "think long")
+    await rig.model.wait_inflight(1)
+    rig.slack.command(DEV, "stop", "U0BOB")
+    await rig.slack.wait(lambda: say("nothing_running") in str(rig.slack.ephemeral))
+    rig.slack.command(DEV, "stop", "U0ADM")
+    await rig.shows("Stopped", DEV)
+    gate.set()
+
+
 @pytest.mark.parametrize("scope", ["shared", "per_person"])
 async def test_a_slash_command_about_what_was_said_is_for_its_persons_newest_thread(
     rig: SlackRig, scope: str
