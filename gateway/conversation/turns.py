@@ -59,6 +59,8 @@ class OpenTurn:
         self._withdrawn = False
         self.changes: list[InboxRow] = []
         """Edits and deletions of its message that it has not been told of."""
+        self.steered: set[str] = set()
+        """Messages that it was told of while it ran in this process."""
         self.words = ""
         """The live text of the answer under way."""
         for record in self.journal.records:
@@ -78,11 +80,15 @@ class OpenTurn:
         """The inbox rows that it began with, as far as they are known."""
         return read_inbound(self.journal.records)
 
-    def began_with(self, message: str) -> bool:
-        """Return True if it began with this message, or with several and this among them."""
-        rows = () if self.row.message == message else self.read_first_rows()
-        parts = [one.inbound.message for one in rows if isinstance(one.inbound, MessageReceived)]
-        return bool(message) and message in (self.row.message, *parts)
+    def has_heard(self, message: str) -> bool:
+        """Return True if it began with this message, or with several and this among them, or was
+        told of it since."""
+        if message in (self.row.message, *self.steered):
+            return bool(message)
+        rows = (one.inbound for one in self.read_first_rows())
+        return bool(message) and any(
+            isinstance(one, MessageReceived) and one.message == message for one in rows
+        )
 
     def list_loose_rows(self) -> tuple[InboxRow, ...]:
         """Return the rows it began with while nothing of it is stored and no model has answered:

@@ -326,7 +326,7 @@ class Intake:
     def _steer(self, row: InboxRow, message: str) -> bool:
         """Steer the running turn by a change of its message; False if it is not its."""
         active = self._context.state.active
-        if active is not None and not active.closed and active.began_with(message):
+        if active is not None and not active.closed and active.has_heard(message):
             active.changes.append(row)
             return True
         return False
@@ -355,6 +355,7 @@ class Intake:
                     open_turn.done += self.with_edits(row.seq)[1:]
         for row in taken:
             self._accounts.pop(row.seq, None)
+            open_turn.steered.add(getattr(row.inbound, "message", ""))
         return tuple((row.seq, steerable(row) or words(row)) for row in taken)
 
     def _may_steer(self, row: InboxRow, sender: Sender, owner: str) -> bool:

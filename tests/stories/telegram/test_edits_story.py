@@ -53,6 +53,27 @@ async def test_any_part_of_a_burst_is_edited_while_it_is_worked_at(rig: Rig, par
     assert "(I changed my message to: in other words)" in rig.seen(role="user")
 
 
+async def test_a_message_that_steered_is_edited(rig: Rig) -> None:
+    rig.model.script(Call("list_files"), Call("list_files"), Say("done"))
+    await rig.start()
+    rig.telegram.say(PERSON, "/mode steer")
+    await rig.shows("into account")
+    await rig.quiet()
+    first = rig.model.gate = asyncio.Event()
+    rig.telegram.say(PERSON, "pack")
+    await rig.model.wait_inflight(1)
+    said = rig.telegram.say(PERSON, "it is clod there")["message"]["message_id"]
+    await rig.until(lambda: rig.session().state.queue)  # type: ignore[union-attr]
+    second = rig.model.gate = asyncio.Event()
+    first.set()
+    await rig.model.wait(lambda: len(rig.model.requests) == 2 and rig.model.inflight == 1)
+    rig.telegram.edit(PERSON, said, "it is cold there")
+    await rig.until(lambda: rig.session().state.active.changes)  # type: ignore[union-attr]
+    second.set()
+    await rig.shows("done")
+    assert rig.seen(role="user")[-1] == "(I changed my message to: it is cold there)"
+
+
 async def test_parts_of_an_answered_burst_are_edited_one_after_another(rig: Rig) -> None:
     await rig.start(MESSAGE_BURST="60")
     gate = rig.model.gate = asyncio.Event()
