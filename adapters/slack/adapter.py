@@ -241,25 +241,36 @@ class SlackAdapter:
         text = escape_markup(write_commands(text, write, moments=True))
         text = write_moments(text, write_moment)
         said: dict[str, object] = {"channel": channel, "user": user, "text": text}
+        said |= {"thread_ts": thread} if thread else {}
         try:
-            if answer_at:
-                await self._wire.respond(answer_at, text)
-                return
-            await self._wire.call(
-                "chat.postEphemeral", said | ({"thread_ts": thread} if thread else {})
-            )
+            if not answer_at or not await self._respond(answer_at, text):
+                await self._wire.call("chat.postEphemeral", said)
         except (Rejected, Ambiguous) as error:
-            log.info("slack_not_told", extra={"why": str(error)})
+            log.warning("slack_not_told", extra={"why": str(error)})
+
+    async def _respond(self, answer_at: str, text: str) -> bool:
+        """Answer a command where it came from; False if Slack does not take it there any more."""
+        try:
+            await self._wire.respond(answer_at, text)
+        except Rejected as error:
+            log.info("slack_answer_refused", extra={"why": str(error)})
+            return False
+        return True
 
     async def receipt(self, conversation: Conversation, message: str) -> None:
         """Add eyes to the message; a question from a window is no message."""
-        if "." not in message:
-            return
+        if "." in message:
+            await self._add_eyes(conversation, message)
+
+    async def _add_eyes(self, conversation: Conversation, message: str) -> bool:
+        """Return False if Slack refuses them."""
         try:
             eyes = {"channel": conversation.channel, "timestamp": message, "name": "eyes"}
             await self._wire.call("reactions.add", eyes)
         except DeliveryError as error:
             log.debug("slack_no_receipt", extra={"why": str(error)})
+            return not isinstance(error, Rejected) or "already_reacted" in str(error)
+        return True
 
     async def clear_receipt(self, conversation: Conversation, message: str) -> None:
         """Remove the eyes."""
@@ -273,10 +284,11 @@ class SlackAdapter:
 
     async def show_work(self, conversation: Conversation, message: str) -> bool:
         """Return False: a private thread has its session (`_accept`); elsewhere the eyes are the
-        sign."""
+        sign, or the session where the app may not react."""
         if (conversation.private and conversation.thread) or "." not in message:
             return False
-        await self.receipt(conversation, message)
+        if not await self._add_eyes(conversation, message):
+            self._sessions.want(conversation, "processing")
         return True
 
     async def read_thread(

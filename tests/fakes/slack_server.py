@@ -63,7 +63,7 @@ class SlackServer:
     violations: list[str] = field(default_factory=list)
     ephemeral: list[Json] = field(default_factory=list)
     responses: dict[str, Json] = field(default_factory=dict)
-    """By what a `response_url` ends in: for whom it is."""
+    """By what a `response_url` ends in: for whom it is. Without it the address has expired."""
     reactions: list[tuple[str, str, str]] = field(default_factory=list)
     """Channel, message and name."""
     reacted: list[tuple[str, str, str]] = field(default_factory=list)
@@ -534,9 +534,11 @@ class SlackServer:
 
     async def _respond(self, request: web.Request) -> web.Response:
         """A word for who gave a command, by the address that came with it."""
-        said = await request.json()
+        said, whom = await request.json(), self.responses.get(request.match_info["trigger"])
         assert said["response_type"] == "ephemeral"
-        self.ephemeral.append(self.responses[request.match_info["trigger"]] | said)
+        if whom is None:
+            return web.json_response({"ok": False, "error": "expired_url"}, status=404)
+        self.ephemeral.append(whom | said)
         self._note()
         return web.Response(text="ok")
 

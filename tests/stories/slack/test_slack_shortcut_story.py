@@ -76,6 +76,15 @@ async def test_a_command_in_a_chat_of_two_people_is_answered_to_who_gave_it(
     await rig.shows("Idle")  # in the app's own chat as before
 
 
+async def test_an_answer_after_its_address_has_expired_is_shown_all_the_same(rig: SlackRig) -> None:
+    await rig.start()
+    rig.slack.command(DEV, "status")
+    rig.slack.responses.clear()
+    await rig.slack.wait(lambda: "Idle" in str(rig.slack.ephemeral))
+    (told,) = rig.slack.ephemeral
+    assert (told["channel"], told["user"]) == (DEV, "U0ANN")
+
+
 async def test_a_stranger_gets_no_answer(rig: SlackRig) -> None:
     await rig.start()
     said = rig.slack.say(DEV, "a word", "U0BOB")["event"]

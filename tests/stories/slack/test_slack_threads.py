@@ -1,5 +1,6 @@
 """A thread that the agent is called into: what was said there before, and what it said itself."""
 
+import asyncio
 import json
 
 import pytest
@@ -209,3 +210,15 @@ async def test_people_who_are_mentioned_are_named(slack: SlackRig) -> None:
     assert "Zoe: @Ben promised it" in asked
     assert "has @Ben told @Zoe? @P0 @P1 @P2 @U0P3 @U0P4 @U0P5 @U0P6" in asked
     assert len(slack.slack.made("users.info")) == 6, "each once, of a text five at most"
+
+
+async def test_where_it_may_not_react_the_thread_has_a_status(rig: SlackRig) -> None:
+    await rig.start()
+    rig.slack.fail("reactions.add", times=20, error="missing_scope")
+    rig.model.gate = asyncio.Event()
+    said, _ = rig.slack.mention(DEV, "why?")
+    ts = said["event"]["ts"]
+    await rig.slack.wait(lambda: rig.slack.sessions.get((DEV, ts)) == "processing")
+    rig.model.gate.set()
+    await rig.shows("why?", DEV)
+    await rig.slack.wait(lambda: rig.slack.sessions[DEV, ts] == "active")
