@@ -272,5 +272,7 @@ def _begins(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 def _leads_out(word: str) -> bool:
     """Return True for words that an allow does not cover: a path outside, a file with secrets; also
     as `--option=path`, `-opath` and `@path`."""
+    if word.endswith("/..."):  # Go's for all that is below
+        word = word.removesuffix("...")
     parts = list_named(word)
     return any(paths.has_steps_up(part) or paths.why_refused(part) is not None for part in parts)
