@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.incoming import BARE_MENTION, read_string
+from adapters.slack.history import read_whole
 from adapters.slack.markup import MENTION, mentions, readable
 from gateway.messages import (
     Attachment,
@@ -150,11 +151,12 @@ def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
             name=given[1].lower(),
             arguments=(given[2] or "").strip(),
         )
-    shared = _read_shared(event, me)
+    shared, described = _read_shared(event, me), ""
     if not text and not attachments and shared is None:
-        if not mentions(raw, me.user):
+        described = read_whole(event, me.user)  # of blocks alone, or of a file that was deleted
+        if not described and not mentions(raw, me.user):
             return None
-        text = BARE_MENTION
+        text = described or BARE_MENTION
     return MessageReceived(
         conversation=where,
         sender=sender,
@@ -164,6 +166,7 @@ def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
         attachments=attachments,
         reply_to=shared,
         addressed=addressed,
+        described=bool(described),
         at=float(stamp),
     )
 

@@ -171,6 +171,22 @@ def pressed(**more: object) -> Inbound | None:
     return parse("interactive", payload | more, ME)
 
 
+@pytest.mark.parametrize(
+    ("brought", "read"),
+    [
+        ({"blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": "db1 is full"}}]}, "db1 is full"),
+        ({"attachments": [{"title": "db1", "text": "is full"}]}, "db1\nis full"),
+        ({"files": [{"mode": "tombstone"}]}, "[file]"),
+    ],
+)  # fmt: skip
+def test_what_has_no_words_is_described(brought: Json, read: str) -> None:
+    said = heard(channel="D0ANN", text="", **brought)
+    assert isinstance(said, MessageReceived)
+    assert said.text == read and said.described
+    nothing = heard(channel="D0ANN", text="", blocks=[{"type": "divider"}])
+    assert nothing is None
+
+
 def test_a_press_stays_in_its_conversation() -> None:
     press = pressed()
     assert isinstance(press, ButtonPressed)
