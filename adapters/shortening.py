@@ -2,11 +2,8 @@
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
-from adapters.text import AHEAD
 from gateway.texts import say
-from gateway.views import ENDED, PlanStep, ReplyView, View
+from gateway.views import ENDED, PlanStep
 
 
 def shorten_words(words: str, most: int, language: str) -> str:
@@ -14,14 +11,6 @@ def shorten_words(words: str, most: int, language: str) -> str:
     if len(words) <= most:
         return words
     return f"{words[:most]}… ({say('more_characters', language, n=len(words) - most)})"
-
-
-def shorten_growing(view: View, limit: int) -> View:
-    """Return a growing answer without its end, which changes nothing in its first message of
-    `limit` characters; at each new word all of it would be read."""
-    if isinstance(view, ReplyView) and view.state == "streaming" and len(view.text) > AHEAD * limit:
-        return replace(view, text=view.text[: AHEAD * limit])
-    return view
 
 
 def say_earlier(count: int, language: str) -> str:

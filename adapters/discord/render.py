@@ -45,9 +45,9 @@ from adapters.discord.moments import write_in_payload
 from adapters.discord.progress import activity, plan
 from adapters.formulas import show_formulas
 from adapters.links import show_targets
-from adapters.shortening import shorten_growing
 from adapters.text import cut_beginning, split, utf16
 from adapters.words import RISKS
+from adapters.written import shorten_growing
 from gateway.command_texts import write_in_view
 from gateway.moment_texts import map_words
 from gateway.texts import say

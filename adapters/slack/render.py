@@ -20,7 +20,6 @@ from adapters.calls import (
 )
 from adapters.formulas import show_formulas
 from adapters.links import has_address, show_targets
-from adapters.shortening import shorten_growing
 from adapters.slack.blocks import (
     ROOM,
     TEXT,
@@ -52,6 +51,7 @@ from adapters.slack.moments import write_in_payload
 from adapters.slack.progress import activity, plan
 from adapters.text import cut_beginning
 from adapters.words import RISKS
+from adapters.written import shorten_growing
 from gateway.command_texts import write_in_view
 from gateway.texts import say
 from gateway.texts.signs import visible

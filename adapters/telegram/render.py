@@ -17,7 +17,6 @@ from adapters.calls import (
     write_calls_file,
 )
 from adapters.links import show_targets, tell_targets
-from adapters.shortening import shorten_growing
 from adapters.telegram import answers, progress
 from adapters.telegram.entities import (
     LIMIT,
@@ -39,6 +38,7 @@ from adapters.telegram.payloads import (
 )
 from adapters.text import split_end, utf16
 from adapters.words import RISKS
+from adapters.written import shorten_growing
 from gateway.command_texts import NamedCommand, write_in_view
 from gateway.moment_texts import has_moment
 from gateway.texts import say

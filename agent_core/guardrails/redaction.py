@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from typing import TypeAlias
 
-from agent_core.guardrails.escaped_text import read_layers
+from agent_core.guardrails.escaped_text import ESCAPE_SIGNS, read_layers
 from agent_core.guardrails.secret_shapes import MAX_RUN, RUN, find_open_end, hide_shapes
 
 MIN_CUT = 16
@@ -130,7 +130,7 @@ class Redactions:
             last = at + len(word) - 1
             start, stop = at + bisect_right(removed, at), last + bisect_right(removed, last) + 1
             spans.append((start, stop, name))
-        if self._shapes:
+        if self._shapes and any(map(text.__contains__, ESCAPE_SIGNS)):
             spans += self._find_escaped(text)
         return sorted(spans, key=lambda span: (span[0], -span[1]))
 

@@ -132,7 +132,8 @@ class Session:
     async def _serve(self) -> None:
         self.state.outbox.load(self._opened.views)
         set_aside_damaged(self.state, self._opened.damaged)
-        await inherit_settings(self.state)
+        if self.state.conversation.thread:
+            await inherit_settings(self.state)
         await self._absorb(self._opened.inbox)
         self.state.seen = max(self.state.seen, self._opened.last)
         await self._give_up_refused()
@@ -382,9 +383,8 @@ class Session:
         settings = self.state.row.settings.apply_terms(row.firing)
         brief = self.services.agent.brief(self.state.conversation, settings, asked.text)
         shows = self.state.adapter.abilities.own_messages
-        said = "" if shows else asked.said
-        brief = replace(brief, said=said, pictures=asked.pictures, mentions=asked.mentions)
-        brief = replace(brief, files=asked.files, command=asked.command)
+        brief = replace(brief, said="" if shows else asked.said, pictures=asked.pictures)
+        brief = replace(brief, files=asked.files, mentions=asked.mentions, command=asked.command)
         brief = name_retry(brief, asked.retry, row.language)
         seen = await self.history.rows()
         for add in filter(None, additions):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from adapters import shortening, text
+from adapters import text, written
 from adapters.discord.render import render as render_discord
 from adapters.slack.render import render as render_slack
 from adapters.telegram import answers
@@ -50,7 +50,7 @@ def test_what_is_shown_is_as_if_all_of_it_was_read(
 ) -> None:
     view = ReplyView(text=make(kind, 60_000), state="streaming")
     shown = RENDERERS[surface](view)
-    for module in (text, shortening):
+    for module in (text, written):
         monkeypatch.setattr(module, "AHEAD", 1_000)
     assert shown == RENDERERS[surface](view)
 

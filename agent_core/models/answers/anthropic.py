@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from agent_core.errors import ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
-from agent_core.models.answers.counts import read_count
-from agent_core.models.answers.endings import find_finish, read_ending
+from agent_core.models.answers.details import find_finish, read_count, read_ending
 from agent_core.models.port import (
     ModelReply,
     ModelRequest,

@@ -6,8 +6,13 @@ import msgspec
 from msgspec import Struct
 
 from agent_core.messages import Part, Thinking, ToolCall
-from agent_core.models.answers.counts import read_count
-from agent_core.models.answers.endings import GARBLED, GIVEN_UP, find_finish, read_ending
+from agent_core.models.answers.details import (
+    GARBLED,
+    GIVEN_UP,
+    find_finish,
+    read_count,
+    read_ending,
+)
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, Usage
 from agent_core.models.wire import Broken, SpokenAnswer, make_broken, name_calls
 from agent_core.phrases import phrase

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from agent_core.errors import ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
-from agent_core.models.answers.counts import read_count
+from agent_core.models.answers.details import read_count
 from agent_core.models.port import (
     Finish,
     ModelReply,

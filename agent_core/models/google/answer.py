@@ -7,8 +7,7 @@ import msgspec
 
 from agent_core import ambient
 from agent_core.messages import Part, Text, Thinking, ToolCall
-from agent_core.models.answers.counts import clean_count
-from agent_core.models.answers.endings import GARBLED, read_ending
+from agent_core.models.answers.details import GARBLED, clean_count, read_ending
 from agent_core.models.port import (
     Finish,
     ModelReply,

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from agent_core.messages import Part, ToolCall
-from agent_core.models.answers.counts import clean_count
+from agent_core.models.answers.details import clean_count
 from agent_core.models.port import Finish, ModelReply, ModelRequest, OnDelta, Usage
 from agent_core.models.wire import Broken, SpokenAnswer, make_broken, name_calls
 from agent_core.phrases import phrase

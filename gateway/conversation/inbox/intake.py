@@ -32,7 +32,7 @@ from gateway.conversation.inbox.reading import (
     steerable,
     words,
 )
-from gateway.conversation.inbox.receipts import Receipts
+from gateway.conversation.inbox.signs import Receipts
 from gateway.conversation.quotas import refuse_turn
 from gateway.conversation.turns import OpenTurn
 from gateway.delivery.fold import HEARD
@@ -412,7 +412,7 @@ class Intake:
         if not isinstance(message, MessageReceived):
             return True
         role = await self._context.services.access.learn(message.sender)
-        if at_least(role, "user" if parts[0].seq in self._plain else "viewer"):
+        if role is not None and (role != "viewer" or parts[0].seq not in self._plain):
             return True
         for _ in parts:
             state.queue.popleft()

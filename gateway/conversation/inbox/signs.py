@@ -8,7 +8,9 @@ from gateway.conversation.services import Services
 from gateway.conversation.state import ConversationState
 from gateway.conversation.turns import OpenTurn
 from gateway.errors import DeliveryError
+from gateway.messages import MessageReceived
 from gateway.ports import Working
+from gateway.store.rows import InboxRow
 
 log = logging.getLogger("turnkeeper.signs")
 
@@ -16,6 +18,10 @@ NEXT_SIGN = 4.0
 """Seconds after which a turn is shown again as being worked at: Telegram shows it for 5."""
 LOOK_AGAIN = 0.5
 """Seconds until the signs are checked again: whether one must go, or there is room for another."""
+MAX_RECEIPTS = 4
+"""Receipts for one burst of messages."""
+RECEIPT_AFTER = 0.7
+"""Seconds after which a message that still waits gets its receipt; people expect it within 1."""
 
 
 def show_work(state: ConversationState, services: Services, open_turn: OpenTurn) -> None:
@@ -62,3 +68,51 @@ async def _clear(state: ConversationState, adapter: Working, message: str) -> No
         await adapter.clear_receipt(state.conversation, message)
     except DeliveryError as error:
         log.info("receipt_stays", extra={"why": str(error)})
+
+
+class Receipts:
+    """The marks on the waiting messages of one conversation."""
+
+    def __init__(self, state: ConversationState) -> None:
+        self._state = state
+        self._unmarked: list[InboxRow] = []
+        self._marked: dict[int, str] = {}
+        """The message that bears a receipt, by waiting row."""
+
+    def add(self, row: InboxRow) -> None:
+        """Mark the waiting row's message soon, if it still waits by then."""
+        begins = not self._unmarked
+        self._unmarked.append(row)
+        if begins:
+            self._state.services.spawn(self._mark_burst, "receipt")
+
+    def clear(self, seq: int) -> None:
+        """Remove the mark of a row that no longer waits."""
+        if message := self._marked.pop(seq, ""):
+            clear_receipt(self._state, self._state.services, message)
+
+    async def _mark_burst(self) -> None:
+        """Mark the first messages and the last of a waiting burst as received, at the chat's
+        rate."""
+        state = self._state
+        pace = state.services.pace(state.conversation)
+        await ambient.wait(RECEIPT_AFTER)
+        burst, self._unmarked = self._unmarked, []
+        if len(burst) > MAX_RECEIPTS:
+            burst = [*burst[: MAX_RECEIPTS - 1], burst[-1]]
+        for n, row in enumerate(burst):
+            due = pace.edit_due() if n else pace.new_due()
+            await ambient.wait(max(0.0, due - ambient.monotonic()))
+            message = row.inbound
+            if not isinstance(message, MessageReceived) or row not in state.queue:
+                continue
+            if not state.services.take_sign(state.conversation):
+                break
+            try:
+                await state.adapter.receipt(state.conversation, message.message)
+            except DeliveryError as error:
+                log.info("no_receipt", extra={"why": str(error)})
+            pace.note_sent(new=False)
+            self._marked[row.seq] = message.message
+            if row not in state.queue:  # it was handled meanwhile
+                self.clear(row.seq)

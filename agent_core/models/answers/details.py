@@ -1,7 +1,9 @@
-"""Reads the reason with which an answer ended, in the words of providers and of proxies."""
+"""Reads what stands beside the words of an answer: counts of tokens, of which a mistake does not
+spoil it, and the reason with which it ended, in the words of providers and of proxies."""
 
 from agent_core.models.port import Finish
 
+MAX_COUNT = 1_000_000_000
 CUT = frozenset(
     [
         "length",
@@ -47,6 +49,22 @@ GIVEN_UP = frozenset(
     ]
 )
 """Reasons that make the answer a part of one."""
+
+
+def read_count(usage: object, *path: str) -> int:
+    """Return the number at `path`, 0 if there is none that can be meant."""
+    for name in path:
+        usage = usage.get(name) if isinstance(usage, dict) else None
+    return clean_count(usage)
+
+
+def clean_count(given: object) -> int:
+    """Return the number that a server gives as a count, 0 if it cannot be meant."""
+    try:
+        count = int(float(given)) if isinstance(given, int | float | str) else 0
+    except (ValueError, OverflowError):
+        return 0
+    return count if 0 < count <= MAX_COUNT else 0
 
 
 def read_ending(reason: str | None) -> str:
