@@ -236,9 +236,11 @@ async def test_a_restart_goes_on_where_the_last_one_kept(
 
 
 async def test_a_session_that_is_over_begins_anew(server: DiscordServer, tmp_path: Path) -> None:
-    memory, store = tmp_path / "place.json", Store()
-    async with running(made(server, memory=memory), Store()):
+    memory, first, store = tmp_path / "place.json", Store(), Store()
+    async with running(made(server, memory=memory), first):
         await server.wait(lambda: server.gateway.connected)
+        await server.say(DM, "one", 7)
+        await first.holds(1)  # it knows its session by then
     server.gateway.sessions.clear()
     adapter = made(server, memory=memory)
     async with running(adapter, store):
