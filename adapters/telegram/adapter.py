@@ -159,7 +159,7 @@ class TelegramAdapter:
             if _is_form(markup):
                 markup["selective"] = True
         method = str(data.pop("method"))
-        if files := sources_of(data):
+        if "files" in data and (files := sources_of(data)):
             answer = await self._call_with_files(method, data, files)
         elif "rich_message" in data:
             answer = await self._call_rich(method, data, payload)
@@ -181,7 +181,7 @@ class TelegramAdapter:
         if _is_form(data.get("reply_markup")):
             return
         try:
-            if sources_of(data):
+            if "files" in data and sources_of(data):
                 where = _message(conversation, native)
                 await self._call("editMessageCaption", where | caption_of(data))
             elif "rich_message" in data:

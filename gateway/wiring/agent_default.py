@@ -49,6 +49,7 @@ from agent_core.sandboxes.states.scan import SnapshotRefused
 from agent_core.scope import Scope
 from agent_core.settings import TIERS, ModelSettings
 from agent_core.skills.built_in.all import built_in
+from agent_core.skills.direct import SKILLS as DIRECT_MODES
 from agent_core.skills.direct import direct, skill_of
 from agent_core.tools import hooks, paths
 from agent_core.tools.browser.enclosure import Walls
@@ -217,7 +218,8 @@ class TurnkeeperAgent:
         window = self._find_window(settings.model or TIER)
         small = window <= SMALL_WINDOW
         kind = classify(text, settings.mode or "task", own.short_words)
-        first = None if demo else direct(settings.mode, text, not conversation.private)
+        is_direct = settings.mode in DIRECT_MODES and not demo
+        first = direct(settings.mode, text, not conversation.private) if is_direct else None
         routes: dict[Route, Literal["simple", "planned", "research"]]
         routes = {"complex": "planned", "research": "research", "simple": "simple"}
         brief = Brief(
