@@ -22,7 +22,7 @@ from tests.fakes.needs import (
     NEEDS_NPM,
     NEEDS_PIP,
 )
-from tests.fakes.package_server import LARGE, MODULE, NAME, WORDS, PackageServer
+from tests.fakes.package_server import LARGE, MODULE, NAME, WORDS, PackageServer, list_installs
 from tests.fakes.sandboxes import BWRAP, DOCKER, LANDLOCK, find_tier
 from tests.fakes.waiting import PATIENCE
 
@@ -54,25 +54,17 @@ async def run(pool: SandboxPool, command: str, workspace: Path, *hosts: str) -> 
     return await pool.run(command, workspace, 50.0, lambda _: None, Permits(hosts=opened))
 
 
+NEEDS = {"pip": NEEDS_PIP, "npm": NEEDS_NPM, "git": NEEDS_GIT}
 INSTALLS = {
-    "pip": pytest.param(
-        "pip install -q --disable-pip-version-check --index-url http://{at}/simple/ "
-        f"--trusted-host {HOST} {NAME} && python3 -c 'import {MODULE}; print({MODULE}.WORDS)'",
-        marks=NEEDS_PIP,
-    ),
+    **{
+        name: pytest.param(command, marks=NEEDS[name])
+        for name, command in list_installs(HOST).items()
+    },
     "venv": pytest.param(
         "python3 -m venv --without-pip v && pip --python v/bin/python install -q --no-user "
         "--disable-pip-version-check --index-url http://{at}/simple/ "
         f"--trusted-host {HOST} {NAME} && v/bin/python -c 'import {MODULE}; print({MODULE}.WORDS)'",
         marks=NEEDS_PIP,
-    ),
-    "npm": pytest.param(
-        f"npm install --no-audit --no-fund --registry http://{{at}}/ {NAME} && "
-        f"node -e 'console.log(require(\"{NAME}\"))'",
-        marks=NEEDS_NPM,
-    ),
-    "git": pytest.param(
-        f"git clone -q http://{{at}}/{NAME}.git && cat {NAME}/greeting.txt", marks=NEEDS_GIT
     ),
     "curl": pytest.param(
         f"curl -fsS http://{{at}}/{NAME}.git/HEAD && echo '{WORDS}'", marks=NEEDS_CURL

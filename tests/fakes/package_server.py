@@ -24,6 +24,17 @@ WORDS = "good morning"
 LARGE = bytes(range(250)) * 8_000
 
 
+def list_installs(host: str) -> dict[str, str]:
+    """Commands that get the package from `{at}`, an address of `host`, and print its WORDS."""
+    return {
+        "pip": "pip install -q --disable-pip-version-check --index-url http://{at}/simple/ "
+        f"--trusted-host {host} {NAME} && python3 -c 'import {MODULE}; print({MODULE}.WORDS)'",
+        "npm": f"npm install --no-audit --no-fund --registry http://{{at}}/ {NAME} && "
+        f"node -e 'console.log(require(\"{NAME}\"))'",
+        "git": f"git clone -q http://{{at}}/{NAME}.git && cat {NAME}/greeting.txt",
+    }
+
+
 class PackageServer:
     """Serves the package `NAME` to pip and npm, and as the repository `/NAME.git`; `/large` is
     `LARGE`. `asked`: the paths that were asked for. `certificate`: PEM, by whom `tls` is signed."""

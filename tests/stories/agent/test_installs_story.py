@@ -7,26 +7,15 @@ import pytest
 
 from tests.fakes.model_server import Say
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_GIT, NEEDS_NPM, NEEDS_PIP
-from tests.fakes.package_server import MODULE, NAME, WORDS, PackageServer
+from tests.fakes.package_server import WORDS, PackageServer, list_installs
 from tests.stories.rig import ADMIN, Rig, run
 
 pytestmark = NEEDS_BWRAP
 HOST = "127.0.0.2"
 """Loopback, and not what programs reach without the proxy."""
+NEEDS = {"pip": NEEDS_PIP, "npm": NEEDS_NPM, "git": NEEDS_GIT}
 INSTALLS = {
-    "pip": pytest.param(
-        "pip install -q --disable-pip-version-check --index-url http://{at}/simple/ --trusted-host "
-        f"{HOST} {NAME} && python3 -c 'import {MODULE}; print({MODULE}.WORDS)'",
-        marks=NEEDS_PIP,
-    ),
-    "npm": pytest.param(
-        f"npm install --no-audit --no-fund --registry http://{{at}}/ {NAME} && "
-        f"node -e 'console.log(require(\"{NAME}\"))'",
-        marks=NEEDS_NPM,
-    ),
-    "git": pytest.param(
-        f"git clone -q http://{{at}}/{NAME}.git && cat {NAME}/greeting.txt", marks=NEEDS_GIT
-    ),
+    name: pytest.param(command, marks=NEEDS[name]) for name, command in list_installs(HOST).items()
 }
 
 
