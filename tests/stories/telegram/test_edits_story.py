@@ -47,7 +47,7 @@ async def test_any_part_of_a_burst_is_edited_while_it_is_worked_at(rig: Rig, par
     gate = rig.model.gate = asyncio.Event()
     said = await say_burst(rig)
     rig.telegram.edit(PERSON, said[part], "in other words")
-    await rig.until(lambda: rig.session().state.active.changes)  # type: ignore[union-attr]
+    await rig.until(lambda: (s := rig.session()) and s.state.active and s.state.active.changes)
     gate.set()
     await rig.shows("done")
     assert "(I changed my message to: in other words)" in rig.seen(role="user")
@@ -63,12 +63,12 @@ async def test_a_message_that_steered_is_edited(rig: Rig) -> None:
     rig.telegram.say(PERSON, "pack")
     await rig.model.wait_inflight(1)
     said = rig.telegram.say(PERSON, "it is clod there")["message"]["message_id"]
-    await rig.until(lambda: rig.session().state.queue)  # type: ignore[union-attr]
+    await rig.until(lambda: (s := rig.session()) is not None and s.state.queue)
     second = rig.model.gate = asyncio.Event()
     first.set()
     await rig.model.wait(lambda: len(rig.model.requests) == 2 and rig.model.inflight == 1)
     rig.telegram.edit(PERSON, said, "it is cold there")
-    await rig.until(lambda: rig.session().state.active.changes)  # type: ignore[union-attr]
+    await rig.until(lambda: (s := rig.session()) and s.state.active and s.state.active.changes)
     second.set()
     await rig.shows("done")
     assert rig.seen(role="user")[-1] == "(I changed my message to: it is cold there)"
@@ -158,7 +158,7 @@ async def test_what_waits_of_who_was_put_out_is_not_answered(
     rig.telegram.say(chat, "@test_bot one", user=GUEST, **mention(""))
     await rig.model.wait_inflight(1)
     rig.telegram.say(chat, "@test_bot wish again", user=GUEST, **mention(""))
-    await rig.until(lambda: rig.session(chat).state.queue)  # type: ignore[union-attr]
+    await rig.until(lambda: (s := rig.session(chat)) is not None and s.state.queue)
     await put_out(rig)
     gate.set()
     await rig.shows("done", chat)
