@@ -85,7 +85,6 @@ class Research:
         self._thread: tuple[Message, ...] = ()
         self._said: tuple[str, ...] = ()
         self._shelf = Sources()
-        self._given = 0
         self._skipped: tuple[Skipped, ...] = ()
 
     async def run(
@@ -111,7 +110,6 @@ class Research:
         scope, workspace = self._scope.child("files"), Path(self._brief.workspace)
         for got in await read_files(scope, workspace, files, self._hands.hides):
             self._take(scope, got.url if isinstance(got, SourcePage) else got.what, got)
-        self._given = len(self._shelf)
 
     async def _init_config(self, wish: ResearchRequest) -> Frame:
         await self._enter("init_config")
@@ -155,7 +153,7 @@ class Research:
             await self._scope.show()
 
     def _count_pages(self) -> int:
-        return len(self._shelf) - self._given
+        return sum(not one.is_file for one in self._shelf.sources)
 
     def _take(self, scope: Scope, url: str, got: SourcePage | Skipped) -> None:
         """Count a page as a source, unless it cannot be or another says the same."""

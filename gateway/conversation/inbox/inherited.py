@@ -7,11 +7,11 @@ from gateway.store.rows import ConversationRow, ConversationSettings
 
 
 async def inherit_settings(state: ConversationState) -> None:
-    """Give a new thread the settings of its channel, where a thread is about one task and commands
-    are given in the channel. Later changes there leave it alone. StoreFailed."""
+    """Give the thread, if it is new, the settings of its channel, where a thread is about one task
+    and commands are given in the channel. Later changes there leave it alone. StoreFailed."""
     where, abilities = state.conversation, state.adapter.abilities
     tasks = abilities.task_threads or not abilities.replies
-    if where.private or not where.thread or not tasks or not _is_new(state.row):
+    if where.private or not tasks or not _is_new(state.row):
         return
     channel = await state.services.store.settings(replace(where, thread="").id)
     chosen = _select(channel)
