@@ -133,9 +133,8 @@ def _message(raw: object) -> SlackMessage:
 
 def read_own_words(message: Json) -> str:
     """Return the words of a message of ours: of its blocks, as its text may be a summary."""
-    blocks = message.get("blocks")
-    found = [one for one in blocks if isinstance(one, dict)] if isinstance(blocks, list) else []
-    said = [text for one in found if one.get("type") != "actions" and (text := _read_block(one))]
+    blocks = (one for one in _maps(message.get("blocks")) if one.get("type") != "actions")
+    said = filter(None, map(_read_block, blocks))
     return "\n".join(said) or str(message.get("text") or "")
 
 

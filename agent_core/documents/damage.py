@@ -1,15 +1,13 @@
 """Keeps the lines of a document up to its damage."""
 
-import zipfile
 import zlib
 from collections.abc import Iterator
 from typing import TypeVar
+from zipfile import BadZipFile
 
 from agent_core.documents.refusal import Refused
 
-ARCHIVE_FAULTS = (
-    *(zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, OSError),
-)
+ARCHIVE_FAULTS = (BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, OSError)
 """Errors of the library at a damaged member of an archive."""
 L = TypeVar("L", bound=str | None)
 

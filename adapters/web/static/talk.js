@@ -231,7 +231,7 @@ function show(shown) {
   if (view.fate) fold(log, shown.turn, view, node);
   marks = true;
   settle();
-  node.querySelectorAll("img").forEach((one) => one.addEventListener("load", () => keepEnd(() => {})));
+  node.querySelectorAll("img").forEach((one) => one.addEventListener("load", settle));
   items.set(key, { rev: shown.rev, node });
   drawPending();
 }
