@@ -17,6 +17,8 @@ SEED = os.environ.setdefault("TEST_SEED", str(random.randrange(100_000)))
 """In the environment, so that all workers of a run have the same one."""
 QUICK = 8
 """One of so many of hypothesis's examples is tried by a quick run; each seed draws other ones."""
+CASES = 3
+"""One of so many cases of a function is run by a quick run, rounded up."""
 
 
 def dice(*names: object) -> random.Random:
@@ -31,18 +33,30 @@ def take(values: Sequence[Any], count: int, *names: object) -> list[Any]:
 
 
 def mark_what_is_left(items: Iterable[pytest.Item]) -> None:
-    """Mark all but a few of the tests that bear the mark `pick` as slow."""
-    groups: dict[str, tuple[int, list[pytest.Item]]] = {}
+    """Mark as slow what a quick run leaves out: all but a few of the tests that bear the mark
+    `pick`, and all but a part of the cases of each function that has several."""
+    picked: dict[str, tuple[int, list[pytest.Item]]] = {}
+    cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if (mark := item.get_closest_marker("pick")) and not item.get_closest_marker("slow"):
-            group, count = (*mark.args, 1)[:2] if mark.args else (item.nodeid.partition("[")[0], 1)
-            groups.setdefault(group, (count, []))[1].append(item)
-    for group, (count, found) in groups.items():
-        found.sort(key=lambda item: item.nodeid)
-        quick = take(found, count, group)
-        for item in found:
-            if item not in quick:
-                item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("slow"):
+            continue
+        function, *case = item.nodeid.split("[", 1)
+        if mark := item.get_closest_marker("pick"):
+            group, count = (*mark.args, 1)[:2] if mark.args else (function, 1)
+            picked.setdefault(group, (count, []))[1].append(item)
+        elif case:
+            cases.setdefault(function, []).append(item)
+    for group, (count, found) in picked.items():
+        _leave(found, count, group)
+    for function, found in cases.items():
+        _leave(found, -(-len(found) // CASES), function)
+
+
+def _leave(found: list[pytest.Item], count: int, group: str) -> None:
+    """Mark all but so many of them as slow."""
+    found.sort(key=lambda item: item.nodeid)
+    for item in set(found).difference(take(found, count, group)):
+        item.add_marker(pytest.mark.slow)
 
 
 def one_of(*values: Any) -> list[Any]:

@@ -37,6 +37,17 @@ def test_of_a_function_one_that_is_not_slow_is_taken(request: pytest.FixtureRequ
     assert set(taken.values()) <= {1}
 
 
+def test_of_a_function_with_cases_a_part_is_taken(request: pytest.FixtureRequest) -> None:
+    taken: Counter[str] = Counter()
+    left: Counter[str] = Counter()
+    for item in request.session.items:
+        function, *case = item.nodeid.split("[", 1)
+        if case and not item.get_closest_marker("pick"):
+            (left if item.get_closest_marker("slow") else taken)[function] += 1
+    for function, count in taken.items():
+        assert count <= -(-(count + left[function]) // sampling.CASES), function
+
+
 def test_values_keep_their_marks_and_names() -> None:
     one, other = sampling.one_of(pytest.param(1, id="one", marks=pytest.mark.slow), 2)
     assert (one.values, one.id, {mark.name for mark in one.marks}) == (
