@@ -270,7 +270,8 @@ function grow(event) {
     finished.append(safe(event.html));
     node.cut = event.cut;
   }
-  rest.textContent = node.words.slice(node.cut);
+  if (event.more && !event.html && rest.firstChild) rest.firstChild.appendData(event.text);
+  else rest.textContent = node.words.slice(node.cut);
   $("empty").hidden = true;
 }
 
