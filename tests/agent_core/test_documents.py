@@ -340,6 +340,17 @@ def test_the_words_of_a_letter_are_read_wherever_they_stand(tmp_path: Path, plac
     assert text_of(tmp_path, "a.docx", data) == lines + EXPECTED["a.docx"]
 
 
+@pytest.mark.parametrize("columns", [101, 10**9, 10**40])
+def test_a_cell_is_repeated_over_a_hundred_columns_at_most(tmp_path: Path, columns: int) -> None:
+    cell = f'<w:tc><w:tcPr><w:gridSpan w:val="{columns}"/></w:tcPr><w:p><w:r><w:t>wide</w:t></w:r></w:p></w:tc>'
+    data = documents.edit_member(
+        documents.make_docx(),
+        "word/document.xml",
+        lambda text: text.replace("<w:body>", f"<w:body><w:tbl><w:tr>{cell}</w:tr></w:tbl>", 1),
+    )
+    assert text_of(tmp_path, "a.docx", data).count("wide") in {1, 100}
+
+
 @pytest.mark.pick("a damaged document", 2)
 @pytest.mark.parametrize("name", MADE)
 def test_damaged_documents_are_refused_or_read_and_break_nothing(tmp_path: Path, name: str) -> None:
