@@ -127,6 +127,7 @@ class Gateway:
             await self._open.wait()
             work.append(group.create_task(parts.agent.jobs.run()))
             work.append(group.create_task(parts.run_removals()))
+            work.append(group.create_task(parts.watch_store()))
             work.append(group.create_task(self._receive(page)))
             await self._open_endpoints(stack, parts, listening, gate)
             await self._stop.wait()

@@ -40,6 +40,7 @@ from gateway.model_settings import read_models
 from gateway.ops import control, lock
 from gateway.ops.http import listen
 from gateway.ops.store_damage import find_damage
+from gateway.ops.store_identity import REPLACED, is_replaced
 from gateway.ops.stored_contents import make_trail
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.services.operator_instructions import OperatorInstructions
@@ -331,26 +332,30 @@ async def _store(settings: Settings, say: Say) -> int:
     if not settings.redis_url and (damage := await asyncio.to_thread(find_damage, file)):
         say(f"wrong    store: {file} is damaged: {' '.join(damage.split())}. {MEND_STORE}")
         return 1
-    if not settings.redis_url and (settings.home / control.SOCKET).exists():
+    if (settings.home / control.SOCKET).exists():
         asked = control.Question(command="retention")
         running = await asyncio.to_thread(control.ask, settings.home, asked)
         if running is not None and not running.ok:
-            say(f"wrong    store: in use by the running gateway. {running.text}")
+            say(f"wrong    {kind}: in use by the running gateway. {running.text}")
             return 1
         if running is not None:
-            say("ok       store: in use by the running gateway")
+            say(f"ok       {kind}: in use by the running gateway")
             say(f"note     retention: {running.text}")
             return 0
     try:
         with lock.hold(settings.home):
             store = await open_store(settings)
             await control.probe_store(store)
+            replaced = await is_replaced(settings.home, store)
             report = await StoreUpkeep(
                 settings, store, make_trail(settings, store)
             ).report_retention()
             await store.close()
     except (SettingsError, StoreFailed) as error:
         say(f"wrong    {kind}: {error}")
+        return 1
+    if replaced:
+        say(f"wrong    {kind}: {REPLACED}.")
         return 1
     say(f"ok       {kind}: can be written")
     say(f"note     retention: {report}")

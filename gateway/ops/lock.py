@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent_core import ambient
+from gateway.ops.store_identity import STORE_ID
 from gateway.services.spoilt_files import read_text
 from gateway.settings import HOME
 
 AUDIT_KEYS = "audit.key"
 UNFINISHED = "restore-unfinished"
 """Marker in the data folder while a restore replaces it: no store is opened meanwhile."""
-OWN_FILES = ("turnkeeper.db*", "*.json", "*.toml", "replica_id", AUDIT_KEYS, "lock")
+OWN_FILES = ("turnkeeper.db*", "*.json", "*.toml", "replica_id", STORE_ID, AUDIT_KEYS, "lock")
 OWN_FOLDERS = ("outputs", "uploads", "workspaces", "mcp", "browser")
 """The gateway's folders in its data folder: messages, secrets, people's files."""
 

@@ -16,6 +16,7 @@ from agent_core.sandboxes.owners import remove_left
 from gateway.declaration import SettingsError
 from gateway.ops import lock
 from gateway.ops.backup import DATABASE, FILES, FOLDERS, BackupError
+from gateway.ops.store_identity import STORE_ID
 
 UNPACKED = ".restore-"
 
@@ -38,7 +39,7 @@ def is_unpacked(home: Path, name: str) -> bool:
 
 def find_content(home: Path) -> tuple[str, ...]:
     """Return the names in the data folder that a restore would replace."""
-    wanted = (f"{DATABASE}-wal", f"{DATABASE}-shm", DATABASE, *FILES, *FOLDERS)
+    wanted = (f"{DATABASE}-wal", f"{DATABASE}-shm", DATABASE, STORE_ID, *FILES, *FOLDERS)
     return tuple(name for name in wanted if os.path.lexists(home / name))
 
 

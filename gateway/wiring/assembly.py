@@ -46,6 +46,7 @@ from gateway.messages import Inbound, Sender
 from gateway.ops import control, lock, logs
 from gateway.ops.http import WRITABLE, Health
 from gateway.ops.restore_swap import remove_leftovers
+from gateway.ops.store_identity import StoreIdentity
 from gateway.ops.stored_contents import make_retention, make_trail
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.ports import Accept, Adapter, Hooked, JobDesk, NoteAudit, SignInPages, WebhookReceiver
@@ -105,6 +106,11 @@ class Parts:
         memory = self.services.memory
         if memory is not None and memory.removals is not None:
             await memory.removals.run()
+
+    async def watch_store(self) -> None:
+        """Notice a replaced store, until cancelled."""
+        services = self.services
+        await StoreIdentity(self.settings.home, services.store, services.count).watch()
 
     async def reload(self) -> None:
         """Reload the access lists, the operator's rules and instructions, and the webhook's
