@@ -7,6 +7,8 @@ process may still accept a removed person. A person without a role is never cach
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TypeVar
 
 from msgspec import Struct, json
 
@@ -18,6 +20,7 @@ from gateway.approvers import DEFAULT, Person
 from gateway.messages import Conversation, Inbound, MessageReceived, Sender, sender_of
 from gateway.roles import Role as Role
 from gateway.roles import at_least, stronger
+from gateway.store.reading import read_document
 from gateway.store.rows import QuestionRow
 from gateway.texts import Key
 
@@ -29,6 +32,7 @@ PAGE_NAME = re.compile(r"[A-Za-z0-9@._-]{1,64}")
 """Matches names of people on the page."""
 
 LookUp = Callable[[str], Awaitable[bytes | None]]
+Doc = TypeVar("Doc", bound=Struct)
 
 
 class LetIn(Struct, frozen=True, kw_only=True):
@@ -152,8 +156,8 @@ class Access:
         )  # nothing can be added to it
         if self._look_up is None or fresh or named or highest:
             return self.role(sender)
-        body = await self._look_up(f"person:{key}")
-        found = json.decode(body, type=LetIn).role if body is not None else None
+        let_in = await self._read(f"person:{key}", LetIn)
+        found = let_in.role if let_in is not None else None
         if sender.platform == "web":
             found = stronger(found, await self._learn_chat_role(sender.id))
         if found is None:
@@ -192,12 +196,17 @@ class Access:
     async def accounts(self, key: str) -> frozenset[str]:
         """The keys of all accounts of the person with the account `key`, that one among them."""
         alone = frozenset({key})
-        if self._look_up is None or (body := await self._look_up(f"identity:{key}")) is None:
+        if (identity := await self._read(f"identity:{key}", Identity)) is None:
             return alone
-        identity = json.decode(body, type=Identity)
-        known = await self._look_up(f"accounts:{identity.person}")
-        keys = json.decode(known, type=Accounts).keys if known is not None else ()
-        return frozenset(keys) if key in keys else alone
+        known = await self._read(f"accounts:{identity.person}", Accounts)
+        return frozenset(known.keys) if known is not None and key in known.keys else alone
+
+    async def _read(self, name: str, kind: type[Doc]) -> Doc | None:
+        """Return a document of the directory, None if there is none that can be read."""
+        if self._look_up is None:
+            return None
+        body = await self._look_up(name)
+        return read_document(name, body, partial(json.decode, type=kind))
 
     async def may_act_for(self, owner: str, sender: Sender, role: Role | None) -> bool:
         """Return True if the sender is the person behind `owner`, by any linked account, or an

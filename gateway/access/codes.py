@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import hmac
 import logging
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -19,6 +20,7 @@ from msgspec.structs import replace
 from agent_core import ambient
 from gateway.messages import Conversation, Sender
 from gateway.store.port import Directory
+from gateway.store.reading import read_document
 
 log = logging.getLogger("turnkeeper.codes")
 
@@ -151,9 +153,9 @@ def _normalize(text: str) -> str:
 
 
 async def get(directory: Directory, key: str, kind: type[Doc]) -> tuple[Doc | None, bytes | None]:
-    """The document `key` and its bytes."""
+    """The document `key` and its bytes; an unreadable one counts as missing."""
     body = await directory.get(key)
-    return (None if body is None else msgspec.json.decode(body, type=kind)), body
+    return read_document(key, body, partial(msgspec.json.decode, type=kind)), body
 
 
 def hash_secret(secret: str) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from agent_core import ambient
 from gateway.access.access import LetIn, Role
-from gateway.access.codes import HOUR, Codes, PairingCode
+from gateway.access.codes import HOUR, Codes, PairingCode, get
 from gateway.access.standing import drop_all
 from gateway.messages import Conversation, GatewaySaid, Sender, read_conversation
 from gateway.ports import Accept, NoteAudit, note_nowhere
@@ -44,9 +44,9 @@ async def people(directory: Directory) -> dict[str, Role]:
     """Everybody let in so far, by sender key."""
     found: dict[str, Role] = {}
     for key in await directory.keys("person:"):
-        body = await directory.get(key)
-        if body is not None:
-            found[key.removeprefix("person:")] = msgspec.json.decode(body, type=LetIn).role
+        let_in, _ = await get(directory, key, LetIn)
+        if let_in is not None:
+            found[key.removeprefix("person:")] = let_in.role
     return found
 
 

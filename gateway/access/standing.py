@@ -50,15 +50,10 @@ def name_place(where: Conversation) -> str:
 async def read_rules(
     directory: Directory, accounts: Iterable[str], where: Conversation
 ) -> tuple[StandingRule, ...]:
-    """Return the rules of a person's accounts that hold there. An unreadable document counts as
-    empty and is logged. StoreFailed."""
+    """Return the rules of a person's accounts that hold there. StoreFailed."""
     place, found = name_place(where), list[StandingRule]()
     for account in sorted(accounts):
-        try:
-            known, _ = await get(directory, _name(account), StandingRules)
-        except msgspec.DecodeError as error:
-            log.warning("standing_unreadable", extra={"account": account, "why": str(error)})
-            continue
+        known, _ = await get(directory, _name(account), StandingRules)
         found += (one for one in (known.rules if known else ()) if one.place == place)
     return tuple(found)
 
@@ -102,12 +97,7 @@ async def _change(
     change: Callable[[tuple[StandingRule, ...]], tuple[StandingRule, ...]],
 ) -> None:
     while True:  # until there was no concurrent write
-        try:
-            known, body = await get(directory, _name(account), StandingRules)
-        except msgspec.DecodeError as error:
-            log.warning("standing_unreadable", extra={"account": account, "why": str(error)})
-            await drop_all(directory, account)
-            continue
+        known, body = await get(directory, _name(account), StandingRules)
         rules = change(known.rules if known else ())
         encoded = msgspec.json.encode(StandingRules(rules=rules))
         if await directory.put(_name(account), encoded, body or b""):

@@ -12,6 +12,7 @@ from agent_core import ambient
 from gateway.conversation.services import Services
 from gateway.messages import CommandGiven, MessageReceived
 from gateway.store.port import Directory
+from gateway.store.reading import read_document
 from gateway.texts import say
 
 HOUR = 3600.0
@@ -44,7 +45,8 @@ async def over_quota(directory: Directory, person: str, event: str, most: int) -
     while True:
         now = ambient.now()
         body = await directory.get(key)
-        begun = tuple(one for one in (_decode(body) if body else ()) if abs(one.at - now) < HOUR)
+        known = read_document(key, body, _decode) or ()
+        begun = tuple(one for one in known if abs(one.at - now) < HOUR)
         if any(one.event == event for one in begun):
             return 0.0
         if len(begun) >= most:

@@ -8,6 +8,7 @@ A conversation's address alone decides which it may see: a group the group's, a 
 the person's. There is no way from one to the other.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -29,9 +30,12 @@ from agent_core.memory.documents import (
 from agent_core.memory.refusals import SECRET
 from agent_core.memory.settings import MemorySettings
 from agent_core.memory.tool import GROUP, OFF
-from gateway.errors import StoreFailed
+from gateway.errors import StoreFailed, Unreadable
 from gateway.messages import Conversation, digest
 from gateway.store.port import Directory
+from gateway.store.reading import read_row
+
+log = logging.getLogger("turnkeeper.memory")
 
 MAX_KEYS = 50
 """Changes that a document knows to be stored already."""
@@ -157,8 +161,13 @@ class ConversationMemory:
         return MemoryDocuments() if self.off else await self.everything()
 
     async def everything(self) -> MemoryDocuments:
-        """Return the memory, also while it is off."""
-        sheets = await self._sheets()
+        """Return the memory, also while it is off; without documents that cannot be read."""
+        sheets: _Sheets = {}
+        for place in await self._places():
+            try:
+                sheets[place] = await self._sheet(place)
+            except Unreadable as error:
+                log.error("document_unreadable", extra={"key": place, "why": str(error)})
         memory, user = (
             tuple(dict.fromkeys(e for _, sheet in sheets.values() for e in sheet.select(target)))
             for target in FILES
@@ -213,7 +222,10 @@ class ConversationMemory:
         """Forget everything, once for `key`. StoreFailed."""
         for place in await self._places():
             while True:
-                body, sheet = await self._sheet(place)
+                try:
+                    body, sheet = await self._sheet(place)
+                except Unreadable:
+                    body, sheet = await self._memories.directory.get(place) or b"", Sheet()
                 if key in sheet.done:
                     break
                 await self._note(place, key, (*sheet.memory, *sheet.user), everything=True)
@@ -263,8 +275,9 @@ class ConversationMemory:
         return {place: await self._sheet(place) for place in await self._places()}
 
     async def _sheet(self, place: str) -> tuple[bytes, Sheet]:
+        """Return a document and its bytes. Unreadable: it is never overwritten, but forgotten."""
         body = await self._memories.directory.get(place)
-        return (body, decode_sheet(body)) if body else (b"", Sheet())
+        return (body, read_row("memory", place, body, decode_sheet)) if body else (b"", Sheet())
 
     async def _put(self, place: str, body: bytes, sheet: Sheet, key: str) -> bool:
         """Write `sheet` if the document still is `body`."""

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 from gateway import clock
 from gateway.messages import Sender
+from gateway.store.reading import read_document
 
 CHOSEN = "zone:"
 TOLD = "zonetold:"
@@ -32,8 +33,9 @@ class Zones:
         """Return the zone of the person with these accounts, "" if unknown."""
         for kind in (CHOSEN, TOLD):
             for account in sorted(accounts):
-                if body := await self._documents.get(kind + account):
-                    return body.decode()
+                body = await self._documents.get(kind + account)
+                if body and (zone := read_document(kind + account, body, _read_name)):
+                    return zone
         return ""
 
     async def choose(self, accounts: frozenset[str], zone: str) -> None:
@@ -52,6 +54,13 @@ class Zones:
         if len(self._told) >= KNOWN:
             self._told.clear()
         self._told[key] = (zone, clock.monotonic() + KNOWN_FOR)
+
+
+def _read_name(body: bytes) -> str:
+    """Return the stored name; ValueError if this machine's table of zones does not have it."""
+    if not _is_zone(name := body.decode()):
+        raise ValueError(f"unknown zone {name!r}")
+    return name
 
 
 def _is_zone(name: str) -> bool:

@@ -47,3 +47,15 @@ def readable(kind: str, read: Callable[[bytes], T], rows: Iterable[Sequence[byte
             yield read(as_bytes(row[0]))
         except (msgspec.MsgspecError, ValueError, TypeError) as error:
             log.error("row_unreadable", extra={"row": kind, "why": str(error)})
+
+
+def read_document(key: str, body: bytes | None, read: Callable[[bytes], T]) -> T | None:
+    """Return a document of the directory; None if there is none, or if it is unreadable: its next
+    write replaces it, and until then nobody is held up by it."""
+    if body is None:
+        return None
+    try:
+        return read(body)
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        log.error("document_unreadable", extra={"key": key, "why": str(error)})
+        return None

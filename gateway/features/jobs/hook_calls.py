@@ -11,12 +11,14 @@ import msgspec
 from msgspec import Struct
 
 from agent_core import ambient
+from gateway.store.reading import read_document
 
 CALLS = "called:"
 """Name prefix of the documents."""
 KEPT_SECONDS = 30 * 86_400.0
 """A call by GitHub's way, which has no time, is known for so long; senders try again for days."""
 SWEEP_SECONDS = 3_600.0
+SWEPT_AT_ONCE = 20
 
 
 class CallDocuments(Protocol):
@@ -45,16 +47,18 @@ class KnownCalls:
     def __init__(self, documents: CallDocuments) -> None:
         self._documents = documents
         self._swept = ambient.monotonic()
+        self._unswept: list[str] = []
 
     async def claim(self, hook: str, name: str, slot: str) -> CallNote:
         """Return the note of the call `name`; a new one for the run `slot` if there is none."""
         await self._sweep()
-        key = f"{CALLS}{hook}:{name}"
+        key, known = f"{CALLS}{hook}:{name}", b""
         new = CallNote(slot=slot, until=ambient.now() + KEPT_SECONDS)
-        if await self._documents.put(key, _encode(new), b""):
-            return new
-        body = await self._documents.get(key)
-        return _decode(body) if body is not None else new
+        while not await self._documents.put(key, _encode(new), known):
+            known = await self._documents.get(key) or b""
+            if (note := read_document(key, known or None, _decode)) is not None:
+                return note
+        return new
 
     async def mark_begun(self, hook: str, name: str, note: CallNote) -> None:
         """The run is on record; it is not begun again, also when the job has forgotten it."""
@@ -62,11 +66,13 @@ class KnownCalls:
         await self._documents.put(f"{CALLS}{hook}:{name}", _encode(begun))
 
     async def _sweep(self) -> None:
-        """Forget old calls, now and then."""
-        if ambient.monotonic() - self._swept < SWEEP_SECONDS:
-            return
-        self._swept, now = ambient.monotonic(), ambient.now()
-        for key in await self._documents.keys(CALLS):
+        """Forget old calls, now and then, a few at a time: this call is waited for."""
+        if not self._unswept and ambient.monotonic() - self._swept >= SWEEP_SECONDS:
+            self._swept = ambient.monotonic()
+            self._unswept = list(await self._documents.keys(CALLS))
+        few, self._unswept = self._unswept[-SWEPT_AT_ONCE:], self._unswept[:-SWEPT_AT_ONCE]
+        for key in few:
             body = await self._documents.get(key)
-            if body is not None and _decode(body).until < now:
+            note = read_document(key, body, _decode)
+            if body is not None and (note is None or note.until < ambient.now()):
                 await self._documents.put(key, None, body)

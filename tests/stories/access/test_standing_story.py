@@ -150,6 +150,6 @@ async def test_what_cannot_be_read_is_no_rule_and_gives_way(
         assert await read_rules(store, ("telegram:1",), PLACES[0]) == ()
         await add_rules(store, "telegram:1", (RULE,), PLACES[0], "user")
         assert len(await read_rules(store, ("telegram:1",), PLACES[0])) == 1
-        assert {one.message for one in caplog.records} == {"standing_unreadable"}
+        assert {one.message for one in caplog.records} == {"document_unreadable"}
     finally:
         await store.close()

@@ -225,6 +225,9 @@ async def test_a_call_is_known_when_the_job_has_forgotten_its_run(rig: Rig, way:
     assert await store.run(job.id, run.slot) is None
 
 
+OLD = b'{"slot": "s", "until": 1.0}'
+
+
 async def test_old_calls_are_forgotten(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     known = hook_calls.KnownCalls(rig.store)
     kept = await known.claim("deploy", "a", "slot-a")
@@ -233,6 +236,23 @@ async def test_old_calls_are_forgotten(rig: Rig, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(hook_calls, "SWEEP_SECONDS", -1.0)
     assert await known.claim("deploy", "a", "another") == kept
     assert await rig.store.keys(hook_calls.CALLS) == ("called:deploy:a",)
+
+
+async def test_old_calls_are_forgotten_a_few_at_a_time(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sender waits for its call, however many there were; one that is damaged stays in no way."""
+    many = 3 * hook_calls.SWEPT_AT_ONCE
+    for n in range(many):
+        await rig.store.put(f"called:deploy:old{n}", b"{damaged" if n % 2 else OLD)
+    known = hook_calls.KnownCalls(rig.store)
+    monkeypatch.setattr(hook_calls, "SWEEP_SECONDS", -1.0)
+    for n in range(3):
+        await known.claim("deploy", f"new{n}", "slot")
+        left = [one for one in await rig.store.keys(hook_calls.CALLS) if "old" in one]
+        assert len(left) == many - (n + 1) * hook_calls.SWEPT_AT_ONCE
+    await rig.store.put("called:deploy:new0", b"{damaged")
+    assert (await known.claim("deploy", "new0", "again")).slot == "again"
 
 
 async def test_a_short_secret_of_a_hook_ends_the_start(rig: Rig) -> None:
