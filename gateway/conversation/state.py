@@ -354,6 +354,11 @@ class ConversationState:
         if rows:
             future.add_done_callback(stands)
 
+    def find_origin(self, turn: str) -> str:
+        """Return the number of the message that began the turn, `turn` itself if there is none."""
+        row = self.turns.get(turn)
+        return f"row {row.inbox[0]}" if row is not None and row.inbox else turn
+
     def preview(self, key: Key) -> OutboxRow:
         if self.active is not None and not self.active.stored:
             # the turn must be stored before its messages: a resume edits them

@@ -24,6 +24,9 @@ class Holder(Protocol):
     def preview(self, key: Key) -> OutboxRow:
         """A row for a reply that grows before there is anything to commit."""
 
+    def find_origin(self, turn: str) -> str:
+        """Return a name of what the turn comes from, `turn` if it is not known."""
+
     def may_send(self, seconds: float) -> bool:
         """The lease is ours for longer than `seconds`."""
 

@@ -6,13 +6,14 @@ tool lines, or is removed.
 """
 
 import logging
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import cast
 
 from msgspec.structs import replace
 
 from agent_core import ambient
-from gateway.delivery.holder import Key
+from gateway.delivery.holder import Holder, Key
 from gateway.messages import Conversation, digest
 from gateway.ports import Adapter, Recalling
 from gateway.store.rows import OutboxRow
@@ -20,6 +21,7 @@ from gateway.views import Activity, Card, Media, ReplyView, View
 
 UPLOAD_RATE = 100_000
 """Bytes a second that an upload makes at least."""
+MAX_SENT = 4_096
 SKEW = 5.0
 """Seconds that the clocks of two replicas may differ."""
 
@@ -90,14 +92,55 @@ def find_upload_time(view: View) -> float:
     return sum(file.size for file in view.files) / UPLOAD_RATE if isinstance(view, Media) else 0.0
 
 
+class SentHere:
+    """The last first sends of this process for one account, by view: a store may forget them, as a
+    promoted copy does or a restored one."""
+
+    def __init__(self) -> None:
+        self._sent: OrderedDict[str, tuple[str, float]] = OrderedDict()
+
+    def note(self, view: str, turn: str) -> None:
+        """Note that a first message of the view was sent for `turn`."""
+        self._sent[view] = turn, ambient.monotonic()
+        if len(self._sent) > MAX_SENT:
+            self._sent.popitem(last=False)
+
+    def find(self, view: str) -> tuple[str, float] | None:
+        """Return the turn of the view's first message and the seconds since, None if it is not
+        known."""
+        if (found := self._sent.get(view)) is None:
+            return None
+        return found[0], ambient.monotonic() - found[1]
+
+
 class FirstSends:
     """The first sends of one conversation. Earlier attempts are remembered by the name of the
-    send."""
+    send. `sent`: of all conversations of the account; `holder` knows from which message a turn
+    comes, since a turn that was forgotten begins again under another id."""
 
-    def __init__(self, conversation: Conversation, adapter: Adapter) -> None:
+    def __init__(
+        self, conversation: Conversation, adapter: Adapter, sent: SentHere, holder: Holder
+    ) -> None:
         self._conversation = conversation
         self._adapter = adapter
+        self._sent = sent
+        self._holder = holder
         self._tried: set[str] = set()
+        self._origins: dict[str, str] = {}
+
+    def label(self, row: OutboxRow) -> OutboxRow:
+        """Return `row`, in doubt if it has no message although this process has sent one: the store
+        has forgotten it."""
+        self._origins.setdefault(row.turn, self._holder.find_origin(row.turn))
+        found = None if row.natives else self._sent.find(self._name_view(row))
+        if found is None or row.doubtful:
+            return row
+        turn, ago = found
+        if turn == row.turn and ago < self._adapter.abilities.recalls:
+            self._tried.add(self._name(row, 0))  # the platform finds it
+            return row
+        log.warning("send_forgotten", extra={"turn": row.turn, "view": row.name})
+        return replace(row, doubtful=True)
 
     def resume(self, row: OutboxRow) -> OutboxRow:
         """Return `row`, whose send was found unfinished: in doubt, unless the send can be repeated
@@ -117,6 +160,12 @@ class FirstSends:
 
     async def send(self, row: OutboxRow, index: int, payload: bytes) -> str:
         """The message's native id. One that stood there already is made to show `payload`."""
+        native = await self._send(row, index, payload)
+        if index == 0:
+            self._sent.note(self._name_view(row), row.turn)
+        return native
+
+    async def _send(self, row: OutboxRow, index: int, payload: bytes) -> str:
         answered = (row.answers,) if index == 0 and row.answers else ()
         if not self._adapter.abilities.recalls:
             return await self._adapter.send(self._conversation, payload, *answered)
@@ -133,4 +182,9 @@ class FirstSends:
     def _name(self, row: OutboxRow, index: int) -> str:
         again = f" {times}" if (times := row.anew + row.given) else ""
         name = f"{self._conversation.id} {row.turn} {row.name} {index}{again}"
+        return digest(name.encode())
+
+    def _name_view(self, row: OutboxRow) -> str:
+        origin = self._origins.get(row.turn, row.turn)
+        name = f"{self._conversation.id} {origin} {row.name} {row.anew + row.given}"
         return digest(name.encode())

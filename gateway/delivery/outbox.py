@@ -76,7 +76,7 @@ class Outbox:
         self._gate = gate
         self._holder = holder
         self._pace = pace
-        self._first = FirstSends(conversation, adapter)
+        self._first = FirstSends(conversation, adapter, gate.sent, holder)
         self.rows: dict[Key, OutboxRow] = {}
         self.watched: list[dict[Key, OutboxRow]] = []  # of readers, which receive dropped events
         self._stands: dict[Key, int] = {}
@@ -108,7 +108,7 @@ class Outbox:
                 continue
             if row.sending >= 0:
                 row = self._first.resume(row)
-            self.rows[key] = row
+            self.rows[key] = self._first.label(row)
             self._stands[key] = row.version
         self._wake.set()
 
@@ -116,8 +116,7 @@ class Outbox:
         """Want `row` from now on. Return the row to commit, with the platform's state."""
         key = (row.turn, row.name)
         old = self.rows.get(key)
-        if old is not None:
-            row = keep_marks(row, old)
+        row = self._first.label(row) if old is None else keep_marks(row, old)
         if self._adapter.abilities.reads_views:
             row = replace(row, sent=row.version)
         elif self._takes_gate(key, row):
@@ -505,7 +504,8 @@ class Outbox:
                 self._pace.note_sent(new=False)  # a slow call must not shorten the interval
         elif abilities.edits:
             view = ReplyView(text=text, state="streaming", language=self._holder.language)
-            self.rows.setdefault(key, self._holder.preview(key))
+            if key not in self.rows:
+                self.rows[key] = self._first.label(self._holder.preview(key))
             try:
                 for index, payload in enumerate(self._adapter.render(view, self._conversation)):
                     await self._part(key, index, payload, 0)

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from agent_core import ambient
+from gateway.delivery.native_messages import SentHere
 
 MAX_IN_FLIGHT = 32
 Spawning: TypeAlias = Callable[[Callable[[], Coroutine[object, object, None]], str], None]
@@ -139,6 +140,7 @@ class SendGate:
         """Requests that may not send yet."""
         self._impatient = 0
         self._crowded = False
+        self.sent = SentHere()
 
     def enter_now(self) -> Ticket | None:
         """A place from which to mark at once, None if others must be waited for."""

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from agent_core import ambient
 from gateway.delivery.holder import Cause, Holder, Key
-from gateway.delivery.native_messages import FirstSends, place
+from gateway.delivery.native_messages import FirstSends, SentHere, place
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.pace import CROWD, FEW, MAX_IN_FLIGHT, Pace, Paces, SendGate, SignBudget
 from gateway.messages import Conversation
@@ -67,8 +68,34 @@ def test_a_send_is_repeated_only_while_the_platform_surely_knows_it(
         at=ambient.now() - age,
         sending=0,
     )
-    found = FirstSends(ROOM, cast(Adapter, adapter)).resume(row)
+    found = FirstSends(ROOM, cast(Adapter, adapter), SentHere(), Alone()).resume(row)
     assert (found.doubtful, found.copies) == (not known, int(not known))
+
+
+@pytest.mark.parametrize("recalls", [0.0, 60.0])
+async def test_what_this_process_has_sent_is_known_by_its_message(
+    tmp_path: Path, recalls: float
+) -> None:
+    """A store that forgot the turn begins another; one that forgot its end runs it again."""
+    adapter = LedgerAdapter(Ledger(tmp_path / "ledger"), Points(), Abilities())
+    sent = SentHere()
+
+    def row(turn: str, **more: object) -> OutboxRow:
+        view = Notice(text="hello")
+        one = OutboxRow(turn=turn, name="reply", position=0, version=1, view=view, at=0.0)
+        return replace(one, **more)
+
+    def label(one: OutboxRow) -> bool:
+        return FirstSends(ROOM, cast(Adapter, adapter), sent, Alone()).label(one).doubtful
+
+    first = FirstSends(ROOM, cast(Adapter, adapter), sent, Alone())
+    assert not first.label(row("t")).doubtful
+    await first.send(row("t"), 0, adapter.render(Notice(text="hello"), ROOM)[0])
+    adapter.abilities = Abilities(recalls=recalls)
+    assert label(row("t")) == (not recalls)
+    assert label(row("another"))
+    assert not label(row("another", anew=1)), "its message is gone: it is sent again on purpose"
+    assert not label(row("t", natives=(Native(id="1", digest=""),)))
 
 
 class Queue:
@@ -186,6 +213,9 @@ class Alone:
     def preview(self, key: Key) -> OutboxRow:
         view = ReplyView(text="", state="streaming")
         return OutboxRow(turn=key[0], name=key[1], position=9, version=0, view=view, at=0.0)
+
+    def find_origin(self, turn: str) -> str:
+        return "the message"
 
     def may_send(self, seconds: float) -> bool:
         return True
