@@ -256,4 +256,7 @@ class JobBook:
     def next_times(self, job: Job) -> tuple[float, ...]:
         if job.state != "active" or not job.next_due:
             return ()
-        return (job.next_due, *self._drafting.times(job.schedule, job.zone, job.next_due, 2))
+        try:
+            return (job.next_due, *self._drafting.times(job.schedule, job.zone, job.next_due, 2))
+        except JobRefused:  # its schedule cannot be read any more
+            return (job.next_due,)

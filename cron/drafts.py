@@ -98,7 +98,7 @@ class Drafting:
 
     def _check_zone(self, zone: str) -> None:
         try:
-            self._times.format_moment(0.0, zone)
+            self._times.check_zone(zone)
         except ValueError as error:
             raise JobRefused(str(error), "zone") from None
 

@@ -26,9 +26,10 @@ from cron.trigger import find_missed, next_fire, times
 from gateway.clock import limit, new_id, now
 from gateway.errors import StoreFailed, Unreadable
 from gateway.jobs_port import Job, JobRun, JobStore
-from gateway.messages import digest
+from gateway.messages import GatewaySaid, digest, read_conversation
 from gateway.ports import Accept
 from gateway.shown_jobs import Reason
+from gateway.texts import say
 
 log = logging.getLogger("turnkeeper.cron")
 
@@ -178,11 +179,16 @@ class Scheduler:
                 return
 
     async def _try_claim(self, job: Job, moment: float) -> bool:
-        """Claim like `_claim`; an unreadable job does not affect others."""
+        """Claim like `_claim`. A job whose schedule cannot be read any more is paused, and its chat
+        told of it: the message goes first, as it is recognised by its event when it is repeated."""
         try:
             return await self._claim(job, moment)
         except ScheduleError as error:
             log.error("job_not_readable", extra={"job": job.id, "why": str(error)})
+            schedule = f"{job.schedule} ({job.zone})"
+            text = say("jobs_unreadable", job.owner.language, title=job.title, schedule=schedule)
+            where, event = read_conversation(job.conversation), f"unreadable:{job.id}:{job.version}"
+            await self._accept([GatewaySaid(conversation=where, event=event, text=text)])
             broken = replace(job, state="paused", why="bug", version=new_id())
             return await self._jobs.commit(job, broken, ())
 

@@ -58,14 +58,25 @@ class Times:
             raise JobRefused(str(error), "schedule") from None
 
     def find_next(self, schedule: str, zone: str, moment: float) -> float | None:
-        return next_fire(read_schedule(schedule, zone), zone, moment)
+        try:
+            return next_fire(read_schedule(schedule, zone), zone, moment)
+        except ScheduleError as error:
+            raise JobRefused(str(error), "schedule") from None
 
     def count(self, schedule: str, zone: str, first: float, until: float) -> int:
-        reached = find_missed(read_schedule(schedule, zone), zone, first, until)
+        try:
+            known = read_schedule(schedule, zone)
+        except ScheduleError:
+            return 1
+        reached = find_missed(known, zone, first, until)
         return len(reached.times) + reached.left_out
 
     def words(self, schedule: str, zone: str, language: str) -> str:
-        match read_schedule(schedule, zone):
+        try:
+            known = read_schedule(schedule, zone)
+        except ScheduleError:
+            return schedule
+        match known:
             case Every(seconds=seconds):
                 return say("jobs_every", language, span=describe_span(seconds, language))
             case Once(at=at):
@@ -74,9 +85,16 @@ class Times:
                 return describe_fields(cron.text, language)
 
     def format_moment(self, moment: float, zone: str) -> str:
-        local = datetime.fromtimestamp(moment, UTC).astimezone(zone_of(zone))
+        local = datetime.fromtimestamp(moment, UTC)
+        try:
+            local = local.astimezone(zone_of(zone))
+        except ScheduleError:
+            zone = "UTC"
         seconds = ":%S" if local.second else ""
         return f"{local:%Y-%m-%d %H:%M{seconds}} {zone}"
+
+    def check_zone(self, zone: str) -> None:
+        zone_of(zone)
 
 
 def describe_fields(fields: str, language: str) -> str:

@@ -214,17 +214,22 @@ class Timetable(Protocol):
         """The schedule as it is stored. Refused says why it cannot be."""
 
     def find_next(self, schedule: str, zone: str, moment: float) -> float | None:
-        """Return the first due time after `moment`, None if there is none."""
+        """Return the first due time after `moment`, None if there is none. Refused if the schedule
+        cannot be read any more: it is of another version, or its zone is unknown here."""
 
     def count(self, schedule: str, zone: str, first: float, until: float) -> int:
-        """Due times from the due time `first` on, up to `until`. Many take a while."""
+        """Due times from the due time `first` on, up to `until`; that one alone if the schedule
+        cannot be read any more. Many take a while."""
 
     def words(self, schedule: str, zone: str, language: str) -> str:
-        """The schedule in plain words. Not for a job without one."""
+        """The schedule in plain words, or as it is stored if it cannot be read any more. Not for a
+        job without one."""
 
     def format_moment(self, moment: float, zone: str) -> str:
-        """A moment for people: `2026-11-23 09:00 Europe/Berlin`. ValueError says that there is no
-        such zone."""
+        """A moment for people: `2026-11-23 09:00 Europe/Berlin`; in UTC if the zone is unknown."""
+
+    def check_zone(self, zone: str) -> None:
+        """ValueError if there is no such zone."""
 
 
 class Asker(Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ JobKey = Literal[
     "jobs_not_so", "jobs_failed", "jobs_failed_paused", "jobs_due",
     "jobs_run_line", "jobs_why_missed", "jobs_why_paused", "jobs_why_overlap", "jobs_why_deleted",
     "jobs_why_no_rights", "jobs_why_no_means", "jobs_why_chat_gone", "jobs_lost_chat",
+    "jobs_unreadable",
     "jobs_why_not_begun", "jobs_why_model",
     "jobs_why_money", "jobs_why_bug", "jobs_run_queued", "jobs_run_fired", "jobs_run_retrying",
     "jobs_run_done", "jobs_run_silent", "jobs_run_failed", "jobs_run_stopped", "jobs_run_skipped",
@@ -108,6 +109,8 @@ ENGLISH: dict[JobKey, str] = {
     "jobs_why_chat_gone": "Its chat refuses messages from me, so it is paused.",
     "jobs_lost_chat": "I can no longer write in the chat of the job {title}, so it is paused. Add "
     "me there again and write {/jobs resume …} there, or delete it.",
+    "jobs_unreadable": "The job {title} is paused: its time, {schedule}, cannot be read here any "
+    "more. Give it another one with {/jobs edit …}, or delete it.",
     "jobs_why_no_rights": "Its owner may no longer use the agent, so it is paused.",
     "jobs_why_no_means": "Something that it works with is no longer set up here, so it is paused:",
     "jobs_why_not_begun": "It never started.",
@@ -248,6 +251,8 @@ GERMAN: dict[JobKey, str] = {
     "jobs_why_chat_gone": "Sein Chat nimmt nichts mehr von mir an; er ist pausiert.",
     "jobs_lost_chat": "In den Chat des Auftrags {title} kann ich nicht mehr schreiben; er ist "
     "pausiert. Holt mich wieder dorthin und schreibt dort {/jobs resume …}, oder löscht ihn.",
+    "jobs_unreadable": "Der Auftrag {title} ist pausiert: Seine Zeit, {schedule}, ist hier nicht "
+    "mehr lesbar. Gebt ihm mit {/jobs edit …} eine andere, oder löscht ihn.",
     "jobs_why_no_rights": "Sein Besitzer darf den Agenten nicht mehr nutzen; er ist pausiert.",
     "jobs_why_no_means": "Womit er arbeitet, ist hier nicht mehr eingerichtet; er ist pausiert:",
     "jobs_why_not_begun": "Er begann nie.",

@@ -18,7 +18,7 @@ from cron.scheduler import MAX_SLEEP, Scheduler, advance_schedule
 from cron.trigger import next_fire, times
 from gateway.errors import StoreFailed
 from gateway.jobs_port import Job, JobRun
-from gateway.messages import Inbound, JobFired, Sender
+from gateway.messages import GatewaySaid, Inbound, JobFired, Sender, read_conversation
 from gateway.store.jobs.sqlite_jobs import SqliteJobs
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.store_values import DAY, START, ManualClock
@@ -34,6 +34,7 @@ class SchedulerRig:
         self.clock = ManualClock()
         self.path = path
         self.fired: list[JobFired] = []
+        self.told: list[GatewaySaid] = []
         self.over: set[str] = set()
         self.quick = True
         """Runs are over as soon as somebody looks."""
@@ -55,6 +56,9 @@ class SchedulerRig:
     async def accept(self, inbounds: Sequence[Inbound]) -> None:
         self.fail()
         for one in inbounds:
+            if isinstance(one, GatewaySaid):
+                self.told.append(one)
+                continue
             assert isinstance(one, JobFired)
             if one.event not in {known.event for known in self.fired}:
                 self.fired.append(one)
@@ -356,6 +360,9 @@ async def test_a_schedule_that_cannot_be_read_stops_no_other(world: SchedulerRig
     assert len(world.fired) == 1
     found = await world.jobs.get("j0")
     assert found is not None and found.state == "paused"
+    (told,) = world.told
+    assert told.conversation == read_conversation(broken.conversation)
+    assert "nonsense" in told.text
 
 
 async def test_the_clock_holds_one_wake_up_and_rings(tmp_path: Path) -> None:

@@ -135,6 +135,19 @@ class Deed(Struct, frozen=True, kw_only=True):
     idle: bool = False
 
 
+async def _resume(jobs: JobPorts, job: Job, language: str) -> Deed:
+    try:
+        after = await jobs.book.resume(job.id)
+    except JobRefused as error:  # its schedule cannot be read any more
+        return Deed(text=str(error))
+    if after is None:
+        return Deed(text=say("jobs_not_so", language, title=job.title), idle=True)
+    if after.is_over:
+        return Deed(text=say("jobs_is_over", language, title=job.title))
+    times = show_moments(jobs.times, jobs.book.next_times(after), after.zone)
+    return Deed(text=say("jobs_is_resumed", language, title=job.title, times=times))
+
+
 async def act(context: Context, job: Job, action: str, key: str, language: str) -> Deed:
     """Do one thing about `job`. `key`: the same makes a run by hand once."""
     jobs = context.services.jobs
@@ -150,12 +163,7 @@ async def act(context: Context, job: Job, action: str, key: str, language: str) 
             done = await jobs.book.pause(job.id)
             told = say("jobs_is_paused", language, title=job.title) if done else told
         case "resume":
-            if (after := await jobs.book.resume(job.id)) is not None:
-                if after.is_over:
-                    return Deed(text=say("jobs_is_over", language, title=job.title))
-                done = True
-                times = show_moments(jobs.times, jobs.book.next_times(after), after.zone)
-                told = say("jobs_is_resumed", language, title=job.title, times=times)
+            return await _resume(jobs, job, language)
         case "delete" | "edit" if job.of_file:
             return Deed(text=say("jobs_of_file", language, title=job.title))
         case "delete":

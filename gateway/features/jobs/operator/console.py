@@ -171,7 +171,7 @@ class Console:
         fields, jobs = json.decode(given, type=dict[str, str]), self._jobs
         zone = fields.get("zone") or jobs.settings.zone
         try:
-            jobs.times.format_moment(0.0, zone)
+            jobs.times.check_zone(zone)
             if fields.get("schedule"):
                 now = await jobs.now()
                 fields["schedule"] = jobs.times.resolve(fields["schedule"], zone, now)
