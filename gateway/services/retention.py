@@ -25,6 +25,8 @@ GRACE = 2 * DAY
 """Seconds for which a document is kept after its end."""
 
 Keeps = Callable[[], Awaitable[frozenset[str]]]
+IsOver = Callable[[bytes, float], bool]
+"""Tells by a document's content, and a time, whether it had expired by then."""
 
 
 class _Until(msgspec.Struct):
@@ -58,6 +60,8 @@ class Retention:
         self._trail = trail
         self._after = Position()
         self._rested = -REST
+        self._untidied: list[tuple[str, IsOver]] = []
+        """Documents that the present round has not looked at."""
 
     async def sweep(self, now: float) -> int:
         """Go on for a while; how many conversations went."""
@@ -131,15 +135,18 @@ class Retention:
             return
         if self.periods.files is not None:
             await asyncio.to_thread(self._workspaces.tidy, now - self.periods.files)
-        for prefix, is_over in _DOCUMENTS:
-            for name in await directory.keys(prefix):
-                body = await directory.get(name)
-                try:
-                    over = body is not None and is_over(body, now - GRACE)
-                except (msgspec.MsgspecError, ValueError):
-                    continue  # of another version: kept
-                if over:
-                    await directory.put(name, None, body)
+        if not self._untidied:
+            for prefix, is_over in _DOCUMENTS:
+                self._untidied += [(name, is_over) for name in await directory.keys(prefix)]
+        while self._untidied:  # with many people it takes several rounds
+            name, is_over = self._untidied.pop()
+            body = await directory.get(name)
+            try:
+                over = body is not None and is_over(body, now - GRACE)
+            except (msgspec.MsgspecError, ValueError):
+                continue  # of another version: kept
+            if over:
+                await directory.put(name, None, body)
 
 
 def _is_past(body: bytes, before: float) -> bool:
@@ -156,7 +163,7 @@ def _is_empty(body: bytes, before: float) -> bool:
 
 
 _CODES = ("wrong:", "code:", "shown:", "linkcode:", "linkshown:", "pagelink:")
-_DOCUMENTS: tuple[tuple[str, Callable[[bytes, float], bool]], ...] = (
+_DOCUMENTS: tuple[tuple[str, IsOver], ...] = (
     ("quota:", _is_quota_past),
     *((name, _is_past) for name in _CODES),
     ("accounts:", _is_empty),

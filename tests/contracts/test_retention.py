@@ -4,8 +4,9 @@ and what lives stays as it is."""
 import dataclasses
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import pytest
 from msgspec import json
@@ -22,7 +23,7 @@ from gateway.services.retention import Retention
 from gateway.services.workspaces import Workspaces
 from gateway.settings import Settings
 from gateway.store.audit_chain import AuditSigner
-from gateway.store.port import Store
+from gateway.store.port import Directory, Store
 from gateway.store.redis import RedisStore
 from gateway.store.removal.periods import BEFORE, CREATED, Periods, RetentionSettings
 from gateway.store.removal.port import Mark, Position, Removal
@@ -397,3 +398,37 @@ async def test_documents_about_what_is_over_go(world: RetentionWorld, tmp_path: 
     await retained(world, tmp_path).tidy(store, now)
     left = await store.keys("")
     assert set(left) == {"quota:test:2", "linkcode:A", "code:B", "memory:own:test:1", CREATED}
+
+
+class Slow:
+    """A directory that stops answering after a number of documents, in each round."""
+
+    def __init__(self, store: Directory) -> None:
+        self._store = store
+        self.left = 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    async def get(self, key: str) -> bytes | None:
+        self.left -= 1
+        if self.left < 0:
+            raise TimeoutError
+        return await self._store.get(key)
+
+
+async def test_documents_of_many_people_go_in_several_rounds(
+    world: RetentionWorld, tmp_path: Path
+) -> None:
+    """A round has a limit in time; the next one continues where it ended."""
+    store, now, retention = world.store, world.clock.time, retained(world, tmp_path)
+    slow = Slow(store)
+    for n in range(30):
+        await store.put(f"quota:test:{n:02}", f'[[{now},"e"]]'.encode())
+        await store.put(f"accounts:{n:02}", b'{"keys": []}')
+    for _ in range(7):
+        slow.left = 10
+        with suppress(TimeoutError):
+            await retention.tidy(cast(Directory, slow), now)
+    assert await store.keys("accounts:") == ()
+    assert len(await store.keys("quota:")) == 30
