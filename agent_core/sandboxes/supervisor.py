@@ -36,6 +36,8 @@ START, DATA, END, CREDIT, KILL, HALT, EXIT, OPEN, OPENED, REFUSED, READY, QUIET,
 )
 _LEAST = 4096
 """Bytes that a file counts for at least: a disk has room for so many, empty or not."""
+_LONG = 2_000
+"""Characters of a path from which on folders are opened in parts: no path may have 4,096."""
 _SECONDS_BETWEEN_LOOKS, _SECONDS_WHILE_NONE_RUNS, _SECONDS_BETWEEN_SIZES = 0.25, 1.0, 2.0
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
@@ -520,7 +522,8 @@ class Supervisor:
             self._stop_largest(sessions, taken, "memory")
         if self._spec["folders"] and self._is_size_due(now):
             began = time.monotonic()
-            size = _measure_folders(self._spec["folders"], limits["disk"])
+            size = _measure_nameless(pids)
+            size += _measure_folders(self._spec["folders"], limits["disk"] - size)
             self._sized = time.monotonic() + 10 * (time.monotonic() - began)
             if size > limits["disk"]:
                 for command in self._commands.values():
@@ -716,16 +719,88 @@ class Counters:
 
 
 def _measure_folders(folders: list[str], enough: int) -> int:
-    """Bytes on disk below the folders; not further once it is enough."""
-    total, left = 0, list(folders)
-    while left and total <= enough:
-        with suppress(OSError), os.scandir(left.pop()) as entries:
-            for entry in entries:
-                with suppress(OSError):
-                    total += max(entry.stat(follow_symlinks=False).st_blocks * 512, _LEAST)
-                    if entry.is_dir(follow_symlinks=False):
-                        left.append(entry.path)
+    """Bytes on disk below the folders; not further once it is enough, which it also is where a
+    folder is below more others than can be opened. A long path is opened in parts."""
+    total = 0
+    left: list[tuple[int, str]] = [(-1, one) for one in folders]
+    while left:
+        base, path = left.pop()
+        if not path:  # everything below it was visited
+            os.close(base)
+        if total > enough or not path:
+            continue
+        try:
+            here = _open_folder(base, path)
+        except OSError as error:
+            total += enough + 1 if error.errno == errno.EMFILE else 0
+            continue
+        size, inner = _measure_entries(here)
+        total += size
+        if len(path) < _LONG:
+            os.close(here)
+            left += ((base, f"{path}/{name}") for name in inner)
+        else:
+            left += ((here, ""), *((here, name) for name in inner))
     return total
+
+
+def _open_folder(base: int, path: str) -> int:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, flags, dir_fd=base if base >= 0 else None)
+
+
+def _measure_entries(folder: int) -> tuple[int, list[str]]:
+    """Return the bytes of what is in an open folder, and the folders in it."""
+    total, inner = 0, []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                total += max(entry.stat(follow_symlinks=False).st_blocks * 512, _LEAST)
+                if entry.is_dir(follow_symlinks=False):
+                    inner.append(entry.name)
+    return total, inner
+
+
+def _measure_nameless(pids: list[int]) -> int:
+    """Bytes on disk of removed files that processes still have open or mapped."""
+    opened: dict[tuple[int, int], int] = {}
+    mapped: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        for file, size in _list_mapped(pid):
+            mapped[file] = max(size, mapped.get(file, 0))
+        with suppress(OSError):
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                with suppress(OSError):
+                    info = os.stat(f"/proc/{pid}/fd/{name}")
+                    if stat.S_ISREG(info.st_mode) and not info.st_nlink:
+                        opened[info.st_dev, info.st_ino] = info.st_blocks * 512
+    in_memory = _list_memory_devices()
+    found = {**mapped, **opened}.items()
+    return sum(size for (device, _), size in found if device not in in_memory)
+
+
+def _list_mapped(pid: int) -> Iterator[tuple[tuple[int, int], int]]:
+    """Yield each removed file that the process has mapped, with the bytes up to the last one."""
+    with suppress(OSError, ValueError), open(f"/proc/{pid}/maps", errors="replace") as maps:
+        for line in maps:
+            if line.endswith(" (deleted)\n"):
+                span, _, offset, device, inode = line.split(maxsplit=5)[:5]
+                first, _, last = span.partition("-")
+                major, _, minor = device.partition(":")
+                file = os.makedev(int(major, 16), int(minor, 16)), int(inode)
+                yield file, int(offset, 16) + int(last, 16) - int(first, 16)
+
+
+def _list_memory_devices() -> set[int]:
+    """Return the devices whose files are in memory, and count there."""
+    found = set()
+    with suppress(OSError):
+        file = os.memfd_create("device")
+        found.add(os.fstat(file).st_dev)
+        os.close(file)
+    with suppress(OSError):
+        found.add(os.stat("/dev/shm").st_dev)  # noqa: S108  # a look, no file
+    return found
 
 
 def set_up() -> None:

@@ -421,6 +421,34 @@ async def test_files_without_end_are_too_much_though_they_are_empty(
     assert (await run(pool, "echo fine", tmp_path)).output == "fine\n"
 
 
+HELD = "import mmap, os, time\n"
+DISK = {
+    "below more folders than a path can name": "for _ in range(40): os.mkdir('d' * 200); "
+    "os.chdir('d' * 200)\n"
+    "for n in range(3): open(f'f{n}', 'wb').write(bytes(20_000_000))\n",
+    "in files without a name": "files = [open('f', 'wb', buffering=0) for n in range(3) "
+    "if not (os.path.exists('f') and os.unlink('f'))]\n"
+    "os.unlink('f')\nfor one in files: one.write(bytes(20_000_000))\n",
+    "in one that is only mapped": "f = open('f', 'w+b'); f.truncate(60_000_000); "
+    "m = mmap.mmap(f.fileno(), 0); f.close(); os.unlink('f')\n"
+    "for at in range(0, 60_000_000, 4096): m[at] = 1\n",
+}
+
+
+@pytest.mark.pick("disks of sandboxes", 2)
+@pytest.mark.parametrize("tier", [BWRAP, LANDLOCK, DOCKER], indirect=True)
+@pytest.mark.parametrize("fills", DISK.values(), ids=DISK.keys())
+async def test_a_disk_is_filled_nowhere_beyond_the_limit(
+    tier: Tier, fills: str, tmp_path: Path
+) -> None:
+    pool = make_sandboxes(tier, SandboxLimits(disk=40 << 20))
+    (tmp_path / "fills.py").write_text(f"{HELD}{fills}time.sleep(60)\n")
+    told = (await run(pool, "python3 fills.py", tmp_path)).output
+    assert "[Stopped: over 40 MB of disk in all.]" in told
+    await run(pool, "rm -rf d*; true", tmp_path)
+    assert (await run(pool, "echo fine", tmp_path)).output.endswith("fine\n")
+
+
 @contained
 async def test_two_processors_at_most(tier: Tier, tmp_path: Path) -> None:
     pool = make_sandboxes(tier, SandboxLimits(cpus=1))
