@@ -246,6 +246,7 @@ CONNECTING = {
 reached by the guarded ones alone."""
 NOT_IN_WORKSPACES = {
     "agent_core/tools/paths.py": "the one place that does",
+    "agent_core/tools/room.py": "measures workspaces",
     "agent_core/config/plain_files.py": "files of the operator and of the gateway",
     "agent_core/tools/send.py": "copies that the gateway keeps",
     "agent_core/tools/browser/bubblewrap_walls.py": "the browser's own folder",

@@ -7,6 +7,7 @@ again.
 """
 
 import asyncio
+import contextlib
 import mimetypes
 import os
 import re
@@ -23,6 +24,8 @@ NAME_LENGTH = 100
 KEPT_SECONDS = 30 * 86400.0
 GRACE = 3600.0
 """Seconds."""
+MAX_KEPT = 1 << 30
+"""Bytes of one person's files at once: those sent leave room again after GRACE."""
 LIMIT = f"{UPLOAD_BYTES // 1024 // 1024} MB"
 
 
@@ -33,13 +36,15 @@ class Uploads:
         self._folder = folder
 
     async def keep(self, person: str, name: str, chunks: AsyncIterator[bytes]) -> Attachment:
-        """Store a file. Refused when empty, over UPLOAD_BYTES, or when the disk does not take it;
-        nothing stays then."""
+        """Store a file. Refused when empty, over UPLOAD_BYTES, beyond MAX_KEPT of a person, or when
+        the disk does not take it; nothing stays then."""
+        await self._check_room(person)
         ref = f"{person}/{clock.secret_id()}/{file_name(name)}"
         path = self._folder / ref
         try:
             await asyncio.to_thread(path.parent.mkdir, parents=True)
             size = await _write(path, chunks)
+            await self._check_room(person)  # others may have come meanwhile
             _keep_for(path, KEPT_SECONDS)
         except OSError as error:
             await asyncio.to_thread(shutil.rmtree, path.parent, ignore_errors=True)
@@ -52,6 +57,15 @@ class Uploads:
             await asyncio.to_thread(shutil.rmtree, path.parent, ignore_errors=True)
             raise
         return _attachment(ref, size)
+
+    async def _check_room(self, person: str) -> None:
+        """Refuse further files of a person who has too many."""
+        if await asyncio.to_thread(_measure, self._folder / person) > MAX_KEPT:
+            raise RequestRefused(
+                413,
+                f"Your uploaded files have over {MAX_KEPT >> 30} GB. Send those, then upload more "
+                "an hour later.",
+            )
 
     def find(self, person: str, ref: str) -> Attachment:
         """Return the file that `person` uploaded as `ref`; refused if there is none."""
@@ -83,6 +97,15 @@ class Uploads:
         if len(parts) != 3 or "\0" in ref or any(part in ("", ".", "..") for part in parts):
             return None
         return self._folder / ref
+
+
+def _measure(folder: Path) -> int:
+    """Return the bytes of the files in it."""
+    total = 0
+    for path in folder.glob("*/*"):
+        with contextlib.suppress(FileNotFoundError):
+            total += path.stat().st_size
+    return total
 
 
 def _copy(path: Path, to: BinaryIO) -> None:

@@ -42,6 +42,7 @@ def _write_report(workspace: Path, kept: FileStore, path: str, report: str) -> G
     try:
         paths.make(workspace)
         real = paths.resolve(workspace, path, write=True)
+        paths.take_room(workspace, len(report))
         backups.store(workspace, real, report.encode("utf-8", "replace"), 0o644)
     except OSError as error:
         raise paths.as_tool_failure(path, error) from None

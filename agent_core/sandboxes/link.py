@@ -12,6 +12,7 @@ from agent_core import ambient
 from agent_core.sandboxes import supervisor
 from agent_core.sandboxes.commands.output import DRAIN, FLOOD, HALF_BEHIND, OutputBuffer
 from agent_core.sandboxes.port import ProcessResult
+from agent_core.tools import room
 
 SECONDS_TO_OPEN = 10.0
 """Time limit for a connection to a port inside."""
@@ -39,7 +40,7 @@ class SandboxLimits(Struct, frozen=True, kw_only=True):
     """The limits of one sandbox: bytes, bytes, a number, a number."""
 
     memory: int = 4 << 30
-    disk: int = 5 << 30
+    disk: int = room.MAX_BYTES
     processes: int = 512
     cpus: int = 2
 

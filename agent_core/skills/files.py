@@ -17,6 +17,7 @@ def slug(words: str, otherwise: str) -> str:
 
 def add(workspace: Path, stem: str, end: str, content: bytes) -> str:
     """Write a new file and return its path. Concurrent calls get different files."""
+    paths.take_room(workspace, len(content))
     names = (f"{stem}{number}{end}" for number in ("", *(f"-{n}" for n in range(2, 1_000))))
     for name in names:
         real = paths.resolve(workspace, name, write=True)
@@ -37,6 +38,7 @@ def store(workspace: Path, path: str, content: bytes) -> None:
     real = paths.resolve(workspace, path, write=True)
     there = paths.status(workspace, real) is not None
     old = backups.content(workspace, path)[0] if there else None
+    paths.take_room(workspace, len(content) + len(old or b""))
     try:
         backups.keep(workspace, real.relative_to(os.path.realpath(workspace)), old)
         backups.store(workspace, real, content, 0o644)

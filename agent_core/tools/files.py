@@ -219,6 +219,7 @@ def write(wanted: Write, workspace: Path, encoding: str = UTF8) -> str:
     old, mode = backups.content(workspace, wanted.path) if there else (None, 0o644)
     if old == new:
         return f"{named} has this content already; nothing changed."
+    paths.take_room(workspace, len(new) + len(old or b""))
     try:
         backups.keep(workspace, relative, old)
         backups.store(workspace, real, new, mode)

@@ -29,6 +29,7 @@ from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.phrases import Phrase, phrase
 from agent_core.text import escape_name, file_name, unescape_name
+from agent_core.tools import room
 from agent_core.tools.secret_files import holds_settings, names_secret_file
 
 OWN = ".turnkeeper"
@@ -249,6 +250,11 @@ def scratch(workspace: Path) -> BinaryIO:
     return tempfile.TemporaryFile(dir=workspace.parent)
 
 
+def take_room(workspace: Path, size: int) -> None:
+    """Take room for `size` bytes to be written in the workspace. ToolFailed if it is full."""
+    room.take(workspace, size, f"{OWN}/snapshots")
+
+
 def status(workspace: Path, real: Path) -> os.stat_result | None:
     """Return the status of the resolved path `real`, None if it is missing. No link is followed."""
     root = Path(os.path.realpath(workspace))
@@ -465,6 +471,7 @@ def put_output(workspace: Path, name: str, data: bytes) -> str:
     path. Blocks. No link is followed: on the way it is a ToolFailed, and so is all else that makes
     the write impossible; one in the file's own place makes way."""
     path = f"{OWN}/outputs/{name}"
+    take_room(workspace, len(data))
     real = Path(os.path.realpath(workspace)) / path
     with folder(workspace, real.parent, create=True) as parent:
         try:
@@ -484,6 +491,7 @@ def add(workspace: Path, place: str, suggested: str, source: BinaryIO) -> str:
     stem, suffix = os.path.splitext(file_name(suggested))
     make(workspace)
     real = resolve(workspace, place, write=True)
+    take_room(workspace, room.measure_rest(source))
     root = Path(os.path.realpath(workspace))
     with folder(workspace, real, create=True) as parent:
         for n in range(1, MAX_SAME_NAME):

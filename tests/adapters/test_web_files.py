@@ -1,12 +1,13 @@
 """The API's newer half: files given out and taken in, waiting messages changed, search, commands."""
 
+import asyncio
 from io import BytesIO
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from adapters.web import api
+from adapters.web import api, uploads
 from adapters.web.uploads import GRACE, KEPT_SECONDS
 from gateway import clock
 from gateway.messages import MessageDeleted, MessageEdited, MessageReceived
@@ -82,13 +83,13 @@ async def test_uploads_go_after_their_time(tmp_path: Path, monkeypatch: pytest.M
         for name in ("fetched", "never"):
             async with server.http.post("/api/uploads", params={"name": name}, data=b"x") as answer:
                 refs.append((await answer.json())["ref"])
-        uploads = server.adapter._uploads
+        folder = server.adapter._uploads
         files = [tmp_path / "uploads" / ref for ref in refs]
-        await uploads.copy(refs[0], BytesIO())
+        await folder.copy(refs[0], BytesIO())
 
         async def left(after: float) -> list[bool]:
             monkeypatch.setattr(clock, "now", lambda: now + after)
-            await uploads.sweep()
+            await folder.sweep()
             return [file.exists() for file in files]
 
         assert await left(GRACE - 60) == [True, True], "a turn cut off may fetch it again"
@@ -96,6 +97,27 @@ async def test_uploads_go_after_their_time(tmp_path: Path, monkeypatch: pytest.M
         assert await left(KEPT_SECONDS - 60) == [False, True]
         assert await left(KEPT_SECONDS + 60) == [False, False]
         assert not files[1].parent.exists()
+
+
+async def test_the_uploads_of_one_person_are_limited_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "MAX_KEPT", 2_500)
+
+    async def upload(http: aiohttp.ClientSession) -> int:
+        async with http.post("/api/uploads?name=a", data=b"x" * 1_000) as answer:
+            return answer.status
+
+    async with serve(tmp_path) as server, await as_person(server, "ann") as ann:
+        assert [await upload(server.http) for _ in range(3)] == [201, 201, 413]
+        assert await asyncio.gather(*(upload(server.http) for _ in range(6))) == [413] * 6
+        kept = [path for path in (tmp_path / "uploads").rglob("a") if path.is_file()]
+        assert len(kept) == 2
+        assert await upload(ann) == 201
+        now = clock.now()
+        monkeypatch.setattr(clock, "now", lambda: now + KEPT_SECONDS + 60)
+        await server.adapter._uploads.sweep()
+        assert await upload(server.http) == 201
 
 
 async def test_a_waiting_message_is_changed_and_withdrawn(tmp_path: Path) -> None:

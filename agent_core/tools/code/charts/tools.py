@@ -171,6 +171,7 @@ def _put(path: str, data: bytes, workspace: Path) -> None:
     old = backups.content(workspace, path)[0] if there else None
     if old == data:
         return
+    paths.take_room(workspace, len(data) + len(old or b""))
     try:
         backups.keep(workspace, real.relative_to(os.path.realpath(workspace)), old)
         backups.store(workspace, real, data, 0o644)
