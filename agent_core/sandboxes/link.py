@@ -196,6 +196,7 @@ class RemoteProcess:
         self._timer.cancel()
         self._link.send(supervisor.QUIET, self._stream)
         self._link.forget(self._stream, self)
+        self._report_end()
 
     async def end(self) -> None:
         """Abandon it; kill it first if it has not ended, and wait until it is gone."""
@@ -241,8 +242,12 @@ class RemoteProcess:
             self._code, self._reason = code, reason
             self._exited.set_result(None)
             self._output.end()
-            for act in self._on_end:
-                act()
+            self._report_end()
+
+    def _report_end(self) -> None:
+        acts, self._on_end = self._on_end, []
+        for act in acts:
+            act()
 
     def _expire(self) -> None:
         self.timed_out = True

@@ -20,9 +20,11 @@ from agent_core.errors import NothingRuns, ToolFailed
 from agent_core.phrases import phrase
 from agent_core.sandboxes.channel import TalkingCommand
 from agent_core.sandboxes.commands import session
-from agent_core.sandboxes.commands.advice import MAX_FILE, MAX_LOOKED, advise, explain_end
+from agent_core.sandboxes.commands.advice import MAX_FILE, MAX_LOOKED, explain_end
 from agent_core.sandboxes.commands.carried import CarriedShell
+from agent_core.sandboxes.commands.loans import OPEN_NETWORK, AdvisedLoan
 from agent_core.sandboxes.commands.output import DRAIN, HALF, OutputBuffer
+from agent_core.sandboxes.commands.pooled import PooledShell
 from agent_core.sandboxes.link import (
     CommandSpec,
     LimitHolder,
@@ -76,6 +78,11 @@ _HIDDEN = (
     "[Nothing can be read here: {names}. A command that names it is asked about, and reads it if "
     "it is allowed.]"
 )
+_SECRET_CAME = "was ended because a secret file came: {names}"
+_SHELL_ENDED = (
+    "Not run: the sandbox, and this shell with it, ended because a secret file came, which is "
+    "hidden from the next one: {names}. Run it again."
+)
 NO_SERVERS = "Nothing listens at a port here: the sandbox runs no servers."
 
 
@@ -93,7 +100,8 @@ class _Place:
     def __init__(self) -> None:
         self.making = asyncio.Lock()
         self.sandbox: OpenSandbox | None = None
-        self.users = 0
+        self.users = self.holds = 0
+        """Calls within it; commands in the background, which keep it from being idle."""
         self.used = self.used_at = 0.0
         self.hidden = NO_SECRETS
         self.timer: asyncio.TimerHandle | None = None
@@ -126,34 +134,6 @@ class WorkspaceKeeper(Protocol):
 
     def revive(self, workspace: Path) -> object:
         """Restore lost content."""
-
-
-class _NothingClosed:
-    """The loan where the network is not restricted."""
-
-    env = NOTHING
-
-    def describe_refused(self, done: ProcessResult) -> str:
-        return ""
-
-
-_OPEN = _NothingClosed()
-
-
-class _AdvisedLoan:
-    """A loan with the tier's advice for other failures."""
-
-    def __init__(self, loan: NetworkLoan, tier: Tier) -> None:
-        self.env = loan.env
-        self._loan, self._tier = loan, tier
-
-    def describe_refused(self, done: ProcessResult) -> str:
-        refused, end = self._loan.describe_refused(done), done.output[-MAX_LOOKED:]
-        if done.reason:
-            return refused  # the reason is reported already
-        special = self._tier.advise(end) if done.exit_code else ""
-        usual = "" if special or refused else advise(end, done.exit_code)
-        return "\n".join(filter(None, (refused, special, usual)))
 
 
 class SandboxPool:
@@ -321,16 +301,30 @@ class SandboxPool:
                 raise
             if loan is not None:
                 process.on_end(partial(self._network.revoke, loan))
-            return process, loan or _OPEN
+            if not talks:  # a script may wait for a person without end
+                self._hold(place, process)
+            return process, loan or OPEN_NETWORK
+
+    def _hold(self, key: _Key, process: RemoteProcess) -> None:
+        """Keep the sandbox from being idle until a command in the background has ended."""
+        place = self._places[key]
+        place.holds += 1
+
+        def release() -> None:
+            place.holds -= 1
+            place.used = ambient.monotonic()
+            self._rest(key, place)
+
+        process.on_end(release)
 
     @contextmanager
     def lend_network(self, hosts: frozenset[str]) -> Iterator[NetworkLoan]:
         """See the port; where the network is not restricted, nothing is lent."""
         if not self._tier.isolated:
-            yield _OPEN
+            yield OPEN_NETWORK
             return
         with self._network.lend(hosts) as loan:
-            yield _AdvisedLoan(loan, self._tier)
+            yield AdvisedLoan(loan, self._tier.advise)
 
     async def open_shell(self, cwd: Path, limit: float) -> Shell:
         """See the port."""
@@ -338,9 +332,31 @@ class SandboxPool:
             stream = session.ShellOutput()
             spec = self._spec(place.path, session.COMMAND_LINE, limit, NOTHING, stdin=True)
             shell = session.ShellSession(_start(link, spec, session.LIFE, stream), stream)
-            known = self._places[place].sandbox
-            carrier = known.carrier if known is not None else None
-            return CarriedShell(shell, carrier.send, carrier.fetch) if carrier else shell
+            known = self._places[place]
+            carrier = known.sandbox.carrier if known.sandbox is not None else None
+            carried = CarriedShell(shell, carrier.send, carrier.fetch) if carrier else shell
+            return PooledShell(carried, partial(self._use_shell, place, known))
+
+    @asynccontextmanager
+    async def _use_shell(self, key: _Key, place: _Place) -> AsyncIterator[str]:
+        """Hold the sandbox in use during a command of its shell. Yield why the shell ends instead,
+        "" if it does not: new files with secrets are to be hidden, which takes another sandbox."""
+        place.users += 1
+        place.cancel_timers()
+        found, over = NO_SECRETS, place.used_at
+        try:
+            if masks := self._tier.masks and self._places.get(key) is place:
+                found = await asyncio.to_thread(find_secret_files, key.path)
+                new = found.find_new(place.hidden, place.used_at)
+                if new and place.users == 1:
+                    self._retire(key, _SECRET_CAME.format(names=_list_names(new)))
+                    yield _SHELL_ENDED.format(names=_list_names(new))
+                    return
+            place.unkept = True
+            yield ""
+            over = await _find_end(key.path, found, over) if masks else ambient.now()
+        finally:
+            self._leave(key, place, over, saves=True)
 
     async def connect(self, workspace: Path, port: int) -> Streams:
         """Connect to a server that a command started; ToolFailed if none answers there. Creates no
@@ -398,7 +414,7 @@ class SandboxPool:
                     if lost:  # the caller reports what came back
                         self._ended[key.path] = "" if revived else _NO_FOLDER
                 elif place.users == 1 and (new := found.find_new(place.hidden, place.used_at)):
-                    why = f"was ended because a secret file came: {_list_names(new)}"
+                    why = _SECRET_CAME.format(names=_list_names(new))
                     await self._make(key, place, why, found)
                 assert place.sandbox is not None
                 if starts and place.sandbox.carrier is not None:
@@ -409,15 +425,26 @@ class SandboxPool:
             if starts and self._tier.masks:
                 over = await _find_end(key.path, found, place.used_at)
         finally:
-            place.users -= 1
-            place.used = ambient.monotonic()
-            place.used_at = ambient.now() if over is None else over
-            if not place.users:
-                loop = asyncio.get_running_loop()
-                why = f"was idle for {self._idle / 60:g} minutes"
-                place.timer = loop.call_later(self._idle, self._retire, key, why)
-                if starts and self._keeper is not None:
-                    place.quiet = loop.call_later(self._keeper.quiet, self._keep, key)
+            self._leave(key, place, ambient.now() if over is None else over, saves=starts)
+
+    def _leave(self, key: _Key, place: _Place, over: float, *, saves: bool) -> None:
+        """End a use; `over`: new files in the workspace up to then are commands'."""
+        place.users -= 1
+        place.used, place.used_at = ambient.monotonic(), over
+        self._rest(key, place)
+        if saves and not place.users and self._keeper is not None:
+            loop = asyncio.get_running_loop()
+            place.quiet = loop.call_later(self._keeper.quiet, self._keep, key)
+
+    def _rest(self, key: _Key, place: _Place) -> None:
+        """Count the idle time from now on, if nothing uses it."""
+        if place.users or place.holds or self._places.get(key) is not place:
+            return
+        if place.timer is not None:
+            place.timer.cancel()
+        why = f"was idle for {self._idle / 60:g} minutes"
+        loop = asyncio.get_running_loop()
+        place.timer = loop.call_later(self._idle, self._retire, key, why)
 
     async def _carry(self, key: _Key, place: _Place, hidden: SecretFiles) -> None:
         """Copy files to a remote sandbox; to a new one if it is gone by now."""
@@ -433,8 +460,9 @@ class SandboxPool:
             await place.sandbox.close()
             place.sandbox = None
             self._note_end(key, why)
-        idle = sorted((one.used, key) for key, one in self._places.items() if not one.users)
-        for _, oldest in idle[: max(0, len(self._places) - MAX_OPEN)]:
+        unused = ((key, one) for key, one in self._places.items() if not one.users)
+        idle = sorted((one.holds > 0, one.used, key) for key, one in unused)
+        for _, _, oldest in idle[: max(0, len(self._places) - MAX_OPEN)]:
             self._retire(oldest, "made room for others")
         place.hidden = hidden
         lasts = self._lasts and not key.reveals

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.ports import free_port
 from tests.fakes.processes import a_mark, alive, gone, leave_behind, there
 from tests.fakes.sandboxes import BWRAP, DOCKER, LANDLOCK, UNSAFE, make_sandboxes
-from tests.fakes.waiting import PATIENCE
+from tests.fakes.waiting import PATIENCE, until
 from tests.sampling import one_of
 
 each = pytest.mark.parametrize("tier", one_of(BWRAP, LANDLOCK, UNSAFE, DOCKER), indirect=True)
@@ -202,6 +203,37 @@ async def test_an_idle_sandbox_ends(tmp_path: Path) -> None:
     await run(pool, leave_behind(mark), tmp_path)
     await gone(mark)
     assert "was idle for" in (await run(pool, "true", tmp_path)).output
+
+
+async def use_by_shell(pool: SandboxPool, place: Path) -> str:
+    shell = await pool.open_shell(place, 20)
+    said = [
+        (await shell.run("sleep 0.3; echo one", 20, lambda _: None)).done.output for _ in range(4)
+    ]
+    return "".join(said)
+
+
+async def use_long(pool: SandboxPool, place: Path) -> str:
+    shell = await pool.open_shell(place, 20)
+    return (await shell.run("sleep 1.2; echo one", 20, lambda _: None)).done.output
+
+
+async def use_in_background(pool: SandboxPool, place: Path) -> str:
+    done = await (await pool.start("sleep 1.2; echo one", place, 20)).wait(20)
+    return done.output if done is not None else ""
+
+
+@each
+@pytest.mark.parametrize("use", [use_by_shell, use_long, use_in_background])
+async def test_one_in_which_something_runs_is_not_idle(
+    tier: Tier, use: Callable[[SandboxPool, Path], Awaitable[str]], tmp_path: Path
+) -> None:
+    pool = SandboxPool(tier, idle=0.6)
+    try:
+        assert (await use(pool, tmp_path)).startswith("one\n")
+        await until(lambda: not pool._places)
+    finally:
+        await pool.close()
 
 
 async def test_the_one_idle_longest_makes_room(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_core import ambient
+from agent_core.errors import ToolFailed
 from agent_core.policy import Situation
 from agent_core.sandboxes.masks import (
     MAX_MASKS,
@@ -87,6 +88,24 @@ async def test_what_comes_later_is_hidden_and_what_a_command_makes_is_not(
     told = await read(pool, tmp_path, "cat incoming/.env")
     assert VALUE not in told and "a secret file came: incoming/.env" in told
     assert "Nothing can be read here" in told
+
+
+@hides
+async def test_a_shell_that_stays_reads_none_that_comes_later(tier: Tier, tmp_path: Path) -> None:
+    pool = make_sandboxes(tier)
+    shell = await pool.open_shell(tmp_path, 30)
+
+    async def ask(command: str) -> str:
+        return (await shell.run(command, 30, lambda _: None)).done.output
+
+    assert "mine" in await ask("echo mine > own.pem; cat *.pem")
+    assert "mine" in await ask("cat *.pem"), "its own"
+    (tmp_path / "theirs.pem").write_text(VALUE)
+    with pytest.raises(ToolFailed, match=r"Not run: .*: theirs\.pem"):
+        await ask("cat *.pem")
+    assert not shell.alive
+    shell = await pool.open_shell(tmp_path, 30)
+    assert VALUE not in await ask("cat *.pem; true")
 
 
 @pytest.mark.parametrize("tier", [BWRAP], indirect=True)
