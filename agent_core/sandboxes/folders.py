@@ -39,7 +39,7 @@ def prepare(workspace: Path, root: bool) -> None:
         with _open_folder(SNAPSHOTS, own) as snapshots:
             waits = _has_waiting(snapshots)
         with _open_folder(STATE, own) as state:
-            old = not waits and os.fstat(state).st_mtime < ambient.now() - KEPT
+            old = not waits and _is_old(state)
             if root:  # `nobody` needs access, whatever the gateway's umask
                 os.fchmod(own, 0o755)
                 os.fchmod(state, 0o755)
@@ -57,6 +57,49 @@ def prepare(workspace: Path, root: bool) -> None:
             os.utime(state)
         if root and os.fstat(top).st_uid != NOBODY:
             _give_all(top, OWN)
+
+
+def touch(workspace: Path) -> None:
+    """Note a use of HOME and TMP, if there are any."""
+    with suppress(OSError), _open_known(workspace, OWN, STATE) as state:
+        os.utime(state, (ambient.now(), ambient.now()))
+
+
+def will_be_emptied(workspace: Path) -> bool:
+    """Return True if HOME or TMP has something that `prepare` would remove now."""
+    with suppress(OSError), _open_known(workspace, OWN, SNAPSHOTS) as snapshots:
+        if _has_waiting(snapshots):
+            return False
+    with suppress(OSError), _open_known(workspace, OWN, STATE) as state:
+        return _is_old(state) and any(_has_entries(state, name) for name in (HOME, TMP))
+    return False
+
+
+def _is_old(state: int) -> bool:
+    return os.fstat(state).st_mtime < ambient.now() - KEPT
+
+
+def _has_entries(parent: int, name: str) -> bool:
+    with suppress(OSError):
+        folder = os.open(name, _OPEN, dir_fd=parent)
+        try:
+            return bool(os.listdir(folder))
+        finally:
+            os.close(folder)
+    return False
+
+
+@contextmanager
+def _open_known(workspace: Path, *names: str) -> Iterator[int]:
+    """Open a folder below the workspace, following no link below it. OSError."""
+    current = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in names:
+            parent, current = current, os.open(name, _OPEN, dir_fd=current)
+            os.close(parent)
+        yield current
+    finally:
+        os.close(current)
 
 
 def _has_waiting(snapshots: int) -> bool:

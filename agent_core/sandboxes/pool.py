@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.errors import NothingRuns, ToolFailed
 from agent_core.phrases import phrase
+from agent_core.sandboxes import folders
 from agent_core.sandboxes.channel import TalkingCommand
 from agent_core.sandboxes.commands import session
 from agent_core.sandboxes.commands.advice import MAX_FILE, MAX_LOOKED, explain_end
@@ -61,6 +62,8 @@ IDLE = 1_800.0
 """Seconds after the last command until a sandbox is ended."""
 MAX_OPEN = 64
 """Sandboxes at once; the one that was idle longest makes room."""
+SECONDS_UNTOUCHED = 600.0
+"""Seconds between two notes that HOME and /tmp are in use."""
 SECONDS_TO_KEEP = 10.0
 """Seconds to save everything when the gateway ends; the rest stays as saved before."""
 REMEMBERED = 256
@@ -73,6 +76,10 @@ _ANEW = (
 _NO_FOLDER = (
     "[A new sandbox: the folder of the one before is gone, with files, HOME and /tmp. What ran in "
     "it is gone.]\n"
+)
+_EMPTIED = (
+    "[A new sandbox. HOME and /tmp were not used for a day and begin empty: install again what is "
+    "needed. Files of the workspace are as they were.]\n"
 )
 _HIDDEN = (
     "[Nothing can be read here: {names}. A command that names it is asked about, and reads it if "
@@ -95,7 +102,8 @@ class _Key(NamedTuple):
 
 class _Place:
     """A workspace's sandbox, while there is one or one is being created. `hidden`: the files it
-    hides. `used`: the end of the last command, monotonic and by the calendar."""
+    hides. `used`: the end of the last command, monotonic and by the calendar; `touched`: when a use
+    of HOME and /tmp was noted."""
 
     def __init__(self) -> None:
         self.making = asyncio.Lock()
@@ -103,6 +111,7 @@ class _Place:
         self.users = self.holds = 0
         """Calls within it; commands in the background, which keep it from being idle."""
         self.used = self.used_at = 0.0
+        self.touched = 0.0
         self.hidden = NO_SECRETS
         self.timer: asyncio.TimerHandle | None = None
         self.quiet: asyncio.TimerHandle | None = None
@@ -431,6 +440,9 @@ class SandboxPool:
         """End a use; `over`: new files in the workspace up to then are commands'."""
         place.users -= 1
         place.used, place.used_at = ambient.monotonic(), over
+        if place.used - place.touched > SECONDS_UNTOUCHED:
+            place.touched = place.used
+            folders.touch(key.path)
         self._rest(key, place)
         if saves and not place.users and self._keeper is not None:
             loop = asyncio.get_running_loop()
@@ -466,11 +478,13 @@ class SandboxPool:
             self._retire(oldest, "made room for others")
         place.hidden = hidden
         lasts = self._lasts and not key.reveals
+        emptied = await asyncio.to_thread(folders.will_be_emptied, key.path)
         place.sandbox = made = await self._tier.open(key.path, self.limits, hidden, lasts=lasts)
         place.folder = paths.identify(key.path)
         made.link.on_accept = self._network.accept
-        if made.note and not key.reveals:
-            self._ended[key.path] = made.note
+        place.touched = ambient.monotonic()
+        if (note := made.note or (_EMPTIED if emptied else "")) and not key.reveals:
+            self._ended[key.path] = note
 
     def _note_end(self, key: _Key, why: str) -> None:
         """Remember why the sandbox ended, for the next command."""

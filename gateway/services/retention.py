@@ -129,8 +129,9 @@ class Retention:
         return count
 
     async def tidy(self, directory: Directory, now: float) -> None:
-        """Delete workspaces set aside, and documents that have expired; nothing of an installation
-        that has not chosen a period."""
+        """Keep what jobs need. Delete workspaces set aside and expired documents; nothing of an
+        installation that has not chosen a period."""
+        await asyncio.to_thread(self._workspaces.keep_alive, await self._keeps())
         if self.periods == BEFORE:
             return
         if self.periods.files is not None:

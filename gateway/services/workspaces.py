@@ -7,11 +7,12 @@ block.
 import logging
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from agent_core import ambient
+from agent_core.sandboxes import folders
 from gateway.messages import digest
 
 WORKSPACES = "workspaces"
@@ -55,6 +56,11 @@ class Workspaces:
         self._erase(self._folder / name)
         for path in (self._folder / name, *self._folder.glob(f"{name}.*{GONE}")):
             shutil.rmtree(path, ignore_errors=True)
+
+    def keep_alive(self, conversations: Iterable[str]) -> None:
+        """Keep HOME and /tmp of these conversations' sandboxes for another day."""
+        for one in conversations:
+            folders.touch(self._folder / digest(one.encode()))
 
     def tidy(self, before: float) -> int:
         """Remove those set aside that were last used before `before` (seconds since 1970), and

@@ -2,6 +2,7 @@
 and what lives stays as it is."""
 
 import dataclasses
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
@@ -13,8 +14,9 @@ from msgspec import json
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
+from agent_core.sandboxes.folders import will_be_emptied
 from gateway.declaration import SettingsError
-from gateway.messages import Conversation
+from gateway.messages import Conversation, digest
 from gateway.ops.backup import unpack_backup
 from gateway.ops.stored_contents import make_contents, make_removal, make_trail
 from gateway.ops.upkeep import StoreUpkeep
@@ -184,6 +186,20 @@ async def test_nothing_is_left_of_what_is_past_its_time_and_all_of_what_lives(
     await world.age(300)
     await until_done(world, retained(world, tmp_path))
     assert not list(filter(is_left, await dump(world)))
+
+
+async def test_what_a_job_installed_stays(world: RetentionWorld, tmp_path: Path) -> None:
+    for name in ("job", "other"):
+        state = tmp_path / "workspaces" / digest(where(name).id.encode()) / ".turnkeeper/sandbox"
+        (state / "home").mkdir(parents=True)
+        (state / "home" / "installed").touch()
+        os.utime(state, (0, 0))
+    await retained(world, tmp_path).tidy(world.store, world.clock.time)
+    emptied = {
+        name: will_be_emptied(tmp_path / "workspaces" / digest(where(name).id.encode()))
+        for name in ("job", "other")
+    }
+    assert emptied == {"job": False, "other": True}
 
 
 async def test_a_message_after_the_last_period_leaves_no_row(
