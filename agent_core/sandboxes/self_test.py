@@ -1,10 +1,10 @@
 """Tests whether a tier contains, by attempting what must be impossible inside.
 
-It attempts to read and write a file outside, to change a file's mode and times there, to reach a
-port and Unix sockets of this machine, to go out, to see another process, its environment and its
-memory, to end it, to make a namespace, to exceed the limits, and to write where they do not hold.
-The other process exists only for this, and is of the same user as commands: only the tier is in the
-way.
+It attempts to read and write a file outside, to query it and to change its mode and times, to read
+a file with secrets in the workspace, to reach a port and Unix sockets of this machine, to go out,
+to see another process, its environment and its memory, to end it, to make a namespace, to exceed
+the limits, and to write where they do not hold. The other process exists only for this, and is of
+the same user as commands: only the tier is in the way.
 """
 
 import json
@@ -70,6 +70,8 @@ tries("files", lambda: open(spec["file"]).close())
 tries("files", lambda: open(spec["file"] + "-new", "w").close())
 tries("files", lambda: os.chmod(spec["file"], 0o600))
 tries("files", lambda: os.utime(spec["file"]))
+tries("names", lambda: os.stat(spec["file"]))
+tries("secrets", lambda: open(".env").close())
 tries("network", lambda: connect(socket.AF_INET, ("127.0.0.1", spec["port"])))
 tries("network", lambda: connect(socket.AF_INET, ("192.0.2.1", 9), socket.SOCK_DGRAM))
 tries("sockets", lambda: connect(socket.AF_UNIX, spec["unix"]))
@@ -114,6 +116,7 @@ class TriesItself(Protocol):
 async def find_leaks(pool: ProbedPool, tier: Tier) -> tuple[Leak, ...]:
     """Return what was reached inside of `pool`, in a fixed order; empty: its tier contains."""
     with hold_trial() as workspace, _bait() as bait:
+        (workspace / ".env").write_text("WORD=secret\n")
         try:
             found = {
                 *await _probe(pool, tier, workspace, bait),

@@ -8,7 +8,7 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -29,11 +29,34 @@ SECONDS_TO_START = 60.0
 """Seconds for a new sandbox to take commands, beside whatever the machine has to do."""
 SECONDS_TO_DIE = 5.0
 Leak = Literal[
-    "files", "network", "sockets", "processes", "environment", "memory", "signals", "namespaces",
-    "copies", "limits", "start",
+    "files", "names", "secrets", "network", "sockets", "processes", "environment", "memory",
+    "signals", "namespaces", "copies", "limits", "start",
 ]  # fmt: skip
-"""A leak found from inside; `copies`: of the gateway's copies of the workspace, in it; `start`:
-nothing could be tried."""
+"""A leak found from inside."""
+LEAKS: Mapping[Leak, str] = {
+    "files": "files outside",
+    "names": "the size and date of a file outside whose path is known",
+    "secrets": "secret files of the workspace (commands there are asked about)",
+    "network": "the network",
+    "sockets": "sockets of this machine",
+    "processes": "the existence of other processes",
+    "environment": "the environment of others",
+    "memory": "the memory of others",
+    "signals": "signals to others",
+    "namespaces": "namespaces of its own",
+    "copies": "the gateway's copies for undo, in the workspace",
+    "limits": "more than the limits",
+    "start": "nothing (the self-test could not run)",
+}
+"""What is within reach then, for an operator."""
+
+
+def describe_leaks(leaks: Iterable[Leak]) -> str:
+    """Describe them in a fixed order."""
+    found = frozenset(leaks)
+    return ", ".join(words for leak, words in LEAKS.items() if leak in found)
+
+
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 

@@ -24,7 +24,7 @@ from agent_core.sandboxes.docker.tier import (
     inspect_docker,
 )
 from agent_core.sandboxes.pool import SandboxPool
-from agent_core.sandboxes.tier import TierUnusable
+from agent_core.sandboxes.tier import TierUnusable, describe_leaks
 from agent_core.tools.browser import chromium
 from agent_core.tools.browser.walls import choose_walls
 from gateway.cli.probes import (
@@ -265,10 +265,10 @@ async def _try_sandbox(settings: Settings, groups: ControlGroups, say: Say) -> i
     elif not sandbox.isolated:
         mark, more = "note   ", "Install bubblewrap (and setpriv, as root), and use auto."
     elif sandbox.contains:
-        known = f", but for {', '.join(sorted(sandbox.cannot))}" if sandbox.cannot else ""
+        known = f", but for {describe_leaks(sandbox.cannot)}" if sandbox.cannot else ""
         mark, more = "ok     ", f"Tried out: it contains what runs in it{known}."
     else:
-        mark, more = "wrong  ", f"Tried out: within reach are {', '.join(sandbox.leaks)}."
+        mark, more = "wrong  ", f"Tried out: within reach are {describe_leaks(sandbox.leaks)}."
     say(f"{mark}  sandbox: {sandbox.name}. {sandbox.about} {more}")
     if (holder := HOLDERS.get(sandbox.limit_holder)) is not None:
         say(holder)

@@ -120,6 +120,10 @@ class SandboxFacts(Protocol):
     def leaks(self) -> tuple[str, ...]:
         """The checks of the self-test that failed."""
 
+    @property
+    def cannot(self) -> frozenset[str]:
+        """Those that its kind of sandbox cannot pass, and which do not count."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:

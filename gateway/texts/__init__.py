@@ -18,9 +18,9 @@ from gateway.texts.languages import Texts
 
 _Key = Literal[
     "approve_once", "approve_conversation", "approve_always", "deny", "hosts_once",
-    "hosts_conversation", "hosts_always", "sandbox_contains", "sandbox_leaks", "sandbox_missing",
-    "sandbox_none", "sandbox_grouped", "sandbox_watched", "browser_enclosed", "browser_beside",
-    "approved",
+    "hosts_conversation", "hosts_always", "sandbox_contains", "sandbox_cannot", "sandbox_leaks",
+    "sandbox_missing", "sandbox_none", "sandbox_grouped", "sandbox_watched", "browser_enclosed",
+    "browser_beside", "approved",
     "approved_conversation", "approved_always", "denied", "denied_why", "outcome_unknown", "heard",
     "expired", "cancelled", "answered", "stopped", "stopped_note", "interrupted_note", "limit_note",
     "twice_note", "lost_note", "dead", "bug", "empty", "not_open", "not_yours",
@@ -156,6 +156,9 @@ ENGLISH: dict[Key, str] = {
     "model_unknown": "There is no model {model} here. Did you mean {near}? Nothing was changed.",
     "model_none": "{provider} has no model {model}. Nothing was changed.",
     "sandbox_contains": "Sandbox: {name}; it contains what runs in it.",
+    "sandbox_cannot": "Not hidden from it: sizes and dates of files with known paths, that "
+    "other processes exist, and secret files of the workspace (commands there are asked about). "
+    "It can change the copies for undo.",
     "sandbox_grouped": "The kernel enforces its limits (control groups).",
     "sandbox_watched": "Its limits are watched (no control groups).",
     "sandbox_leaks": "Sandbox: {name}; programs in it can reach: {leaks}.",
@@ -390,6 +393,9 @@ GERMAN: dict[Key, str] = {
     "geändert.",
     "model_none": "{provider} hat kein Modell {model}. Es wurde nichts geändert.",
     "sandbox_contains": "Sandbox: {name}; sie hält fest, was in ihr läuft.",
+    "sandbox_cannot": "Nicht verborgen sind darin: Größe und Datum von Dateien mit bekanntem "
+    "Pfad, dass andere Prozesse laufen, und geheime Dateien des Arbeitsordners (dort wird nach "
+    "Befehlen gefragt). Die Kopien für das Zurücknehmen lassen sich dort ändern.",
     "sandbox_grouped": "Ihre Grenzen setzt der Kernel durch (Control Groups).",
     "sandbox_watched": "Ihre Grenzen werden überwacht (keine Control Groups).",
     "sandbox_leaks": "Sandbox: {name}; von innen erreichbar: {leaks}.",

@@ -87,14 +87,9 @@ class Attack(NamedTuple):
 
     def is_held(self, tier: type[Tier]) -> bool:
         """What the page says."""
-        named = self.about in SECRETS and not tier.masks and tier is not MontyTier
-        seen = self.about in NAMES and tier is LandlockTier
-        return not (named or seen or (self.of is not None and self.of in tier.cannot))
+        return self.of is None or self.of not in tier.cannot
 
 
-SECRETS = ("read a secret file in the workspace (`.env`) without being asked about",)
-"""Where a tier hides no files, every command is asked about in a workspace that has some."""
-NAMES = ("ask for a file's size and date whose path is known",)
 FILES = (
     Attack(
         "read a file outside that anybody may read",
@@ -113,7 +108,12 @@ FILES = (
         root=True,
     ),
     Attack("list a folder outside", "ls {outside}", code="import os; os.listdir('{outside}')"),
-    Attack(NAMES[0], "stat {outside}/file", code="import os; os.stat('{outside}/file')"),
+    Attack(
+        "ask for a file's size and date whose path is known",
+        "stat {outside}/file",
+        of="names",
+        code="import os; os.stat('{outside}/file')",
+    ),
     Attack(
         "write to a file outside",
         "echo x >> {outside}/file",
@@ -145,7 +145,12 @@ FILES = (
     Attack(
         "change the gateway's copies for undo", "mv .turnkeeper x && mv x .turnkeeper", of="copies"
     ),
-    Attack(SECRETS[0], "grep secret .env", code="print(open('.env').read())"),
+    Attack(
+        "read a secret file in the workspace (`.env`) without being asked about",
+        "grep secret .env",
+        of="secrets",
+        code="print(open('.env').read())",
+    ),
 )
 OTHERS = (
     Attack("read another conversation's workspace", "cat {other}/note", code="open('{other}/note')"),
@@ -492,6 +497,6 @@ def test_each_thing_that_a_tier_cannot_keep_stands_in_its_words_and_in_a_row() -
     said = {tier.name: {one.of for one in ALL if one.of in tier.cannot} for tier in TIERS}
     assert said == {tier.name: set(tier.cannot) for tier in TIERS}
     page = PAGE.read_text().partition("Its limitations compared with bubblewrap:")[2]
-    told = {"processes": "hide that other processes exist", "copies": "keep `.turnkeeper`"}
+    told = {"processes": "hide that other processes exist", "copies": "keep `.turnkeeper`",
+            "names": "hide that files exist", "secrets": "hide secret files"}  # fmt: skip
     assert all(words in page for words in told.values()) and told.keys() == LandlockTier.cannot
-    assert "hide that files exist" in page and "Landlock cannot hide single files" in page

@@ -524,7 +524,7 @@ TMP = ("--bind", "/tmp", "/tmp")
         (LooseTier("--unshare-net"), {"network", "sockets"}),
         (LooseTier("--as-pid-1", 1), set()),
         (LooseTier("--seccomp", 2), {"namespaces"}),
-        (LooseTier("--chdir", 0, TMP), {"files", "sockets"}),
+        (LooseTier("--chdir", 0, TMP), {"files", "names", "sockets"}),
     ],
     ids=["network", "first process", "filter", "files"],
 )  # fmt: skip

@@ -116,9 +116,11 @@ class LandlockTier:
     about = (
         "Isolated by Landlock: no network but its own localhost, only the workspace, HOME and "
         "$TMPDIR (no /tmp, no shared memory); it shares this kernel. It cannot hide that other "
-        "processes exist, count memory exactly, or keep the copies in .turnkeeper from commands."
+        "processes exist, sizes and dates of files whose path is known, or secret files of the "
+        "workspace (commands there are asked about), count memory exactly, or keep the copies in "
+        ".turnkeeper from commands."
     )
-    cannot: frozenset[Leak] = frozenset({"processes", "copies"})
+    cannot: frozenset[Leak] = frozenset({"names", "secrets", "processes", "copies"})
     missing = ""
     max_processes = 16_384
     """For all sandboxes together; its supervisor counts those of each."""

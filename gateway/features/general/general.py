@@ -208,6 +208,8 @@ def _describe_sandbox(call: Call) -> str:
         if found.contains
         else say("sandbox_leaks", call.language, name=found.name, leaks=leaks),
     ]
+    if found.contains and found.cannot:
+        said.append(say("sandbox_cannot", call.language))
     if (holder := HOLDERS.get(found.limit_holder)) is not None:
         said.append(say(holder, call.language))
     if not chromium.find_missing(found.encloses):
