@@ -53,6 +53,15 @@ def has_six() -> bool:
     return True
 
 
+def has_vsock() -> bool:
+    """The kernel has sockets to the machine that hosts it."""
+    try:
+        socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).close()
+    except OSError:
+        return False
+    return True
+
+
 HAS_SIX = socket.has_ipv6 and has_six()
 FAMILY = socket.AF_INET6 if HAS_SIX else socket.AF_INET
 CALL = """import ctypes, errno, os, sys
@@ -180,6 +189,7 @@ OTHERS = (
     Attack("share memory with the machine's programs", python(f"{CALL}call(29, {{key}}, 0, 0)")),
     Attack("put keys where others' commands find them", python(f"{CALL}call(250, 0, -4, 1, 0, 0)")),
 )  # fmt: skip
+VSOCK = "reach the machine that hosts this one (AF_VSOCK)"
 NETWORK = (
     Attack("reach a server at this machine's localhost", "true < /dev/tcp/127.0.0.1/{port}",
            code="import socket"),
@@ -191,6 +201,7 @@ NETWORK = (
     Attack("reach a Unix socket of the machine", python(f"{CONNECT}connect(1, '{{outside}}/socket')")),
     Attack("reach one without a file (abstract)", python(f"{CONNECT}connect(1, chr(0) + '{{abstract}}')")),
     Attack("open raw packets", python("import socket; socket.socket(17, 3)"), root=True),
+    Attack(VSOCK, python("import socket; socket.socket(40, 1)")),
     Attack("see the machine's network interfaces",
            python("import socket\nif len(socket.if_nameindex()) < 2: raise SystemExit(1)")),
 )  # fmt: skip
@@ -383,7 +394,10 @@ def list_able() -> list[Attack]:
     has_rights = os.geteuid() == 0 and SYSTEM_ADMIN in calls.list_capabilities()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as far:
         has_way = far.connect_ex(("169.254.169.254", 80)) == 0
-    lacks = ("IPv6", HAS_SIX), ("to other machines", has_way), ("network interfaces", has_way)
+    lacks = (
+        *(("IPv6", HAS_SIX), ("AF_VSOCK", has_vsock())),
+        *(("to other machines", has_way), ("network interfaces", has_way)),
+    )
     return [
         one
         for one in ALL
