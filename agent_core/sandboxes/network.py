@@ -5,11 +5,13 @@ connection to the gateway. There the proxy identifies the command by its pass, w
 proxy's address in its environment.
 """
 
+import asyncio
 import base64
 import binascii
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from agent_core import ambient
 from agent_core.sandboxes.commands.advice import MAX_LOOKED
@@ -21,6 +23,7 @@ from agent_core.tools.web.proxy import GuardedProxy, Resolve
 
 PORT = 3128
 """The proxy's port inside."""
+SECONDS_TO_ARRIVE = 1.0
 _NEVER = "localhost,127.0.0.1,::1"
 _OFFLINE = re.compile(
     r"resolve host|Name or service not known|Temporary failure in name resolution|ENOTFOUND"
@@ -90,8 +93,11 @@ class SandboxNetwork:
         return lent
 
     def revoke(self, lent: NetworkPass) -> None:
-        """Revoke a pass; its open connections go on to their end."""
+        """Revoke a pass. Its open connections end when what the command sent has had time to
+        arrive: nothing that it leaves running keeps a way out."""
         self._passes.pop(lent.word, None)
+        loop = asyncio.get_running_loop()
+        loop.call_later(SECONDS_TO_ARRIVE, self._proxy.end_admitted, partial(_has_word, lent.word))
 
     def accept(self, streams: Streams) -> None:
         """Serve a connection that something inside made."""
@@ -110,6 +116,10 @@ class SandboxNetwork:
         usual = target.port in (80, 443)
         lent.refused[target.host if usual else target.place] = None
         return _CLOSED.format(host=target.host if usual else target.place)
+
+
+def _has_word(word: str, credentials: str) -> bool:
+    return _read_word(credentials) == word
 
 
 def _read_word(credentials: str) -> str:

@@ -12,6 +12,7 @@ from agent_core.sandboxes.bwrap import BwrapTier
 from agent_core.sandboxes.network import PORT, NetworkPass, SandboxNetwork
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.port import Permits, ProcessResult
+from agent_core.sandboxes.tier import Tier
 from agent_core.tools.web.addresses import read_url
 from agent_core.tools.web.hosts import PRESETS, admits, read_hosts
 from agent_core.tools.web.settings import WebSettings
@@ -137,6 +138,51 @@ async def test_a_command_goes_by_its_own_pass(
         while not (tmp_path / "out").exists() or not (tmp_path / "out").read_bytes():
             await asyncio.sleep(0.05)
     assert "/late" not in server.asked, "what it left running has no pass any more"
+
+
+TUNNEL = """import os, socket, urllib.parse
+proxy = urllib.parse.urlsplit(os.environ["HTTP_PROXY"])
+import base64
+word = base64.b64encode(f"{{proxy.username}}:{{proxy.password}}".encode()).decode()
+s = socket.create_connection((proxy.hostname, proxy.port))
+s.sendall(b"{first}\\r\\nProxy-Authorization: Basic " + word.encode() + b"\\r\\n\\r\\n")
+s.recv(10)
+if os.fork():
+    os._exit(0)
+os.setsid()
+while s.recv(10):
+    pass
+"""
+
+
+@pytest.mark.parametrize("first", ["CONNECT {at} HTTP/1.1", "POST http://{at}/ HTTP/1.1"])
+@pytest.mark.parametrize("tier", [BWRAP, LANDLOCK, DOCKER], indirect=True)
+async def test_what_a_command_opened_is_shut_with_it(
+    tier: Tier, first: str, tmp_path: Path
+) -> None:
+    """Also a tunnel that it leaves to what goes on running."""
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\nbegun")
+        await reader.read()
+        ended.set()
+        writer.close()
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
+        at = f"{HOST}:{listening.sockets[0].getsockname()[1]}"
+        pool = SandboxPool(tier, network=SandboxNetwork(frozenset({at}), resolve))
+        try:
+            (tmp_path / "tunnel.py").write_text(TUNNEL.format(first=first.format(at=at)))
+            done = await run(pool, "python3 tunnel.py >/dev/null 2>&1", tmp_path, at)
+            assert done.exit_code == 0, done
+            async with asyncio.timeout(PATIENCE):
+                await ended.wait()
+        finally:
+            await pool.close()
 
 
 @NEEDS_BWRAP

@@ -62,6 +62,8 @@ class GuardedProxy:
         self._resolve = resolve or _resolve
         self._connections = Connections(self._answer)
         self._barred: deque[tuple[str, str]] = deque(maxlen=MAX_NOTED)
+        self._admitted: dict[asyncio.Task[object], str] = {}
+        """Connections being served, with the credentials that admitted them."""
 
     async def open(self) -> str:
         """Begin to listen; the proxy's address."""
@@ -75,6 +77,12 @@ class GuardedProxy:
         """Serve a connection that came another way."""
         self._connections.take(reader, writer)
 
+    def end_admitted(self, is_over: Callable[[str], bool]) -> None:
+        """End the connections whose credentials are over."""
+        for task, credentials in self._admitted.items():
+            if is_over(credentials):
+                task.cancel()
+
     def why_barred(self, url: str) -> str:
         """Return why `url` was not reached, "" if it was not barred."""
         try:
@@ -87,15 +95,29 @@ class GuardedProxy:
         async with ambient.limit(SECONDS):
             first = await reader.readexactly(1)
             if not first.isupper():
-                return None  # not HTTP, such as SOCKS or TLS: its end would never come
+                return  # not HTTP, such as SOCKS or TLS: its end would never come
             head = first + await reader.readuntil(b"\r\n\r\n")
+        task, credentials = asyncio.current_task(), _read_credentials(head)
+        assert task is not None
+        self._admitted[task] = credentials
+        try:
+            await self._serve(reader, writer, head, credentials)
+        finally:
+            del self._admitted[task]
+
+    async def _serve(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        head: bytes,
+        credentials: str,
+    ) -> None:
         method, _, rest = head.partition(b" ")
         text = rest.partition(b" ")[0].decode("latin-1")
         tunnel = method == b"CONNECT"
         try:
             target = read_url(f"https://{text}" if tunnel else text)
             if self._admit is not None:
-                credentials = _read_credentials(head)
                 if not credentials:  # some clients send theirs only when asked
                     return await _refuse(writer, "407 Proxy Authentication Required", _ASKS)
                 if why := self._admit(credentials, target):
