@@ -214,6 +214,26 @@ async def test_what_fails_is_an_exception(sandbox: SandboxPool, tmp_path: Path) 
     assert rig.searched == [] and not (tmp_path / "forbidden.txt").exists()
 
 
+ODD = ("chr(0xD800)", "float('nan')", "10 ** 400", "[" * 90 + "]" * 90, "'x' * 3_000_000", "{}")
+
+
+@both
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: odd[:12])
+async def test_a_call_that_nobody_understands_is_answered(
+    sandbox: SandboxPool, odd: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("kept")
+    code = f"""
+        try:
+            print(read_file("a.txt", offset={odd}))
+        except ToolError as error:
+            print("refused")
+        print(read_file("a.txt"))
+        """
+    told = await ScriptRig(tmp_path, sandbox).tell(Disk(), code)
+    assert told["stdout"].splitlines() == ["refused", "kept"], told
+
+
 @both
 async def test_an_error_names_the_line_of_the_script(sandbox: SandboxPool, tmp_path: Path) -> None:
     rig = ScriptRig(tmp_path, sandbox)

@@ -5,6 +5,7 @@ none outlives it.
 """
 
 import json
+import re
 
 import msgspec
 from msgspec import Struct
@@ -24,6 +25,8 @@ TOOLS = {
 """Functions of the library, and the tools that they call."""
 MAX_CALLS = 100
 """Calls of one script."""
+_NUMBERED = re.compile(rb'\s*\{"id": ?(\d{1,9}),')
+"""The beginning of a call of the library's, also of one that is not understood."""
 MAX_HELD = 16
 """Scripts that wait for people at once; beyond them the oldest ends."""
 
@@ -108,13 +111,15 @@ class RunningScript:
         """Return an error if the line is no call; None if it is one, or empty."""
         if not line.strip():
             return None
+        begun = _NUMBERED.match(line)
+        number = int(begun[1]) if begun is not None else None
         if len(line) > MAX_REQUEST:
-            return _refuse(None, f"A call has at most {MAX_REQUEST:,} bytes.")
+            return _refuse(number, f"A call has at most {MAX_REQUEST:,} bytes.")
         try:
             request = msgspec.json.decode(line, type=_Request)
             arguments = json.dumps(request.arguments, ensure_ascii=False)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
-            return _refuse(None, f"That is no call of a tool: {error}.")
+            return _refuse(number, f"That is no call of a tool: {error}.")
         if request.tool not in TOOLS:
             known = ", ".join(TOOLS)
             return _refuse(request.id, f"A script cannot call {request.tool!r}, only {known}.")
