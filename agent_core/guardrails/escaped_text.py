@@ -7,7 +7,7 @@ behind one does not begin a word.
 import html
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -43,10 +43,6 @@ class PlainText:
         for part in parts:
             self._starts.append(self._starts[-1] + len(part.text))
         self.text = "".join(part.text for part in parts)
-
-    def find_written(self, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Where spans of `text` begin and end in the written text."""
-        return [(self._find_place(start)[0], self._find_place(end - 1)[1]) for start, end in spans]
 
     def find_origin(self, start: int, end: int) -> tuple[int, int]:
         """Where a span of `text` begins and ends in the text below all layers."""
