@@ -59,7 +59,7 @@ def prepare(workspace: Path, root: bool) -> None:
             _give_all(top, OWN)
 
 
-def touch(workspace: Path) -> None:
+def note_use(workspace: Path) -> None:
     """Note a use of HOME and TMP, if there are any."""
     with suppress(OSError), _open_known(workspace, OWN, STATE) as state:
         os.utime(state, (ambient.now(), ambient.now()))

@@ -442,7 +442,7 @@ class SandboxPool:
         place.used, place.used_at = ambient.monotonic(), over
         if place.used - place.touched > SECONDS_UNTOUCHED:
             place.touched = place.used
-            folders.touch(key.path)
+            folders.note_use(key.path)
         self._rest(key, place)
         if saves and not place.users and self._keeper is not None:
             loop = asyncio.get_running_loop()

@@ -48,7 +48,7 @@ LEAKS: Mapping[Leak, str] = {
     "limits": "more than the limits",
     "start": "nothing (the self-test could not run)",
 }
-"""What is within reach then, for an operator."""
+"""Descriptions for an operator of what is within reach then."""
 
 
 def describe_leaks(leaks: Iterable[Leak]) -> str:

@@ -122,7 +122,7 @@ class SandboxFacts(Protocol):
 
     @property
     def cannot(self) -> frozenset[str]:
-        """Those that its kind of sandbox cannot pass, and which do not count."""
+        """Checks that its kind of sandbox cannot pass, and which do not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

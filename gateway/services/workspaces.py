@@ -60,7 +60,7 @@ class Workspaces:
     def keep_alive(self, conversations: Iterable[str]) -> None:
         """Keep HOME and /tmp of these conversations' sandboxes for another day."""
         for one in conversations:
-            folders.touch(self._folder / digest(one.encode()))
+            folders.note_use(self._folder / digest(one.encode()))
 
     def tidy(self, before: float) -> int:
         """Remove those set aside that were last used before `before` (seconds since 1970), and
