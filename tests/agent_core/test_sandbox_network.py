@@ -13,6 +13,7 @@ from agent_core.sandboxes.network import PORT, NetworkPass, SandboxNetwork
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.port import Permits, ProcessResult
 from agent_core.sandboxes.tier import Tier
+from agent_core.tools.shell import RunCommandArguments
 from agent_core.tools.web.addresses import read_url
 from agent_core.tools.web.hosts import PRESETS, admits, read_hosts
 from agent_core.tools.web.settings import WebSettings
@@ -221,6 +222,11 @@ def test_hosts_are_read_strictly(words: list[str], found: tuple[str, ...] | None
             read_hosts(words)
     else:
         assert read_hosts(words) == found
+
+
+def test_both_presets_leave_room_for_more() -> None:
+    named = RunCommandArguments(command="make", hosts=("packages", "git", "mirror.example")).hosts
+    assert set(named) == {*PRESETS["packages"], *PRESETS["git"], "mirror.example"}
 
 
 def test_a_bare_name_means_the_usual_ports() -> None:

@@ -18,7 +18,8 @@ PRESETS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """The indexes of packages and the hosts of repositories, by the word for them."""
-MAX_HOSTS = 20
+MAX_HOSTS = 40
+"""Hosts of one call: both presets, and as many others."""
 _USUAL_PORTS = (80, 443)
 
 
