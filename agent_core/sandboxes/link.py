@@ -414,6 +414,7 @@ class Link(asyncio.Protocol):
                 refused = await opened
         except TimeoutError:
             refused = "no answer"
+            self.send(supervisor.KILL, stream)
         finally:
             del self._opening[stream]
         if refused:

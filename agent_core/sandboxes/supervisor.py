@@ -145,12 +145,9 @@ class Ground:
         """A server at the port, as commands call it."""
         return socket.create_server(("127.0.0.1", port), backlog=128)
 
-    def connect(self, port: int) -> socket.socket:
-        """A connection to a command's server; the kernel answers at once here. OSError."""
-        try:
-            return socket.create_connection(("127.0.0.1", port), timeout=1.0)
-        except ConnectionRefusedError:  # `localhost` is both, and some programs listen on one only
-            return socket.create_connection(("::1", port), timeout=1.0)
+    def find_places(self, port: int) -> list[tuple[str, int]]:
+        """Return where a command's server at the port may listen. OSError if it does nowhere."""
+        return [("127.0.0.1", port), ("::1", port)]  # some programs listen on one only
 
 
 class Supervisor:
@@ -162,6 +159,7 @@ class Supervisor:
         self._incoming, self._outgoing = bytearray(), bytearray()
         self._commands: dict[int, _Command] = {}
         self._connections: dict[int, _Connection] = {}
+        self._dialling: dict[int, socket.socket] = {}
         self._next = 2
         self._paused = self._occupied = False
         self._looked = self._sized = 0.0
@@ -262,6 +260,9 @@ class Supervisor:
             self._follow(stream, connection)
         elif kind == KILL and connection is not None:
             self._end(stream, connection)
+        elif kind == KILL and (sock := self._dialling.pop(stream, None)) is not None:
+            self._heed(sock.fileno(), 0)
+            sock.close()
 
     # ---- commands ----------------------------------------------------------------------------
 
@@ -443,14 +444,55 @@ class Supervisor:
         self._selector.register(server, selectors.EVENT_READ, accept)
 
     def _open(self, stream: int, port: int) -> None:
-        """A connection from the gateway to a server inside."""
+        """Begin a connection from the gateway to a server inside."""
         try:
-            sock = self._ground.connect(port)
+            self._try_places(stream, self._ground.find_places(port))
         except OSError as error:
-            self._send(REFUSED, stream, os.strerror(error.errno or errno.ETIMEDOUT).encode())
+            self._refuse(stream, error.errno)
+
+    def _try_places(self, stream: int, places: list[tuple[str, int]]) -> None:
+        """Connect to the first place, or to the next where that fails. Never waits: a server that
+        accepts nothing would otherwise hold up everything else here."""
+        family = socket.AF_INET6 if ":" in places[0][0] else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        finish = partial(self._finish_connection, stream, sock, places[1:])
+        try:
+            code = sock.connect_ex(places[0])
+        except OverflowError:  # there is no such port
+            code = errno.ECONNREFUSED
+        if code == errno.EINPROGRESS:
+            self._dialling[stream] = sock
+            self._heed(sock.fileno(), selectors.EVENT_WRITE, finish)
+        else:
+            finish(0, code)
+
+    def _finish_connection(
+        self,
+        stream: int,
+        sock: socket.socket,
+        others: list[tuple[str, int]],
+        mask: int,
+        code: int = -1,
+    ) -> None:
+        self._heed(sock.fileno(), 0)
+        self._dialling.pop(stream, None)
+        if code < 0:
+            code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if not code:
+            self._send(OPENED, stream)
+            self._adopt(stream, sock)
             return
-        self._send(OPENED, stream)
-        self._adopt(stream, sock)
+        sock.close()
+        try:
+            if not others:
+                raise OSError(code, os.strerror(code))
+            self._try_places(stream, others)
+        except OSError as error:
+            self._refuse(stream, error.errno)
+
+    def _refuse(self, stream: int, number: int | None) -> None:
+        self._send(REFUSED, stream, os.strerror(number or errno.ETIMEDOUT).encode())
 
     def _adopt(self, stream: int, sock: socket.socket) -> None:
         sock.setblocking(False)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,34 @@ async def test_a_server_is_reached_by_the_next_command_and_from_outside(
         await pool.connect(tmp_path, port)
 
 
+DEAF = """import socket, time
+server = socket.create_server(("127.0.0.1", {port}), backlog=0)
+open("ready", "w").close()
+time.sleep(60)
+"""
+
+
+@each
+async def test_a_server_that_accepts_nothing_holds_up_nobody_else(
+    tier: Tier, port: int, tmp_path: Path
+) -> None:
+    pool = make_sandboxes(tier)
+    await run(pool, f"python3 - <<'X' >log 2>&1 &\n{DEAF.format(port=port)}\nX", tmp_path)
+    await until((tmp_path / "ready").exists)
+    tries = [asyncio.ensure_future(pool.connect(tmp_path, port)) for _ in range(30)]
+    await asyncio.sleep(0)
+    began = time.monotonic()
+    assert (await run(pool, "echo fine", tmp_path)).output == "fine\n"
+    assert time.monotonic() - began < 10, "30 waits of a second each"
+    await run(pool, SERVER.format(port=port + 1), tmp_path)
+    await run(pool, WAIT.format(port=port + 1), tmp_path)
+    _, writer = await pool.connect(tmp_path, port + 1)
+    writer.close()
+    for one in tries:
+        one.cancel()
+    await asyncio.wait(tries)
+
+
 @contained
 async def test_home_and_tmp_stay_and_belong_to_one_workspace(tier: Tier, tmp_path: Path) -> None:
     pool = make_sandboxes(tier)
@@ -103,7 +132,8 @@ async def test_home_and_tmp_stay_and_belong_to_one_workspace(tier: Tier, tmp_pat
         assert (await run(pool, "ls -A .turnkeeper/sandbox | wc -l", one)).output == "0\n"
     await pool.close()
     os.utime(one / ".turnkeeper/sandbox", (1, 1))
-    assert (await run(pool, f"{tmp} ls -A . ~ | grep -x '[ab]'", one)).output == ""
+    told = (await run(pool, f"{tmp} ls -A . ~ | grep -x '[ab]'", one)).output.splitlines()
+    assert len(told) == 1 and "HOME and /tmp were not used for a day and begin empty" in told[0]
 
 
 @each
