@@ -9,7 +9,7 @@ import asyncio
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
@@ -41,13 +41,22 @@ _CLOSED = (
 )
 
 
+_INSIDE = (
+    "[Not reached: {host} leads to an address that is not public. Only the operator can open such "
+    "a place, by WEB_ALLOWED_HOSTS.]"
+)
+
+
 class NetworkPass:
     """The hosts that one command may reach, and those it was refused."""
 
-    def __init__(self, hosts: frozenset[str]) -> None:
-        self.hosts = hosts
+    def __init__(
+        self, hosts: frozenset[str], why_barred: Callable[[str], str] = lambda _: ""
+    ) -> None:
+        self.hosts, self._why_barred = hosts, why_barred
         self.word = ambient.secret_id()
         self.refused: dict[str, None] = {}
+        self.admitted: dict[str, None] = {}
 
     @property
     def env(self) -> dict[str, str]:
@@ -63,6 +72,9 @@ class NetworkPass:
     def describe_refused(self, done: ProcessResult) -> str:
         """Describe refused hosts, and what to do; "" for none."""
         if not self.refused:
+            inside = [one for one in self.admitted if self._why_barred(f"http://{one}")]
+            if inside and done.exit_code:
+                return _INSIDE.format(host=", ".join(inside))
             lost = done.exit_code != 0 and _OFFLINE.search(done.output[-MAX_LOOKED:])
             return _BY_ITSELF if lost else ""
         named = ", ".join(self.refused)
@@ -88,7 +100,7 @@ class SandboxNetwork:
 
     def issue(self, hosts: frozenset[str]) -> NetworkPass:
         """A pass that holds until it is revoked."""
-        lent = NetworkPass(hosts)
+        lent = NetworkPass(hosts, self._proxy.why_barred)
         self._passes[lent.word] = lent
         return lent
 
@@ -112,6 +124,7 @@ class SandboxNetwork:
         if lent is None:
             return _NO_PASS
         if admits(lent.hosts, target):
+            lent.admitted[target.place] = None
             return ""
         usual = target.port in (80, 443)
         lent.refused[target.host if usual else target.place] = None

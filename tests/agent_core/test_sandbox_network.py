@@ -200,6 +200,48 @@ async def test_private_addresses_stay_shut_also_when_opened(
         await pool.close()
 
 
+@NEEDS_BWRAP
+@NEEDS_CURL
+async def test_an_open_host_that_leads_inside_is_told_with_the_way(tmp_path: Path) -> None:
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["::ffff:10.0.0.5"]
+
+    pool = SandboxPool(BwrapTier(), network=SandboxNetwork(resolve=resolve))
+    try:
+        done = await run(pool, "curl -fsS https://inner.test/x", tmp_path, "inner.test")
+        assert "inner.test:443 leads to an address that is not public" in done.output
+        assert "WEB_ALLOWED_HOSTS" in done.output
+    finally:
+        await pool.close()
+
+
+@NEEDS_BWRAP
+@NEEDS_CURL
+async def test_a_request_names_the_host_that_was_opened(tmp_path: Path) -> None:
+    """Not another one at the same address."""
+    heads: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        writer.close()
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
+        at = f"{HOST}:{listening.sockets[0].getsockname()[1]}"
+        pool = SandboxPool(BwrapTier(), network=SandboxNetwork(frozenset({at}), resolve))
+        try:
+            for words in ("", "-H 'Host: other.test'", "-H Host: -H 'A: b'", "--data x"):
+                done = await run(pool, f"curl -sS {words} http://{at}/a?b", tmp_path, at)
+                assert done.output == "ok", done
+        finally:
+            await pool.close()
+    hosts = [[line for line in head.split(b"\r\n") if b"ost:" in line] for head in heads]
+    assert hosts == [[f"Host: {at}".encode()]] * 4
+
+
 # ---- how hosts are written -----------------------------------------------------------------
 
 

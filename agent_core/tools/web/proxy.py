@@ -168,10 +168,14 @@ async def _resolve(host: str, port: int) -> list[str]:
 
 
 def _request(method: bytes, target: Target, head: bytes) -> bytes:
-    """The head as the server itself wants it; its connection serves this request and no other."""
+    """The head as the server itself wants it: its connection serves this request and no other, for
+    the host that was admitted and none that the client names besides."""
     parts = urlsplit(target.url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return _close_after(b"%s %s HTTP/1.1" % (method, path.encode("latin-1", "replace")), head)
+    first = b"%s %s HTTP/1.1" % (method, path.encode("latin-1", "replace"))
+    named = parts.netloc.rpartition("@")[2].encode("latin-1", "replace")
+    lines = (line for line in head.split(b"\r\n")[1:] if not line.lower().startswith(b"host:"))
+    return _close_after(first, b"\r\n".join((b"", b"Host: " + named, *lines)))
 
 
 def _close_after(first: bytes, head: bytes) -> bytes:
