@@ -208,8 +208,16 @@ CONNECTS = {
     *("ClientSession", "TCPConnector", "UnixConnector", "AsyncClient", "AsyncHTTPTransport"),
     *("HTTPTransport", "HTTPConnection", "HTTPSConnection", "DefaultAioHttpClient", "urlopen"),
     *("AsyncOpenAI", "AsyncAnthropic", "AsyncWebClient", "WebClient", "DDGS", "open_connection"),
-    *("create_connection", "sock_connect", "create_mcp_http_client", "from_url", "fetch_url"),
-    *("HTTPXRequest", "urlretrieve", "build_opener", "FTP", "SMTP", "OpenAI", "Anthropic"),
+    *(
+        "create_connection",
+        "connect_ex",
+        "sock_connect",
+        "create_mcp_http_client",
+        "from_url",
+        "fetch_url",
+    ),
+    *("fetch_url", "HTTPXRequest", "urlretrieve", "build_opener", "FTP", "SMTP", "OpenAI"),
+    "Anthropic",
 }
 """What opens a connection, by whichever name it is called."""
 ASKS = ("get", "post", "put", "delete", "head", "options", "patch", "request", "stream", "Client")
@@ -231,7 +239,7 @@ CONNECTING = {
     "agent_core/models/transcription.py": "an operator's provider",
     "agent_core/models/windows.py": "an operator's provider",
     "agent_core/sandboxes/docker/engine.py": "an operator's engine",
-    "agent_core/sandboxes/landlock/supervisor.py": "a preview's own port",
+    "agent_core/sandboxes/landlock/guard.py": "a sandbox's own address",
     "agent_core/sandboxes/previews/server.py": "a preview's own port",
     "agent_core/sandboxes/supervisor.py": "runs inside, where there is nothing else",
     "gateway/cli/doctor.py": "what an operator set",

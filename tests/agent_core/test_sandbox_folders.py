@@ -7,7 +7,7 @@ import pytest
 
 from agent_core import ambient
 from agent_core.sandboxes import pool as pools
-from agent_core.sandboxes.folders import KEPT, WAITS, prepare, touch, will_be_emptied
+from agent_core.sandboxes.folders import KEPT, WAITS, note_use, prepare, will_be_emptied
 from agent_core.sandboxes.snapshots import Snapshots, name_after, name_before
 from agent_core.sandboxes.tier import Tier
 from agent_core.sandboxes.unsafe import UnsafeTier
@@ -58,7 +58,7 @@ def test_they_stay_while_a_turn_waits(
 
 def test_they_stay_where_something_used_them(tmp_path: Path) -> None:
     made = use(tmp_path / "workspace")
-    touch(tmp_path / "workspace")
+    note_use(tmp_path / "workspace")
     prepare(tmp_path / "workspace", root=False)
     assert made.exists()
 
@@ -67,12 +67,12 @@ def test_a_use_follows_no_link_and_makes_nothing(tmp_path: Path) -> None:
     other, workspace = tmp_path / "other", tmp_path / "workspace"
     for one in (other, workspace):
         one.mkdir()
-    touch(workspace)
+    note_use(workspace)
     assert not will_be_emptied(workspace) and not list(workspace.iterdir())
     age(other, DAY_LATER)
     (workspace / OWN).mkdir()
     (workspace / OWN / "sandbox").symlink_to(other)
-    touch(workspace)
+    note_use(workspace)
     assert other.stat().st_mtime < ambient.now() - KEPT
 
 
