@@ -316,7 +316,7 @@ class SandboxPool:
 
     def _hold(self, key: _Key, process: RemoteProcess) -> None:
         """Keep the sandbox from being idle until a command in the background has ended."""
-        place = self._places[key]
+        place = self._places.get(key) or _Place()  # there is none when the gateway ends
         place.holds += 1
 
         def release() -> None:

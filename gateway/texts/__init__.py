@@ -20,7 +20,7 @@ _Key = Literal[
     "approve_once", "approve_conversation", "approve_always", "deny", "hosts_once",
     "hosts_conversation", "hosts_always", "sandbox_contains", "sandbox_cannot", "sandbox_leaks",
     "sandbox_missing", "sandbox_none", "sandbox_grouped", "sandbox_watched", "browser_enclosed",
-    "browser_beside", "approved",
+    "browser_beside", "sandbox_untested", "approved",
     "approved_conversation", "approved_always", "denied", "denied_why", "outcome_unknown", "heard",
     "expired", "cancelled", "answered", "stopped", "stopped_note", "interrupted_note", "limit_note",
     "twice_note", "lost_note", "dead", "bug", "empty", "not_open", "not_yours",
@@ -159,6 +159,7 @@ ENGLISH: dict[Key, str] = {
     "sandbox_cannot": "Not hidden from it: sizes and dates of files with known paths, that "
     "other processes exist, and secret files of the workspace (commands there are asked about). "
     "It can change the copies for undo.",
+    "sandbox_untested": "Sandbox: {name}; its self-test has not finished yet.",
     "sandbox_grouped": "The kernel enforces its limits (control groups).",
     "sandbox_watched": "Its limits are watched (no control groups).",
     "sandbox_leaks": "Sandbox: {name}; programs in it can reach: {leaks}.",
@@ -396,6 +397,7 @@ GERMAN: dict[Key, str] = {
     "sandbox_cannot": "Nicht verborgen sind darin: Größe und Datum von Dateien mit bekanntem "
     "Pfad, dass andere Prozesse laufen, und geheime Dateien des Arbeitsordners (dort wird nach "
     "Befehlen gefragt). Die Kopien für das Zurücknehmen lassen sich dort ändern.",
+    "sandbox_untested": "Sandbox: {name}; ihr Selbsttest läuft noch.",
     "sandbox_grouped": "Ihre Grenzen setzt der Kernel durch (Control Groups).",
     "sandbox_watched": "Ihre Grenzen werden überwacht (keine Control Groups).",
     "sandbox_leaks": "Sandbox: {name}; von innen erreichbar: {leaks}.",

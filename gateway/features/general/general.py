@@ -202,12 +202,13 @@ def _describe_sandbox(call: Call) -> str:
         return say("sandbox_missing", call.language)
     if not found.isolated:
         return say("sandbox_none", call.language, name=found.name)
-    leaks = ", ".join(found.leaks) or "?"
-    said = [
-        say("sandbox_contains", call.language, name=found.name)
-        if found.contains
-        else say("sandbox_leaks", call.language, name=found.name, leaks=leaks),
-    ]
+    if found.contains:
+        said = [say("sandbox_contains", call.language, name=found.name)]
+    elif found.leaks:
+        leaks = ", ".join(found.leaks)
+        said = [say("sandbox_leaks", call.language, name=found.name, leaks=leaks)]
+    else:
+        said = [say("sandbox_untested", call.language, name=found.name)]
     if found.contains and found.cannot:
         said.append(say("sandbox_cannot", call.language))
     if (holder := HOLDERS.get(found.limit_holder)) is not None:

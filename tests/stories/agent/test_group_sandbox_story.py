@@ -1,7 +1,13 @@
-"""A group has one sandbox for all its members; what is private to one of them has another."""
+"""A group has one sandbox for all its members; what is private to one of them has another. What
+`/status` says of it."""
 
+import asyncio
+
+import pytest
+
+from agent_core.sandboxes.pool import SandboxPool
 from tests.fakes.model_server import Say
-from tests.fakes.needs import NEEDS_BWRAP
+from tests.fakes.needs import NEEDS_BWRAP, NEEDS_LANDLOCK
 from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention, run
 
 PORT = 8765
@@ -36,3 +42,24 @@ async def test_members_share_what_one_began_and_nobody_else_does(rig: Rig) -> No
     for person in (PERSON, FRIEND):
         alone = await ask(rig, person, person, LOOK, f"Alone as {person}.")
         assert "No such file" in alone and "served" not in alone
+
+
+@NEEDS_LANDLOCK
+async def test_status_says_what_is_not_held_once_it_is_known(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, check = asyncio.Event(), SandboxPool.check
+
+    async def check_late(pool: SandboxPool) -> None:
+        await done.wait()
+        await check(pool)
+
+    monkeypatch.setattr(SandboxPool, "check", check_late)
+    await rig.start(SANDBOX_PROVIDER="landlock")
+    rig.telegram.say(PERSON, "/status")
+    await rig.shows("Sandbox: landlock; its self-test has not finished yet.")
+    done.set()
+    await rig.until(lambda: rig.host.services.sandbox.contains)
+    rig.telegram.say(PERSON, "/status")
+    await rig.shows("Not hidden from it: sizes and dates of files")
+    assert "Sandbox: landlock; it contains what runs in it." in rig.said()[-1]
