@@ -80,8 +80,10 @@ _MACHINES = {"x86_64": (0xC000003E, _X86), "aarch64": (0xC00000B7, _ARM)}
 _MORE = {"x86_64": _MORE_X86 | _MORE_ALIKE, "aarch64": _MORE_ARM | _MORE_ALIKE}
 _ALLOWED = ("socket", "clone", "ptrace")
 """The calls that are not refused outright."""
-_FAMILIES = (1, 2, 10, 16)
-"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK."""
+_FAMILIES = (1, 2, 10)
+"""AF_UNIX, AF_INET, AF_INET6."""
+_NETLINK = 16
+"""AF_NETLINK: only its first protocol, by which programs list network interfaces."""
 _NAMESPACES = 0x7E020080
 """The CLONE_NEW* flags: time, mounts, control groups, names, IPC, users, processes, network."""
 _X32 = 0x40000000
@@ -154,11 +156,14 @@ def build_filter(machine: str = "", families: tuple[int, ...] = _FAMILIES) -> by
         (_ANY_BIT, 0, 1, _NAMESPACES),
         (_RETURN, 0, 0, _FAIL | errno.EPERM),
         (_RETURN, 0, 0, _ALLOW),
-        (_EQUAL, 0, len(families) + 2, numbers["socket"]),
-        (_LOAD, 0, 0, _FIRST),
     )
-    program += ((_EQUAL, len(families) - at, 0, one) for at, one in enumerate(families))
+    listing = ((_EQUAL, 0, 2, _NETLINK), (_LOAD, 0, 0, _argument(2)), (_EQUAL, 1, 0, 0))
+    routes = listing if families else ()
+    most = len(families) + len(routes)
+    program += ((_EQUAL, 0, most + 2, numbers["socket"]), (_LOAD, 0, 0, _FIRST))
+    program += ((_EQUAL, most - at, 0, one) for at, one in enumerate(families))
     program += (
+        *routes,
         (_RETURN, 0, 0, _FAIL | errno.EAFNOSUPPORT),
         (_RETURN, 0, 0, _ALLOW),
     )

@@ -202,6 +202,8 @@ NETWORK = (
     Attack("reach one without a file (abstract)", python(f"{CONNECT}connect(1, chr(0) + '{{abstract}}')")),
     Attack("open raw packets", python("import socket; socket.socket(17, 3)"), root=True),
     Attack(VSOCK, python("import socket; socket.socket(40, 1)")),
+    Attack("listen to the kernel's devices and firewall (AF_NETLINK)",
+           python("import socket; [socket.socket(16, 3, one) for one in (15, 12)]")),
     Attack("see the machine's network interfaces",
            python("import socket\nif len(socket.if_nameindex()) < 2: raise SystemExit(1)")),
 )  # fmt: skip

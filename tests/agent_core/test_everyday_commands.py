@@ -43,6 +43,7 @@ EVERYDAY = {
     "python3 -c 'import tempfile; print(tempfile.gettempdir())'": "/tmp\n",
     "python3 -c 'import asyncio, socket; s = socket.create_server((\"127.0.0.1\", 0)); print(s.getsockname()[0])'": "127.0.0.1\n",
     "python3 -c 'import time; print(\"seen\"); time.sleep(30)' & sleep 0.7; kill %1": "seen\n",
+    "python3 -c 'import socket; print(socket.if_nameindex()[0][1], socket.getaddrinfo(\"localhost\", 80)[0][4][1])'": "lo 80\n",
     "python3 -c 'import pwd, os; print(pwd.getpwuid(os.getuid()).pw_dir)'": "/home/user\n",
     "python3 - <<'X'\nprint('here')\nX": "here\n",
 }
