@@ -110,6 +110,17 @@ class Context(Struct, frozen=True, kw_only=True):
     state: ConversationState
     turns: Turns
     services: Services
+    commands: "Mapping[str, Command]" = {}
+    """All commands, by name."""
+
+    def find_meaning(self, text: str, role: Role | None) -> "Meaning | None":
+        """Return the message that the command `text` stands for; None if it is none, or not for
+        this role."""
+        name, _, arguments = text.removeprefix("/").partition(" ")
+        command = self.commands.get(name.lower()) if text.startswith("/") else None
+        if command is None or not is_allowed(self.services.access, role, command):
+            return None
+        return command.mean(arguments)
 
     def read(self, setting: Setting[V]) -> V:
         """The value of a setting that a feature declares."""
@@ -183,6 +194,18 @@ class Call(Struct, frozen=True, kw_only=True):
         return ""
 
 
+class Meaning(Struct, frozen=True, kw_only=True):
+    """The message that a command stands for: its text, and the shell command run for it instead of
+    asking a model."""
+
+    text: str
+    command: str = ""
+
+
+def mean_nothing(arguments: str) -> None:
+    """Return None: the command is no message."""
+
+
 def say_nothing(language: str) -> str:
     """Return "": the feature's own texts describe the command."""
     return ""
@@ -193,11 +216,12 @@ class Command(Struct, frozen=True, kw_only=True):
     required. `help` describes it in a language for menus, by default with the feature's text
     `command_<name>`. `is_told`: the turn that it begins shows it as its person wrote it. `of_talk`:
     it concerns what is said; given in a channel of threads, it is for its person's newest one
-    there."""
+    there. `mean` returns the message that it is with these arguments, None if it acts by itself."""
 
     name: str
     run: Callable[[Call], Awaitable[str]]
     help: Callable[[str], str] = say_nothing
+    mean: Callable[[str], Meaning | None] = mean_nothing
     least: Role = "user"
     is_told: bool = False
     of_talk: bool = False

@@ -142,6 +142,7 @@ class MessageReceived(Struct, frozen=True, kw_only=True, tag_field="kind", tag="
 class MessageEdited(Struct, frozen=True, kw_only=True, tag_field="kind", tag="edit"):
     """A person edited a message. `said`: the edited message, if it names the agent in a group and
     was written shortly before (see `add_said`); it counts as new if the agent had not received it.
+    `command`: the name of the command that it is now, "" if it is none.
     """
 
     conversation: Conversation
@@ -150,6 +151,7 @@ class MessageEdited(Struct, frozen=True, kw_only=True, tag_field="kind", tag="ed
     message: str
     text: str
     said: MessageReceived | None = None
+    command: str = ""
 
 
 class MessageDeleted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="delete"):
@@ -404,7 +406,11 @@ LATE_EDIT = 3_600.0
 
 
 def add_said(edit: MessageEdited, said: Inbound | None, at: float) -> MessageEdited:
-    """Return `edit`, made at `at`, together with the edited message if that addresses the agent."""
+    """Return `edit`, made at `at`, together with the edited message if that addresses the agent, or
+    as the command that it is now."""
+    if isinstance(said, CommandGiven):
+        text = f"/{said.name} {said.arguments}".strip()
+        return replace(edit, conversation=said.conversation, text=text, command=said.name)
     if not isinstance(said, MessageReceived) or said.conversation.private or not said.addressed:
         return edit
     late = at - said.at > LATE_EDIT

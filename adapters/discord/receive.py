@@ -181,11 +181,18 @@ class DiscordReceiver:
             return ()
         if kind.startswith("MESSAGE_DELETE"):
             return read_deletions(event, self._memory.said)
-        inbound = self._add_language(parse.parse(kind, event, me, channel))
+        inbound = self._add_language(self._find_task(parse.parse(kind, event, me, channel)))
         said = inbound.said if isinstance(inbound, MessageEdited) else inbound
         if isinstance(said, MessageReceived):
             self._memory.remember_message(said)
         return () if inbound is None else (inbound,)
+
+    def _find_task(self, inbound: Inbound | None) -> Inbound | None:
+        """An edit belongs to the task of its message, also if that names the bot no more."""
+        known = (
+            self._memory.said.get(inbound.message) if isinstance(inbound, MessageEdited) else None
+        )
+        return replace(inbound, conversation=known.conversation) if inbound and known else inbound
 
     def _add_language(self, inbound: Inbound | None) -> Inbound | None:
         """Add the author's language, which a message itself does not tell."""

@@ -41,7 +41,7 @@ from gateway.conversation.state import ConversationState
 from gateway.conversation.thread import ConversationHistory
 from gateway.conversation.turn_commits import TurnCommits
 from gateway.conversation.turn_context import SessionTurnHost, TurnContext
-from gateway.conversation.turns import OpenTurn, name_retry, note_brief, note_rows, read_brief
+from gateway.conversation.turns import OpenTurn, name_retry, note_brief, read_brief
 from gateway.delivery.fold import ViewFold
 from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
 from gateway.feature import Change, Context, Features, FiredTurns
@@ -76,7 +76,9 @@ class Session:
         )
         self.history = ConversationHistory(self.state)
         self._write = TurnCommits(self.state, self.history).write
-        self.context = Context(state=self.state, turns=self, services=services)
+        self.context = Context(
+            state=self.state, turns=self, services=services, commands=features.commands
+        )
         self._opened = opened
         self._failures = failures
         self._features = features
@@ -383,8 +385,7 @@ class Session:
         settings = self.state.row.settings.apply_terms(row.firing)
         brief = self.services.agent.brief(self.state.conversation, settings, asked.text)
         shows = self.state.adapter.abilities.own_messages
-        brief = replace(brief, said="" if shows else asked.said, pictures=asked.pictures)
-        brief = replace(brief, files=asked.files, mentions=asked.mentions, command=asked.command)
+        brief = asked.fill(brief, shows)
         brief = name_retry(brief, asked.retry, row.language)
         seen = await self.history.rows()
         for add in filter(None, additions):
@@ -394,8 +395,7 @@ class Session:
         self.state.turns[row.id] = row
         self.state.loaded[row.id] = open_turn
         open_turn.journal.defer(note_brief(brief))
-        if rows:
-            open_turn.journal.defer(note_rows(rows))
+        open_turn.note_rows(rows, asked.rows)
         if not shows or asked.fetched:
             await open_turn.journal.barrier()
         return open_turn

@@ -83,12 +83,28 @@ class OpenTurn:
     def has_heard(self, message: str) -> bool:
         """Return True if it began with this message, or with several and this among them, or was
         told of it since."""
-        if message in (self.row.message, *self.steered):
+        if message in (self.row.message, *self.steered) or read_told(self.journal.records, message):
             return bool(message)
-        rows = (one.inbound for one in self.read_first_rows())
+        rows = (one.inbound for one in read_asked(self.journal.records))
         return bool(message) and any(
             isinstance(one, MessageReceived) and one.message == message for one in rows
         )
+
+    def note_rows(self, rows: Sequence[InboxRow], again: Sequence[InboxRow]) -> None:
+        """Keep the rows that begin it, from which they can be resubmitted, and earlier ones that it
+        asks again."""
+        for key, kept in ((INBOUND, rows), (AGAIN, again)):
+            if kept:
+                value = msgspec.Raw(msgspec.json.encode(tuple(kept)))
+                self.journal.defer(Noted(key=key, value=value))
+
+    def note_told(self, message: MessageReceived) -> None:
+        """Keep, with its next commit, that the turn is told of this message while it runs: an edit
+        of it is then known."""
+        if message.message and not self.has_heard(message.message):
+            self.steered.add(message.message)
+            value = msgspec.Raw(msgspec.json.encode(message.text))
+            self.journal.defer(Noted(key=f"{TOLD}{message.message}", value=value))
 
     def list_loose_rows(self) -> tuple[InboxRow, ...]:
         """Return the rows it began with while nothing of it is stored and no model has answered:
@@ -152,8 +168,9 @@ class OpenTurn:
         return settle_messages(facts)
 
 
-INBOUND = "inbound"
-"""Key of the record that holds the inbox rows which began the turn."""
+INBOUND, AGAIN, TOLD = "inbound", "again", "told:"
+"""Keys of the records that hold the inbox rows which began the turn, or earlier ones that it asks
+again; and, before a message's id, the words of one that it was told of while it ran."""
 _read_rows = msgspec.json.Decoder(tuple[InboxRow, ...]).decode
 
 
@@ -164,9 +181,21 @@ def read_inbound(records: Iterable[Record]) -> tuple[InboxRow, ...]:
     return _read_rows(record.value) if record is not None else ()
 
 
-def note_rows(rows: Sequence[InboxRow]) -> Noted:
-    """Make the record with the messages that began a turn, from which they can be resubmitted."""
-    return Noted(key=INBOUND, value=msgspec.Raw(msgspec.json.encode(tuple(rows))))
+def read_asked(records: Iterable[Record]) -> tuple[InboxRow, ...]:
+    """Return the rows of the turn's request, as far as they are known: of one that asks again,
+    those of the first, with the words that it asks."""
+    known = tuple(records)
+    found = (one for one in known if isinstance(one, Noted) and one.key == AGAIN)
+    record = next(found, None)
+    return _read_rows(record.value) if record is not None else read_inbound(known)
+
+
+def read_told(records: Iterable[Record], message: str) -> str:
+    """Return the words of a message that the turn was told of while it ran, "" if it was not."""
+    key = f"{TOLD}{message}"
+    found = (one for one in records if isinstance(one, Noted) and one.key == key)
+    record = next(found, None)
+    return msgspec.json.decode(record.value, type=str) if record is not None else ""
 
 
 def note_brief(brief: Brief) -> Began:

@@ -368,6 +368,8 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     """The view, by turn and name, with the buttons for the last turn."""
     edited: EditedWords | None = None
     """The words with which the last turn's button asks again; belongs to `offered`."""
+    told_edit: str = ""
+    """The last message of whose edit its person was told that it changes nothing."""
     audited: ChainEnd | None = None
     """The end of its chain of audit lines."""
 

@@ -9,6 +9,7 @@ HistoryKey = Literal[
     "nothing_to_undo", "stop_first", "turn_retry", "turn_continue", "turn_go_on", "turn_over",
     "resume_list", "resume_recent", "resume_none", "resume_gone", "resumed", "compressed",
     "command_undo", "command_retry", "command_resume", "edited_after", "turn_again",
+    "edited_command", "edited_used",
 ]  # fmt: skip
 
 ENGLISH: dict[HistoryKey, str] = {
@@ -33,6 +34,9 @@ ENGLISH: dict[HistoryKey, str] = {
     "turn_go_on": "Continue.",
     "turn_again": "Answer again",
     "edited_after": "You edited your message after I answered it.",
+    "edited_command": "An edited command is not run. Send it as a new message.",
+    "edited_used": "I had already used that message when you edited it. Write again what should be "
+    "different.",
     "turn_over": "This was already done, or something newer has started.",
     "resume_list": "Found in earlier conversations:\n{found}\n\nPress one to continue from there.",
     "resume_recent": "Your latest conversations:\n{found}\n\nPress one to continue from there, or "
@@ -69,6 +73,10 @@ GERMAN: dict[HistoryKey, str] = {
     "turn_go_on": "Mach weiter.",
     "turn_again": "Neu antworten",
     "edited_after": "Sie haben Ihre Nachricht geändert, nachdem ich geantwortet hatte.",
+    "edited_command": "Ein geänderter Befehl wird nicht ausgeführt. Schicken Sie ihn als neue "
+    "Nachricht.",
+    "edited_used": "Diese Nachricht hatte ich schon verwendet, als Sie sie änderten. Schreiben Sie "
+    "noch einmal, was anders sein soll.",
     "turn_over": "Das ist schon geschehen, oder etwas Neueres hat begonnen.",
     "resume_list": "In früheren Unterhaltungen gefunden:\n{found}\n\nDrücken Sie eine, um dort "
     "weiterzumachen.",

@@ -213,7 +213,8 @@ class DiscordServer:
     async def change(self, message: Json, text: str) -> None:
         when = f"2026-01-01T00:00:{next(self._ids) % 60:02}+00:00"
         message |= {"content": text.replace("@bot", f"<@{BOT}>"), "edited_timestamp": when}
-        message |= {"mentions": [self.user]} if "@bot" in text else {}
+        named = "@bot" in text or message["type"] == 19
+        message["mentions"] = [self.user] if named else []
         await self.gateway.dispatch("MESSAGE_UPDATE", dict(message))
 
     async def delete(self, message: Json) -> None:

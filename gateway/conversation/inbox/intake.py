@@ -14,6 +14,7 @@ from agent_core.journal import Noted, Stopped
 from gateway.conversation.decisions import Decisions, describe
 from gateway.conversation.inbox.answers import find_answered, find_open_input, read_answer
 from gateway.conversation.inbox.earlier import read_earlier
+from gateway.conversation.inbox.edits import reword_waiting, tell_parked
 from gateway.conversation.inbox.lost_chat import end_lost_work
 from gateway.conversation.inbox.parts import (
     goes_on,
@@ -195,6 +196,7 @@ class Intake:
                 self._receipt(row, message)
             return
         if question is not None:
+            (await self._context.turns.open(question.turn)).note_told(message)
             answer = self._decisions.answer(message.sender, *read_answer(question, message.text))
             await self._decisions.decide(question, answer, row.seq)
             return
@@ -236,7 +238,7 @@ class Intake:
         """The message of these parts, taken out of the queue, answers an open question."""
         state, row = self._context.state, join_rows(parts)
         message = row.inbound
-        if not isinstance(message, MessageReceived):
+        if not isinstance(message, MessageReceived) or not message.event:  # it tells of an edit
             return False
         question = await self._find_answered(message)
         if question is None:
@@ -251,6 +253,9 @@ class Intake:
         self._tell_lost(row.seq, message.sender.language)
         open_turn = await self._context.turns.open(question.turn)
         open_turn.done += done[1:]
+        for part in parts:
+            assert isinstance(part.inbound, MessageReceived)
+            open_turn.note_told(part.inbound)
         answer = self._decisions.answer(message.sender, *read_answer(question, text))
         await self._decisions.decide(question, self._reading.show_answer(row, answer), row.seq)
         return True
@@ -293,24 +298,21 @@ class Intake:
         for n, waiting in enumerate(state.queue):
             known = waiting.inbound
             if isinstance(known, MessageReceived) and known.message == edit.message:
-                state.queue[n] = replace(waiting, inbound=replace(known, text=edit.text))
+                changed = reword_waiting(self._context, known, edit)
+                if changed is None:
+                    break  # its person is told
+                state.queue[n] = replace(waiting, inbound=changed)
                 self._edits[waiting.seq] = (*self._edits.get(waiting.seq, ()), row.seq)
                 return  # a holder that replays the queue after a crash applies the edit again
-        if self._steer(row, edit.message) or self._tell_parked(row, edit):
+        if edit.command not in self._features.commands and (
+            self._steer(row, edit.message)
+            or await tell_parked(self._context, self._list_parked(), row, edit)
+        ):
             return
         if edit.said is not None:  # if its message was still queued then, it was known on arrival
             said = replace(edit.said, conversation=state.conversation)
             await self._context.services.store.accept((said,))
         await self._hand_over(row, edit)
-
-    def _tell_parked(self, row: InboxRow, edit: MessageEdited) -> bool:
-        """Queue the edit of a message whose turn waits for a person, as it began without it."""
-        state, role = self._context.state, self._context.services.access.role(edit.sender)
-        mine = (turn for turn in self._list_parked() if turn.sender == edit.sender.key)
-        if not at_least(role, "user") or edit.message not in (turn.message for turn in mine):
-            return False
-        state.queue.append(put_change(row, state.conversation))
-        return True
 
     def _take_deletion(self, row: InboxRow, deleted: MessageDeleted) -> None:
         state = self._context.state
@@ -355,7 +357,8 @@ class Intake:
                     open_turn.done += self.with_edits(row.seq)[1:]
         for row in taken:
             self._accounts.pop(row.seq, None)
-            open_turn.steered.add(getattr(row.inbound, "message", ""))
+            if isinstance(row.inbound, MessageReceived):
+                open_turn.note_told(row.inbound)
         return tuple((row.seq, steerable(row) or words(row)) for row in taken)
 
     def _may_steer(self, row: InboxRow, sender: Sender, owner: str) -> bool:

@@ -14,6 +14,7 @@ from agent_core.context.data_marks import mark_data
 from agent_core.context.prompt import attribute_text
 from agent_core.errors import ModelFailed, ToolFailed
 from agent_core.messages import Mention, Picture
+from agent_core.orchestration.brief import Brief
 from agent_core.questions import Answer
 from agent_core.text import file_name
 from agent_core.tools import paths
@@ -69,7 +70,7 @@ class TurnInput(Struct, frozen=True, kw_only=True):
     """The input of a turn: `text` for the model, `said` for people if the surface does not show it
     itself. `fetched`: files or a voice note were fetched for it. `files`: paths of those that are
     neither pictures nor speech. `mentions`: named server resources. `command`: run instead of
-    asking a model. `retry`: it runs a plan again."""
+    asking a model. `retry`: it runs a plan again. `rows`: earlier messages that it asks again."""
 
     text: str
     said: str
@@ -79,6 +80,16 @@ class TurnInput(Struct, frozen=True, kw_only=True):
     mentions: tuple[Mention, ...] = ()
     command: str = ""
     retry: PlanRetry | None = None
+    rows: tuple[InboxRow, ...] = ()
+
+    def fill(self, brief: Brief, shows: bool) -> Brief:
+        """Return the brief with all of it but the text. `shows`: the surface shows what people
+        say."""
+        said = "" if shows else self.said
+        return replace(
+            brief, said=said, pictures=self.pictures, files=self.files, mentions=self.mentions,
+            command=self.command,
+        )  # fmt: skip
 
 
 def words(row: InboxRow) -> str:

@@ -1,18 +1,22 @@
-"""Edits of answered messages: the answer stays, and a quiet notice offers another one.
+"""Edits of messages that were answered or used: the answer stays, and a quiet notice offers another
+one, or says why the edit changes nothing.
 
 The new words wait in the conversation's row, with the turn they are about, until the button is
 pressed or something newer begins.
 """
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from gateway.conversation.inbox.parts import is_forwarded
-from gateway.conversation.turns import read_inbound
+from gateway.conversation.turns import read_asked, read_told
 from gateway.feature import Context
 from gateway.features.history.undo import Past, busy, last_turn
 from gateway.messages import MessageEdited, MessageReceived, turn_token
+from gateway.roles import at_least
 from gateway.store.rows import EditedWords, InboxRow
-from gateway.texts import say
+from gateway.texts import Key, say
 from gateway.views import Button, Notice
 
 MAX_EDITED = 20_000
@@ -21,37 +25,74 @@ MAX_EDITED = 20_000
 
 async def offer_again(context: Context, row: InboxRow, edit: MessageEdited) -> None:
     """Take up an edit that no waiting and no running message was changed by."""
-    state, sender, text = context.state, edit.sender, edit.text.strip()
-    role = context.services.access.role(sender) or "viewer"
-    past = None if busy(context) else await last_turn(context, sender, role)
-    if past is None or isinstance(past, str) or not past.records:
+    state, sender = context.state, edit.sender
+    role = context.services.access.role(sender)
+    if not at_least(role, "user") or not edit.text.strip():
         return state.acknowledge(row.seq)
-    turn = past.turn
-    words = _put_edit(past, edit.message, text, state.row.edited)
-    whole = words is not None and len(words.text) <= MAX_EDITED
-    if words is None or turn.sender != sender.key or not text or not whole:
-        return state.acknowledge(row.seq)
+    past = await last_turn(context, sender, role or "viewer")
+    mine = isinstance(past, Past) and past.records and past.turn.sender == sender.key
+    known = state.row.edited
+    words = _put_edit(past, edit, known) if isinstance(past, Past) and mine else None
+    if edit.command in context.commands:
+        meant = context.find_meaning(edit.text, role)
+        if words is None or meant is None or busy(context):
+            return _tell(context, row, edit, "edited_command")
+    if words is not None and len(words.text) <= MAX_EDITED and not busy(context):
+        return await _offer(context, row, edit, words)
+    used = isinstance(past, Past) and mine and _is_told(past, edit)
+    if used or words is not None:
+        return _tell(context, row, edit, "edited_used")
+    return state.acknowledge(row.seq)
+
+
+async def _offer(context: Context, row: InboxRow, edit: MessageEdited, words: EditedWords) -> None:
+    """Offer to answer the words instead."""
+    state, language = context.state, edit.sender.language
     if state.row.edited is not None:  # the button exists, and now uses this text
         state.row = replace(state.row, edited=words)
         return context.finish(row.seq)
-    retired, language = await state.retire_offer(), sender.language
+    retired = await state.retire_offer()
     state.row = replace(state.row, edited=words)
-    again = Button(label=say("turn_again", language), token=turn_token(turn.id, "retry"))
+    again = Button(label=say("turn_again", language), token=turn_token(words.turn, "retry"))
     notice = Notice(text=say("edited_after", language), quiet=True, buttons=(again,))
     return context.finish(row.seq, *retired, context.draw(row.seq, "edited", notice))
 
 
-def _put_edit(past: Past, message: str, text: str, known: EditedWords | None) -> EditedWords | None:
+def _tell(context: Context, row: InboxRow, edit: MessageEdited, key: Key) -> None:
+    """Say, once for each message, that its edit changes nothing."""
+    state = context.state
+    if state.row.told_edit == edit.message:
+        return state.acknowledge(row.seq)
+    state.row = replace(state.row, told_edit=edit.message)
+    notice = Notice(text=say(key, edit.sender.language), quiet=True)
+    return context.finish(row.seq, context.draw(row.seq, "edited", notice))
+
+
+def _is_told(past: Past, edit: MessageEdited) -> bool:
+    """Return True if the turn was told of the message while it ran, in other words."""
+    told = read_told(past.records, edit.message)
+    return bool(told) and told.strip() != edit.text.strip()
+
+
+def _put_edit(past: Past, edit: MessageEdited, known: EditedWords | None) -> EditedWords | None:
     """Return the words of the turn's message with this edit in place, and those before it; None if
-    it is not of that message."""
-    turn, rows = past.turn, read_inbound(past.records)
-    parts = [one.inbound for one in rows if isinstance(one.inbound, MessageReceived)]
+    it is not of that message, or changes no word: platforms tell of other changes too."""
+    turn, text = past.turn, edit.text.strip()
+    parts = _list_parts(read_asked(past.records))
+    known = known if known is not None and known.turn == turn.id else None
     if len(parts) < 2:
-        return EditedWords(turn=turn.id, text=text) if turn.message == message else None
-    if message not in (part.message for part in parts):
+        said = known.text if known is not None else "".join(part.text for part in parts)
+        mine = turn.message == edit.message and text != said.strip()
+        return EditedWords(turn=turn.id, text=text) if mine else None
+    edits = dict(known.parts) if known is not None else {}
+    told = {part.message: part.text for part in parts} | edits
+    if told.get(edit.message, text).strip() == text:
         return None
-    edits = dict(known.parts) if known is not None and known.turn == turn.id else {}
-    edits[message] = text
-    said = (edits.get(part.message, "" if is_forwarded(part) else part.text) for part in parts)
-    whole = "\n".join(filter(None, said))
+    edits[edit.message] = text
+    said_now = (edits.get(part.message, "" if is_forwarded(part) else part.text) for part in parts)
+    whole = "\n".join(filter(None, said_now))
     return EditedWords(turn=turn.id, text=whole, parts=tuple(edits.items()))
+
+
+def _list_parts(rows: Sequence[InboxRow]) -> list[MessageReceived]:
+    return [one.inbound for one in rows if isinstance(one.inbound, MessageReceived)]

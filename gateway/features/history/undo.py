@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from functools import partial
 from pathlib import Path
 from posixpath import normpath
@@ -22,14 +22,14 @@ from agent_core.sandboxes.states.file_states import Snapshot
 from agent_core.sandboxes.states.scan import SnapshotRefused
 from agent_core.tools.backups import go_back
 from gateway.access.access import Role
-from gateway.conversation.inbox.parts import is_forwarded, join_rows, render_words
+from gateway.conversation.inbox.parts import is_forwarded, join_rows
 from gateway.conversation.inbox.reading import TurnInput
 from gateway.conversation.inbox.reading import words as write_words
-from gateway.conversation.turns import OpenTurn, read_brief, read_inbound, read_retry
+from gateway.conversation.turns import OpenTurn, read_asked, read_brief, read_retry
 from gateway.delivery.retire import fold_said, retire_plan
-from gateway.feature import Context
+from gateway.feature import Context, Meaning
 from gateway.messages import CommandGiven, MessageReceived, Sender
-from gateway.store.rows import InboxRow, Spans, Thread, TranscriptRow, TurnRow
+from gateway.store.rows import EditedWords, InboxRow, Spans, Thread, TranscriptRow, TurnRow
 from gateway.store.spans import without_last
 from gateway.texts import say
 from gateway.texts.signs import visible
@@ -236,26 +236,69 @@ def _reword(words: str, before: str) -> str:
     return "\n".join((words, *FILE_LINE.findall(before)))
 
 
-def _reword_request(past: Past, given: CommandGiven, before: str) -> str:
+def _reword_request(rows: Sequence[InboxRow], words: str, new: InboxRow, before: str) -> str:
     """Other words for a request, with all that came with it: what it replies to, the thread before
-    it, its files."""
-    rows = read_inbound(past.records)
-    if not rows:
-        return _reword(given.arguments, before)
-    joined = join_rows(rows)
-    old, said = write_words(joined), joined.inbound
+    it, its files. `rows`: its messages, `new`: the same with the other words."""
+    joined = join_rows(rows) if rows else None
+    old = write_words(joined) if joined is not None else ""
     stands = list(re.finditer(rf"^{re.escape(old)}$", before, re.MULTILINE)) if old else []
-    if not isinstance(said, MessageReceived) or not said.text or not stands:
-        return _reword(given.arguments, before)
-    others = (one.inbound for one in rows[1:])
-    brought = [
-        render_words(one)
-        for one in others
-        if isinstance(one, MessageReceived) and is_forwarded(one)
-    ]
-    text = "\n".join((given.arguments, *brought))
-    new = write_words(replace(joined, inbound=replace(said, text=text, described=False)))
-    return f"{before[: stands[-1].start()]}{new}{before[stands[-1].end() :]}"
+    if joined is None or not stands or not getattr(joined.inbound, "text", ""):
+        return _reword(words, before)
+    return f"{before[: stands[-1].start()]}{write_words(new)}{before[stands[-1].end() :]}"
+
+
+def _put_words(
+    rows: Sequence[InboxRow], words: str, edited: EditedWords | None, command: str
+) -> tuple[InboxRow, ...]:
+    """Return the rows of a request with other words in it: those of each edited part, else all in
+    the first and none in the others; what was forwarded stays."""
+    edits = dict(edited.parts) if edited is not None and edited.text == words else {}
+    put: list[InboxRow] = []
+    for row in rows:
+        said = row.inbound
+        if isinstance(said, MessageReceived) and not is_forwarded(said):
+            text = edits.get(said.message, said.text) if edits else "" if put else words
+            kept = said.described and text == said.text
+            said = replace(said, text=text, command=command, described=kept)
+        put.append(replace(row, inbound=said))
+    return tuple(put)
+
+
+def _names_command(context: Context, words: str) -> bool:
+    name, _, _ = words.removeprefix("/").partition(" ")
+    return words.startswith("/") and name.lower() in context.commands
+
+
+def _ask_again(context: Context, past: Past, words: str, meant: Meaning | None) -> TurnInput:
+    """The input of a turn that asks the last request again, with other `words` if there are any;
+    `meant`: the message that they stand for as a command."""
+    brief, rows = read_brief(past.records), read_asked(past.records)
+    same = TurnInput(
+        text=brief.request_text(),
+        said=brief.said,
+        fetched=True,
+        pictures=brief.pictures,
+        files=brief.files,
+        mentions=brief.mentions,
+        command=brief.command,
+        retry=read_retry(brief),
+        rows=rows,
+    )
+    if not words:
+        return same
+    text, command = (meant.text, meant.command) if meant is not None else (words, "")
+    edited = context.state.row.edited
+    put = _put_words(rows, text, edited if meant is None else None, command)
+    joined = join_rows(put) if put else None
+    return replace(
+        same,
+        text=_reword_request(rows, text, joined, same.text) if joined else _reword(text, same.text),
+        said=_reword(words, brief.said),
+        mentions=context.services.agent.find_mentions((text,)),
+        command=command,
+        retry=None,
+        rows=put,
+    )
 
 
 async def begin_again(context: Context, row: InboxRow, command: CommandGiven) -> OpenTurn | None:
@@ -269,9 +312,12 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         why = past if isinstance(past, str) else "nothing_to_undo"
         context.state.notice(row.seq, say(why, sender.language))
         return None
+    meant = context.find_meaning(command.arguments, role)
+    if meant is None and _names_command(context, command.arguments):
+        context.state.notice(row.seq, say("edited_command", sender.language))
+        return None
     if await put_off(context, (row.seq, sender.language), restore(past)) is None:
         return None
-    brief = read_brief(past.records)
     turn = replace(
         past.turn,
         id=ambient.new_id(),
@@ -286,21 +332,7 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         code=context.services.version,
         resumes=0,
     )
-    text, said, mentions = brief.request_text(), brief.said, brief.mentions
-    if command.arguments:
-        mentions = context.services.agent.find_mentions((command.arguments,))
-        text = _reword_request(past, command, text)
-        said = _reword(command.arguments, said)
-    asked = TurnInput(
-        text=text,
-        said=said,
-        fetched=True,
-        pictures=brief.pictures,
-        files=brief.files,
-        mentions=mentions,
-        command="" if command.arguments else brief.command,
-        retry=None if command.arguments else read_retry(brief),
-    )
+    asked = _ask_again(context, past, command.arguments, meant)
     for name, retired in (("plan", retire_plan("plan_anew")), ("said", fold_said("retried"))):
         context.state.along += await context.state.redraw(past.turn.id, name, retired)
     # a commit before that of the turn would undo this turn alone

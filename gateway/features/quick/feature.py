@@ -6,7 +6,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from gateway.feature import Call, Command, Feature, find_least, is_allowed
+from gateway.feature import Call, Command, Feature, Meaning, find_least, is_allowed
 from gateway.features.quick.settings import HOLE, SHELL
 from gateway.roles import say_refused
 from gateway.texts import say
@@ -22,6 +22,7 @@ def make_feature(texts: Mapping[str, str]) -> Feature:
             name=name,
             run=partial(_run, text),
             help=partial(_describe, text),
+            mean=partial(_mean, name, text),
             is_told=text.startswith(SHELL),
         )
         for name, text in texts.items()
@@ -31,14 +32,20 @@ def make_feature(texts: Mapping[str, str]) -> Feature:
 
 async def _run(text: str, call: Call) -> str:
     """Run the text as if its person had written it: its row waits like a message."""
-    written = call.command.arguments.strip()
+    meant = _mean(call.command.name, text, call.command.arguments)
+    if meant is None:
+        return await _give(_fill(text, call.command.arguments.strip())[1:], call)
+    return await call.queue_message(meant.text, meant.command)
+
+
+def _mean(name: str, text: str, arguments: str) -> Meaning | None:
+    """The message that the command `name` stands for; None if it gives another command."""
+    written = arguments.strip()
     if text.startswith(SHELL):
-        said = f"/{call.command.name} {written}".strip()
-        return await call.queue_message(said, _fill_shell(text.removeprefix(SHELL), written))
+        command = _fill_shell(text.removeprefix(SHELL), written)
+        return Meaning(text=f"/{name} {written}".strip(), command=command)
     said = _fill(text, written)
-    if said.startswith("/"):
-        return await _give(said[1:], call)
-    return await call.queue_message(said)
+    return None if said.startswith("/") else Meaning(text=said)
 
 
 async def _give(said: str, call: Call) -> str:

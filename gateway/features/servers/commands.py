@@ -5,7 +5,7 @@ from agent_core.mcp.oauth.questions import name_sign_in
 from agent_core.mcp.server_facts import PromptFacts, ServerFacts
 from agent_core.questions import Answer, Decision
 from gateway.conversation.decisions import Decisions
-from gateway.feature import Call, Context, Pressed
+from gateway.feature import Call, Context, Meaning, Pressed
 from gateway.features.servers.texts import TEXTS, ServersKey
 from gateway.messages import PluginPress
 from gateway.store.rows import InboxRow, QuestionRow
@@ -30,10 +30,15 @@ async def run_prompt(call: Call) -> str:
     if len(call.words) < 2:
         usage = TEXTS.say("prompt_usage", call.language)
         return f"{usage}\n\n{await show_servers(call)}"
-    text = f"/prompt {call.command.arguments.strip()}"
+    text = mean_prompt(call.command.arguments).text
     if not call.context.services.agent.find_mentions((text,)):
         return TEXTS.say("prompt_unknown", call.language, server=call.words[0][:50])
     return await call.queue_message(text)
+
+
+def mean_prompt(arguments: str) -> Meaning:
+    """The message that runs the prompt of these words."""
+    return Meaning(text=f"/prompt {arguments.strip()}")
 
 
 async def _sign_in(call: Call, server: str) -> str:
