@@ -137,8 +137,11 @@ def holds_settings(path: str) -> bool:
     """Return True, by the path's words, if a program obeys the file as soon as it runs nearby:
     settings of a repository, a shell, an editor or an agent, or a name that matters where a
     wildcard finds it."""
-    if _AS_WORDS.search(unescape_name(path)):
-        return True
+    return bool(_AS_WORDS.search(unescape_name(path))) or is_settings(path)
+
+
+def is_settings(path: str) -> bool:
+    """As `holds_settings`, for a path that is known to be one name."""
     parts = unescape_name(path).replace("\\", "/").split("/")
     plain = [unicodedata.normalize("NFKC", part).casefold().rstrip(" .") for part in parts]
     return any(map(_SETTINGS.fullmatch, plain)) or bool(_SETTINGS_PLACE.search("/".join(plain)))

@@ -367,3 +367,86 @@ def test_a_rule_in_words() -> None:
         read_rule("deny", command="git push", role="user", reason="Releases."), "f"
     )
     assert describe_rule(rule) == "deny, by the operator: command git push, role user. Releases."
+
+
+WRITES = {
+    "cp": "cp a {}|cp a b {}|cp -t {} a|cp -t{} a|cp --target-directory={} a|cp -r {} .",
+    "mv": "mv a {}|mv -f a {}|mv {} a",
+    "tee": "tee {}|tee -a {}|tee x {}",
+    "sort": "sort -o {} x|sort -o{} x|sort --output={} x",
+    "dd": "dd if=x of={}|dd of={} if=x",
+    "install": "install -m755 x {}|install -D x {}",
+    "rsync": "rsync -a x {}|rsync -a {} .",
+    "ln": "ln -s x {}|ln -sf x {}",
+    "touch": "touch {}",
+    "sed -i": "sed -i s/a/b/ {}",
+    "tar": "tar xf a.tar -C {}|tar cf {} x",
+    "unzip": "unzip a.zip -d {}",
+    "git mv": "git mv a {}",
+    "git checkout": "git checkout main -- {}",
+}
+OBEYED = (".git/hooks/pre-commit", ".git/config", "sub/.git", ".bashrc", "home/.zshrc", ".vimrc",
+          ".vscode/tasks.json", ".husky/pre-push", "AGENTS.md", "x/.claude/settings.json")  # fmt: skip
+
+
+@pytest.mark.parametrize("allowed", WRITES)
+def test_an_allow_writes_no_settings_that_programs_obey(allowed: str) -> None:
+    for line in WRITES[allowed].split("|"):
+        for place in OBEYED:
+            verdict = judge(SHELL, read_rule("allow", command=allowed), command=line.format(place))
+            assert not verdict.rule.startswith("operator:"), line.format(place)
+        plain = judge(SHELL, read_rule("allow", command=allowed), command=line.format("docs/b"))
+        assert plain.rule == "operator:it", line.format("docs/b")
+
+
+@pytest.mark.parametrize("line", ["cat .bashrc", "git add .gitmodules", "diff .vimrc a", "ls .git"])
+def test_an_allow_reads_settings(line: str) -> None:
+    rule = read_rule("allow", command=" ".join(line.split()[: 2 if line[:3] == "git" else 1]))
+    assert judge(SHELL, rule, command=line).rule == "operator:it"
+
+
+STARTS = """
+kubectl exec pod -- sh|kubectl -n a exec pod -- sh|kubectl run x --image=y -- sh|kubectl debug node/x
+kubectl cp a b:c|kubectl --context=a delete pod x|oc rsh pod
+ip netns exec a sh|ip netns e a sh|ip vrf exec a sh|ip -batch x|ip -b x
+docker run alpine sh|docker exec a sh|docker container run a|docker compose exec a sh|docker -H x ps
+docker build .|podman run a|nerdctl exec a sh
+sqlite3 a.db '.shell id'|sqlite3 a.db '.sh id'|sqlite3 a.db '.system id'|sqlite3 -cmd '.shell id' a.db
+sqlite3 -init x a.db|sqlite3 a.db '.once |sh'|sqlite3 a.db '.read x'
+sqlite3 a.db "select load_extension('x')"|sqlite3 a.db "select WRITEFILE ('.bashrc', 'x')"
+find . -exec sh x|find . -execdir sh x|find . -ok sh x|find . -delete|find . -fprintf a x
+xargs sh|xargs -n1 rm|awk 'BEGIN{system("id")}'|awk '{print | "sh"}' x|awk -f x y
+git -c core.pager=x log|git -c alias.x=!id x|git config core.hooksPath x|git bisect run sh
+mysql -e 'system id'|uv run id|npm exec x|poetry run id|npx x|systemd-run id|bwrap sh|entr sh
+""".replace("\n", "|")
+
+
+@pytest.mark.parametrize("line", [one for one in STARTS.split("|") if one])
+def test_an_allow_of_a_program_starts_no_other(line: str) -> None:
+    verdict = judge(SHELL, read_rule("allow", command=line.split()[0]), command=line)
+    assert not verdict.rule.startswith("operator:"), line
+
+
+@pytest.mark.parametrize(
+    ("allowed", "line"),
+    [
+        ("kubectl", "kubectl -n a get pods"),
+        ("kubectl exec", "kubectl exec pod -- ls"),
+        ("docker", "docker ps"),
+        ("docker run", "docker run alpine ls"),
+        ("docker compose", "docker compose up"),
+        ("docker compose exec", "docker compose exec web ls"),
+        ("ip", "ip -br addr"),
+        ("sqlite3", "sqlite3 a.db 'select 1'"),
+        ("sqlite3", "sqlite3 a.db .tables"),
+        ("find", "find . -name x"),
+        ("awk", "awk '{print $1}' x"),
+        ("git config", "git config user.name x"),
+        ("git config", "git config --get core.pager"),
+        ("npm", "npm test"),
+        ("uv run", "uv run pytest"),
+        ("npx eslint", "npx eslint x"),
+    ],
+)
+def test_an_allow_covers_what_its_program_is_for(allowed: str, line: str) -> None:
+    assert judge(SHELL, read_rule("allow", command=allowed), command=line).rule == "operator:it"
