@@ -24,6 +24,7 @@ FLAWS: dict[FlawKind, str] = {
     "twice": "stands there twice",
     "foreign": "a line without a signature stands among signed ones",
     "cut": "is missing at the end",
+    "gone": "was deleted, with the conversation itself",
     "endless": "nothing says where the chain ends",
     "unknown_key": "was signed with a key that is not here (AUDIT_KEY, audit.key)",
 }
@@ -97,7 +98,8 @@ def describe_report(report: ChainReport) -> str:
 def _describe(flaw: ChainFlaw) -> str:
     numbers = str(flaw.first) if flaw.first == flaw.last else f"{flaw.first} to {flaw.last}"
     line = f"line {numbers}: " if flaw.first else ""
-    return f"{flaw.where or 'gateway'} (chain {flaw.chain or '–'}): {line}{FLAWS[flaw.kind]}"
+    where = flaw.where or ("a conversation" if flaw.kind == "gone" else "gateway")
+    return f"{where} (chain {flaw.chain or '–'}): {line}{FLAWS[flaw.kind]}"
 
 
 def _show(line: AuditRow) -> _Shown:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core import ambient
-from gateway.store.audit_chain import AuditSigner, ChainCheck, ChainReport, decode_lines
+from gateway.store.audit_chain import NOTE, AuditSigner, ChainCheck, ChainReport, decode_lines
 from gateway.store.port import Directory
 from gateway.store.removal.stored import AuditLines
 from gateway.store.rows import AuditRow, ChainEnd, ConversationRow
@@ -108,8 +108,8 @@ class AuditTrail:
             return at
         end = await self._read_end(END + chain)
         if end is not None and end.n <= at:  # all of it is deleted
-            await self._directory.put(BEGIN + chain, None)
-            await self._directory.put(END + chain, None)
+            for prefix in (BEGIN, END, NOTE):
+                await self._directory.put(prefix + chain, None)
             return at
         again = min(lines) <= known.n  # entries of an earlier period remain
         behind = (known.behind, known.behind_mac) if again else (known.n, known.mac)
@@ -126,7 +126,8 @@ class AuditTrail:
             return
         begin = await self._read_end(BEGIN + end.chain)
         if begin is not None and begin.n >= end.n:
-            await self._directory.put(BEGIN + end.chain, None)
+            for prefix in (BEGIN, NOTE):
+                await self._directory.put(prefix + end.chain, None)
         else:
             await self._directory.put(END + end.chain, _encode(end))
 
@@ -146,7 +147,8 @@ class AuditTrail:
         ends = await self._read_ends()
         check = ChainCheck(self.signer, begins)
         await self.read(check.add)
-        return check.finish(ends)
+        notes = [_decode_end(body) for body in await self._read_documents(NOTE)]
+        return check.finish(ends, notes)
 
     async def _read_ends(self) -> list[tuple[str, ChainEnd]]:
         found = []

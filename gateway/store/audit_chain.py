@@ -10,7 +10,7 @@ person removes salt and words and leaves the digests, sealed, so that the chain 
 import base64
 import hashlib
 import hmac
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -18,12 +18,25 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core import ambient
-from gateway.store.rows import AuditRow, ChainEnd, ErasedWords
+from gateway.store.rows import AuditRow, ChainEnd, ConversationRow, ErasedWords
 
 Purpose = Literal["line", "begin", "end", "erased"]
-FlawKind = Literal["changed", "missing", "twice", "foreign", "cut", "endless", "unknown_key"]
+FlawKind = Literal[
+    "changed", "missing", "twice", "foreign", "cut", "endless", "unknown_key", "gone"
+]
+
+NOTE = "audit-chain:"
+"""Name prefix of the documents that repeat a chain's end: a conversation that is deleted together
+with its lines leaves it."""
 
 _encode = msgspec.json.Encoder().encode
+
+
+def note_end(row: ConversationRow | None, lines: Sequence[AuditRow]) -> tuple[str, bytes] | None:
+    """The document that repeats a chain's end, as a commit with these lines leaves it; None without
+    lines."""
+    end = row.audited if row is not None and lines else None
+    return (NOTE + end.chain, _encode(end)) if end is not None else None
 
 
 class AuditSigner:
@@ -173,8 +186,11 @@ class ChainCheck:
         chain.waiting[line.n] = line
         self._follow(line.chain, chain)
 
-    def finish(self, ends: Iterable[tuple[str, ChainEnd]]) -> ChainReport:
-        """The report. `ends`: with their conversations, of all chains that go on or have lines."""
+    def finish(
+        self, ends: Iterable[tuple[str, ChainEnd]], notes: Iterable[ChainEnd] = ()
+    ) -> ChainReport:
+        """The report. `ends`: with their conversations, of all chains that go on or have lines;
+        `notes`: ends that were noted elsewhere, of those and of none that is dropped as a whole."""
         for name, chain in self._chains.items():
             self._judge_leaving(name, chain)
             while chain.waiting:
@@ -186,6 +202,8 @@ class ChainCheck:
         for where, end in ends:
             ended.add(end.chain)
             self._check_end(where, end)
+        for note in notes:
+            self._check_note(note, ended)
         for name, chain in self._chains.items():
             if name not in ended:
                 self._flag("endless", name, chain, chain.next - 1, chain.next - 1)
@@ -207,6 +225,17 @@ class ChainCheck:
             self._flag(kind, end.chain, chain, end.n, end.n)
         elif end.n >= chain.next:
             self._flag("cut", end.chain, chain, chain.next, end.n)
+
+    def _check_note(self, note: ChainEnd, ended: Collection[str]) -> None:
+        """A chain is at least as long as was noted of it."""
+        known = [flaw for flaw in self._flaws if flaw.chain == note.chain and flaw.kind == "cut"]
+        if note.chain not in ended and note.chain not in self._chains:
+            begin = self._begins.get(note.chain) or ChainEnd()
+            if not self._signer.is_sealed("end", note) or note.n > begin.n:
+                lost = ChainFlaw(kind="gone", chain=note.chain, first=begin.n + 1, last=note.n)
+                self._flaws.append(lost)
+        elif not known:
+            self._check_end("", note)
 
     def _judge_leaving(self, name: str, chain: _Chain) -> None:
         """Lines that retention was about to drop: whoever puts others there gets them nowhere."""

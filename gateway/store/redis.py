@@ -27,6 +27,7 @@ from gateway.store.opening.redis_upgrade import upgrade
 from gateway.store.redis_lease import (
     ACTIVE,
     DEAD,
+    DIRECTORY,
     DUE,
     Commit,
     Held,
@@ -35,7 +36,6 @@ from gateway.store.redis_lease import (
     resolve,
 )
 from gateway.store.redis_lists import (
-    DIRECTORY,
     FILLED,
     KNOWN,
     find_persons,

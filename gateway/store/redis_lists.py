@@ -13,11 +13,11 @@ import msgspec
 
 from gateway.messages import Conversation, Inbound, read_conversation, sender_of
 from gateway.ports import account_scope, channel_scope, person_scope
-from gateway.store.redis_lease import key
+from gateway.store.redis_lease import DIRECTORY, key
 from gateway.store.redis_scripts import LAST, run
 from gateway.store.redis_wire import Command, RedisWire
 
-KNOWN, DIRECTORY = "tk:conversations", "tk:{directory}"
+KNOWN = "tk:conversations"
 FILLED = "tk:lists:filled"
 PIECE = 200
 

@@ -24,8 +24,8 @@ from gateway.ports import ListScope, Shown, Summary, parse_words
 from gateway.store import search
 from gateway.store.dead_letters import encode_letter, read_each, read_letter
 from gateway.store.reading import read_record, read_row, readable
-from gateway.store.redis_lease import AUDIT, DEAD, DUE, key, question_key, turn_key
-from gateway.store.redis_lists import DIRECTORY, list_key
+from gateway.store.redis_lease import AUDIT, DEAD, DIRECTORY, DUE, key, question_key, turn_key
+from gateway.store.redis_lists import list_key
 from gateway.store.redis_scripts import BEFORE, LAST, MOVE, RANGE, SUMMARIZE, run, run_on
 from gateway.store.redis_wire import Command, RedisWire, Reply
 from gateway.store.rows import (

@@ -11,6 +11,7 @@ from agent_core import ambient
 from gateway.errors import Fenced
 from gateway.messages import Inbound, dedupe_keys
 from gateway.store import sqlite_lists
+from gateway.store.audit_chain import note_end
 from gateway.store.dead_letters import read_each, write_letter
 from gateway.store.reading import readable
 from gateway.store.rows import (
@@ -214,6 +215,8 @@ def apply_changes(c: sqlite3.Connection, lease: Lease, changes: Changes) -> None
         )
     for line in changes.audit:
         c.execute("INSERT INTO audit(at, body) VALUES(?, ?)", (line.at, encode(line)))
+    if (note := note_end(changes.row, changes.audit)) is not None:
+        put(c, *note, None)
 
 
 def _write_view(c: sqlite3.Connection, conversation: str, view: OutboxRow) -> None:

@@ -399,3 +399,68 @@ async def test_lines_that_two_clocks_signed_go_one_after_the_other(
         await drop(world, trail, START + old)
         assert (await trail.verify()).flaws == (), old
     assert await list_bodies(world.store) == []
+
+
+async def remove_behind(world: World, name: str, lines: bool) -> None:
+    """Somebody deletes a conversation's rows and, if `lines`, its audit lines, and says nothing."""
+    removal = make_removal(world.store)
+    where = replace(place(name), private=True).id
+
+    async def mark(bodies: Sequence[bytes]) -> frozenset[bytes]:
+        decoded = {body: msgspec.json.decode(body, type=AuditRow) for body in bodies}
+        return frozenset(body for body, one in decoded.items() if one.where == where)
+
+    assert await removal.begin(where, None)
+    while await removal.remove_piece(where):
+        continue
+    while lines and await removal.drop_audit(START + 99, mark):
+        continue
+
+
+@pytest.mark.parametrize("before", [0, 2])
+async def test_a_conversation_that_is_deleted_with_its_lines_is_found(
+    world: World, before: int
+) -> None:
+    """`before`: lines of it that retention had dropped."""
+    removal = make_removal(world.store)
+    trail = AuditTrail(SIGNER, make_contents(world.store), world.store, "me")
+    await write(world.store, "one", 5)
+    await write(world.store, "two", 4)
+    await trail.note("machine", "linked", "x")
+    await removal.drop_audit(START + before, partial(trail.mark_dropped, START + before))
+    assert (await trail.verify()).flaws == ()
+    await remove_behind(world, "one", lines=True)
+    report = await trail.verify()
+    (flaw,) = report.flaws
+    assert (flaw.kind, flaw.first, flaw.last) == ("gone", before + 1, 5)
+    assert "was deleted, with the conversation itself" in describe_report(report)
+
+
+async def test_what_is_removed_as_it_should_be_leaves_nothing_to_find(world: World) -> None:
+    removal = make_removal(world.store)
+    trail = AuditTrail(SIGNER, make_contents(world.store), world.store, "me")
+    for name, first in (("one", "lines"), ("two", "conversation")):
+        await write(world.store, name, 3)
+        if first == "conversation":
+            await trail.close(replace(place(name), private=True).id)
+            await remove_behind(world, name, lines=False)
+        while await removal.drop_audit(START + 99, partial(trail.mark_dropped, START + 99)):
+            continue
+        assert (await trail.verify()).flaws == ()
+        if first == "lines":
+            await trail.close(replace(place(name), private=True).id)
+            await remove_behind(world, name, lines=False)
+        assert (await trail.verify()).flaws == ()
+    assert await world.store.keys("audit-") == ()
+
+
+async def test_an_end_that_is_put_back_with_its_lines_is_found(world: World) -> None:
+    """Row and lines are those of a moment ago; the note elsewhere knows more."""
+    trail = AuditTrail(SIGNER, make_contents(world.store), world.store, "me")
+    await write(world.store, "one", 3)
+    (name,) = await world.store.keys("audit-chain:")
+    note = msgspec.json.decode(await world.store.get(name) or b"", type=ChainEnd)
+    longer = SIGNER.seal("end", note.chain, note.n + 2, note.mac)
+    await world.store.put(name, msgspec.json.encode(longer))
+    (flaw,) = (await trail.verify()).flaws
+    assert (flaw.kind, flaw.first, flaw.last) == ("cut", 4, 5)

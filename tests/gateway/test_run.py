@@ -105,6 +105,9 @@ async def test_an_approval_is_asked_and_honoured(world: World) -> None:
     assert code == 0 and "hold" in said, said
     assert (await world.command("audit", "none"))[0] == 1
     assert (await world.command("audit", "--since", "yesterday"))[0] == 1
+    for option in ("--who", "--what", "--since"):
+        code, said = await world.command("audit", option, "")
+        assert code == 2 and "leave it out" in said
 
 
 @pytest.mark.pick("a story in a process", 3)
