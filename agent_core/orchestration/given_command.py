@@ -3,6 +3,7 @@
 from msgspec import json
 from msgspec.structs import replace
 
+from agent_core.context.data_marks import mark_data
 from agent_core.context.shortening import shorten
 from agent_core.guardrails.guard import work_on_text
 from agent_core.messages import Message, Text, ToolCall, ToolResult, user
@@ -30,8 +31,9 @@ async def run_given_command(
     call = await scope.once(CALL, lambda: _make_call(brief, hands), kind=ToolCall)
     (result,) = await act(scope.child(CALL), brief, hands, (call,))
     text = _quote(await _hide(result, hands))
+    heard = text if _is_refused(result) else mark_data(text)  # what a program prints is data
     asked = user(TOLD.format(said=brief.text, command=brief.command))
-    return TurnResult(text=text, messages=(asked, _make_answer(text)))
+    return TurnResult(text=text, messages=(asked, _make_answer(heard)))
 
 
 def _make_call(brief: Brief, hands: Hands) -> ToolCall:
@@ -56,10 +58,14 @@ def _make_answer(text: str) -> Message:
     return Message(role="assistant", parts=(Text(text=text),))
 
 
+def _is_refused(result: ToolResult) -> bool:
+    return result.error and result.command is None
+
+
 def _quote(result: ToolResult) -> str:
     """The output in a block that nothing in it ends."""
     text = result.content.strip("\n") or NOTHING
-    if result.error and result.command is None:
+    if _is_refused(result):
         return text  # our explanation of why it was not run
     shown = shorten(text, MAX_SHOWN)
     fence = "```"

@@ -35,6 +35,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "link": ("off",),
     "permissions": ("drop",),
     "stop": ("all",),
+    "undo": ("all", "keep"),
 }
 """The first words that a command knows."""
 

@@ -21,7 +21,7 @@ class MenuEntry(Protocol):
 
 
 LoadCommands = Callable[[], Mapping[str, MenuEntry]]
-WORDLESS = frozenset({"start", "help", "new", "undo", "retry", "approvals", "status", "whoami"})
+WORDLESS = frozenset({"start", "help", "new", "approvals", "status", "whoami"})
 """Commands that are whole by their name."""
 
 

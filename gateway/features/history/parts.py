@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from agent_core.context.data_marks import strip_marks
 from agent_core.context.surroundings import strip_surroundings
 from agent_core.memory.recall import strip_recalled
 from agent_core.messages import text_of
@@ -49,7 +50,8 @@ class _Open:
 
     def add(self, row: TranscriptRow) -> None:
         texts = [
-            (one.role, strip_recalled(strip_surroundings(text_of(one)))) for one in row.messages
+            (one.role, strip_marks(strip_recalled(strip_surroundings(text_of(one)))))
+            for one in row.messages
         ]
         self.said[row.turn] = [(role, text) for role, text in texts if text]
         self.at = row.at or self.at

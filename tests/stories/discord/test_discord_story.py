@@ -334,6 +334,7 @@ async def test_what_only_admins_may_is_shown_to_few(rig: DiscordRig) -> None:
     assert menu["pair"]["default_member_permissions"] == "0"
     assert "default_member_permissions" not in menu["stop"]
     assert menu["help"]["options"] == [] and menu["mode"]["options"][0]["autocomplete"]
+    assert menu["retry"]["options"] and menu["undo"]["options"], "both take words"
     refused = await rig.discord.command(DM, "pair", PERSON, "ABCD2345")
     assert rig.discord.gateway.connected and refused
     await rig.discord.shows(DM, "admin")
