@@ -4,6 +4,12 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
+from agent_core.documents.formats.office import (
+    choose_forms,
+    find_diagrams,
+    read_diagram,
+    write_formulas,
+)
 from agent_core.documents.formats.tables import render_row
 from agent_core.documents.refusal import Refused
 
@@ -19,6 +25,8 @@ def read(file: BinaryIO) -> Iterator[str]:
         raise Refused("it is no PowerPoint presentation, or it is damaged.") from error
     for number, slide in enumerate(deck.slides, 1):
         yield f"[Slide {number} of {len(deck.slides)}]"
+        choose_forms(slide.element)
+        write_formulas(slide.element)
         yield from _read_shapes(slide.shapes)
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             notes = slide.notes_slide.notes_text_frame.text.strip()
@@ -37,6 +45,9 @@ def _read_shapes(shapes: "object") -> Iterator[str]:
             yield from _read_chart(shape.chart)
         elif hasattr(shape, "shapes"):
             yield from _read_shapes(shape.shapes)
+        else:
+            for place in find_diagrams(shape.element):
+                yield from read_diagram(shape.part, place)
 
 
 def _read_chart(chart: Any) -> Iterator[str]:

@@ -5,17 +5,17 @@ from itertools import chain
 from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
+from agent_core.documents.formats.office import choose_forms, find_diagrams, read_diagram
 from agent_core.documents.formats.tables import render_row
 from agent_core.documents.refusal import Refused
 from agent_core.text import parse_number
 
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _TEXTS = (f"{_WORD}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t")
 _MARKS = {f"{_WORD}tab": "\t", f"{_WORD}br": "\n", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
 _BOX, _PARAGRAPH, _TABLE = f"{_WORD}txbxContent", f"{_WORD}p", f"{_WORD}tbl"
-_GONE = frozenset([_FALLBACK, *(f"{_WORD}{one}" for one in ("del", "moveFrom", "rt", "pPr"))])
-"""Elements that are not shown: deleted text, the second form of a drawing, readings of signs."""
+_GONE = frozenset(f"{_WORD}{one}" for one in ("del", "moveFrom", "rt", "pPr"))
+"""Elements that are not shown: deleted text, readings of signs."""
 MAX_SPAN = 100
 """Columns over which a cell is repeated."""
 
@@ -32,6 +32,8 @@ def read(file: BinaryIO) -> Iterator[str]:
     except (OpcError, BadZipFile, KeyError, ValueError) as error:
         raise Refused("it is no Word document, or it is damaged.") from error
     body: Any = document.element.body
+    choose_forms(body)
+    _write_diagrams(body, document.part)
     for block in _find_blocks(body):
         if block.tag == _TABLE:
             yield "[Table]"
@@ -44,6 +46,18 @@ def read(file: BinaryIO) -> Iterator[str]:
             level = parse_number(((style and style.name) or "").removeprefix("Heading ")) or 0
             yield f"{'#' * level} {text}" if 1 <= level < 7 else text
         yield from filter(str.strip, map(_read_cell, boxes))
+
+
+def _write_diagrams(body: Any, part: Any) -> None:
+    """Put the texts of a diagram in its place, as a text box of a paragraph each."""
+    for place in find_diagrams(body):
+        box = place.makeelement(_BOX)
+        for text in read_diagram(part, place):
+            box.append(block := box.makeelement(_PARAGRAPH))
+            block.append(words := block.makeelement(_TEXTS[0]))
+            words.text = text
+        place.addprevious(box)
+        place.getparent().remove(place)
 
 
 def _find_blocks(parent: Any) -> Iterator[Any]:
