@@ -32,7 +32,10 @@ async def run_given_command(
     (result,) = await act(scope.child(CALL), brief, hands, (call,))
     text = _quote(await _hide(result, hands))
     heard = text if _is_refused(result) else mark_data(text)  # what a program prints is data
-    asked = user(TOLD.format(said=brief.text, command=brief.command))
+    told = TOLD.format(said=brief.request_text(), command=brief.command)
+    if brief.appended and brief.appended in brief.text:  # at the end, where others look for it
+        told = f"{told}\n\n{brief.appended.lstrip()}"
+    asked = user(told)
     return TurnResult(text=text, messages=(asked, _make_answer(heard)))
 
 
