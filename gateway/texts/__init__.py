@@ -39,7 +39,7 @@ _Key = Literal[
     "whoami", "help", "help_talk", "help_plans", "help_jobs", "help_ways", "help_people",
     "help_more",
     "edited", "deleted", "view_failed", "view_in_doubt", "row_failed", "unreadable",
-    "unstorable", "troubled", "work_lost", "answer_usage", "above",
+    "unstorable", "troubled", "work_lost", "answer_usage", "above", "set_in_thread",
     "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "to_decide", "chat_lost",
     "always_covers", "here_covers", "both_cover", "risk_low", "risk_medium", "risk_high",
     "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_steps",
@@ -176,6 +176,8 @@ ENGLISH: dict[Key, str] = {
     "help_ways": "**How I work**",
     "help_people": "**Status and people**",
     "help_more": "**More**",
+    "set_in_thread": "This holds for the thread in which your request runs or waits. For threads "
+    "that begin later, write the command again when nothing of yours runs or waits here.",
     "edited": "(I changed my message to: {text})",
     "deleted": "(I withdrew my last message.)",
     "above": "(The rest is above.)",
@@ -414,6 +416,8 @@ GERMAN: dict[Key, str] = {
     "help_ways": "**Wie ich arbeite**",
     "help_people": "**Stand und Personen**",
     "help_more": "**Weitere**",
+    "set_in_thread": "Das gilt im Thread, in dem Ihre Anfrage läuft oder wartet. Für spätere "
+    "Threads geben Sie den Befehl noch einmal, wenn hier nichts von Ihnen läuft oder wartet.",
     "edited": "(Ich habe meine Nachricht geändert: {text})",
     "deleted": "(Ich habe meine letzte Nachricht zurückgezogen.)",
     "above": "(Alles Weitere steht oben.)",

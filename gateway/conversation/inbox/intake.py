@@ -576,7 +576,10 @@ class Intake:
                 return
         if not state.adapter.abilities.own_messages and not (known and known.is_told):
             self._show_said(row, command)
+        before = state.row.settings
         text = await self._run_command(command, role, row.seq)
+        if text and command.anywhere and state.conversation.thread and state.row.settings != before:
+            text = f"{text}\n{say('set_in_thread', command.sender.language)}"
         if text and command.press:
             state.submit(Changes(done=(row.seq,), row=state.row))  # which it may have changed
             state.tell(command.press, text)

@@ -192,6 +192,26 @@ async def test_a_slash_command_that_decides_finds_the_thread_that_waits(
     await rig.shows("think long", DEV)
 
 
+async def test_a_setting_for_a_running_thread_says_where_it_holds(rig: SlackRig) -> None:
+    await rig.start()
+    gate = rig.model.gate = asyncio.Event()
+    rig.slack.mention(DEV, "think long")
+    await rig.model.wait_inflight(1)
+    rig.slack.command(DEV, "plan on")
+    await rig.slack.wait(lambda: say("set_in_thread") in str(rig.slack.ephemeral))
+    told = len(rig.slack.ephemeral)
+    rig.slack.command(DEV, "plan")
+    await rig.slack.wait(lambda: len(rig.slack.ephemeral) > told)
+    assert say("set_in_thread") not in str(rig.slack.ephemeral[told:]), "it changed nothing"
+    gate.set()
+    await rig.quiet()
+    told = len(rig.slack.ephemeral)
+    rig.slack.command(DEV, "plan off")
+    await rig.slack.wait(lambda: len(rig.slack.ephemeral) > told)
+    assert say("set_in_thread") not in str(rig.slack.ephemeral[told:]), "it is the channel's"
+    await rig.quiet()
+
+
 async def test_an_admin_stops_anothers_turn_by_a_slash_command(rig: SlackRig) -> None:
     await rig.start()
     gate = rig.model.gate = asyncio.Event()
