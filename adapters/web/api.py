@@ -318,6 +318,7 @@ class Api:
             event=seat.event(key),
             message=message,
             text=body.text,
+            command=_name_command(body.text),
         )
         return await self._accept(edit, key)
 
@@ -429,3 +430,9 @@ def _show_waiting(card: WaitingCard, sender: Sender) -> WaitingCardShown:
 def _chat(summary: Summary) -> str:
     """The conversation's id as its person knows it."""
     return read_conversation(summary.conversation).channel.partition("~")[2]
+
+
+def _name_command(text: str) -> str:
+    """The name of the command that the text is, "" if it is none."""
+    first = text.split(maxsplit=1)[0].lower()
+    return first[1:] if first[0] == "/" and COMMAND.fullmatch(first[1:]) else ""

@@ -1,10 +1,12 @@
 """Quick commands: a word that an operator made stands for a text, or for a command of ours."""
 
+import asyncio
 import json
 
 import pytest
 
 from agent_core.journal import ToolStarted
+from gateway.messages import turn_token
 from gateway.settings import Settings, SettingsError
 from gateway.wiring.features import load_features
 from tests.fakes.model_server import Call, Say
@@ -101,6 +103,49 @@ async def test_the_page_shows_a_command_once(rig: Rig) -> None:
         await page.settle()
         said = [one for one in page.screen() if one.startswith("owner: ")][1:]
         assert said[0] == "owner: /standup in the garden" and len(said) == 2
+    finally:
+        await page.close()
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_the_page_runs_a_command_that_is_sent_again(rig: Rig, restarted: bool) -> None:
+    page = Web(rig)
+    await page.open(QUICK_COMMANDS=QUICK)
+    try:
+        await page.command("/greet Emma")
+        await page.card("echo hello Emma")
+        await page.press("Approve once")
+        await page.shows("hello Emma\n")
+        await page.settle()
+        if restarted:
+            await page.restart()
+        (turn,) = {turn for turn, name in page._views if name == "reply"}
+        await page._post("answers", token=turn_token(turn, "retry"), text="/greet Otto")
+        await page.card("echo hello Otto")
+        await page.press("Approve once")
+        await page.shows("hello Otto\n")
+        await page.settle()
+        said = [one for one in page.screen() if one.startswith("owner: ")]
+        assert said[-1] == "owner: /greet Otto"
+        assert rig.model.requests == []
+    finally:
+        await page.close()
+
+
+async def test_the_page_runs_a_waiting_message_that_an_edit_makes_a_command(rig: Rig) -> None:
+    page = Web(rig)
+    await page.open(QUICK_COMMANDS=QUICK)
+    try:
+        gate = rig.model.gate = asyncio.Event()
+        await page.say("hello")
+        await rig.model.wait_inflight(1)
+        await page.edit(await page.say("greet Emma"), "/greet Otto")
+        gate.set()
+        await page.card("echo hello Otto")
+        await page.press("Approve once")
+        await page.shows("hello Otto\n")
+        await page.settle()
+        assert len(rig.model.requests) == 1
     finally:
         await page.close()
 
