@@ -24,6 +24,7 @@ from gateway.delivery.native_messages import (
     spend,
 )
 from gateway.delivery.pace import Pace, SendGate, Ticket
+from gateway.delivery.troubles import ViewTroubles
 from gateway.errors import (
     Ambiguous,
     ChatClosed,
@@ -53,8 +54,6 @@ MAX_FAILURES = 3  # unexpected failures of one view until it is set aside
 MAX_EDITS = 8
 """Unanswered edits of one view, over 90 seconds, before it is left as it is or sent anew."""
 MAX_ANEW = 2  # how often a message deleted from the chat is sent again
-MAX_UNSENT = 86_400.0
-"""Seconds that an unreachable platform is tried for one view."""
 NO_NATIVE = ""
 """The id of a message that cannot be edited: it is unknown whether it arrived, or it is gone.
 Without a digest it must be sent anew."""
@@ -87,9 +86,7 @@ class Outbox:
         self._stopping = False
         self._sending = False
         self._backoff = 0.5
-        self._failures: dict[Key, int] = {}
-        self._since: dict[Key, float] = {}
-        """`ambient.monotonic()` since when the platform has not taken a view."""
+        self._troubles = ViewTroubles()
         self._ungrowing: Key | None = None
         """A reply whose live text the platform refused: only its final state is still to be
         sent."""
@@ -236,11 +233,13 @@ class Outbox:
                 continue
             new_seen = new_seen or new
             due = self._pace.new_due() if new else self._pace.edit_due()
+            due = max(due, self._troubles.due(key))
             if due < best[0]:
                 best = (due, partial(self._attempt, self._deliver, key))
         for key, row in self.rows.items():
-            if row.spent and self._pace.edit_due() < best[0]:
-                best = (self._pace.edit_due(), partial(self._attempt, self._remove_spent, key))
+            due = max(self._pace.edit_due(), self._troubles.due(key))
+            if row.spent and due < best[0]:
+                best = (due, partial(self._attempt, self._remove_spent, key))
         if self._growing is not None and self._grows():
             key, _, since = self._growing
             due = max(self._pace.edit_due(), since + self._adapter.abilities.edit_interval)
@@ -270,8 +269,7 @@ class Outbox:
         try:
             await deliver(key)
             self._backoff = 0.5
-            self._failures.pop(key, None)
-            self._since.pop(key, None)
+            self._troubles.forget(key)
         except RateLimited as error:
             self._pace.note_limit(error.retry_after)
             self._holder.note_limit(error.retry_after)
@@ -279,7 +277,8 @@ class Outbox:
             log.warning("rate_limited", extra={"retry_after": error.retry_after})
             self._check_time(key, str(error))
         except (Unsent, Ambiguous) as error:
-            self._back_off()
+            if not self._troubles.is_resting(key):
+                self._back_off()
             self._holder.count("deliveries_retried")
             log.warning("not_delivered", extra={"view": key[1], "why": str(error)})
             self._check_time(key, str(error))
@@ -290,7 +289,7 @@ class Outbox:
             self._back_off()
             if is_shortage(error):
                 self._check_time(key, str(error))
-            elif self._fails_again(key, MAX_FAILURES):
+            elif self._troubles.note(key, MAX_FAILURES):
                 self._set_aside(key, "failed", f"{type(error).__name__}: {error}"[:200])
 
     def _back_off(self) -> None:
@@ -299,19 +298,20 @@ class Outbox:
 
     def _check_time(self, key: Key, why: str) -> None:
         """Set a view aside that the platform has not taken for a very long time."""
-        since = self._since.setdefault(key, ambient.monotonic())
-        if ambient.monotonic() - since > MAX_UNSENT:
+        if self._troubles.lasts_too_long(key):
             self._set_aside(key, "unsent", why)
 
-    def _fails_again(self, key: Key, most: int) -> bool:
-        """Count a failure without a reason to hope; True at the last one."""
-        failures = self._failures[key] = self._failures.get(key, 0) + 1
-        return failures >= most
+    def _hopes(self, key: Key, error: Exception) -> bool:
+        """Count an edit that was not answered; True if it is to be made again. Meanwhile the other
+        views go on."""
+        if not isinstance(error, Ambiguous) or self._troubles.note(key, MAX_EDITS):
+            return False
+        self._troubles.rest(key, MAX_BACKOFF)
+        return True
 
     def _set_aside(self, key: Key, cause: Cause, why: str) -> None:
         """Give up this version of the view, and keep it for the operator."""
-        self._failures.pop(key, None)
-        self._since.pop(key, None)
+        self._troubles.forget(key)
         row = self.rows.get(key)
         if row is None or row.sent >= row.version:
             self._ungrowing = key  # its final state will be sent separately
@@ -339,7 +339,7 @@ class Outbox:
                 above = self._render_above()[0]
                 await self._call(partial(adapter.edit, self._conversation, native, above))
         except (Rejected, Ambiguous) as error:
-            if isinstance(error, Ambiguous) and not self._fails_again(key, MAX_EDITS):
+            if self._hopes(key, error):
                 raise
             log.info("words_not_removed", extra={"turn": key[0], "why": str(error)})
         self._pace.note_sent(new=False)
@@ -419,7 +419,7 @@ class Outbox:
             why: DeliveryError = error
         except (Rejected, Ambiguous) as error:
             # an edit may be repeated, but not forever
-            if isinstance(error, Ambiguous) and not self._fails_again(key, MAX_EDITS):
+            if self._hopes(key, error):
                 raise
             if not (self.rows[key].final and self._may_send_anew(key)):
                 raise error if isinstance(error, Rejected) else Rejected(str(error)) from error

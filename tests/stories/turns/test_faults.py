@@ -425,6 +425,24 @@ async def test_a_lost_edit_is_made_again_and_leaves_one_message(rig: Rig) -> Non
     assert len(rig.said()) == 3 and not any("twice" in text for text in rig.said())
 
 
+@pytest.mark.parametrize("status", [500, 0], ids=["fails", "is cut off"])
+async def test_an_edit_that_always_fails_holds_up_nothing_else(rig: Rig, status: int) -> None:
+    """The tool line cannot be changed; the card below it, and the answer, come all the same."""
+    if status:
+        rig.telegram.fail("editMessageText", status, times=1_000)
+    else:
+        rig.telegram.drop("editMessageText", times=1_000)
+    rig.model.script(write("a.txt"), Say("written"), Say("and more"))
+    await rig.start()
+    rig.telegram.say(PERSON, "write it")
+    rig.press(await rig.card(), "Approve once")
+    await rig.shows("written")
+    rig.telegram.say(PERSON, "more")
+    await rig.shows("and more")
+    assert len(rig.telegram.made("editMessageText")) < 30
+    assert not any("twice" in text for text in rig.said())
+
+
 async def test_polls_that_fail_lose_nothing(rig: Rig) -> None:
     rig.telegram.fail("getUpdates", 502, times=2)
     rig.telegram.drop("getUpdates")
