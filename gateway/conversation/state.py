@@ -18,6 +18,7 @@ from agent_core import ambient
 from agent_core.errors import Drained, LeaseLost, Suspend
 from agent_core.guardrails.redaction import NOTHING
 from gateway.access.standing import drop_unheeded
+from gateway.conversation.inbox.unshown import tell_unshown
 from gateway.conversation.lease_timer import LeaseTimer
 from gateway.conversation.outage import Unfinished
 from gateway.conversation.services import Services
@@ -44,6 +45,7 @@ from gateway.store.rows import (
     Spans,
     TranscriptRow,
     TurnRow,
+    find_brought,
     show_row,
 )
 from gateway.texts import say
@@ -511,6 +513,8 @@ class ConversationState:
             return
         if cause == "refused" and not row.natives and isinstance(row.view, ReportView):
             self._on_undeliverable(row, why)
+        if not row.natives and (question := find_brought(row)):
+            self.services.spawn(partial(tell_unshown, self.services, question, why), "unshown")
         letter = self.letter("view", f"{row.turn} {row.name}", why, encode_json(row), row.turn)
         if cause == "doubt":
             self.announce(letter, say("view_in_doubt", self.language), "warning")

@@ -50,7 +50,7 @@ _Key = Literal[
     "escalated", "remind_approval", "remind_question", "over_quota", "welcome", "welcome_admin",
     "unpaired", "unpair_listed", "unpair_unknown", "unpair_usage", "link_private", "link_code",
     "link_same", "link_full", "linked", "linked_with", "not_linked", "parted", "relayed",
-    "passed_on",
+    "not_relayed", "passed_on",
     "whole_in_file", "file_too_large",
     "working", "idle", "home_waits", "home_runs", "home_jobs", "home_quiet", "command_start",
     "command_help", "command_new", "command_stop", "command_mode",
@@ -290,6 +290,8 @@ ENGLISH: dict[Key, str] = {
     "not_linked": "This account is not linked with another one.",
     "parted": "This account is no longer linked.",
     "relayed": "Sent to the approvers' chat: {what}\nIt can be decided by: {who}.",
+    "not_relayed": "The approvers' chat did not take this question ({why}), so perhaps nobody "
+    "there knows of it. Please tell somebody who may decide it.",
     "passed_on": "Forwarded to the conversation that asked.",
     "research_init": "Define the question",
     "research_search": "Search and read",
@@ -533,6 +535,8 @@ GERMAN: dict[Key, str] = {
     "not_linked": "Dieses Konto ist mit keinem anderen verbunden.",
     "parted": "Dieses Konto steht wieder für sich.",
     "relayed": "In den Chat der Entscheider gegeben: {what}\nEs entscheiden: {who}.",
+    "not_relayed": "Der Chat der Entscheider hat diese Frage nicht angenommen ({why}); dort weiß "
+    "vielleicht niemand davon. Bitte sagen Sie jemandem Bescheid, der entscheiden darf.",
     "passed_on": "An die Unterhaltung weitergegeben, die gefragt hat.",
     "research_init": "Den Rahmen abstecken",
     "research_search": "Suchen und lesen",

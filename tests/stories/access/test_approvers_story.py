@@ -1,7 +1,11 @@
 """Who decides, over Telegram: deciders by risk, several yeses, reminders, escalation."""
 
+import pytest
+
+from adapters.telegram.adapter import TelegramAdapter
 from gateway.command_texts import drop_marks
-from gateway.messages import QuestionDue
+from gateway.errors import Ambiguous, ChatClosed, DeliveryError, Rejected
+from gateway.messages import Conversation, QuestionDue
 from gateway.store.rows import QuestionRow
 from gateway.texts import say
 from tests.fakes.model_server import Say
@@ -303,3 +307,32 @@ async def test_several_on_the_board_approve(rig: Rig) -> None:
     assert await rig.told(rig.press(card, "Approve once", SECOND)) == ""
     await rig.shows("written")
     await rig.telegram.wait(lambda: f"U{ADMIN}, U{SECOND}" in card["text"], 15)
+
+
+BOSSES = -1009
+
+
+@pytest.mark.parametrize("error", [Rejected("no such chat"), ChatClosed("kicked"), Ambiguous("?")])
+async def test_a_chat_of_approvers_that_takes_no_card_is_told_of_where_it_was_asked(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, error: DeliveryError
+) -> None:
+    """Otherwise the asker waits for people who know of nothing."""
+    send = TelegramAdapter.send
+
+    async def refuse(
+        adapter: TelegramAdapter, where: Conversation, payload: bytes, answers: str = ""
+    ) -> str:
+        if where.channel == str(BOSSES):
+            raise error
+        return await send(adapter, where, payload, answers)
+
+    monkeypatch.setattr(TelegramAdapter, "send", refuse)
+    rig.model.script(write("a.txt"), Say("written"))
+    await rig.start(APPROVERS_CHAT=f"telegram:{BOSSES}", APPROVERS="asker,role:admin")
+    rig.telegram.say(PERSON, "write it")
+    card = await rig.card()
+    await rig.shows(f"did not take this question ({error})")
+    rig.press(card, "Approve once")
+    await rig.shows("written")
+    await rig.quiet()
+    assert len([text for text in rig.said() if "did not take" in text]) == 1
