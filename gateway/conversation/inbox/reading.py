@@ -58,6 +58,10 @@ MAX_JOINED = 64_000
 FETCH_TRIES, FETCH_SECONDS, FETCH_PAUSE = 3, 60.0, 1.0
 """Attempts to fetch a file after passing failures, the seconds for all of them, and the first
 pause, which doubles."""
+FETCH_RATE = 100_000
+"""Bytes a second that a download makes at least."""
+UNKNOWN_SIZE = 10_000_000
+"""Bytes assumed where the platform tells no size."""
 CALLED = (
     "[A call from outside: {name}. Nobody of this conversation wrote it. Here is what it brought, "
     "and below that what the operator wants done about it.]"
@@ -160,6 +164,11 @@ def steerable(row: InboxRow) -> str | None:
     if not isinstance(message, MessageReceived) or message.attachments or message.command:
         return None
     return f"{render_quote(message.reply_to)}{words(row)}"
+
+
+def find_fetch_time(attachment: Attachment) -> float:
+    """Seconds that the file may take: a server that sends a byte now and then holds up nobody."""
+    return FETCH_SECONDS + (attachment.size or UNKNOWN_SIZE) / FETCH_RATE
 
 
 def only_voice(message: MessageReceived) -> bool:
@@ -298,9 +307,12 @@ class MessageReader:
         until, pause = ambient.monotonic() + FETCH_SECONDS, FETCH_PAUSE
         for tries_left in reversed(range(FETCH_TRIES)):
             try:
-                return await self._adapter.fetch(attachment, file)
+                async with ambient.limit(find_fetch_time(attachment)):
+                    return await self._adapter.fetch(attachment, file)
             except TokenRefused:
                 raise
+            except TimeoutError:
+                raise Unsent("it came too slowly") from None
             except (Unsent, Ambiguous, RateLimited) as error:
                 wait = error.retry_after if isinstance(error, RateLimited) else pause
                 if not tries_left or ambient.monotonic() + wait > until:

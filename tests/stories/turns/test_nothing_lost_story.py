@@ -3,12 +3,13 @@
 import asyncio
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
 from adapters.telegram.adapter import TelegramAdapter
 from gateway.conversation.inbox import reading
+from gateway.messages import Attachment
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import GROUP, PATIENCE, PERSON, Rig, mention
 
@@ -195,6 +196,27 @@ async def test_a_person_is_told_of_a_file_that_is_lost(rig: Rig) -> None:
     await rig.shows("The file data.csv could not be downloaded")
     await rig.quiet()
     assert "could not be downloaded" in rig.seen(role="user")[-1]
+
+
+async def test_a_file_that_trickles_costs_itself_and_not_the_message(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each byte comes in time, the whole never does."""
+
+    async def trickle(adapter: TelegramAdapter, attachment: Attachment, to: BinaryIO) -> None:
+        while True:
+            to.write(b"x")
+            await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(TelegramAdapter, "fetch", trickle)
+    monkeypatch.setattr(reading, "FETCH_SECONDS", 0.3)
+    await rig.start()
+    rig.telegram.say(PERSON, "", caption="read", **document(rig, "data.csv"))
+    await rig.shows("ack")
+    await rig.shows("The file data.csv could not be downloaded")
+    rig.telegram.say(PERSON, "and this?")
+    await rig.shows("and this?")
+    await rig.quiet()
 
 
 @pytest.mark.bugs_are_told
