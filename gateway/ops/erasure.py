@@ -35,6 +35,7 @@ from gateway.ports import person_scope
 from gateway.services.audit_trail import AuditTrail
 from gateway.services.memory_removals import note_erased
 from gateway.store.port import Store
+from gateway.store.reading import read_document
 from gateway.store.removal.port import Position, Removal
 from gateway.store.removal.stored import Contents
 from gateway.store.rows import (
@@ -63,6 +64,7 @@ OWN_MEMORY = "memory:own:"
 _PLAIN = (
     OWN_MEMORY,
     "person:",
+    "standing:",
     "identity:",
     "quota:",
     "zone:",
@@ -87,6 +89,10 @@ class _Person(Struct):
     """The person of an account."""
 
     person: str
+
+
+_shown = msgspec.json.Decoder(_Shown).decode
+_person = msgspec.json.Decoder(_Person).decode
 
 
 @dataclass(slots=True, kw_only=True)
@@ -358,14 +364,14 @@ class Erasure:
     async def _drop_documents(self, accounts: frozenset[str], done: Erased, beside: bool) -> None:
         for account in sorted(accounts):
             for kind in ("", "link"):
-                body = await self._store.get(f"{kind}shown:{account}")
-                if body is not None:
-                    code = msgspec.json.decode(body, type=_Shown).code
-                    await self._store.put(f"{kind}code:{code}", None)
-            body = await self._store.get(f"identity:{account}")
-            if body is not None:
-                person = msgspec.json.decode(body, type=_Person).person
-                await self._store.put(f"accounts:{person}", None)
+                name = f"{kind}shown:{account}"
+                shown = read_document(name, await self._store.get(name), _shown)
+                if shown is not None:
+                    await self._store.put(f"{kind}code:{shown.code}", None)
+            name = f"identity:{account}"
+            identity = read_document(name, await self._store.get(name), _person)
+            if identity is not None:
+                await self._store.put(f"accounts:{identity.person}", None)
             if beside:
                 await note_erased(self._store, OWN_MEMORY + account)
             for prefix in _PLAIN:

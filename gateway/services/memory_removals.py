@@ -22,6 +22,7 @@ from gateway.messages import GatewaySaid, digest, read_conversation
 from gateway.ports import Accept
 from gateway.services.memory import Leaving, decode_sheet, name_space
 from gateway.store.port import Directory
+from gateway.store.reading import read_document
 from gateway.texts import say
 
 log = logging.getLogger("turnkeeper.memory")
@@ -266,8 +267,8 @@ async def note_erased(directory: Directory, place: str) -> None:
             others += [one] if one != name else []
             entries += known.entries
     body = await directory.get(place)
-    if body is not None:
-        sheet = decode_sheet(body)
+    sheet = read_document(place, body, decode_sheet)
+    if sheet is not None:
         entries += (*sheet.memory, *sheet.user)
     noted = MemoryRemoval(
         space=space, entries=tuple(dict.fromkeys(entries)), everything=True, at=ambient.now()

@@ -107,3 +107,21 @@ async def test_what_another_process_holds_is_named_and_left(
     assert "1 conversations" in said
     kept = {key for key in await world.store.keys("") if not key.startswith("audit-")}
     assert kept <= {"retention:since"}
+
+
+@pytest.mark.parametrize("body", [b"{damaged", b"[5]", b"\xff"])
+async def test_what_cannot_be_read_of_them_goes_too(
+    world: SqliteWorld | RedisWorld, tmp_path: Path, body: bytes
+) -> None:
+    settings = Settings.read({"TURNKEEPER_HOME": str(tmp_path)}, tmp_path)
+    own = replace(place("home"), private=True)
+    await take_turn(world.store, say(ADA, own, SAID, "1"), "t1", 0)
+    kinds = ("shown", "linkshown", "identity", "quota", "memory:own", "standing", "person", "wrong")
+    for kind in kinds:
+        await world.store.put(f"{kind}:{ADA.key}", body)
+    said = await StoreUpkeep(settings, world.store, make_trail(settings, world.store)).erase(
+        ADA.key, lambda text: None
+    )
+    assert "1 conversations" in said
+    left = {key for key in await world.store.keys("") if not key.startswith("audit-")}
+    assert left <= {"retention:since"}
