@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.telegram.entities import from_markdown
-from adapters.text import FENCE, pieces, split, utf16
+from adapters.text import FENCE, pieces, split, split_end, utf16
 from tests.sampling import examples
 
 FRAGMENTS = st.sampled_from(
@@ -80,3 +80,23 @@ def test_hostile_blanks_cost_no_time() -> None:
     split("a|b\n-" + " " * 50_000 + "x|", 4096)
     list(from_markdown("\n" * 50_000 + "||" + "|" * 4000))
     assert time.process_time() - started < 2
+
+
+CODE = st.sampled_from(["```python\n", "~~~~\n", "````\n"])
+LINES = st.lists(st.sampled_from(["x = 1\n", "say ``` here\n", "y\n"]), min_size=90, max_size=200)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    MARKDOWN.filter(lambda text: "`" not in text and "~" not in text), CODE, LINES, st.booleans()
+)
+def test_the_end_of_a_text_that_is_split_alone_is_still_code(
+    before: str, opening: str, lines: list[str], is_over: bool
+) -> None:
+    """As a growing answer is shown whose beginning is in messages above."""
+    text = f"{before}\n{opening}{''.join(lines)}"
+    if is_over:
+        text += opening.replace("python", "") + "and after it\n" * 60
+    end = split_end(text, 80, utf16)[-1]
+    assert bool(FENCE.match(end)) == bool(FENCE.match(split(text, 80, utf16)[-1])) != is_over
+    assert utf16(end) <= 80
