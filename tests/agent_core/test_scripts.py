@@ -341,7 +341,7 @@ async def test_what_is_no_call_is_refused_and_ends_nothing(
     )
     lines = told["stdout"].splitlines()
     assert [line.startswith("{'id': None, 'ok': False") for line in lines] == [
-        True, True, True, False, False, True, True, False,
+        True, True, True, False, False, False, True, False,
     ], lines  # fmt: skip
     assert lines[3].startswith("{'id': 7, 'ok': False, 'text': \"A script cannot call 'execute_sc")
     assert "A script cannot call 'ask_user'" in lines[4] and "at most" in lines[6]
