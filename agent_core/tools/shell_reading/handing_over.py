@@ -124,12 +124,12 @@ _READING_GIT = frozenset(
 )
 """Commands of git that change no file that they name."""
 _DATABASE = re.compile(
-    r"(?m)^\s*\.(?!(?:tables|schema|indexes|indices|databases|headers|mode|help|show|width|separator"
-    r"|nullvalue|timer|stats|changes|fullschema|dbinfo|eqp|explain|lint|quit|exit)\b)\w"
+    r"(?m)^[^\S\n]*\.(?!(?:tables|schema|indexes|indices|databases|headers|mode|help|show|width"
+    r"|separator|nullvalue|timer|stats|changes|fullschema|dbinfo|eqp|explain|lint|quit|exit)\b)\w"
     r"|(?i:\b(?:load_extension|writefile|edit|fts3_tokenizer)\s*\()"
 )
 """Commands and functions of sqlite3 that reach beyond its database."""
-_CLIENT = re.compile(r"(?im)\\!|^\s*system\b|\bsource\s|\\\.|\binto\s+(?:out|dump)file\b")
+_CLIENT = re.compile(r"(?im)\\!|^[^\S\n]*system\b|\bsource\s|\\\.|\binto\s+(?:out|dump)file\b")
 """The same of mysql."""
 _MEANT_GIT = {
     "-c": ("clone", "switch", "init"),
