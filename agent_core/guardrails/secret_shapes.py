@@ -6,7 +6,7 @@ password, for the end of the line (command_secrets.py).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import TypeAlias
 
@@ -16,7 +16,7 @@ from agent_core.guardrails.command_secrets import (
     find_command_secrets,
     find_open_command,
 )
-from agent_core.guardrails.escaped_text import read_layers
+from agent_core.guardrails.escaped_text import ESCAPE_SIGNS, PlainText, read_layers
 from agent_core.guardrails.sign_search import Sign, find_sign, search_ranges
 from agent_core.guardrails.token_prefixes import PREFIXED
 from agent_core.guardrails.wrapped_keys import find_wrapped_keys, is_key_open
@@ -418,7 +418,7 @@ def _compile_context() -> re.Pattern[str]:
 def hide_shapes(text: str, mark: str = MARK) -> str:
     """Replace what looks like a secret by a mark, also behind and between escapes."""
     spans = _find_shapes(text)
-    for layer in read_layers(text):
+    for layer in _read_layers(text):
         spans += (layer.find_origin(*span) for span in _find_shapes(layer.text))
     shown: list[str] = []
     done = 0
@@ -439,7 +439,11 @@ def _find_shapes(text: str) -> list[tuple[int, int]]:
 
 def has_shape(text: str) -> bool:
     """Return True if something in `text` looks like a secret."""
-    return _has_plain(text) or any(_has_plain(layer.text) for layer in read_layers(text))
+    return _has_plain(text) or any(_has_plain(layer.text) for layer in _read_layers(text))
+
+
+def _read_layers(text: str) -> Iterable[PlainText]:
+    return read_layers(text) if _has_any(ESCAPE_SIGNS, text) else ()
 
 
 def _has_plain(text: str) -> bool:
