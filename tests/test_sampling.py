@@ -1,6 +1,7 @@
 """What a quick run takes of what is generated."""
 
 from collections import Counter
+from typing import cast
 
 import pytest
 
@@ -37,15 +38,26 @@ def test_of_a_function_one_that_is_not_slow_is_taken(request: pytest.FixtureRequ
     assert set(taken.values()) <= {1}
 
 
-def test_of_a_function_with_cases_a_part_is_taken(request: pytest.FixtureRequest) -> None:
-    taken: Counter[str] = Counter()
-    left: Counter[str] = Counter()
-    for item in request.session.items:
-        function, *case = item.nodeid.split("[", 1)
-        if case and not item.get_closest_marker("pick"):
-            (left if item.get_closest_marker("slow") else taken)[function] += 1
-    for function, count in taken.items():
-        assert count <= -(-(count + left[function]) // sampling.CASES), function
+def test_of_a_function_with_cases_a_third_is_taken_by_a_quick_run() -> None:
+    names = [*(f"f[{n}]" for n in range(7)), "g[a]", "g[b]", "alone"]
+    items = [_Item(name) for name in names]
+    sampling.mark_what_is_left(cast("list[pytest.Item]", items))
+    taken = Counter(one.nodeid.partition("[")[0] for one in items if not one.marks)
+    assert taken == {"f": 3, "g": 1, "alone": 1}
+
+
+class _Item:
+    """A test as far as marks go."""
+
+    def __init__(self, nodeid: str) -> None:
+        self.nodeid = nodeid
+        self.marks: list[object] = []
+
+    def get_closest_marker(self, _: str) -> None:
+        return None
+
+    def add_marker(self, mark: object) -> None:
+        self.marks.append(mark)
 
 
 def test_values_keep_their_marks_and_names() -> None:
