@@ -22,6 +22,8 @@ from tests.stories.rig import PERSON, Rig
 
 TWICE = "Possibly sent twice"
 LOOK = Call("list_files", "{}")
+SECONDS = 90.0
+"""A lease has to run out meanwhile."""
 
 
 class Gate(asyncio.Event):
@@ -61,7 +63,7 @@ async def test_what_is_sent_again_is_labelled(
         await rig.quiet()
         proxy.retarget(("127.0.0.1", new.port))
         await demote(old, new)
-        await rig.shows(TWICE)
+        await rig.telegram.wait_text(PERSON, TWICE, SECONDS)
         await rig.quiet()
         assert [TWICE in text for text in rig.said() if "the answer" in text] == [False, True]
         rig.telegram.say(PERSON, "and now?")
