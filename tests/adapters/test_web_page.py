@@ -120,6 +120,7 @@ async def test_cards_are_answered_by_mouse_and_keyboard(tmp_path: Path) -> None:
         where = read_conversation(room.where)
         await room.server.adapter.tell(where, press.press, "Somebody was faster.")
         await room.shows("#toast", "Somebody was faster.")
+        await page.until("!document.querySelector('.card .bad').disabled")
         desk.show(room.where, approval("approved"), "ask")
         await room.shows(".card.approved .outcome", "Approved once by owner")
         assert await room.texts(".card button") == []
