@@ -100,11 +100,12 @@ class Uploads:
 
 
 def _measure(folder: Path) -> int:
-    """Return the bytes of the files in it."""
+    """Return the bytes of the files in it; what is removed meanwhile may count or not."""
     total = 0
-    for path in folder.glob("*/*"):
-        with contextlib.suppress(FileNotFoundError):
-            total += path.stat().st_size
+    for inner, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += os.stat(Path(inner, name)).st_size
     return total
 
 
