@@ -12,6 +12,7 @@ from types import FrameType
 import pytest
 
 from agent_core import ambient
+from gateway.ops import store_identity
 from gateway.store.sqlite import SqliteStore
 from tests.fakes.model_server import Say
 from tests.stories.jobs_rig import DAY, Shifted, fire, make
@@ -73,6 +74,7 @@ async def test_a_text_waits_for_no_reading_of_the_store(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What each message needs is at hand; reading it takes a thread, and longer than a commit."""
+    monkeypatch.setattr(store_identity, "EVERY", 3_600.0)  # looks at the store by the clock
     await rig.start()
     rig.model.script(Say("warm"), Say("hello"))
     rig.telegram.say(PERSON, "warm up")
