@@ -4,31 +4,22 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from msgspec.structs import replace
 
-from agent_core.sandboxes.commands.session import ShellSession
-from agent_core.sandboxes.port import NOTHING, Ran
+from agent_core.sandboxes.commands.wrapped import WrappedShell
+from agent_core.sandboxes.port import NOTHING, Ran, Shell
 
 
-class CarriedShell:
+class CarriedShell(WrappedShell):
     """A running shell in a copied workspace. `before` and `after` copy the files; the second
     receives the command, and returns a note for its output."""
 
     def __init__(
         self,
-        shell: ShellSession,
+        shell: Shell,
         before: Callable[[], Awaitable[None]],
         after: Callable[[str], Awaitable[str]],
     ) -> None:
-        self._shell, self._before, self._after = shell, before, after
-
-    @property
-    def alive(self) -> bool:
-        """See the port."""
-        return self._shell.alive
-
-    @property
-    def gone(self) -> bool:
-        """See the port."""
-        return self._shell.gone
+        super().__init__(shell)
+        self._before, self._after = before, after
 
     async def run(
         self,
@@ -45,11 +36,3 @@ class CarriedShell:
         note = await self._after(command)
         output = f"{ran.done.output.rstrip()}\n{note}\n".lstrip() if note else ran.done.output
         return replace(ran, done=replace(ran.done, output=output))
-
-    def close(self) -> None:
-        """See the port."""
-        self._shell.close()
-
-    async def wait(self, seconds: float) -> None:
-        """See the port."""
-        await self._shell.wait(seconds)

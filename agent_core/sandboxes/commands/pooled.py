@@ -4,25 +4,17 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from agent_core.errors import ToolFailed
+from agent_core.sandboxes.commands.wrapped import WrappedShell
 from agent_core.sandboxes.port import NOTHING, Ran, Shell
 
 
-class PooledShell:
+class PooledShell(WrappedShell):
     """A shell in a sandbox of a pool. `use` holds that in use, and tells why the shell must end, ""
     if it need not."""
 
     def __init__(self, shell: Shell, use: Callable[[], AbstractAsyncContextManager[str]]) -> None:
-        self._shell, self._use = shell, use
-
-    @property
-    def alive(self) -> bool:
-        """See the port."""
-        return self._shell.alive
-
-    @property
-    def gone(self) -> bool:
-        """See the port."""
-        return self._shell.gone
+        super().__init__(shell)
+        self._use = use
 
     async def run(
         self,
@@ -37,11 +29,3 @@ class PooledShell:
                 self._shell.close()
                 raise ToolFailed(why)
             return await self._shell.run(command, limit, live, env)
-
-    def close(self) -> None:
-        """See the port."""
-        self._shell.close()
-
-    async def wait(self, seconds: float) -> None:
-        """See the port."""
-        await self._shell.wait(seconds)
