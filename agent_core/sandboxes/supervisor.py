@@ -484,9 +484,10 @@ class Supervisor:
             self._adopt(stream, sock)
             return
         sock.close()
+        if not others:
+            self._refuse(stream, code)
+            return
         try:
-            if not others:
-                raise OSError(code, os.strerror(code))
             self._try_places(stream, others)
         except OSError as error:
             self._refuse(stream, error.errno)
