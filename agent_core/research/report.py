@@ -42,8 +42,9 @@ def _write_report(workspace: Path, kept: FileStore, path: str, report: str) -> G
     try:
         paths.make(workspace)
         real = paths.resolve(workspace, path, write=True)
-        paths.take_room(workspace, len(report))
-        backups.store(workspace, real, report.encode("utf-8", "replace"), 0o644)
+        data = report.encode("utf-8", "replace")
+        paths.take_room(workspace, len(data))
+        backups.store(workspace, real, data, 0o644)
     except OSError as error:
         raise paths.as_tool_failure(path, error) from None
     return kept.keep(workspace, path)
