@@ -7,10 +7,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from agent_core import ambient
 from gateway.errors import Fenced, StoreFailed, Unstorable
 from gateway.store.audit_chain import note_end
-from gateway.store.redis_scripts import COMMIT, MOVE, PUT, run
+from gateway.store.redis_scripts import COMMIT, MOVE, run
 from gateway.store.redis_wire import Command, Reply
 from gateway.store.rows import Changes, Lease
 
@@ -194,4 +193,5 @@ def _finish_commit(changes: Changes, held: Held, audit: Sequence[Line]) -> Itera
         yield "ZREM", DUE, *(f"{conversation} {name}" for name in closed)
     yield from flush_audit(conversation, audit)
     if (note := note_end(changes.row, changes.audit)) is not None:
-        yield run(PUT, DIRECTORY, ambient.new_id(), note[0], "1", note[1])
+        yield "HSET", DIRECTORY, *note
+        yield "ZADD", f"{DIRECTORY}:names", 0, note[0]
