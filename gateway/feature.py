@@ -116,11 +116,15 @@ class Context(Struct, frozen=True, kw_only=True):
     def find_meaning(self, text: str, role: Role | None) -> "Meaning | None":
         """Return the message that the command `text` stands for; None if it is none, or not for
         this role."""
-        name, _, arguments = text.removeprefix("/").partition(" ")
-        command = self.commands.get(name.lower()) if text.startswith("/") else None
+        command = self.find_command(text)
         if command is None or not is_allowed(self.services.access, role, command):
             return None
-        return command.mean(arguments)
+        return command.mean(text.partition(" ")[2])
+
+    def find_command(self, text: str) -> "Command | None":
+        """Return the command that `text` gives, None if there is none of its name."""
+        name = text.partition(" ")[0].lower()
+        return self.commands.get(name[1:]) if name.startswith("/") else None
 
     def read(self, setting: Setting[V]) -> V:
         """The value of a setting that a feature declares."""

@@ -264,11 +264,6 @@ def _put_words(
     return tuple(put)
 
 
-def _names_command(context: Context, words: str) -> bool:
-    name, _, _ = words.removeprefix("/").partition(" ")
-    return words.startswith("/") and name.lower() in context.commands
-
-
 def _ask_again(context: Context, past: Past, words: str, meant: Meaning | None) -> TurnInput:
     """The input of a turn that asks the last request again, with other `words` if there are any;
     `meant`: the message that they stand for as a command."""
@@ -313,7 +308,7 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         context.state.notice(row.seq, say(why, sender.language))
         return None
     meant = context.find_meaning(command.arguments, role)
-    if meant is None and _names_command(context, command.arguments):
+    if meant is None and context.find_command(command.arguments) is not None:
         context.state.notice(row.seq, say("edited_command", sender.language))
         return None
     if await put_off(context, (row.seq, sender.language), restore(past)) is None:
