@@ -48,7 +48,7 @@ log = logging.getLogger("turnkeeper.outbox")
 T = TypeVar("T")
 SEND_LIMIT = 15.0
 """Time limit of one call to a platform, in seconds; less than the rest of a lease."""
-MAX_BACKOFF = 30.0
+MIN_BACKOFF, MAX_BACKOFF = 0.5, 30.0
 MAX_COPIES = 2  # copies of a message in a chat without a crash; each crash may add one
 MAX_FAILURES = 3  # unexpected failures of one view until it is set aside
 MAX_EDITS = 8
@@ -85,7 +85,7 @@ class Outbox:
         self._wake = asyncio.Event()
         self._stopping = False
         self._sending = False
-        self._backoff = 0.5
+        self._backoff = MIN_BACKOFF
         self._troubles = ViewTroubles()
         self._ungrowing: Key | None = None
         """A reply whose live text the platform refused: only its final state is still to be
@@ -268,7 +268,7 @@ class Outbox:
         """Run one step of the sender. A failure concerns its view alone."""
         try:
             await deliver(key)
-            self._backoff = 0.5
+            self._backoff = MIN_BACKOFF
             self._troubles.forget(key)
         except RateLimited as error:
             self._pace.note_limit(error.retry_after)

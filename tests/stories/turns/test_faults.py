@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.orchestration.brief import Brief
+from gateway.delivery import outbox
 from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TurnkeeperAgent
 from tests.fakes.clocks import Skipping
@@ -426,8 +427,11 @@ async def test_a_lost_edit_is_made_again_and_leaves_one_message(rig: Rig) -> Non
 
 
 @pytest.mark.parametrize("status", [500, 0], ids=["fails", "is cut off"])
-async def test_an_edit_that_always_fails_holds_up_nothing_else(rig: Rig, status: int) -> None:
+async def test_an_edit_that_always_fails_holds_up_nothing_else(
+    rig: Rig, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The tool line cannot be changed; the card below it, and the answer, come all the same."""
+    monkeypatch.setattr(outbox, "MIN_BACKOFF", 10 * PATIENCE)
     if status:
         rig.telegram.fail("editMessageText", status, times=1_000)
     else:
