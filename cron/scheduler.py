@@ -18,6 +18,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from cron.claims import claims, slot_of
+from cron.failures import Failures
 from cron.firing import Firings
 from cron.job import Every, ScheduleError
 from cron.schedule import read_schedule
@@ -70,6 +71,7 @@ class Scheduler:
         self._before = before
         self._rung = bell or asyncio.Event()
         self._firings = Firings(jobs, Times())
+        self._failures = Failures()
         self._cut_off = True
         """True if the last look was interrupted, or there was none: a run may be claimed and not
         fired."""
@@ -133,32 +135,75 @@ class Scheduler:
         moment = await self._clock()
         if moment < self._latest:
             for job in await self._jobs.list_jobs():
-                await self._contain(self._give_back(job, moment), job.id)
+                await self._contain(self._give_back(job, moment), job)
         self._latest = moment
         for run in await self._jobs.list_unfinished():
-            await self._contain(self._look_after(run, unsure, moment), run.job)
-        while (due := await self._jobs.due(moment, AT_ONCE)).jobs or due.runs:
-            claimed = [
-                await self._contain(self._try_claim(job, moment), job.id) for job in due.jobs
-            ]
-            again = [await self._contain(self._retry(run, moment), run.job) for run in due.runs]
-            if not any((*claimed, *again)):
-                break  # others were faster
-            moment = await self._clock()
+            await self._contain(self._look_after(run, unsure, moment), run)
+        nearest = await self._handle_due(moment)
         self._cut_off = False
-        return due.next
+        return nearest
 
-    async def _contain(self, work: Awaitable[T], job: str) -> T | None:
-        """Return the result of `work`; a failure of one job does not affect others. StoreFailed."""
+    async def _handle_due(self, moment: float) -> float | None:
+        """Handle all that is due up to `moment`, and what becomes due meanwhile; return the nearest
+        moment after it. What fails is left for the next look, and holds up nothing."""
+        failed: set[str] = set()
+        while True:
+            due = await self._jobs.due(moment, AT_ONCE + len(failed))
+            handled, failures = False, len(failed)
+            found: tuple[Job | JobRun, ...] = (*due.jobs, *due.runs)
+            for one in found:
+                if name_work(one) in failed:
+                    continue
+                done = await self._contain(self._handle(one, moment), one)
+                if done is None:
+                    failed.add(name_work(one))
+                handled = handled or bool(done)
+            if not handled and len(failed) == failures:
+                return due.next  # nothing is left, or others were faster
+            moment = await self._clock()
+
+    def _handle(self, due: Job | JobRun, moment: float) -> Awaitable[bool]:
+        return self._try_claim(due, moment) if isinstance(due, Job) else self._retry(due, moment)
+
+    async def _contain(self, work: Awaitable[T], about: Job | JobRun) -> T | None:
+        """Return the result of `work`, None if it failed: a failure of one job does not affect
+        others. One that fails for long is given up. StoreFailed."""
+        job = about.id if isinstance(about, Job) else about.job
         try:
-            return await work
+            result = await work
         except Unreadable as error:
             log.error("job_not_readable", extra={"job": job, "why": str(error)})
         except StoreFailed:
             raise
         except Exception:  # boundary: a bug affects one job only
             log.exception("job_failed", extra={"job": job})
+        else:
+            self._failures.forget(name_work(about))
+            return result
+        if self._failures.note(name_work(about), await self._clock()):
+            await self._give_up(about)
         return None
+
+    async def _give_up(self, about: Job | JobRun) -> None:
+        """Pause the job, or stop the run, and tell its chat."""
+        log.error("job_given_up", extra={"about": name_work(about)})
+        try:
+            if isinstance(about, Job):
+                job: Job | None = about
+                await self._jobs.commit(about, _make_paused(about), ())
+            else:
+                await self._jobs.advance(about, _make_stopped(about, "bug"))
+                job = await self._jobs.get(about.job)
+            if job is not None:
+                await self._tell(job, _describe_end(about, job), f"given_up:{name_work(about)}")
+        except StoreFailed:
+            raise
+        except Exception:  # boundary: the chat of a damaged job cannot be told
+            log.exception("job_not_given_up", extra={"about": name_work(about)})
+
+    async def _tell(self, job: Job, text: str, event: str) -> None:
+        where = read_conversation(job.conversation)
+        await self._accept([GatewaySaid(conversation=where, event=event, text=text)])
 
     async def _give_back(self, job: Job, moment: float) -> None:
         """Make `job` due at its first time to come that has had no run, if a clock that was ahead
@@ -187,10 +232,8 @@ class Scheduler:
             log.error("job_not_readable", extra={"job": job.id, "why": str(error)})
             schedule = f"{job.schedule} ({job.zone})"
             text = say("jobs_unreadable", job.owner.language, title=job.title, schedule=schedule)
-            where, event = read_conversation(job.conversation), f"unreadable:{job.id}:{job.version}"
-            await self._accept([GatewaySaid(conversation=where, event=event, text=text)])
-            broken = replace(job, state="paused", why="bug", version=new_id())
-            return await self._jobs.commit(job, broken, ())
+            await self._tell(job, text, f"unreadable:{job.id}:{job.version}")
+            return await self._jobs.commit(job, _make_paused(job), ())
 
     async def _claim(self, job: Job, moment: float) -> bool:
         """Claim the due times of `job` up to `moment`, and fire them; False if another did."""
@@ -285,6 +328,26 @@ def _jitter(job: Job, due: float) -> float:
         return 0.0
     share = int(digest(f"{job.id} {due}".encode())[:8], 16) / 0x1_0000_0000
     return job.jitter * share
+
+
+def name_work(about: Job | JobRun) -> str:
+    """The job's or the run's own name, with its version: a changed one is another."""
+    name = about.id if isinstance(about, Job) else f"{about.job} {about.slot}"
+    return f"{name} {about.version}"
+
+
+def _describe_end(about: Job | JobRun, job: Job) -> str:
+    """Tell that the job, or one run of it, was given up."""
+    language = job.owner.language
+    why = say("jobs_why_bug", language)
+    if isinstance(about, Job):
+        return f"{say('jobs_is_paused', language, title=job.title)} {why}"
+    when = Times().format_moment(about.due, job.zone)
+    return say("jobs_failed", language, title=job.title, when=when, why=why, paused="").strip()
+
+
+def _make_paused(job: Job) -> Job:
+    return replace(job, state="paused", why="bug", version=new_id())
 
 
 def _make_stopped(run: JobRun, why: Reason) -> JobRun:
