@@ -9,7 +9,9 @@ rely on it.
 
 import json
 import re
+import sys
 import unicodedata
+from functools import cached_property
 from typing import TypeVar, cast
 
 import msgspec
@@ -173,3 +175,28 @@ def _unescape(match: re.Match[str]) -> str:
         char = chr(code) if code < 0x110000 else ""
     own = bool(char) and char != "\0" and not 0xD800 <= ord(char) < 0xDC80
     return char if own and _is_hidden(char) else match[0]
+
+
+class LatePattern:
+    """`re.compile(pattern)`, compiled at the first match: a long one takes milliseconds, which a
+    start, or a command of the command line, that never needs it would pay."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The expression itself."""
+        return re.compile(self.pattern)
+
+    def match(self, text: str, pos: int = 0) -> re.Match[str] | None:
+        """See `re.Pattern`."""
+        return self.compiled.match(text, pos)
+
+    def fullmatch(self, text: str, pos: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """See `re.Pattern`."""
+        return self.compiled.fullmatch(text, pos, end)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """See `re.Pattern`."""
+        return self.compiled.search(text)

@@ -10,6 +10,7 @@ import adapters
 import agent_core
 import cron
 import gateway
+from agent_core.text import LatePattern
 
 UNITS = (
     *(
@@ -62,7 +63,8 @@ def patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
     for package in (agent_core, gateway, adapters, cron):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             loaded = importlib.import_module(module.name)
-            for name, value in vars(loaded).items():
+            for name, found in vars(loaded).items():
+                value = found.compiled if isinstance(found, LatePattern) else found
                 mine = isinstance(value, re.Pattern) and isinstance(value.pattern, str)
                 if mine and value.pattern not in seen:
                     seen.add(value.pattern)

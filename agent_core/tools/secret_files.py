@@ -4,11 +4,11 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from agent_core.text import unescape_name
+from agent_core.text import LatePattern, unescape_name
 
 MAX_NAME = 255
 """Characters; no file system takes more."""
-_SECRET = re.compile(
+_SECRET = LatePattern(
     r"\.env([._~-].*)?|\.netrc|\.pgpass|\.git-credentials|\.npmrc|\.pypirc|\.htpasswd"
     r"|(prod|production|dev|development|staging|local|secrets?|app|db|database|api|docker)\.env"
     r"|id_(rsa|dsa|ecdsa|ed25519)(_sk)?(~|\.(bak|old|orig))?|ssh_host_\w+_key"
@@ -42,7 +42,7 @@ _SECRET = re.compile(
     r"|(api|private)[-_]?keys?\.(json|ya?ml|toml)|gha-creds-\w+\.json|oauth_creds\.json"
     r"|token\.pickle|hudson\.util\.secret|tailscaled\.state|cookies\.txt"
 )
-_SETTINGS = re.compile(
+_SETTINGS = LatePattern(
     r"\.git|\.gitmodules|\.gitattributes|\.gitconfig|\.hg|\.hgrc|\.svn|\.husky"
     r"|\.(bash|zsh|ksh|mksh|c?sh|tcsh|dash)rc|\.bash_(profile|login|logout|aliases)|\.profile"
     r"|\.z(shenv|profile|login|logout)|\.(login|logout|inputrc|xprofile|xinitrc|xsession|xsessionrc)"
@@ -73,7 +73,7 @@ _COPY_END = re.compile(
 _COPY_BEGIN = re.compile(r"(?:copy (?:\(\d{1,3}\) )?of|kopie von|copie de|copia de) ")
 _SWAP_END = re.compile(r"\.sw[a-p]\Z")
 """Suffixes of an editor's or a person's copy of a file."""
-_PLACE = re.compile(
+_PLACE = LatePattern(
     r"(?:^|/)(?:\.config/(?:gh|hub|glab-cli|op|doctl|gcloud|rclone|git/credentials)(?:/|$)"
     r"|\.m2/settings(?:-security)?\.xml$|\.gradle/gradle\.properties$|\.[a-z]+/auth\.json$"
     r"|\.subversion/auth/|\.(?:fly|databricks|dbt|netlify|nuget|twilio-cli|doctl|ngrok2)/"

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core.phrases import phrase
+from agent_core.text import LatePattern
 from agent_core.tools.shell_reading.lines import conditions
 from agent_core.tools.shell_reading.lines.conditions import is_number
 from agent_core.tools.shell_reading.lines.names import COUNTING, EACH, NAME, TAKEN
@@ -15,7 +16,7 @@ from agent_core.tools.shell_reading.printed_text import prints_no_wildcard
 from agent_core.tools.shell_reading.printed_words import describe_line
 from agent_core.tools.shell_reading.words import PlainCommand, Strange, Word
 
-_FOR = re.compile(rf"for[ \t]+({NAME.pattern})[ \t]+in(?=[ \t])")
+_FOR = LatePattern(rf"for[ \t]+({NAME.pattern})[ \t]+in(?=[ \t])")
 _COUNTED = re.compile(r"\$\(seq(?: -w)?(?: \d{1,6}){1,3}\)")
 _BLANKS = re.compile(r"[ \t]+")
 _SPACES = re.compile(r"\s*")
@@ -24,7 +25,7 @@ _ESAC = re.compile(r"esac(?=$|[\s;|&)])")
 _NO_BRANCH = re.compile(r"\s{0,80};;")
 _DO_NEXT = re.compile(r"[ \t]{0,80}do(?=\s)")
 _DO = re.compile(r"[ \t]{0,80}[;\n]\s{0,80}do(?=\s)")
-_READ = re.compile(
+_READ = LatePattern(
     r"while[ \t]+(?:IFS=(?:[,:]|'[^'\n]?'|\"[^\"$`\\\n]?\")?[ \t]+)?read[ \t]+(?:-r[ \t]+)?"
     rf"({NAME.pattern}(?:[ \t]+{NAME.pattern}){{0,8}})[ \t]*[;\n]\s*do(?=\s)"
 )

@@ -8,6 +8,7 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from agent_core.phrases import phrase
+from agent_core.text import LatePattern
 from agent_core.tools.shell_reading.lines.conditions import is_number
 from agent_core.tools.shell_reading.lines.names import (
     ELEMENTS,
@@ -36,7 +37,7 @@ _FOLDER_QUOTED = re.compile(r"(?:\$PWD|\$\{PWD\}|\$\(pwd\))(?=/|\"(?:$|[/\s;|&)]
 _ANSI = re.compile(r"\$'((?:[^'\\\n]|\\[tn])*)'")
 _EASY = re.compile(r"[A-Za-z0-9_./:,=+@%-]*")
 """A value that stays one word without quotes."""
-_BRACES = re.compile(
+_BRACES = LatePattern(
     r"([\w./*?:=%@+,-]{0,80})\{(?:([\w.*-]{0,40}(?:,[\w.*-]{0,40}){1,20})|(\d{1,4})\.\.(\d{1,4})"
     r"|([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z]))\}"
     r"([\w./*?:=%@+,{}-]{0,80}(?=[\s;|&)]|$))"
