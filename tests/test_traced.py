@@ -84,7 +84,7 @@ async def test_a_text_waits_for_no_reading_of_the_store(
     plain = SqliteStore._run_read
 
     def note(store: SqliteStore, work: Callable[[Connection], object]) -> object:
-        read.append(work)
+        read.append([cell.cell_contents for cell in work.__closure__ or ()])
         return plain(store, work)
 
     monkeypatch.setattr(SqliteStore, "_run_read", note)

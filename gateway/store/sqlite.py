@@ -94,7 +94,8 @@ class SqliteStore:
         self._recent: sqlite3.Connection | None = None
         self._near: dict[str, bytes | None] = {}
         """Small documents read lately, None for missing ones: nobody else writes this file."""
-        self._puts = 0
+        self._reads: dict[str, object] = {}
+        """The newest reading of each of them that is under way, and that no write has overtaken."""
         self._sweep = Sweep()
 
     @classmethod
@@ -460,10 +461,12 @@ class SqliteStore:
             row = c.execute("SELECT body FROM directory WHERE key = ?", (key,)).fetchone()
             return row[0] if row else None
 
-        puts = self._puts
+        if not key.startswith(CACHED_PREFIXES):
+            return await self._read(work)
+        mark = self._reads[key] = object()
         found = await self._read(work)
-        # after a concurrent write it may be outdated
-        if key.startswith(CACHED_PREFIXES) and puts == self._puts:
+        if self._reads.get(key) is mark:  # a write meanwhile takes it away: it may be outdated
+            del self._reads[key]
             while len(self._near) >= CACHE_SIZE:
                 del self._near[next(iter(self._near))]
             self._near[key] = found
@@ -473,7 +476,7 @@ class SqliteStore:
         try:
             return await self._writer.submit(lambda c: statements.put(c, key, body, expected))
         finally:
-            self._puts += 1
+            self._reads.pop(key, None)
             self._near.pop(key, None)
 
     async def keys(self, prefix: str) -> tuple[str, ...]:
