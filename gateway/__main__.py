@@ -28,6 +28,7 @@ from gateway.wiring.menu import Choices, LoadCommands, Menu
 
 if TYPE_CHECKING:
     from adapters.web.gate import RequestGate
+    from agent_core.sandboxes.tier import Tier
     from gateway.feature import Command
     from gateway.wiring.assembly import Parts
 
@@ -112,12 +113,12 @@ class Gateway:
             self._obey(group)
             self._adapters |= {one.platform: one for one in self._platforms()}
             polls = [group.create_task(self._receive(one)) for one in self._adapters.values()]
-            await asyncio.to_thread(importlib.import_module, "gateway.wiring.assembly")
+            tier = await self._choose_tier(stack)
             from gateway.wiring import assembly
 
             port = listening.getsockname()[1]
             parts = self._parts = await assembly.assemble(
-                self._settings, self._adapters, stack, port
+                self._settings, self._adapters, tier, stack, port
             )
             page, gate = await self._page(parts, listening)
             hints, name = assembly.listen_for_hints(parts), parts.hold_name()
@@ -138,6 +139,16 @@ class Gateway:
             for task in work:
                 task.cancel()
         log.info("stopped")
+
+    async def _choose_tier(self, stack: AsyncExitStack) -> "Tier":
+        """Choose the tier of sandboxes, and import all that is behind the adapters meanwhile."""
+        await asyncio.to_thread(importlib.import_module, "gateway.wiring.sandboxes")
+        from gateway.wiring.sandboxes import choose_tier
+
+        async with asyncio.TaskGroup() as group:
+            choosing = group.create_task(choose_tier(self._settings, stack))
+            await asyncio.to_thread(importlib.import_module, "gateway.wiring.assembly")
+        return choosing.result()
 
     def _platforms(self) -> Sequence[Adapter]:
         """The adapters of all platforms that are set; only their SDKs are imported."""

@@ -17,12 +17,10 @@ from agent_core import ambient
 from agent_core.guardrails.redaction import Hides
 from agent_core.memory.provider import MemoryProvider
 from agent_core.sandboxes.buckets.bucket import make_bucket
-from agent_core.sandboxes.cgroups.groups import ControlGroups, open_control_groups
-from agent_core.sandboxes.detect import find_tier
 from agent_core.sandboxes.network import SandboxNetwork
 from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.snapshots import Snapshots
-from agent_core.sandboxes.tier import Tier, TierUnusable
+from agent_core.sandboxes.tier import Tier
 from agent_core.settings import ModelSettings, ToolSettings
 from agent_core.tools.browser.enclosure import Walls
 from agent_core.tools.browser.walls import choose_walls
@@ -60,7 +58,7 @@ from gateway.services.retention import Retention
 from gateway.services.sign_ins import SignIns, SignInVisits
 from gateway.services.vault import Vault
 from gateway.services.workspaces import WORKSPACES, is_erased
-from gateway.settings import REPLICA_ID, SANDBOX, VERSION, Settings, find_odd_names
+from gateway.settings import REPLICA_ID, VERSION, Settings, find_odd_names
 from gateway.store.jobs.job_stores import make_jobs
 from gateway.store.port import Directory, Store
 from gateway.store.sqlite import SqliteStore
@@ -229,17 +227,18 @@ class Parts:
 
 
 async def assemble(
-    settings: Settings, adapters: Mapping[str, Adapter], stack: AsyncExitStack, port: int
+    settings: Settings,
+    adapters: Mapping[str, Adapter],
+    tier: Tier,
+    stack: AsyncExitStack,
+    port: int,
 ) -> Parts:
-    """Assemble everything behind the adapters; `stack` closes it. `port`: of the page.
-    SettingsError, StoreFailed."""
+    """Assemble everything behind the adapters; `stack` closes it. `tier`: of sandboxes; `port`: of
+    the page. SettingsError, StoreFailed."""
     features = load_features(settings.plugins, settings.quick)
     models = await find_models(settings)
     network = SandboxNetwork(models.tools.web.allowed)
     snapshots = make_snapshots(models.tools)
-    groups = await asyncio.to_thread(open_control_groups)
-    stack.push_async_callback(asyncio.to_thread, groups.close)
-    tier = await _choose_tier(settings, groups)
     walls = await choose_walls(tier, settings.sandbox)
     encloses = walls.name if walls is not None else ""
     sandbox = SandboxPool(tier, network=network, keeper=snapshots, encloses=encloses)
@@ -488,14 +487,3 @@ async def web_secret(directory: Directory) -> bytes:
         await directory.put(WEB_SECRET, (ambient.secret_id() * 2).encode(), b"")
         known = await directory.get(WEB_SECRET)
     return known or b""
-
-
-async def _choose_tier(settings: Settings, groups: ControlGroups) -> Tier:
-    try:
-        tier = await find_tier(settings.sandbox, settings.docker_host, settings.e2b, groups)
-    except TierUnusable as error:
-        mend = f"does not work here ({error}); mend that, or use auto."
-        raise SANDBOX.error(settings.sandbox, mend) from None
-    if tier.missing:
-        log.warning("no_sandbox", extra={"mend": tier.missing})
-    return tier

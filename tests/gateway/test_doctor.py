@@ -15,6 +15,7 @@ from gateway.ops.store_damage import find_damage
 from gateway.settings import Settings
 from gateway.store.sqlite import SqliteStore
 from gateway.wiring.assembly import STORE, assemble
+from gateway.wiring.sandboxes import choose_tier
 
 RAW = Path(__file__).parents[1] / "fakes" / "mcp_raw.py"
 SHAPE = {"type": "object"}
@@ -143,7 +144,7 @@ async def test_what_a_start_refuses_is_found_before(tmp_path: Path, which: str) 
     settings = Settings.read(more | REFUSED[which], tmp_path)
     with pytest.raises(SettingsError) as refused:
         async with AsyncExitStack() as stack:
-            await assemble(settings, {}, stack, 1)
+            await assemble(settings, {}, await choose_tier(settings, stack), stack, 1)
     said: list[str] = []
     assert await doctor._examine(settings, said.append) == 1
     assert any(line.startswith("wrong") and line.endswith(str(refused.value)) for line in said)
