@@ -185,21 +185,21 @@ class Scheduler:
         return None
 
     async def _give_up(self, about: Job | JobRun) -> None:
-        """Pause the job, or stop the run, and tell its chat."""
+        """Tell the chat that the job is paused, or its run stopped; then do so."""
         log.error("job_given_up", extra={"about": name_work(about)})
-        try:
-            if isinstance(about, Job):
-                job: Job | None = about
-                await self._jobs.commit(about, _make_paused(about), ())
-            else:
-                await self._jobs.advance(about, _make_stopped(about, "bug"))
-                job = await self._jobs.get(about.job)
-            if job is not None:
-                await self._tell(job, _describe_end(about, job), f"given_up:{name_work(about)}")
-        except StoreFailed:
-            raise
-        except Exception:  # boundary: the chat of a damaged job cannot be told
-            log.exception("job_not_given_up", extra={"about": name_work(about)})
+        await self._contain(self._tell_end(about), about)  # its chat may be what is damaged
+        await self._contain(self._end(about), about)
+
+    async def _tell_end(self, about: Job | JobRun) -> None:
+        job = about if isinstance(about, Job) else await self._jobs.get(about.job)
+        if job is not None:
+            await self._tell(job, _describe_end(about, job), f"given_up:{name_work(about)}")
+
+    async def _end(self, about: Job | JobRun) -> None:
+        if isinstance(about, Job):
+            await self._jobs.commit(about, _make_paused(about), ())
+        else:
+            await self._jobs.advance(about, _make_stopped(about, "bug"))
 
     async def _tell(self, job: Job, text: str, event: str) -> None:
         where = read_conversation(job.conversation)
