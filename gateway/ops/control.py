@@ -312,6 +312,8 @@ def _letter_line(letter: Letter) -> str:
 
 def _removal_line(removal: GivenUpRemoval) -> str:
     """Describe a given-up removal: name, time, and size, without its content."""
+    if not removal.readable:
+        return f"{removal.name}  memory removal (unreadable here: damaged, or of another version)"
     when = ambient.utc(removal.at).isoformat(timespec="seconds")
     many = f"{removal.entries} entries" if removal.entries else "a whole space"
     what = f"memory removal (the memory of MEMORY_PROVIDER did not make it: {many})"

@@ -197,41 +197,48 @@ async def _read_all(directory: Directory) -> AsyncIterator[tuple[str, MemoryRemo
     for name in await directory.keys(PREFIX):
         body = await directory.get(name)
         if body is not None:
-            with suppress(msgspec.MsgspecError):  # of another version: kept
+            with suppress(msgspec.MsgspecError):  # kept; `list_given_up` names it
                 yield name, _decode(body)
 
 
 class GivenUpRemoval(Struct, frozen=True, kw_only=True):
-    """A removal that is retried only after an operator or a restart asks for it. `name`: of its
-    document; `entries`: how many; `at`: when it was requested."""
+    """A removal that is retried only after an operator or a restart asks for it, or that this
+    version cannot read. `name`: of its document; `entries`: how many; `at`: when it was
+    requested."""
 
     name: str
-    entries: int
-    at: float
+    entries: int = 0
+    at: float = 0.0
+    readable: bool = True
 
 
 async def list_given_up(directory: Directory) -> tuple[GivenUpRemoval, ...]:
     """Return the given-up removals, newest first, without their content."""
-    found = [
-        GivenUpRemoval(name=name, entries=len(one.entries), at=one.at)
-        async for name, one in _read_all(directory)
-        if one.tries >= MAX_TRIES
-    ]
+    found = []
+    for name in await directory.keys(PREFIX):
+        body = await directory.get(name)
+        one = read_document(name, body, _decode)
+        if one is not None and one.tries >= MAX_TRIES:
+            found.append(GivenUpRemoval(name=name, entries=len(one.entries), at=one.at))
+        elif one is None and body is not None:
+            found.append(GivenUpRemoval(name=name, readable=False))
     return tuple(sorted(found, key=lambda one: -one.at))
 
 
 async def try_again(directory: Directory, name: str) -> bool:
     """Retry a given-up removal with new attempts. Return False if there is none."""
     body = await directory.get(name) if name.startswith(PREFIX) else None
-    if body is None or (removal := _decode(body)).tries < MAX_TRIES:
+    removal = read_document(name, body, _decode)
+    if body is None or removal is None or removal.tries < MAX_TRIES:
         return False
     return await directory.put(name, _encode(replace(removal, tries=0, due=0.0)), body)
 
 
 async def drop_given_up(directory: Directory, name: str) -> bool:
-    """Forget a given-up removal; the other memory keeps its entries."""
+    """Forget a given-up or unreadable removal; the other memory keeps its entries."""
     body = await directory.get(name) if name.startswith(PREFIX) else None
-    if body is None or _decode(body).tries < MAX_TRIES:
+    removal = read_document(name, body, _decode)
+    if body is None or (removal is not None and removal.tries < MAX_TRIES):
         return False
     return await directory.put(name, None, body)
 
@@ -241,7 +248,8 @@ async def note_removal(directory: Directory, leaving: Leaving) -> None:
     StoreFailed."""
     name = f"{PREFIX}{digest(f'{leaving.place} {leaving.key}'.encode())}"
     body = await directory.get(name)
-    before = _decode(body).entries if body is not None else ()
+    known = read_document(name, body, _decode)
+    before = known.entries if known is not None else ()
     removal = MemoryRemoval(
         space=name_space(leaving.place),
         entries=tuple(dict.fromkeys((*before, *leaving.entries))),

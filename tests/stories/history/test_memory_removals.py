@@ -165,6 +165,36 @@ async def test_what_was_given_up_is_a_dead_letter(
     await store.close()
 
 
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"space": 7}', b"\xff", b"null"])
+async def test_one_that_cannot_be_read_is_listed_and_can_be_dropped(
+    tmp_path: Path, body: bytes
+) -> None:
+    """It holds up no other, and is kept until an operator drops it."""
+    store = await SqliteStore.open(tmp_path / "store.db")
+    name = f"{PREFIX}0"
+    await store.put(name, body)
+
+    async def deliver(inbounds: Sequence[Inbound]) -> None:
+        raise AssertionError
+
+    beside = Refusing([TEA])
+    removals = MemoryRemovals(store, beside, deliver)
+    shelf = Memories(store, MemorySettings(), alone, removals).open_for(ROOM, ANN.key, bool)
+    await shelf.apply(Change(action="add", target="user", text=TEA), "a")
+    await shelf.apply(Change(action="remove", target="user", old=TEA), "b")
+    await removals._take_up_again()
+    await removals._work_off()
+    assert beside.holds == [] and await store.get(name) == body
+    commands = Operations(store=store, pairing=None)
+    said = await commands.answer(Question(command="dead"))
+    assert said.text == f"{name}  memory removal (unreadable here: damaged, or of another version)"
+    again = await commands.answer(Question(command="resubmit", words=(name,)))
+    assert not again.ok and "no dead letter" in again.text
+    assert (await commands.answer(Question(command="drop", words=(name,)))).ok
+    assert not await store.keys(PREFIX)
+    await store.close()
+
+
 async def test_what_is_remembered_anew_meanwhile_stays(tmp_path: Path, shifted: Shifted) -> None:
     store = await SqliteStore.open(tmp_path / "store.db")
     beside = Refusing([TEA, FALCON], broken=True)
