@@ -1,9 +1,45 @@
-"""Strings of platforms' payloads, made such that they can be stored and sent on."""
+"""Strings of platforms' payloads, made such that they can be stored and sent on, and the commands
+among them."""
 
+import re
+import unicodedata
 from typing import Any
+
+from msgspec import Struct
+
+from gateway.command_texts import take_word
 
 BARE_MENTION = "[I was mentioned, without other words. What is meant may stand before it.]"
 """The text of a message that is only a mention of the agent."""
+
+
+MAX_COMMAND = 128
+SLASHES = ("/", "／")
+COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@(\w{1,64}))?")
+
+
+class WrittenCommand(Struct, frozen=True, kw_only=True):
+    """`/name@bot arguments`, as a person wrote it."""
+
+    name: str
+    bot: str = ""
+    arguments: str = ""
+
+
+def read_command(text: str) -> WrittenCommand | None:
+    """Parse a command, None if `text` is none."""
+    if not text.startswith(SLASHES):
+        return None
+    word, arguments = take_word(text)
+    given = COMMAND.fullmatch(narrow(word)) if len(word) <= MAX_COMMAND else None
+    if given is None:
+        return None
+    return WrittenCommand(name=given[1].lower(), bot=given[2] or "", arguments=arguments)
+
+
+def narrow(name: str) -> str:
+    """Return a name without the full width in which input methods of East Asia write it."""
+    return unicodedata.normalize("NFKC", name)
 
 
 def read_string(value: object) -> str:

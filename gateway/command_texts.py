@@ -50,6 +50,13 @@ class NamedCommand(Struct, frozen=True, kw_only=True):
         return f"{self.name} {self.arguments}".strip()
 
 
+def take_word(text: str) -> tuple[str, str]:
+    """Return the first word of `text` and the rest; any space, such as a narrow or a wide one, ends
+    it."""
+    first, rest = (*text.split(maxsplit=1), "", "")[:2]
+    return first, rest.strip()
+
+
 WriteCommand: TypeAlias = Callable[[NamedCommand], str]
 
 

@@ -19,6 +19,7 @@ from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.scope import Scope
 from agent_core.text import parse_number
 from gateway.access.access import Access
+from gateway.command_texts import take_word
 from gateway.conversation.agent import TurnMaker
 from gateway.conversation.inbox.reading import TurnInput
 from gateway.conversation.quotas import refuse_turn
@@ -119,11 +120,11 @@ class Context(Struct, frozen=True, kw_only=True):
         command = self.find_command(text)
         if command is None or not is_allowed(self.services.access, role, command):
             return None
-        return command.mean(text.partition(" ")[2])
+        return command.mean(take_word(text)[1])
 
     def find_command(self, text: str) -> "Command | None":
         """Return the command that `text` gives, None if there is none of its name."""
-        name = text.partition(" ")[0].lower()
+        name = take_word(text)[0].lower()
         return self.commands.get(name[1:]) if name.startswith("/") else None
 
     def read(self, setting: Setting[V]) -> V:
@@ -174,6 +175,11 @@ class Call(Struct, frozen=True, kw_only=True):
     def words(self) -> list[str]:
         """The arguments, split at spaces."""
         return self.command.arguments.split()
+
+    @property
+    def option(self) -> str:
+        """The first of the arguments in lower case, "" if there is none."""
+        return self.words[0].lower() if self.words else ""
 
     @property
     def language(self) -> str:

@@ -165,6 +165,7 @@ class MessageDeleted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="d
 
 class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="command"):
     """A person gave a command: `/name arguments`. `addressed`: it can only be for this bot;
+    `worded`: it was written as a message to the agent, which it is if there is no such command;
     `anywhere`: the thread of the channel is unknown; `press`: returned to the platform with an
     answer that only the sender may see, "" where all may; `aside`: the same for a refusal to a
     stranger, which nobody else sees."""
@@ -176,6 +177,7 @@ class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="com
     name: str
     arguments: str = ""
     addressed: bool = True
+    worded: bool = False
     anywhere: bool = False
     press: str = ""
     aside: str = ""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from adapters.incoming import BARE_MENTION, read_string
+from adapters.incoming import BARE_MENTION, read_command, read_string
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -26,7 +26,6 @@ from gateway.messages import (
 
 Json = Mapping[str, object]
 
-COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:\s+(.*))?\Z", re.DOTALL)
 HIDDEN = (
     "[I was mentioned by my role, so that Discord shows me no words. The person should choose me, "
     "not the role of my name, from the list that Discord offers.]"
@@ -152,15 +151,17 @@ def _message(
     text, quote = _text(message, me), _quote(message, me)
     attachments = tuple(_attachments(message))
     addressed = conversation.private or _mentions(message, me) or bool(quote and quote.mine)
-    if addressed and not attachments and (given := COMMAND.match(text)):
+    given = read_command(text) if addressed and not attachments else None
+    if given is not None and not given.bot:
         quoted = _map(message.get("referenced_message"))
         return CommandGiven(
             conversation=_find_task(quoted, conversation, channel),
             sender=sender,
             event=f"m{number}",
             message=number,
-            name=given[1].lower(),
-            arguments=(given[2] or "").strip(),
+            name=given.name,
+            arguments=given.arguments,
+            worded=True,
         )
     if not text and not attachments and not (quote and quote.forwarded and quote.text):
         if not _mentions(message, me):

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import Struct
 
-from adapters.incoming import BARE_MENTION, read_string
+from adapters.incoming import BARE_MENTION, narrow, read_command, read_string
 from adapters.slack.history import read_whole
 from adapters.slack.markup import MENTION, mentions, readable
+from gateway.command_texts import take_word
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -34,7 +35,6 @@ from gateway.messages import (
 
 Json = Mapping[str, object]
 
-COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:\s+(.*))?\Z", re.DOTALL)
 ID = re.compile(r"[A-Z0-9]{2,24}")
 STAMP = re.compile(r"\d{1,12}\.\d{1,6}")
 LOST = (
@@ -142,14 +142,16 @@ def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
     text, attachments = readable(raw, me.user), tuple(_attachments(event))
     addressed = where.private or event.get("type") == "app_mention" or mentions(raw, me.user)
     bare = text.removeprefix(MENTION).lstrip()  # a copied hint names nobody
-    if addressed and not attachments and (given := COMMAND.match(bare)):
+    given = read_command(bare) if addressed and not attachments else None
+    if given is not None and not given.bot:
         return CommandGiven(
             conversation=where,
             sender=sender,
             event=name,
             message=stamp,
-            name=given[1].lower(),
-            arguments=(given[2] or "").strip(),
+            name=given.name,
+            arguments=given.arguments,
+            worded=True,
         )
     shared, described = _read_shared(event, me), ""
     if not text and not attachments and shared is None:
@@ -298,15 +300,15 @@ def _command(payload: Json, me: SlackBot) -> Inbound | None:
     trigger = read_string(payload.get("trigger_id"))
     if not channel or not user or not trigger:
         return None
-    name, _, arguments = readable(read_string(payload.get("text")), me.user).partition(" ")
+    name, arguments = take_word(readable(read_string(payload.get("text")), me.user))
     answer_at = read_string(payload.get("response_url"))
     return CommandGiven(
         conversation=place(me, channel, ""),
         sender=Sender(platform="slack", id=user),
         event=f"s{trigger}",
         message="",
-        name=name.lstrip("/").lower() or "help",
-        arguments=arguments.strip(),
+        name=narrow(name).lstrip("/").lower() or "help",
+        arguments=arguments,
         anywhere=True,
         press="" if channel.startswith("D") else write_press_place(channel, "", user, answer_at),
     )

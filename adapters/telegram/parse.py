@@ -1,12 +1,11 @@
 """Parses Bot API updates into Inbound values. Pure, and total: odd payloads give None, never an
 error."""
 
-import re
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from adapters.incoming import read_string
+from adapters.incoming import read_command, read_string
 from gateway.messages import (
     Attachment,
     ButtonPressed,
@@ -24,7 +23,6 @@ from gateway.messages import (
 
 Json = Mapping[str, object]
 
-COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@(\w{1,64}))?(?:\s+(.*))?\Z", re.DOTALL)
 FILES = (
     ("document", "file", "application/octet-stream"),
     ("voice", "voice.ogg", "audio/ogg"),
@@ -84,18 +82,20 @@ def _message(message: Json, me: TelegramBot, event: str) -> Inbound | None:
     number, quote = str(_int(message.get("message_id"))), _quote(message, me)
     if quote is not None and quote.forwarded:
         text = ""
-    if not attachments and (given := COMMAND.match(text)):
-        name, bot, arguments = given.groups()
-        if bot and bot.casefold() != me.username.casefold():
+    words = _strip_mention(text, me)
+    if not attachments and (given := read_command(words)):
+        if given.bot and given.bot.casefold() != me.username.casefold():
             return None
+        named = words != text
         return CommandGiven(
             conversation=conversation,
             sender=sender,
             event=event,
             message=number,
-            name=name.lower(),
-            arguments=(arguments or "").strip(),
-            addressed=conversation.private or bool(bot),
+            name=given.name,
+            arguments=given.arguments,
+            addressed=conversation.private or named or bool(given.bot),
+            worded=named,
         )
     if not text and not attachments and not (quote and quote.forwarded and quote.text):
         return None
@@ -108,7 +108,7 @@ def _message(message: Json, me: TelegramBot, event: str) -> Inbound | None:
         attachments=attachments,
         reply_to=quote,
         addressed=conversation.private
-        or (quote is not None and quote.mine)
+        or (quote is not None and quote.mine and not quote.forwarded)
         or _is_mentioned(message, me),
         at=float(_int(message.get("date"))),
         album=read_string(message.get("media_group_id")),
@@ -371,6 +371,14 @@ def _is_mentioned(message: Json, me: TelegramBot) -> bool:
             if me.username and name.casefold() == f"@{me.username}".casefold():
                 return True
     return False
+
+
+def _strip_mention(text: str, me: TelegramBot) -> str:
+    """Return `text` without the bot's own name in front."""
+    own = f"@{me.username}"
+    named = me.username and text[: len(own)].casefold() == own.casefold()
+    rest = text[len(own) :] if named else text
+    return rest.lstrip() if rest[:1].isspace() else text
 
 
 def _map(value: object) -> Json:

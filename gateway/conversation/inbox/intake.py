@@ -568,7 +568,8 @@ class Intake:
             return
         known = self._features.commands.get(command.name)
         if known is None:
-            if command.conversation.private and command.arguments:  # '/tmp is full, why?'
+            plain = command.worded or command.conversation.private
+            if plain and command.arguments:  # '/tmp is full, why?'
                 await self._message(*read_as_words(row, command))
                 return
             if not command.addressed:  # of another bot

@@ -45,7 +45,7 @@ async def permissions(call: Call) -> str:
     language, words = call.language, call.words
     rules = await _list_rules(context, call.command.sender)
     mode = describe_mode(call)
-    if words[:1] == ["drop"]:
+    if call.option == "drop":
         n = (parse_number(words[1]) or 0) if len(words) == 2 else 0
         if not 1 <= n <= len(rules):
             return say("grants_usage", language)

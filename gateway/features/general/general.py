@@ -78,7 +78,7 @@ async def _stop(call: Call) -> str:
     quiet = active is not None and active.id in asking and not active.words
     running = await context.turns.stop(sender, "stop", done)
     ended = 0
-    if call.words[:1] == ["all"]:
+    if call.option == "all":
         ended = await context.turns.stop_parked(sender)
     elif not running:  # a script that waits for a person counts as running
         ended = await context.turns.stop_waiting_scripts(sender)
@@ -91,7 +91,7 @@ async def _mode(call: Call) -> str:
     context = call.context
     before, permission = context.state.row.settings, find_mode(call)
     settings = before
-    word = call.words[0] if call.words else ""
+    word = call.option
     private = context.state.conversation.private
     if word == "auto" and call.role != "admin":
         return say_refused(call.role, "admin", call.language)
@@ -101,10 +101,10 @@ async def _mode(call: Call) -> str:
         settings = _choose_mode(call, "ask" if word == "ask" else "auto")
     elif word in ARRIVALS:
         settings = replace(settings, arrival=word)
-    elif why := context.services.agent.why_unusable(MODES.get(word.lower(), "")):
-        return say("mode_no_skill", call.language, mode=word.lower(), why=why)
-    elif word.lower() in MODES or word.lower() in PROFILES:
-        settings = _purpose(settings, word.lower())
+    elif why := context.services.agent.why_unusable(MODES.get(word, "")):
+        return say("mode_no_skill", call.language, mode=word, why=why)
+    elif word in MODES or word in PROFILES:
+        settings = _purpose(settings, word)
     elif word:
         return say("mode_usage", call.language)
     context.state.configure(settings)
@@ -142,7 +142,7 @@ def _choose_mode(call: Call, word: Literal["ask", "auto"]) -> ConversationSettin
 
 def _say_way_back(call: Call, before: str) -> str:
     """Say how to return to the choice `before`; "" if it is unchanged."""
-    return say("mode_back", call.language, word=before) if before != call.words[0] else ""
+    return say("mode_back", call.language, word=before) if before != call.option else ""
 
 
 def _purpose(settings: ConversationSettings, word: str) -> ConversationSettings:
@@ -276,7 +276,7 @@ async def _link(call: Call) -> str:
         return say("link_private", call.language)
     if not call.words:
         return say("link_code", call.language, code=await linking.code_for(sender))
-    match call.words[0].lower():
+    match call.option:
         case "off":
             return await linking.leave(sender)
         case "page" if (pages := context.services.page_links) is not None:

@@ -42,8 +42,7 @@ async def undo(call: Call) -> str:
     past = await last_turn(context, call.command.sender, call.role)
     if isinstance(past, str):
         return say(past, call.language)
-    wish = call.words[0] if call.words else ""
-    return await take_turn_back(context, past, wish, (call.seq, call.language))
+    return await take_turn_back(context, past, call.option, (call.seq, call.language))
 
 
 async def take_turn_back(

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from agent_core.errors import ToolFailed
 from agent_core.tools import paths
+from gateway.command_texts import take_word
 from gateway.feature import Call
 from gateway.features.instructions.adding import list_operators
 from gateway.features.instructions.texts import TEXTS
@@ -18,7 +19,7 @@ MAX_CHOSEN = 4_000
 async def instructions(call: Call) -> str:
     """Show the instructions, or do what the command's words ask. In a group only admins change
     them."""
-    word, rest = (*call.command.arguments.split(maxsplit=1), "", "")[:2]
+    word, rest = take_word(call.command.arguments)
     word, rest = word.lower(), rest.strip()
     shared = not call.context.state.conversation.private and not at_least(call.role, "admin")
     if not word:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from agent_core.text import parse_number
+from gateway.command_texts import take_word
 from gateway.feature import Call, Context
 from gateway.features.jobs.cards import CardPlace, ask_sure, card, head, order_jobs, redraw_cards
 from gateway.features.jobs.lines.adding import add_job
@@ -38,16 +39,16 @@ async def jobs(call: Call) -> str:
         return say("jobs_off", call.language)
     known = await jobs.book.list_visible(await identify(context, call.command.sender))
     words = call.words
-    if words and words[0].lower() == "add":
+    if call.option == "add":
         return await add_job(call, jobs)
-    if words == ["here"]:
+    if call.option == "here" and len(words) == 1:
         return say("jobs_address", call.language, address=context.state.conversation.id)
     if not words:
         if not known:
             return say("jobs_none", call.language)
         await _list(call, jobs, known)
         return ""
-    action = words[0].lower()
+    action = call.option
     if 1 <= (n := parse_number(action) or 0) <= len(known):
         await _show_cards(call, jobs, [(n, known[n - 1])])
         return ""
@@ -72,8 +73,8 @@ async def jobs(call: Call) -> str:
 def find_fields(call: Call) -> tuple[list[str], str]:
     """Return the number after `edit`, if there is one, and the rest."""
     rest = call.command.arguments.strip()[len("edit") :].strip()
-    number, _, fields = rest.partition(" ")
-    return ([], rest) if "=" in number else ([number] if number else [], fields.strip())
+    number, fields = take_word(rest)
+    return ([], rest) if "=" in number else ([number] if number else [], fields)
 
 
 async def _edit(call: Call, job: Job, line: str) -> str:

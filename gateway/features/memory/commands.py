@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from agent_core.memory.documents import Change, MemoryDocuments, Target, write_document
 from agent_core.text import parse_number
-from gateway.command_texts import OwnText
+from gateway.command_texts import OwnText, take_word
 from gateway.feature import Call, Context, Pressed
 from gateway.messages import PluginPress, digest, plugin_token
 from gateway.roles import at_least
@@ -30,13 +30,13 @@ async def memory(call: Call) -> str:
     if memories is None:
         return say("memory_none", call.language)
     shelf = _open_shelf(context, memories, call.command.sender.key, call.language)
-    word, _, rest = call.command.arguments.strip().partition(" ")
+    word, rest = take_word(call.command.arguments)
     shared = not context.state.conversation.private and not at_least(call.role, "admin")
     match word.lower():
         case "":
             return await _show(call, shelf)
         case "forget":
-            return await _forget(call, shelf, rest.strip())
+            return await _forget(call, shelf, rest)
         case "clear" | "off" | "on" if shared:
             return say("memory_admins", call.language)
         case "clear":

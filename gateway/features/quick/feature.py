@@ -6,6 +6,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from gateway.command_texts import take_word
 from gateway.feature import Call, Command, Feature, Meaning, find_least, is_allowed
 from gateway.features.quick.settings import HOLE, SHELL
 from gateway.roles import say_refused
@@ -51,7 +52,7 @@ def _mean(name: str, text: str, arguments: str) -> Meaning | None:
 async def _give(said: str, call: Call) -> str:
     """Run the command that the text names, if the person may; quick commands do not call each
     other."""
-    name, _, arguments = said.partition(" ")
+    name, arguments = take_word(said)
     command = call.commands.get(name.lower())
     if command is None or isinstance(command.run, partial) and command.run.func is _run:
         return say("unknown_command", call.language, name=name)

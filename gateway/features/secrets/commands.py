@@ -12,7 +12,7 @@ async def secret(call: Call) -> str:
     vault, address = context.services.vault, context.state.conversation.id
     if vault is None:
         return TEXTS.say("secret_none", call.language, address=address)
-    if words[:1] in (["remove"], ["forget"]) and len(words) == 2:
+    if call.option in ("remove", "forget") and len(words) == 2:
         mine = context.state.conversation.private or at_least(call.role, "admin")
         if not mine:
             return say_refused(call.role, "admin", call.language)

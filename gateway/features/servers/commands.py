@@ -16,8 +16,8 @@ MAX_TOOLS = 30
 
 async def show_servers(call: Call) -> str:
     """The servers with their tools and prompts; `signin NAME` and `signout NAME`."""
-    if len(call.words) == 2 and call.words[0] in ("signin", "signout"):
-        return await (_sign_in if call.words[0] == "signin" else _sign_out)(call, call.words[1])
+    if len(call.words) == 2 and call.option in ("signin", "signout"):
+        return await (_sign_in if call.option == "signin" else _sign_out)(call, call.words[1])
     where, sender = call.context.state.conversation, call.command.sender
     servers = await call.context.services.agent.server_desk.list_servers(where, sender)
     if not servers:
