@@ -1,4 +1,5 @@
-"""Group messages in several parts, of which only one has the mention."""
+"""Group messages in several parts, of which only one has the mention: albums, long pastes, and what
+is forwarded with a comment."""
 
 from collections.abc import Sequence
 
@@ -6,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core import ambient
-from gateway.messages import Inbound, MessageReceived
+from gateway.messages import Conversation, Inbound, MessageReceived
 
 LONG_PART = 4_000
 """Minimum characters of a message that may be a part of a longer paste."""
@@ -18,21 +19,32 @@ MAX_HELD, MAX_HELD_PARTS = 32, 10
 
 
 class HeldParts(Struct, frozen=True, kw_only=True):
-    """Parts of an album or a paste that no mention came with, for as long as one may follow."""
+    """Parts of an album or a paste, or what was forwarded, that no mention came with, for as long
+    as one may follow."""
 
     came: float
     parts: tuple[MessageReceived, ...]
 
 
+class LastAddressed(Struct, frozen=True, kw_only=True):
+    """The last message of a person to the agent in a place: when it arrived and was written, and
+    its conversation. `cut`: it may be the beginning of a paste."""
+
+    came: float
+    written: float
+    where: Conversation
+    cut: bool
+
+
 class Addressed:
     """Finds the parts of messages addressed to the agent in groups: platforms split albums and long
-    pastes, and only one part, perhaps the last, has the mention."""
+    pastes, and send what is forwarded apart from its comment. Only one part, perhaps the last, has
+    the mention."""
 
     def __init__(self) -> None:
         self._albums: dict[tuple[str, str, str], float] = {}
-        self._cut: dict[tuple[str, str], tuple[float, float]] = {}
-        """When a part that will be continued arrived, and when it was written, by place and
-        person."""
+        self._last: dict[tuple[str, str], LastAddressed] = {}
+        """By place and person."""
         self._held: dict[tuple[str, ...], HeldParts] = {}
 
     def with_parts(self, inbounds: Sequence[Inbound]) -> list[Inbound]:
@@ -50,22 +62,23 @@ class Addressed:
             marked += (*earlier, self._mark(inbound, now))
         while len(self._albums) > MAX_KNOWN:
             del self._albums[next(iter(self._albums))]
-        while len(self._cut) > MAX_KNOWN:
-            del self._cut[next(iter(self._cut))]
+        while len(self._last) > MAX_KNOWN:
+            del self._last[next(iter(self._last))]
         return marked
 
     def _take_held(self, inbound: Inbound, now: float) -> list[MessageReceived]:
         """The parts before `inbound` that it addresses; else it is held, if another may."""
         if not isinstance(inbound, MessageReceived) or inbound.conversation.private:
             return []
-        whose = _album(inbound) if inbound.album else (inbound.conversation.id, inbound.sender.key)
+        whose = _album(inbound) if inbound.album else _line(inbound)
         held = self._held.pop(whose, None)
         if held is not None and not _is_next(held, inbound, now):
             held = None
         parts = held.parts if held is not None else ()
         if inbound.addressed:
-            return [replace(one, addressed=True) for one in parts]
-        if inbound.album or len(inbound.text) >= LONG_PART:
+            where = inbound.conversation  # a mention may open a thread
+            return [replace(one, addressed=True, conversation=where) for one in parts]
+        if inbound.album or len(inbound.text) >= LONG_PART or _is_forwarded(inbound):
             self._held[whose] = HeldParts(came=now, parts=(*parts, inbound)[-MAX_HELD_PARTS:])
         for name in [one for one, had in self._held.items() if now - had.came > ALBUM_SECONDS]:
             del self._held[name]
@@ -76,22 +89,35 @@ class Addressed:
     def _mark(self, inbound: Inbound, now: float) -> Inbound:
         if not isinstance(inbound, MessageReceived) or inbound.conversation.private:
             return inbound
-        if not inbound.addressed and self._continues(inbound, now):
-            inbound = replace(inbound, addressed=True)
-        whose = (inbound.conversation.id, inbound.sender.key)
-        if inbound.addressed and len(inbound.text) >= LONG_PART:
-            self._cut[whose] = (now, inbound.at)
-        else:
-            self._cut.pop(whose, None)  # the paste is complete
+        whose = _line(inbound)
+        last = self._last.pop(whose, None)
+        if not inbound.addressed and self._continues(inbound, last, now):
+            where = last.where if last is not None and not inbound.album else inbound.conversation
+            inbound = replace(inbound, addressed=True, conversation=where)
+        if inbound.addressed:
+            cut = len(inbound.text) >= LONG_PART
+            self._last[whose] = LastAddressed(
+                came=now, written=inbound.at, where=inbound.conversation, cut=cut
+            )
         return inbound
 
-    def _continues(self, message: MessageReceived, now: float) -> bool:
+    def _continues(self, message: MessageReceived, last: LastAddressed | None, now: float) -> bool:
         if message.album:
             return now - self._albums.get(_album(message), -ALBUM_SECONDS) < ALBUM_SECONDS
-        came, written = self._cut.get(
-            (message.conversation.id, message.sender.key), (-PART_SECONDS, 0.0)
-        )
-        return _is_soon(message, now, came, written)
+        if last is None or not (last.cut or _is_forwarded(message)):
+            return False
+        return _is_soon(message, now, last.came, last.written)
+
+
+def _line(message: MessageReceived) -> tuple[str, str]:
+    """Return the place and the person. A thread that the message opens is no place yet."""
+    where = message.conversation
+    opens = where.thread and where.thread == message.message
+    return (replace(where, thread="") if opens else where).id, message.sender.key
+
+
+def _is_forwarded(message: MessageReceived) -> bool:
+    return message.reply_to is not None and message.reply_to.forwarded
 
 
 def _album(message: MessageReceived) -> tuple[str, str, str]:

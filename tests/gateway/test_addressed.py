@@ -3,11 +3,12 @@
 import itertools
 
 import pytest
+from msgspec.structs import replace
 
 from agent_core import ambient
 from gateway.access import addressed as module
 from gateway.access.addressed import LONG_PART, Addressed
-from gateway.messages import Conversation, MessageReceived, Sender
+from gateway.messages import Conversation, MessageReceived, Quote, Sender
 
 GROUP = Conversation(platform="telegram", account="1", channel="-7")
 NUMBERS = itertools.count()
@@ -109,6 +110,43 @@ def test_what_comes_later_is_no_part(now: list[float]) -> None:
     assert marks(known, part("short", to=True), part("next")) == [True, False]
 
 
+def forward(*, by: str = "ann", at: float = 0.0, to: bool = False) -> MessageReceived:
+    quote = Quote(message="", author="Bob", text="it is free", forwarded=True)
+    return replace(part(by=by, at=at, to=to), reply_to=quote)
+
+
+def test_what_is_forwarded_after_a_comment(now: list[float]) -> None:
+    known = Addressed()
+    assert marks(known, part("@bot true?", to=True)) == [True]
+    now[0] += 0.4
+    assert marks(known, forward(by="ben"), forward()) == [False, True]
+    now[0] += 0.8
+    assert marks(known, forward(), part("well"), forward()) == [True, False, False]
+    now[0] += 5
+    assert marks(known, part("@bot", to=True)) == [True]
+    now[0] += 1.5
+    assert marks(known, forward()) == [False], "later"
+
+
+def test_what_is_forwarded_before_a_comment_that_opens_a_thread(now: list[float]) -> None:
+    """As on Discord."""
+    known, forwards = Addressed(), [forward(), forward()]
+    assert heard(known, *forwards) == []
+    now[0] += 0.4
+    asked = part("@bot true?", to=True)
+    asked = replace(asked, conversation=replace(GROUP, thread=asked.message))
+    assert heard(known, part("no", by="ben"), forward(by="ben")) == []
+    marked = known.with_parts([asked])
+    assert [one.event for one in marked] == [one.event for one in (*forwards, asked)]
+    assert {one.conversation for one in marked} == {asked.conversation}
+    again = known.with_parts([forward()])
+    assert again[0].conversation == asked.conversation and again[0].addressed
+    now[0] += 5
+    known.with_parts([forward()])
+    now[0] += 1.5
+    assert len(known.with_parts([part("@bot", to=True)])) == 1, "forwarded for people"
+
+
 @pytest.mark.usefixtures("now")
 def test_a_backlog_that_comes_at_once_was_not_written_at_once() -> None:
     messages = (part(LONG, to=True, at=100.0), part("the end", at=101.0))
@@ -122,7 +160,7 @@ def test_it_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
     known = Addressed()
     for n in range(100):
         known.with_parts([part(LONG, by=str(n), to=True), part(album=str(n), to=True)])
-    assert len(known._albums) == len(known._cut) == 10
+    assert len(known._albums) == len(known._last) == 10
     for n in range(100):
         known.with_parts([part(LONG, by=str(n)), part(album=str(n))])
     assert len(known._held) == module.MAX_HELD

@@ -117,6 +117,18 @@ def test_what_is_forwarded_belongs_to_the_comment_before_it() -> None:
     assert settles_in(parts[1:2], 5.3) > 0, "others may follow"
 
 
+def test_what_is_forwarded_belongs_to_the_comment_after_it() -> None:
+    """As Discord sends it."""
+    parts = (forwarded(1, "I am", 5.0), forwarded(2, "no", 5.2, "Eve"), row(3, "who is?", 5.4))
+    assert seqs(*parts, row(4, "well?", 5.5)) == [1, 2, 3]
+    assert seqs(parts[0], row(2, "mine", 5.1, by="8")) == [1]
+    assert seqs(parts[0], row(2, "later", 6.5)) == [1]
+    joined = join_rows(parts).inbound
+    assert isinstance(joined, MessageReceived) and joined.message == "3"
+    said = "who is?\n> Forwarded, by Bob:\n> I am\n> Forwarded, by Eve:\n> no"
+    assert render_words(joined) == said
+
+
 def test_of_its_own_words_the_agent_hears_the_beginning_and_of_a_marked_part_all() -> None:
     long = "word " * 200
     assert len(render_quote(Quote(message="1", text=long, mine=True))) < MAX_OWN + 30

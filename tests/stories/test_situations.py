@@ -654,3 +654,34 @@ async def test_on_slack_a_bare_mention_in_a_thread_is_about_it(slack: SlackRig) 
     slack.slack.mention(DEV, "", thread=said)
     answer = await slack.shows("is this right?", DEV)
     assert answer["thread_ts"] == said and BARE_MENTION in str(answer)
+
+
+# ---- what is forwarded, with a comment before it (Telegram) or after it (Discord) ---------------
+
+FORWARDED = {"message": {"content": "Monday suits me", "attachments": []}}
+
+
+async def test_in_a_group_what_is_forwarded_comes_with_its_comment(rig: Rig) -> None:
+    await rig.start()
+    rig.telegram.say(GROUP, "@test_bot who is right?", user=PERSON, **mention("@test_bot"))
+    for user, words in ((FRIEND, "no, I am"), (PERSON, "it is free"), (PERSON, "it costs 5")):
+        origin = {"type": "user", "sender_user": {"id": 9, "first_name": "Bob"}, "date": 1}
+        rig.telegram.say(GROUP, words, user=user, forward_origin=origin)
+    await rig.shows("it costs 5", GROUP)
+    await rig.quiet()
+    said = "who is right?\n> Forwarded, by Bob:\n> it is free\n> Forwarded, by Bob:\n> it costs 5"
+    assert len(rig.model.requests) == 1 and rig.seen(role="user")[0].endswith(said)
+
+
+@pytest.mark.parametrize("channel", [DISCORD_DM, CHANNEL])
+async def test_on_discord_what_is_forwarded_comes_with_the_comment_below(
+    discord: DiscordRig, channel: str
+) -> None:
+    await discord.start(GROUP_POLICY="thread")
+    await discord.discord.say(channel, "", DISCORDER, message_snapshots=[FORWARDED])
+    asked = await discord.discord.say(channel, "@bot is that so?", DISCORDER)
+    shown = asked["id"] if channel == CHANNEL else channel
+    await discord.discord.shows(shown, "Monday suits me")
+    await discord.quiet()
+    (said,) = discord.seen(role="user")
+    assert said.endswith("is that so?\n> Forwarded, by Somebody:\n> Monday suits me")

@@ -27,7 +27,7 @@ def take_whole(queue: Sequence[InboxRow], burst: float = 0.0) -> list[InboxRow]:
     message continues an unfinished one."""
     rows = list(islice(queue, 1))
     for before, row in pairwise(queue):
-        if not goes_on(before, row, burst):
+        if not goes_on(before, row, burst) and not _is_comment(rows, row):
             break
         rows.append(row)
     return rows
@@ -43,8 +43,10 @@ def settles_in(rows: Sequence[InboxRow], now: float) -> float:
 
 
 def join_rows(rows: Sequence[InboxRow]) -> InboxRow:
-    """Join the parts into one row: all words, all files, the first part's position."""
+    """Join the parts into one row: all words, all files, the first part's position. A comment comes
+    before what it is about."""
     parts = [row.inbound for row in rows if isinstance(row.inbound, MessageReceived)]
+    parts.sort(key=is_forwarded)
     if len(parts) < 2:
         return rows[0]
     first, *others = parts
@@ -118,6 +120,16 @@ def goes_on(before: InboxRow, after: InboxRow, burst: float = 0.0) -> bool:
     if _is_cut(one):
         return soon
     return 0 <= after.at - before.at <= burst and _is_begun(one) and bool(other.message)
+
+
+def _is_comment(forwarded: Sequence[InboxRow], row: InboxRow) -> bool:
+    """Return True if `row` says what the messages before it were forwarded for: on Discord the
+    comment follows them."""
+    whole, said = (*forwarded, row), [one.inbound for one in forwarded]
+    if not all(isinstance(one, MessageReceived) and is_forwarded(one) for one in said):
+        return False
+    soon = row.at - forwarded[-1].at <= SETTLE
+    return soon and all(is_by_same_person(one, two) for one, two in pairwise(whole))
 
 
 def _is_begun(message: MessageReceived) -> bool:
