@@ -1,15 +1,15 @@
 """Recognizes the messages that answer an open question.
 
 A person answers a question by replying to its card. Where a thread is one task (Slack, Discord), a
-message of the asked person in the card's thread is a reply too, with or without a mention. An
-option of a choice is also chosen by its words.
+message of the asked person in the card's thread is a reply too, with or without a mention; in a
+private chat, in the thread below the card. An option of a choice is also chosen by its words.
 """
 
 from msgspec.structs import replace
 
 from agent_core.questions import Approval, Choice, Decision, Input, PlanReview
 from gateway.access.access import refusal
-from gateway.conversation.inbox.parts import is_forwarded, render_words
+from gateway.conversation.inbox.parts import is_forwarded, render_answer, render_words
 from gateway.conversation.question_rows import list_open_questions
 from gateway.conversation.services import Services
 from gateway.conversation.state import ConversationState
@@ -24,7 +24,9 @@ async def mark_answer(services: Services, inbound: Inbound) -> Inbound:
     StoreFailed."""
     if not isinstance(inbound, MessageReceived) or not _may_answer(services, inbound):
         return inbound
-    where, sender = inbound.conversation, inbound.sender
+    thread, sender = inbound.conversation.thread, inbound.sender
+    below = inbound.conversation.private
+    where = replace(inbound.conversation, thread="") if below else inbound.conversation
     if await services.store.summary(where.id) is None:  # most threads of people return here
         return inbound
     if not at_least(await services.access.learn(sender), "user"):
@@ -35,17 +37,19 @@ async def mark_answer(services: Services, inbound: Inbound) -> Inbound:
         mine = sender.key in (*question.entitled, *question.writers)
         if wants and mine and question.status == "open":
             native = await _find_native(services, where.id, question)
-            if native:
+            if native == thread or (native and not below):
                 quote = Quote(message=native, mine=True)
                 text = render_words(inbound) if is_forwarded(inbound) else inbound.text
-                return replace(inbound, addressed=True, reply_to=quote, text=text)
+                return replace(
+                    inbound, conversation=where, addressed=True, reply_to=quote, text=text
+                )
     return inbound
 
 
 def _may_answer(services: Services, message: MessageReceived) -> bool:
     where, adapter = message.conversation, services.adapters.get(message.conversation.platform)
     replies = message.reply_to is not None and not is_forwarded(message)
-    threads = bool(where.thread) and not where.private and not replies
+    threads = bool(where.thread) and not replies
     if not threads or adapter is None:
         return False
     return adapter.abilities.task_threads or not adapter.abilities.replies
@@ -62,6 +66,9 @@ async def find_answered(
     services: Services, state: ConversationState, message: MessageReceived
 ) -> QuestionRow | None:
     """The open question that it answers. Who was not asked must still have the right to."""
+    if message.reply_to is not None:
+        for turn in {one.turn for one in state.open_questions()}:
+            await state.load_views(turn)  # the cards that it may reply to
     question, where = find_open_input(state, message), state.conversation
     if question is None:
         return None
@@ -82,9 +89,15 @@ def read_answer(question: QuestionRow, words: str) -> tuple[Choice, str]:
             return "once", find_option(question, words) or words
 
 
+def read_reply(question: QuestionRow, message: MessageReceived) -> tuple[Choice, str]:
+    """As `read_answer`, of a message of words alone."""
+    named = find_option(question, message.text)
+    return read_answer(question, named or render_answer(message))
+
+
 def find_open_input(state: ConversationState, message: MessageReceived) -> QuestionRow | None:
     """Return the open question that this plain message answers: in private the oldest one that
-    takes words, in a group the one it replies to.
+    takes words, unless it replies to other words of the agent; in a group the one it replies to.
 
     Only the asked person's words count, and those of a person who pressed a button to write. An
     approval is denied by the words of whoever pressed Deny, and by nobody else's.
@@ -100,7 +113,9 @@ def find_open_input(state: ConversationState, message: MessageReceived) -> Quest
             continue
         named = find_option(question, message.text)
         private = (wants or named) and message.conversation.private
-        if private or _replies_to(state, message, question):
+        if private and not _is_about_other(state, message, question):
+            return question
+        if _replies_to(state, message, question):
             return question
     return None
 
@@ -113,6 +128,18 @@ def find_option(question: QuestionRow, words: str) -> str:
         return ""
     said = words.strip().casefold()
     return next((one for one in asked.options if one.strip().casefold() == said), "")
+
+
+def _is_about_other(
+    state: ConversationState, message: MessageReceived, question: QuestionRow
+) -> bool:
+    """Return True if it replies to something that the agent said in another turn."""
+    reply = message.reply_to
+    if reply is None or not reply.mine or not reply.message:
+        return False
+    rows = [row for (turn, _), row in state.outbox.rows.items() if turn == question.turn]
+    shown = {native.id for row in rows for native in row.natives}
+    return bool(shown) and reply.message not in shown
 
 
 def _replies_to(state: ConversationState, message: MessageReceived, question: QuestionRow) -> bool:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.journal import Noted, Stopped
 from gateway.conversation.decisions import Decisions, describe
-from gateway.conversation.inbox.answers import find_answered, find_open_input, read_answer
+from gateway.conversation.inbox import answers
 from gateway.conversation.inbox.earlier import read_earlier
 from gateway.conversation.inbox.edits import reword_waiting, tell_parked
 from gateway.conversation.inbox.lost_chat import end_lost_work
@@ -197,7 +197,7 @@ class Intake:
             return
         if question is not None:
             (await self._context.turns.open(question.turn)).note_told(message)
-            answer = self._decisions.answer(message.sender, *read_answer(question, message.text))
+            answer = self._decisions.answer(message.sender, *answers.read_reply(question, message))
             await self._decisions.decide(question, answer, row.seq)
             return
         if text := await refuse_turn(self._context.services, message):
@@ -232,7 +232,7 @@ class Intake:
         state = self._context.state
         if not state.questions:
             return None
-        return await find_answered(self._context.services, state, message)
+        return await answers.find_answered(self._context.services, state, message)
 
     async def _answers_question(self, parts: Sequence[InboxRow]) -> bool:
         """The message of these parts, taken out of the queue, answers an open question."""
@@ -256,7 +256,7 @@ class Intake:
         for part in parts:
             assert isinstance(part.inbound, MessageReceived)
             open_turn.note_told(part.inbound)
-        answer = self._decisions.answer(message.sender, *read_answer(question, text))
+        answer = self._decisions.answer(message.sender, *answers.read_answer(question, text))
         await self._decisions.decide(question, self._reading.show_answer(row, answer), row.seq)
         return True
 
@@ -349,7 +349,7 @@ class Intake:
                         continue  # it waits for its own turn
                     if (
                         steerable(row) is None
-                        or find_open_input(self._context.state, row.inbound) is not None
+                        or answers.find_open_input(self._context.state, row.inbound) is not None
                     ):
                         break  # it and everything said after it is read when its turn begins
                     taken.append(row)

@@ -87,6 +87,13 @@ def render_words(message: MessageReceived) -> str:
     return f"{render_quote(message.reply_to)}{render_text(message)}".rstrip("\n")
 
 
+def render_answer(message: MessageReceived) -> str:
+    """Return the message's words as an answer to the agent, after what it quotes of others."""
+    quote = message.reply_to
+    own = quote is None or (quote.mine and not quote.forwarded)
+    return render_text(message) if own else render_words(message)
+
+
 def render_text(message: MessageReceived) -> str:
     """Return the message's text, marked as data where it only describes something."""
     return mark_data(message.text) if message.described else message.text

@@ -20,9 +20,9 @@ from agent_core.text import file_name
 from agent_core.tools import paths
 from gateway.conversation.inbox.parts import (
     is_forwarded,
+    render_answer,
     render_quote,
     render_text,
-    render_words,
 )
 from gateway.conversation.services import Services
 from gateway.errors import (
@@ -225,7 +225,7 @@ class MessageReader:
             return ""
         lost = len(self._lost)
         files = await self._read_files(message)
-        said = render_words(message) if is_forwarded(message) else render_text(message)
+        said = render_answer(message)
         if not said and len(self._lost) - lost == len(message.attachments):
             return ""
         return "\n".join(filter(None, (said, files)))
