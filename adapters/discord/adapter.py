@@ -28,7 +28,7 @@ from adapters.discord.receive import DiscordReceiver
 from adapters.discord.render import render
 from adapters.discord.session import DiscordSession
 from adapters.discord.threads import ARCHIVED, UNKNOWN, UNKNOWN_MESSAGE, Threads
-from adapters.discord.transport import DiscordRefused, DiscordWire, UploadPart
+from adapters.discord.transport import DiscordClosed, DiscordRefused, DiscordWire, UploadPart
 from adapters.outputs import find_copy
 from gateway import clock
 from gateway.command_texts import write_commands
@@ -54,6 +54,9 @@ MAX_TRIES = 2
 """Maximum repetitions of a send whose answer was lost, with the same nonce."""
 LAST_PAUSE = 0.2
 UNKNOWN_MEMBER = 10007
+MUTE = frozenset({50013, ARCHIVED, 160005})
+"""Codes of a message without files that the bot may not write: no permission, or a locked
+thread."""
 
 
 class DiscordAdapter:
@@ -126,7 +129,12 @@ class DiscordAdapter:
             pings = allowed if isinstance(allowed, dict) else {}
             data["allowed_mentions"] = pings | {"replied_user": True}
         route = Route("POST", "/channels/{channel_id}/messages", channel_id=place.channel)
-        answer = await self._send_parts(route, data, files)
+        try:
+            answer = await self._send_parts(route, data, files)
+        except DiscordRefused as error:
+            if files or error.code not in MUTE:
+                raise
+            raise DiscordClosed(error.status, error.code, error.why) from None
         number = answer.get("id") if isinstance(answer, dict) else None
         if not isinstance(number, str):
             raise Ambiguous("the answer names no message")

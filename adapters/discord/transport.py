@@ -42,6 +42,7 @@ class DiscordRefused(Rejected):
         super().__init__(f"Discord answered {status}: {why}")
         self.status = status
         self.code = code
+        self.why = why
 
 
 class DiscordClosed(DiscordRefused, ChatClosed):

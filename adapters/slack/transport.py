@@ -38,7 +38,9 @@ LIMITED = ("ratelimited", "rate_limited", "message_limit_exceeded")
 BUSY = ("service_unavailable", "request_timeout", "team_added_to_org", "accesslimited")
 """Errors of calls that Slack did not carry out and may carry out later."""
 CLOSED = ("not_in_channel", "channel_not_found", "is_archived")
-"""The app may not write there."""
+RESTRICTED = "restricted_action"
+"""The app may not write there. Rules of a channel, such as a locked thread, have reasons of their
+own that begin with RESTRICTED."""
 DOUBTFUL = ("internal_error", "fatal_error")
 """Slack: 'it's possible some aspect of the operation succeeded before the error was raised'."""
 TOKEN_ERRORS = ("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired")
@@ -238,7 +240,7 @@ def _decision(error: SlackApiError) -> DeliveryError:
         return TokenRefused(reason)
     if reason == "message_not_found":
         return Gone(reason)
-    if reason in CLOSED:
+    if reason in CLOSED or reason.startswith(RESTRICTED):
         return ChatClosed(reason)
     if reason in BUSY:
         return Unsent(reason)

@@ -54,7 +54,9 @@ GONE = re.compile(r"message to (?:edit|delete) not found|message_id_invalid", re
 SENDS = ("send", "edit")
 NO_CHAT = re.compile(
     r"chat not found|group chat was deleted|topic_closed|topic_deleted|message thread not found"
-    r"|not enough rights to send text messages|chat_write_forbidden",
+    r"|not enough rights to send text messages|have no rights to send|have no write access"
+    r"|need administrator rights|chat_write_forbidden|chat_send_plain_forbidden|chat_restricted"
+    r"|user_banned_in_channel|channel_private",
     re.IGNORECASE,
 )
 """Texts of a 400 for a missing chat or topic, or missing rights; a bot that was removed or blocked
@@ -288,7 +290,7 @@ class TelegramAdapter:
             self.rich = False
             log.warning("telegram_no_rich_messages", extra={"error": str(error)})
             raise Unsent("the server has no rich messages") from None
-        except Gone:
+        except (Gone, ChatClosed):
             raise
         except Rejected as error:
             if "message is not modified" in str(error).lower():

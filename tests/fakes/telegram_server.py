@@ -54,6 +54,8 @@ class TelegramServer:
     """Names of pictures that cannot be shown as photos."""
     files: dict[str, bytes] = field(default_factory=dict)
     blocked: set[int] = field(default_factory=set)
+    refusing: dict[int, str] = field(default_factory=dict)
+    """Chats that take no message, and why."""
     closed: set[tuple[int, int]] = field(default_factory=set)
     """Topics, as (chat, thread), in which nobody may write."""
     names: dict[int, str] = field(default_factory=dict)
@@ -500,6 +502,8 @@ class TelegramServer:
         chat = int(p["chat_id"])
         if chat in self.blocked:
             raise Refusal(403, "Forbidden: bot was blocked by the user")
+        if chat in self.refusing:
+            raise Refusal(400, f"Bad Request: {self.refusing[chat]}")
         if (chat, int(p.get("message_thread_id") or 0)) in self.closed:
             raise Refusal(400, "Bad Request: TOPIC_CLOSED")
         if moved := self.migrated.get(chat):

@@ -4,6 +4,8 @@ has it, and who asked hears of it in private."""
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
 from tests.fakes.model_server import Call, ModelServer, Say
 from tests.stories.discord_rig import CHANNEL, DiscordRig
 from tests.stories.discord_rig import DM as DISCORD_DM
@@ -86,11 +88,31 @@ async def test_telegram_refuses_what_the_turn_shows(rig: Rig) -> None:
     await meet_refusal(rig, lambda: rig.telegram.blocked.add(GROUP))
 
 
+@pytest.mark.parametrize(
+    "why",
+    [
+        "not enough rights to send text messages to the chat",
+        "have no rights to send a message",
+        "have no write access to the chat",
+        "need administrator rights in the channel chat",
+        "CHAT_SEND_PLAIN_FORBIDDEN",
+        "CHAT_RESTRICTED",
+        "TOPIC_DELETED",
+    ],
+)
+async def test_what_telegram_calls_a_chat_without_the_right_to_write(rig: Rig, why: str) -> None:
+    await meet_refusal(rig, lambda: rig.telegram.refusing.update({GROUP: why}))
+
+
 async def test_a_topic_is_closed_meanwhile(rig: Rig) -> None:
     await meet_refusal(rig, lambda: rig.telegram.closed.add((GROUP, TOPIC)), TOPIC)
 
 
-async def test_slack_refuses_what_the_turn_shows(slack: SlackRig) -> None:
+@pytest.mark.parametrize(
+    "why",
+    ["not_in_channel", "restricted_action", "restricted_action_thread_locked"],
+)
+async def test_slack_refuses_what_the_turn_shows(slack: SlackRig, why: str) -> None:
     slack.model.script(Say("hello"), Call("list_files"), Say("never seen"))
     await slack.start()
     slack.slack.say(DM, "hi, please")
@@ -99,14 +121,18 @@ async def test_slack_refuses_what_the_turn_shows(slack: SlackRig) -> None:
     first = hold(slack.model)
     slack.slack.mention(DEV, "count them")
     await slack.model.wait_inflight(1)
-    slack.slack.left.add(DEV)
+    if why == "not_in_channel":
+        slack.slack.left.add(DEV)
+    else:
+        slack.slack.fail("chat.postMessage", error=why)
     hold(slack.model)
     first.set()
     await slack.shows(LOST)
     await lost(slack, 3)
 
 
-async def test_discord_refuses_what_the_turn_shows(discord: DiscordRig) -> None:
+@pytest.mark.parametrize("code", [50001, 50013, 50083, 160005])
+async def test_discord_refuses_what_the_turn_shows(discord: DiscordRig, code: int) -> None:
     discord.model.script(Say("hello"), Call("list_files"), Say("never seen"))
     await discord.start()
     await discord.discord.say(DISCORD_DM, "hi, please", DISCORDER)
@@ -115,7 +141,7 @@ async def test_discord_refuses_what_the_turn_shows(discord: DiscordRig) -> None:
     first = hold(discord.model)
     await discord.discord.say(CHANNEL, "@bot count them", DISCORDER)
     await discord.model.wait_inflight(1)
-    discord.discord.fail("send", 403, code=50001)
+    discord.discord.fail("send", 403, code=code)
     hold(discord.model)
     first.set()
     await discord.discord.shows(DISCORD_DM, LOST)
