@@ -80,7 +80,7 @@ class SlackWire:
             raise RateLimited(left)
         try:
             async with self._lend_session():
-                with _sort_errors():
+                with _sort_errors(method):
                     client, given = self._open_client(), dict(arguments)
                     if form:
                         answer = await client.api_call(method, data=given)
@@ -218,18 +218,18 @@ async def write(chunks: AsyncIterator[bytes], to: BinaryIO, most: int) -> None:
 
 
 @contextmanager
-def _sort_errors() -> Iterator[None]:
+def _sort_errors(method: str = "") -> Iterator[None]:
     """Raise the gateway's errors for those of slack_sdk and aiohttp."""
     try:
         with sort_http_errors(Unsent, Ambiguous):
             yield
     except SlackApiError as error:
-        raise _decision(error) from None
+        raise _decision(error, method) from None
     except SlackClientError as error:
         raise Ambiguous(f"no answer: {type(error).__name__}") from None
 
 
-def _decision(error: SlackApiError) -> DeliveryError:
+def _decision(error: SlackApiError, method: str) -> DeliveryError:
     answer = error.response
     status = getattr(answer, "status_code", 0) or getattr(answer, "status", 0)
     data = getattr(answer, "data", None)
@@ -240,7 +240,8 @@ def _decision(error: SlackApiError) -> DeliveryError:
         return TokenRefused(reason)
     if reason == "message_not_found":
         return Gone(reason)
-    if reason in CLOSED or reason.startswith(RESTRICTED):
+    ruled = reason.startswith(RESTRICTED) and method.startswith("chat.")  # files have other rules
+    if reason in CLOSED or ruled:
         return ChatClosed(reason)
     if reason in BUSY:
         return Unsent(reason)

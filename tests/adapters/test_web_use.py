@@ -143,6 +143,17 @@ async def test_commands_are_chosen_by_keyboard_alone(tmp_path: Path) -> None:
         assert isinstance(stop, CommandGiven) and stop.name.lower() == "stop"
 
 
+async def test_a_command_that_is_written_in_full_width_is_one(tmp_path: Path) -> None:
+    async with opened(tmp_path) as room:
+        await room.page.until("document.activeElement.id === 'text'")
+        for text, arguments in (("／ｍｏｄｅ\u3000queue", "queue"), ("/mode\u00a0steer", "steer")):
+            await room.page.type(text)
+            await press(room, "Escape", "Enter")
+            given = await room.next()
+            assert isinstance(given, CommandGiven)
+            assert (given.name, given.arguments) == ("mode", arguments)
+
+
 async def test_the_conversation_and_the_draft_outlive_a_reload(tmp_path: Path) -> None:
     async with opened(tmp_path) as room:
         page = room.page

@@ -36,7 +36,7 @@ export function restore() { // the words that were not sent in this conversation
 }
 
 export async function send(example) { // what stands in the field, which an example leaves there
-  const words = example ?? text.value, ready = example ? [] : files.filter((one) => one.ref), command = /^\/([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$/i.exec(words.trim());
+  const words = example ?? text.value, ready = example ? [] : files.filter((one) => one.ref), command = /^\/([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$/i.exec(words.trim().replace(/^[/／]\S+/, (name) => name.normalize("NFKC")));
   if (!example && files.length > ready.length) return toast(files.some((one) => one.broken) ? say("not_uploaded", files.find((one) => one.broken)) : say("still_uploading"));
   if (!words.trim() && !ready.length) return;
   const key = newKey(), chat = at.chat;
