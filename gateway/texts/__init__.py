@@ -41,6 +41,7 @@ _Key = Literal[
     "edited", "deleted", "view_failed", "view_in_doubt", "row_failed", "unreadable",
     "unstorable", "troubled", "work_lost", "answer_usage", "above", "set_in_thread",
     "too_many", "no_ears", "outage", "ask_one", "ask_many", "asked_by", "to_decide", "chat_lost",
+    "chat_was_lost",
     "always_covers", "here_covers", "both_cover", "risk_low", "risk_medium", "risk_high",
     "line_failed", "line_denied", "line_stopped", "line_unknown", "earlier_steps",
     "later_steps", "more_characters", "your_answer", "something_else", "own_words",
@@ -207,6 +208,7 @@ ENGLISH: dict[Key, str] = {
     "to_decide": "To decide:",
     "chat_lost": "I can no longer write in a chat where you asked me something, so I stopped "
     "there.",
+    "chat_was_lost": "I could not write here any more, so I stopped.",
     "always_covers": "“Always” covers: {rule}",
     "here_covers": "“In this conversation” covers: {rule}",
     "both_cover": "“In this conversation” and “Always” cover: {rule}",
@@ -451,6 +453,7 @@ GERMAN: dict[Key, str] = {
     "to_decide": "Es entscheidet:",
     "chat_lost": "In einen Chat, in dem Sie mich gefragt haben, kann ich nicht mehr schreiben; ich "
     "habe dort aufgehört.",
+    "chat_was_lost": "Ich konnte hier nicht mehr schreiben; ich habe deshalb aufgehört.",
     "always_covers": "„Immer“ umfasst: {rule}",
     "here_covers": "„In dieser Unterhaltung“ umfasst: {rule}",
     "both_cover": "„In dieser Unterhaltung“ und „Immer“ umfassen: {rule}",

@@ -193,6 +193,28 @@ async def test_what_only_waits_for_a_button_is_told_that_its_chat_is_lost(rig: R
     assert await rig.store.next_due() is None, "its question is closed"
 
 
+async def test_where_it_is_let_in_again_it_says_why_it_stopped(rig: Rig) -> None:
+    rig.model.script(Say("hello"), DEPLOY, Say("Here I am."))
+    await rig.start()
+    rig.telegram.say(PERSON, "hi, please")
+    await rig.shows("hello")
+    rig.telegram.say(GROUP, "@test_bot deploy it", user=PERSON, **mention("@test_bot"))
+    card = await rig.card(GROUP)
+    await rig.quiet()
+    rig.telegram.blocked.add(GROUP)
+    rig.telegram.put_out(GROUP, "left")
+    await rig.shows(LOST)
+    await rig.quiet()
+    rig.telegram.blocked.clear()
+    rig.telegram.put_out(GROUP, "member")
+    assert "already closed" in await rig.told(rig.press(card, "Approve once"))
+    rig.telegram.say(GROUP, "@test_bot are you there?", user=PERSON, **mention("@test_bot"))
+    await rig.shows("Here I am.", GROUP)
+    await rig.shows("I could not write here any more, so I stopped.", GROUP)
+    await rig.quiet()
+    assert LOST not in str(rig.said(GROUP)) and len(rig.model.requests) == 3
+
+
 async def ends(rig: Rig, chat: int) -> None:
     """Nothing of the chat is left, and the model is asked no more."""
     asked = len(rig.model.requests)

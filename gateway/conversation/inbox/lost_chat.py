@@ -86,7 +86,7 @@ async def end_lost_work(
         if open_turn.closed:
             continue
         state.note_audit(turn.sender, "chat_lost", f"{turn.id} {why}")
-        text = say("chat_lost", turn.language)  # nothing from the private chat
+        text = say("chat_was_lost", turn.language)  # seen if the agent is let in again
         context.turns.close(open_turn, Stopped(key="stopped", reason="stop", text=text))
     for row in _list_rows(state):
         state.queue.remove(row)
