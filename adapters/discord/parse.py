@@ -44,6 +44,8 @@ STARTER = 21
 THREADS, OPENING = (10, 11, 12), (0, 5)
 """Types of channels: threads, and those in which a message can open one."""
 COMMAND_GIVEN, PRESSED, TYPING, FILLED_IN = 2, 3, 4, 5
+OF_TASKS = ("stop", "approve", "deny", "approvals")
+"""Commands about what runs or waits."""
 SELECT = 3
 VOICE = 1 << 13
 EPOCH = 1_420_070_400_000
@@ -135,7 +137,7 @@ def parse(kind: str, event: Json, me: DiscordBot, channel: Channel = NOWHERE) ->
             said = _message(event, me, conversation, channel)
             return edit and add_said(edit, said, _read_time(event.get("edited_timestamp")))
         case "INTERACTION_CREATE":
-            return _interaction(event, conversation)
+            return _interaction(event, conversation, channel)
     return None
 
 
@@ -385,14 +387,15 @@ def files_of(message: Json) -> Iterator[Json]:
 # ---- interactions --------------------------------------------------------------------------
 
 
-def _interaction(event: Json, conversation: Conversation) -> Inbound | None:
+def _interaction(event: Json, conversation: Conversation, channel: Channel) -> Inbound | None:
     number, sender = _id(event.get("id")), presser(event)
     if sender is None or not number:
         return None
     if event.get("type") == TYPING:
         return None
     if event.get("type") == COMMAND_GIVEN:
-        return _command(event, conversation, sender, number)
+        given = _command(event, conversation, sender, number)
+        return _find_task_command(given, channel) if given is not None else None
     token, data = token_of(event), _map(event.get("data"))
     if not token or (event.get("type") == PRESSED and token.startswith("w:")):
         return None  # a button that opens a modal sends nothing yet
@@ -437,6 +440,14 @@ def _command(
         arguments=read_typed(event).strip(),
         aside="" if conversation.private else read_press_place(event),
     )
+
+
+def _find_task_command(given: CommandGiven, channel: Channel) -> CommandGiven:
+    """Return the command of a channel whose tasks are elsewhere, in threads or below replies, as
+    one for whichever task it is about; its answer is private then."""
+    if not channel.opens or given.name not in OF_TASKS:
+        return given
+    return replace(given, anywhere=True, press=given.aside)
 
 
 def command_of(event: Json) -> str:

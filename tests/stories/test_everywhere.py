@@ -1,5 +1,6 @@
 """Situations that other stories show on one platform only, on the others where they can occur."""
 
+import asyncio
 import json
 
 import pytest
@@ -245,3 +246,44 @@ def _list_calls(person: Surface) -> list[str]:
         case _:
             calls = list(person._views.values())
     return [json.dumps(one, default=str) for one in calls]
+
+
+# ---- a command in a channel, about a task in its thread or below replies -------------------------
+
+
+@pytest.mark.parametrize("threads", [True, False])
+async def test_on_discord_stop_in_the_channel_stops_the_task(
+    discord: DiscordRig, threads: bool
+) -> None:
+    discord.discord.threads_allowed = threads
+    await discord.start()
+    idle = await discord.discord.command(CHANNEL, "stop", DISCORDER)
+    whispers = discord.discord.whispers
+    await discord.discord.wait(lambda: say("nothing_running") in whispers[idle])
+    discord.model.gate = asyncio.Event()
+    said = await discord.discord.say(CHANNEL, "@bot count", DISCORDER)
+    await discord.model.wait_inflight(1)
+    await discord.discord.command(CHANNEL, "stop", DISCORDER)
+    await discord.discord.shows(said["id"] if threads else CHANNEL, "Stopped")
+    await discord.quiet()
+    assert len(discord.model.requests) == 1
+    assert say("nothing_running") not in discord.read(CHANNEL), "told alone"
+
+
+@pytest.mark.parametrize("threads", [True, False])
+async def test_on_discord_what_waits_in_a_task_is_decided_in_the_channel(
+    discord: DiscordRig, threads: bool
+) -> None:
+    discord.discord.threads_allowed = threads
+    discord.model.script(DEPLOY, Say("So not."))
+    await discord.start()
+    said = await discord.discord.say(CHANNEL, "@bot deploy", DISCORDER)
+    there = said["id"] if threads else CHANNEL
+    await discord.carded(there)
+    await discord.quiet()
+    listed = await discord.discord.command(CHANNEL, "approvals", DISCORDER)
+    whispers = discord.discord.whispers[listed]
+    await discord.discord.wait(lambda: any("make deploy" in one for one in whispers))
+    await discord.discord.command(CHANNEL, "deny", DISCORDER, "not now")
+    await discord.discord.shows(there, "So not.")
+    assert discord.seen(role="tool")[-1].endswith(": not now")
