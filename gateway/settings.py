@@ -231,7 +231,7 @@ MESSAGE_BURST = Setting(
     2.0,
     SECONDS,
     "seconds within which a message is joined to the previous unfinished one (`hey`, `can you`), "
-    "as long as no part of an answer is visible; or `never`",
+    "as long as no part of an answer is visible; or `never`. On the page each is a request",
 )
 DISCOVERY = Setting(
     "LOCAL_MODEL_DISCOVERY",

@@ -66,7 +66,19 @@ async def test_in_private_a_reply_to_an_old_answer_is_none(rig: Rig) -> None:
     assert rig.seen(role="tool") == ["three"]
 
 
-async def test_on_discord_too(discord: DiscordRig) -> None:
+async def test_in_private_a_reply_to_the_reminder_is_one(rig: Rig) -> None:
+    rig.model.script(ask("How many?"), Say("Three it is."))
+    await rig.start(QUESTION_REMINDER="1")
+    rig.telegram.say(PERSON, "order")
+    await rig.shows("How many?")
+    reminder = await rig.shows("Still waiting")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "three", reply_to=reminder["message_id"])
+    await rig.shows("Three it is.")
+    assert rig.seen(role="tool") == ["three"]
+
+
+async def test_on_discord_a_reply_to_an_old_answer_is_none(discord: DiscordRig) -> None:
     discord.model.script(REPLIES[0], ask("How many?"), REPLIES[1], Say("Three it is."))
     await discord.start()
     await discord.discord.say(DISCORD_DM, "when?", DISCORDER)

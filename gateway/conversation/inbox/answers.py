@@ -97,7 +97,7 @@ def read_reply(question: QuestionRow, message: MessageReceived) -> tuple[Choice,
 
 def find_open_input(state: ConversationState, message: MessageReceived) -> QuestionRow | None:
     """Return the open question that this plain message answers: in private the oldest one that
-    takes words, unless it replies to other words of the agent; in a group the one it replies to.
+    takes words, unless it replies to earlier words of the agent; in a group the one it replies to.
 
     Only the asked person's words count, and those of a person who pressed a button to write. An
     approval is denied by the words of whoever pressed Deny, and by nobody else's.
@@ -113,7 +113,7 @@ def find_open_input(state: ConversationState, message: MessageReceived) -> Quest
             continue
         named = find_option(question, message.text)
         private = (wants or named) and message.conversation.private
-        if private and not _is_about_other(state, message, question):
+        if private and not _is_about_earlier(state, message, question):
             return question
         if _replies_to(state, message, question):
             return question
@@ -130,16 +130,19 @@ def find_option(question: QuestionRow, words: str) -> str:
     return next((one for one in asked.options if one.strip().casefold() == said), "")
 
 
-def _is_about_other(
+def _is_about_earlier(
     state: ConversationState, message: MessageReceived, question: QuestionRow
 ) -> bool:
-    """Return True if it replies to something that the agent said in another turn."""
+    """Return True if it replies to something that the agent said before the question's turn. What
+    stands below the card may be its reminder."""
     reply = message.reply_to
     if reply is None or not reply.mine or not reply.message:
         return False
     rows = [row for (turn, _), row in state.outbox.rows.items() if turn == question.turn]
-    shown = {native.id for row in rows for native in row.natives}
-    return bool(shown) and reply.message not in shown
+    shown = [native.id for row in rows for native in row.natives]
+    if not shown or not all(one.isdecimal() for one in (reply.message, *shown)):
+        return False
+    return int(reply.message) < min(map(int, shown))
 
 
 def _replies_to(state: ConversationState, message: MessageReceived, question: QuestionRow) -> bool:
