@@ -132,6 +132,13 @@ async def test_a_page_account_may_do_what_its_chat_account_may(rig: Rig) -> None
         assert await page.enter(await ask(rig)) == 200
         assert await admins.enter(await ask(rig, ADMIN)) == 200
         assert "pair" not in await offered(page) and "pair" in await offered(admins)
+        given = {"key": "k1", "name": "model", "arguments": "anthropic/claude"}
+        origin, there = {"Origin": page.url.rstrip("/")}, f"{page.url}api/conversations/c1"
+        async with http.post(f"{there}/commands", json=given, headers=origin) as answer:
+            assert answer.status == 202, await answer.text()
+        await rig.quiet()
+        async with http.get(there) as answer:
+            assert "Only an admin can choose the model here" in await answer.text()
     await rig.stop()
     await rig.start(TELEGRAM_ALLOWED_USERS=str(FRIEND))
     async with ClientSession(headers=http.headers) as again:
