@@ -135,7 +135,7 @@ class Session:
         self.state.outbox.load(self._opened.views)
         set_aside_damaged(self.state, self._opened.damaged)
         if self.state.conversation.thread:
-            await inherit_settings(self.state)
+            await inherit_settings(self.state, self._opened.inbox)
         await self._absorb(self._opened.inbox)
         self.state.seen = max(self.state.seen, self._opened.last)
         await self._give_up_refused()

@@ -579,7 +579,7 @@ class Intake:
             self._show_said(row, command)
         before = state.row.settings
         text = await self._run_command(command, role, row.seq)
-        if text and command.anywhere and state.conversation.thread and state.row.settings != before:
+        if text and command.press and state.conversation.thread and state.row.settings != before:
             text = f"{text}\n{say('set_in_thread', command.sender.language)}"
         if text and command.press:
             state.submit(Changes(done=(row.seq,), row=state.row))  # which it may have changed

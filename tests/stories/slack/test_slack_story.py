@@ -268,6 +268,26 @@ async def test_what_is_chosen_in_a_channel_holds_for_its_new_threads(
     assert "be brief" not in str(rig.model.requests[-1].body), "an older thread has its own"
 
 
+@pytest.mark.parametrize("crash", [False, True])
+async def test_what_is_chosen_in_the_apps_chat_holds_for_its_next_threads(
+    rig: SlackRig, crash: bool
+) -> None:
+    """Before the first talk, then beside one."""
+    await rig.start()
+    for n, way in enumerate(("be brief", "be precise")):
+        rig.slack.command(DM, f"instructions set {way}")
+        await rig.slack.wait(lambda n=n: len(rig.said()) > 2 * n)
+        await rig.quiet()
+        if crash:
+            await rig.crash()
+            await rig.start()
+        first = rig.slack.stamp()
+        rig.slack.say(DM, f"in thread {n}", thread=first)
+        await rig.shows(f"in thread {n}")
+        await rig.quiet()
+        assert way in str(rig.model.requests[-1].body)
+
+
 @BOTH
 async def test_what_a_slash_command_says_in_a_channel_is_for_who_gave_it(
     rig: SlackRig, transport: str

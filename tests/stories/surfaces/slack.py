@@ -57,6 +57,8 @@ class Slack(Surface):
         self._told = 0
         """Private words that a test has looked at."""
         self._seen_waiting: set[str] = set()
+        self._given: dict[str, str] = {}
+        """Slash commands, by when they were given."""
 
     async def open(self, **settings: str) -> None:
         patch = self._exit.enter_context(pytest.MonkeyPatch.context())
@@ -91,13 +93,15 @@ class Slack(Surface):
     async def say_as(
         self, user: int, text: str, files: Sequence[tuple[str, bytes]] = (), reply_to: str = ""
     ) -> str:
-        """Somebody writes; in the channel outside threads, until the bot has begun one."""
+        """Somebody writes; in the channel outside threads, until the bot has begun one. A reply is in
+        the thread of what it replies to, or begins one below that."""
         self._note()
         sent: Json = {"subtype": "file_share", "files": list(map(self._file, files))}
         more = sent if files else {}
+        thread = self._find_thread(reply_to) if reply_to else self._thread
         if self.chat != GROUP:
-            return self._said(self.slack.say(DM, text, USERS[user], self._thread, **more))
-        thread = self._thread if reply_to or self._bots() else ""
+            return self._said(self.slack.say(DM, text, USERS[user], thread, **more))
+        thread = thread if reply_to or self._bots() else ""
         if not text.startswith("@test_bot "):
             return self._said(self.slack.say(DEV, text, USERS[user], thread, **more))
         words = text.removeprefix("@test_bot ")
@@ -114,9 +118,11 @@ class Slack(Surface):
         return self._said(self.slack.say(DM, "", USERS[PERSON], self._thread, **more))
 
     async def command(self, text: str) -> None:
-        """Slack takes what begins with a slash for its own: in a thread one names the bot first."""
+        """A slash command, which Slack does not show to anybody and whose thread it does not tell:
+        it stands on the screen of who gave it."""
         self._note()
-        self.slack.say(DM, f"<@{BOT}> {text}", USERS[PERSON], self._thread)
+        self._given[self.slack.stamp()] = text
+        self.slack.command(self._channel, text.removeprefix("/"), USERS[PERSON])
         await self._taken()
 
     async def press(self, label: str) -> None:
@@ -200,6 +206,7 @@ class Slack(Surface):
             for (channel, ts), event in self.slack._said.items()
             if channel == self._channel
         }
+        lines |= {float(ts): f"{NAMES[USERS[PERSON]]}: {text}" for ts, text in self._given.items()}
         lines |= {float(one["ts"]): f"bot: {self._drawn(one)}" for one in self._bots()}
         return [line for _, line in sorted(lines.items())]
 
@@ -258,6 +265,10 @@ class Slack(Surface):
         name = f"F{next(self._files):04d}"
         self.slack.files[name] = file[1]
         return {"id": name, "name": file[0], "mimetype": "", "size": len(file[1])}
+
+    def _find_thread(self, message: str) -> str:
+        (found,) = (one for one in self._bots() if one["ts"] == message)
+        return str(found.get("thread_ts", message))
 
     def _pressed(self, user: int, label: str) -> Json:
         card = next(one for one in reversed(self._bots()) if _offers(one, label))
