@@ -88,8 +88,8 @@ class Session:
     # ---- life ----------------------------------------------------------------------------
 
     def runs_for(self) -> str:
-        """Return the sender's key of the running turn, "" if none runs."""
-        return self.state.active.row.sender if self.state.active is not None else ""
+        """Return the sender's key of the turn that runs or is next, "" if there is none."""
+        return self.state.works_for()
 
     async def run(self) -> None:
         """Work until the conversation is released, lost or drained."""

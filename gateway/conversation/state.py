@@ -28,7 +28,7 @@ from gateway.delivery.holder import Cause, Key
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.retire import drop_buttons
 from gateway.errors import DeliveryError, Fenced, StoreFailed, Unstorable
-from gateway.messages import Conversation, JobFired
+from gateway.messages import Conversation, JobFired, sender_of
 from gateway.ports import Changed
 from gateway.store.dead_letters import MAX_REASON, letter_id
 from gateway.store.rows import (
@@ -457,6 +457,17 @@ class ConversationState:
                 log.info("not_told", extra={"why": str(error)})
 
         self.services.spawn(tell, "tell")
+
+    def works_for(self) -> str:
+        """Return the sender's key of the running turn, of one that a crash cut off, or of the next;
+        "" if there is none."""
+        if self.active is not None:
+            return self.active.row.sender
+        cut_off = next((one for one in self.turns.values() if one.status == "running"), None)
+        if cut_off is not None:
+            return cut_off.sender
+        senders = (sender_of(row.inbound) for row in self.queue)
+        return next((sender.key for sender in senders if sender is not None), "")
 
     def open_questions(self) -> list[QuestionRow]:
         """The questions that wait for an answer, the oldest first."""

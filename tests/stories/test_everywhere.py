@@ -287,3 +287,49 @@ async def test_on_discord_what_waits_in_a_task_is_decided_in_the_channel(
     await discord.discord.command(CHANNEL, "deny", DISCORDER, "not now")
     await discord.discord.shows(there, "So not.")
     assert discord.seen(role="tool")[-1].endswith(": not now")
+
+
+@pytest.mark.parametrize("early", [True, False])
+async def test_after_a_restart_a_slash_command_of_slack_stops_what_was_cut_off(
+    slack: SlackRig, early: bool
+) -> None:
+    await slack.start()
+    slack.slack.mention(DEV, "an older one")
+    await slack.shows("an older one", DEV)
+    await slack.quiet()
+    slack.model.gate = asyncio.Event()
+    slack.slack.mention(DEV, "count")
+    await slack.model.wait_inflight(1)
+    slack.slack.mention(DEV, "somebody else's", "U0BOB")
+    await slack.model.wait_inflight(2)
+    await slack.crash()
+    if early:
+        slack.slack.command(DEV, "stop")
+    await slack.start()
+    if not early:
+        slack.slack.command(DEV, "stop")
+    stopped = await slack.shows("Stopped", DEV)
+    slack.model.gate.set()
+    await slack.shows("somebody else's", DEV)
+    await slack.quiet()
+    assert not any("ack [Ann] count" in one for one in slack.said(DEV))
+    assert stopped["thread_ts"] != slack.slack.channels[DEV][0]["thread_ts"]
+
+
+@pytest.mark.parametrize("threads", [True, False])
+async def test_after_a_restart_stop_in_a_channel_of_discord_does_so_too(
+    discord: DiscordRig, threads: bool
+) -> None:
+    discord.discord.threads_allowed = threads
+    await discord.start()
+    discord.model.gate = asyncio.Event()
+    said = await discord.discord.say(CHANNEL, "@bot count", DISCORDER)
+    await discord.model.wait_inflight(1)
+    await discord.crash()
+    await discord.discord.wait(lambda: not discord.discord.gateway.connected)
+    await discord.start()
+    await discord.discord.command(CHANNEL, "stop", DISCORDER)
+    await discord.discord.shows(said["id"] if threads else CHANNEL, "Stopped")
+    discord.model.gate.set()
+    await discord.quiet()
+    assert "ack" not in str(discord.read(said["id"]) + discord.read(CHANNEL))

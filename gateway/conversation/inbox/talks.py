@@ -11,7 +11,7 @@ from gateway.approvers import DEFAULT, Person
 from gateway.conversation.question_rows import list_open_questions
 from gateway.conversation.services import Services
 from gateway.feature import Command
-from gateway.messages import CommandGiven, Conversation, read_conversation
+from gateway.messages import CommandGiven, Conversation, read_conversation, sender_of
 from gateway.ports import Summary, channel_scope, person_scope
 from gateway.store.port import Store
 from gateway.store.rows import QuestionRow
@@ -24,7 +24,7 @@ LAST_TURNS = 3
 
 
 class RunsFor(Protocol):
-    """Tells whose turn a session is running."""
+    """Tells whose turn a session is running, or will."""
 
     def runs_for(self) -> str: ...
 
@@ -55,6 +55,8 @@ async def find_talk(
     role = await services.access.learn(given.sender)
     if given.name == "stop" and len(others) == 1 and role == "admin":
         return read_conversation(others[0])
+    if (begun := await _find_begun(store, recent, key)) is not None:
+        return begun
     own = await _find_waiting(store, recent, lambda question: question.asker == key)
     if own is not None:
         return own
@@ -71,6 +73,19 @@ def _is_in(address: str, where: Conversation) -> bool:
     there = read_conversation(address)
     same = (there.platform, there.account) == (where.platform, where.account)
     return same and there.channel == where.channel
+
+
+async def _find_begun(store: Store, recent: Iterable[Summary], key: str) -> Conversation | None:
+    """Return the first of the conversations in which a message of the person waits or their turn is
+    cut off, also where no session has taken it up yet, as after a restart."""
+    for one in recent:
+        waiting = (sender_of(row.inbound) for row in await store.arrivals(one.conversation, 0))
+        shown = await store.latest(one.conversation, LAST_TURNS) if one.state != "idle" else ()
+        turns = [await store.turn(view.turn) for view in shown]
+        running = (turn for turn in turns if turn is not None and turn.status == "running")
+        if key in {sender.key for sender in waiting if sender} | {turn.sender for turn in running}:
+            return read_conversation(one.conversation)
+    return None
 
 
 async def _find_waiting(
