@@ -8,7 +8,6 @@ little: the first poll waits for it.
 import difflib
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -17,6 +16,7 @@ from typing import Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from agent_core.config import tables as agent
+from agent_core.config.env_lines import read_env_line, split_lines
 from agent_core.config.plain_files import read_piped
 from agent_core.sandboxes.e2b import settings as e2b
 from agent_core.sandboxes.e2b.settings import E2BAccess, read_e2b
@@ -509,24 +509,18 @@ def _drop_empty(env: Env) -> dict[str, str]:
 
 
 def _dotenv(path: Path) -> tuple[dict[str, str], dict[str, int]]:
-    """Parse `NAME=value` lines, with quotes, `export` and comments as in a shell. Return the
-    values, and the line of each name. SettingsError for any other line."""
+    """Return the values of a `.env`, and the line of each name. Raises SettingsError for a line of
+    another form."""
     found, lines = {}, {}
-    for n, line in enumerate(_text(path).splitlines(), 1):
-        name, equals, value = line.strip().removeprefix("export ").partition("=")
-        if not name.strip() and not equals or name.lstrip().startswith("#"):
+    for n, line in enumerate(split_lines(_text(path)), 1):
+        if (read := read_env_line(line)) is None:
             continue
-        if not (equals and name.strip()):
-            lacks = "name" if equals else "'='"
+        if not read.name or read.value is None:
+            lacks = "'='" if read.value is None else "name"
             mend = f"a line is NAME=value, or begins with #; this one has no {lacks}."
             raise SettingsError(f"{path}, line {n}", "", mend)
-        value = value.strip()
-        if value[:1] in ("'", '"') and (end := value.find(value[0], 1)) > 0:
-            value = value[1:end]
-        else:
-            value = re.sub(r"(^|\s+)#.*", "", value)
-        found[name.strip()] = value
-        lines[name.strip().upper()] = n
+        found[read.name] = read.value
+        lines[read.name] = n
     return _drop_empty(found), lines
 
 

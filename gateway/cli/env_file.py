@@ -6,12 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
+from agent_core.config.env_lines import read_env_line, split_lines
+
 _ODD = re.compile(r"""[\s#$'"\\]""")
 """Characters with a special meaning for shells or Docker's Compose."""
 
 
 def check_writable(path: Path) -> None:
-    """Raise OSError, with the mend, if the file cannot be written in its folder."""
+    """Raise OSError, with the mend, if the file cannot be written in its folder, or is another
+    program's pipe, or a device, of which a file in its place would make an end."""
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is no plain file, so it is not written: set what you want there.")
     try:
         with _open_new(path.resolve()):
             pass
@@ -26,13 +31,13 @@ def write_settings(path: Path, chosen: Mapping[str, str]) -> None:
     read the file."""
     path = path.resolve()  # keep symbolic links
     left, lines = dict(chosen), []
-    text = path.read_text() if path.exists() else ""
-    for line in text.splitlines():
-        name = line.strip().removeprefix("export ").partition("=")[0].strip()
-        if name not in chosen:
+    text = path.read_text("utf-8-sig") if path.exists() else ""
+    for line in split_lines(text):
+        read = read_env_line(line)
+        if read is None or read.name not in chosen:
             lines.append(line)
-        elif name in left:
-            lines.append(f"{name}={quote(left.pop(name))}")
+        elif read.name in left:
+            lines.append(f"{read.name}={quote(left.pop(read.name))}")
     lines += [f"{name}={quote(value)}" for name, value in left.items()]
     with _open_new(path) as file:
         file.write("\n".join(lines) + "\n")
@@ -46,7 +51,8 @@ def _name_new(path: Path) -> Path:
 def _open_new(path: Path) -> TextIO:
     new = _name_new(path)
     new.unlink(missing_ok=True)
-    return os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
+    made = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    return os.fdopen(made, "w", encoding="utf-8")
 
 
 def quote(value: str) -> str:

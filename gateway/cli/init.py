@@ -50,6 +50,11 @@ OK, FAILED = 0, 1
 UNREADABLE = "\ufffd"
 """The line of a terminal that sends another encoding than it says; nothing is that."""
 TRIES = 5
+ELSEWHERE = (
+    "in the environment too, and that counts, not .env",
+    "in the environment or in turnkeeper.toml, and stays so: remove it there",
+)
+"""Where a setting that is given, or emptied, in `.env` is set besides."""
 PEOPLE = "3. Who may talk to it on {platform}. Nobody listed: strangers are shown a pairing code."
 NONE, KEEP, OTHER = "none", "keep", "other"
 SERVED_BY = "openai"
@@ -111,7 +116,7 @@ def set_up(read: Callable[[], Settings], say: Say, ask: Ask = ask_terminal) -> i
     if chosen:
         now = read().env
         for name in (name for name, value in chosen.items() if now.get(name, "") != value):
-            say(f"note     {name} is set in the environment too, and that counts, not .env.")
+            say(f"note     {name} is set {ELSEWHERE[not chosen[name]]}.")
     return OK
 
 

@@ -408,6 +408,12 @@ async def test_a_setting_that_the_environment_overrides_is_noted(
     )
     assert code == 0
     assert "note     OPENAI_API_KEY is set in the environment too" in person.told
+    (tmp_path / "turnkeeper.toml").write_text('lite_model_provider = "openai"\n')
+    person = Person("anthropic", KEY, "", "none")
+    await asyncio.to_thread(
+        set_up, lambda: Settings.read(env, tmp_path), person.said.append, person.ask
+    )
+    assert "LITE_MODEL_PROVIDER is set in the environment or in turnkeeper.toml" in person.told
 
 
 async def test_more_platforms_are_offered_and_what_is_set_is_kept(
