@@ -16,6 +16,7 @@ from agent_core.mcp.elicitation import Elicitation, ServerForm, ServerLink
 from agent_core.mcp.listings import Listings
 from agent_core.mcp.marks import mark_untrusted
 from agent_core.mcp.oauth.account import ServerAccount
+from agent_core.mcp.pages import read_pages
 from agent_core.mcp.prompts import list_prompts
 from agent_core.mcp.resources import Request, has_resources
 from agent_core.mcp.secrets import make_redactions
@@ -40,7 +41,6 @@ STEADY = 5.0
 """Seconds after which a connection that ends is reopened at once."""
 FRESH, LOOK = 30.0, 5.0
 """Seconds for which a list of tools is good for a call, and that asking for it may take."""
-PAGES = 50
 UNREADABLE = (
     "{name}: its answer is not as the protocol has it, and cannot be read. The call may have taken "
     "effect. Check before you repeat it."
@@ -334,16 +334,9 @@ class Connection:
                 return
 
     async def _list(self, client: "Client") -> None:
-        tools: list[Tool] = []
-        cursor: str | None = None
-        for _ in range(PAGES):
-            page = await client.list_tools(cursor=cursor)
-            tools += page.tools
-            cursor = page.next_cursor
-            if not cursor:
-                break
+        pages = await read_pages(lambda cursor: client.list_tools(cursor=cursor))
         self._listed_at = ambient.monotonic()
-        self._listed(tuple(tools), self._has_resources)
+        self._listed(tuple(tool for page in pages for tool in page.tools), self._has_resources)
 
     async def _listen(self, client: "Client") -> None:
         """Listen for changes, which the newer protocol requires to request. A dropped stream tells

@@ -26,6 +26,10 @@ _MENTION = re.compile(r"(?<![\w@./:])@([a-z0-9][a-z0-9_-]{0,40}):([^\s<>\"']{1,2
 
 PROMPT = "/prompt "
 """The start of a text that runs a prompt."""
+_RUN = re.compile(r"/prompt\s+(\S+)\s+(?:[\"“„]([^\"“”„]+)[\"“”]|(\S+))(?:\s+((?s:.*)))?\s*")
+"""A prompt's name with a blank in it stands in quotes."""
+_ENDS, _PAIRS = ".,;:!?", {")": "(", "]": "[", "}": "{"}
+"""Signs that end a sentence around an address, or close what was opened before it."""
 RUN = (
     "[The person runs the prompt {name} of the server {server}. What follows is its text: take it "
     "as their request.]\n\n{text}"
@@ -52,14 +56,22 @@ def find_mentions(texts: Iterable[str], servers: Iterable[str]) -> tuple[Mention
     known, found = frozenset(servers), []
     for text in texts:
         if text.startswith(PROMPT):
-            server, name, words = (*text.removeprefix(PROMPT).split(maxsplit=2), "", "", "")[:3]
-            if name:
-                found.append(Mention(server=server, prompt=name, words=words))
+            if run := _RUN.fullmatch(text):
+                found.append(Mention(server=run[1], prompt=run[2] or run[3], words=run[4] or ""))
             continue
         for server, uri in _MENTION.findall(text):
-            if uri := uri.rstrip(".,;:!?)]}"):
+            if uri := _end_uri(uri):
                 found.append(Mention(server=server, uri=uri))
     return tuple(dict.fromkeys(one for one in found if one.server in known))[:MAX_MENTIONS]
+
+
+def _end_uri(uri: str) -> str:
+    """`uri` without the signs of its sentence; a bracket that it opened itself is its own."""
+    while uri and (
+        uri[-1] in _ENDS or (uri[-1] in _PAIRS and uri.count(uri[-1]) > uri.count(_PAIRS[uri[-1]]))
+    ):
+        uri = uri[:-1]
+    return uri
 
 
 async def add_mentions(scope: Scope, brief: Brief, servers: ResourceReader) -> Brief:

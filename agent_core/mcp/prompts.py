@@ -4,16 +4,17 @@ import shlex
 from typing import TYPE_CHECKING
 
 from agent_core.errors import ToolFailed
+from agent_core.mcp.pages import read_pages
 from agent_core.mcp.server_facts import PromptFacts
 
 if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import CallToolResult, ContentBlock, Prompt
 
-MAX_PROMPTS = 50
-"""Maximum prompts of one server."""
 MAX_ABOUT = 120
 """Maximum characters of a prompt's description in a list."""
+STRAIGHT = dict.fromkeys(map(ord, "“”„"), '"')
+"""The quotes that phones write."""
 ANSWERED = "(You answered then:)"
 
 
@@ -22,8 +23,8 @@ async def list_prompts(client: "Client") -> tuple[PromptFacts, ...]:
     capabilities = client.server_capabilities
     if capabilities is None or capabilities.prompts is None:
         return ()
-    prompts = (await client.list_prompts()).prompts
-    return tuple(map(_describe, prompts[:MAX_PROMPTS]))
+    pages = await read_pages(lambda cursor: client.list_prompts(cursor=cursor))
+    return tuple({one.name: _describe(one) for page in pages for one in page.prompts}.values())
 
 
 async def get_prompt(client: "Client", name: str, words: str) -> "CallToolResult":
@@ -48,7 +49,7 @@ def read_arguments(prompt: PromptFacts, words: str) -> dict[str, str]:
     the first argument. Raises ToolFailed, which tells the arguments."""
     names = (*prompt.required, *prompt.optional)
     try:
-        parts = shlex.split(words)
+        parts = shlex.split(words.translate(STRAIGHT))
     except ValueError:
         parts = words.split()
     pairs = [part.partition("=") for part in parts]

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from agent_core.mcp.calls import RunningCall
+from agent_core.mcp.pages import read_pages
 from agent_core.tools.finding.mcp_tools import NAME_SEPARATOR, Definition
 
 if TYPE_CHECKING:
@@ -73,10 +74,13 @@ async def read(client: "Client", uri: str) -> "CallToolResult":
 async def _list(client: "Client", call: RunningCall) -> "CallToolResult":
     from mcp_types import CallToolResult, TextContent
 
-    resources = (await client.list_resources()).resources
-    templates = (await client.list_resource_templates()).resource_templates
-    lines = [_describe(one.uri, one.name, one.description) for one in resources]
-    lines += [_describe(one.uri_template, one.name, one.description) for one in templates]
+    resources = await read_pages(lambda cursor: client.list_resources(cursor=cursor))
+    templates = await read_pages(lambda cursor: client.list_resource_templates(cursor=cursor))
+    listed = (one for page in resources for one in page.resources)
+    lines = [_describe(one.uri, one.name, one.description) for one in listed]
+    patterns = (one for page in templates for one in page.resource_templates)
+    lines += [_describe(one.uri_template, one.name, one.description) for one in patterns]
+    lines = list(dict.fromkeys(lines))
     more = [f"(and {len(lines) - MAX_LISTED} more)"] if len(lines) > MAX_LISTED else []
     text = "\n".join((*lines[:MAX_LISTED], *more))
     return CallToolResult(content=[TextContent(text=text or "(it has none)")])

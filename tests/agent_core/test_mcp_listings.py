@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from agent_core.mcp.resources import MAX_LISTED
 from agent_core.mcp.servers import Servers
 from agent_core.mcp.settings import McpServer
+from agent_core.messages import Mention, ToolOutput
+from agent_core.tools.contract import ToolContext
 from tests.sampling import dice
 
 RAW = Path(__file__).parents[1] / "fakes" / "mcp_raw.py"
@@ -119,3 +122,50 @@ async def test_what_is_left_out_is_told_once_by_its_name(
     assert what == "tool search all" and "inputSchema" in why
     told = [one for one in caplog.records if one.getMessage() == "mcp_left_out"]
     assert len(told) == 1
+
+
+COUNT = 130
+"""Of each kind, on pages of a few."""
+
+
+def make_pages(key: str, entries: list[dict[str, Any]], each: int) -> list[dict[str, Any]]:
+    return [{key: entries[n : n + each]} for n in range(0, len(entries), each)]
+
+
+@pytest.mark.parametrize("each", [7, 50, COUNT])
+async def test_lists_are_read_to_their_last_page(tmp_path: Path, each: int) -> None:
+    names = [f"one_{n}" for n in range(COUNT)]
+    said = {"messages": [{"role": "user", "content": {"type": "text", "text": "Praise it."}}]}
+    answers = {
+        "tools/list": make_pages(
+            "tools", [{"name": one, "inputSchema": SHAPE} for one in names], each
+        ),
+        "prompts/list": make_pages("prompts", [{"name": one} for one in names], each),
+        "resources/list": make_pages(
+            "resources", [{"name": one, "uri": f"docs://{one}"} for one in names], each
+        ),
+        "resources/templates/list": {"resourceTemplates": []},
+        "prompts/get": said,
+    }
+    async with Servers([raw_server(tmp_path, answers)]) as servers:
+        await servers.meet(30)
+        (facts,) = await servers.describe()
+        assert {*facts.tools} >= {*names}
+        assert [one.name for one in facts.prompts] == names
+        last = Mention(server="raw", prompt=names[-1])
+        assert await servers.read(last, tmp_path, "k") == "Praise it."
+        (listing,) = servers.find(["raw__list_resources"])
+        tool = servers.make(listing)
+        context = ToolContext(workspace=tmp_path, key="k", limit=60, output=lambda _: None)
+        got = await tool.call(tool.arguments.model_validate({}), context)
+        assert isinstance(got, ToolOutput) and f"(and {COUNT - MAX_LISTED} more)" in got.text
+
+
+async def test_a_list_without_an_end_is_read_once(tmp_path: Path) -> None:
+    listed = [{"name": "good", "inputSchema": SHAPE}]
+    prompts = {"prompts": [{"name": "praise"}], "nextCursor": "more"}
+    answers = {"tools/list": {"tools": listed, "nextCursor": "more"}, "prompts/list": prompts}
+    async with Servers([raw_server(tmp_path, answers)]) as servers:
+        await servers.meet(30)
+        (facts,) = await servers.describe()
+        assert facts.tools == ("good",) and len(facts.prompts) == 1

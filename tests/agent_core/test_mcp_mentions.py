@@ -21,6 +21,9 @@ from agent_core.messages import Mention
         ("@other:x", None),
         ("@notes: x", None),
         ("@notes:...", None),
+        ("@notes:wiki://Emma_(novel)", "wiki://Emma_(novel)"),
+        ("(see @notes:wiki://Emma_(novel)).", "wiki://Emma_(novel)"),
+        ("[@notes:list://[a], then]", "list://[a]"),
         ("@Notes:x", None),
     ],
 )
@@ -36,7 +39,26 @@ def test_each_once_and_not_too_many() -> None:
     )
 
 
+@pytest.mark.parametrize("blank", [" ", "  ", "\n"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("praise", "praise"),
+        ("a/b:c", "a/b:c"),
+        ("weekly report", '"weekly report"'),
+        ("weekly report", "“weekly report”"),
+        ("weekly report", "„weekly report“"),
+        ("it's", "it's"),
+    ],
+)
+@pytest.mark.parametrize("words", ["", "Momo", 'book="Emma and Momo" tone=warm'])
+def test_a_prompt_is_run_by_its_name(name: str, said: str, words: str, blank: str) -> None:
+    found = find_mentions([blank.join(("/prompt notes", said, words)).strip()], ["notes"])
+    assert found == (Mention(server="notes", prompt=name, words=words),)
+
+
 def test_a_long_text_takes_no_time() -> None:
+    assert find_mentions(["@a:x" + ")" * 1_900 + "(" * 90, "/prompt a " + '"' * 200_000], ["a"])
     assert find_mentions(["@a:" * 200_000, "@" * 200_000, "@a" * 200_000], ["a"])
 
 
@@ -48,6 +70,7 @@ PROMPT = PromptFacts(name="p", required=("a",), optional=("b",))
     [
         ("a=1 b=2", {"a": "1", "b": "2"}),
         ("a='one two'", {"a": "one two"}),
+        ("a=“one two” b=„x y“", {"a": "one two", "b": "x y"}),
         ("one two", {"a": "one two"}),
         ("x=1", {"a": "x=1"}),
         ("it's", {"a": "it's"}),

@@ -4,7 +4,7 @@
 
 It offers the tools of TOOLS, a list in JSON, as they stand there now; a call of one of them is a
 line in `TOOLS.called`, and answered with it. Where TOOLS is an object instead, it has what is
-answered by method, a result or `{"error": …}`. Each line of FILE is JSON: the texts to write for call
+answered by method, a result or `{"error": …}`, or a list of results, the pages of a list. Each line of FILE is JSON: the texts to write for call
 number N, `@ID` in them the call's id. Bytes beyond ASCII are written as Latin-1 has them, which is
 no UTF-8. `@ENDLESS` is one line that never ends.
 """
@@ -41,6 +41,13 @@ def begin(answers: dict[str, Any]) -> dict[str, object]:
     return BEGIN | {"capabilities": {"tools": {}} | {one.partition("/")[0]: {} for one in answers}}
 
 
+def turn_page(pages: list[Any], asked: dict[str, Any]) -> dict[str, object]:
+    """The page that is asked for, with where the next one is."""
+    n = int((asked.get("params") or {}).get("cursor") or 0)
+    more = {"nextCursor": str(n + 1)} if n + 1 < len(pages) else {}
+    return {**pages[n], **more}
+
+
 def main() -> None:
     texts = [json.loads(line) for line in Path(sys.argv[1]).read_text().splitlines()]
     listed = Path(sys.argv[2]) if len(sys.argv) > 2 else None
@@ -55,6 +62,7 @@ def main() -> None:
             case "initialize":
                 write(json.dumps(answer | {"result": begin(answers)}).encode())
             case method if said := answers.get(method):
+                said = turn_page(said, asked) if isinstance(said, list) else said
                 write(json.dumps(answer | (said if "error" in said else {"result": said})).encode())
             case "tools/list":
                 tools = TOOLS if listed is None else json.loads(listed.read_text())

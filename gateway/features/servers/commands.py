@@ -12,6 +12,8 @@ from gateway.store.rows import InboxRow, QuestionRow
 
 MAX_TOOLS = 30
 """Tools of one server that are named."""
+MAX_PROMPTS = 50
+"""Prompts of one server that are named."""
 
 
 async def show_servers(call: Call) -> str:
@@ -97,7 +99,9 @@ def _describe(server: ServerFacts, language: str) -> str:
     names = ", ".join(server.tools[:MAX_TOOLS]) or "—"
     more = f" (+{len(server.tools) - MAX_TOOLS})" if len(server.tools) > MAX_TOOLS else ""
     lines = [TEXTS.say("server_tools", language, server=server.name, tools=f"{names}{more}")]
-    lines += [_describe_prompt(server.name, one) for one in server.prompts]
+    lines += [_describe_prompt(server.name, one) for one in server.prompts[:MAX_PROMPTS]]
+    if len(server.prompts) > MAX_PROMPTS:
+        lines.append(f"- (+{len(server.prompts) - MAX_PROMPTS})")
     return "\n".join(lines)
 
 
@@ -105,6 +109,7 @@ def _describe_prompt(server: str, prompt: PromptFacts) -> str:
     """Describe the command that runs a prompt, in a block that none of its words can end."""
     needed = [f"{one}=…" for one in prompt.required]
     left = [f"[{one}=…]" for one in prompt.optional]
-    line = " ".join((f"/prompt {server} {prompt.name}", *needed, *left))
+    name = f'"{prompt.name}"' if len(prompt.name.split()) > 1 else prompt.name
+    line = " ".join((f"/prompt {server} {name}", *needed, *left))
     about = f" — {prompt.about}" if prompt.about else ""
     return f"- `{f'{line}{about}'.replace('`', 'ˋ')}`"
