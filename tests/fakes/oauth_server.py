@@ -3,7 +3,7 @@
     python oauth_server.py PORT AUTHORITY_PORT NOTE
 
 The authorization server is the SDK's too, on its own port. What a test decides stands in files beside
-NOTE: `NOTE.revoked`: no token is taken; `NOTE.brief`: access tokens are good for a second; `NOTE.mute`:
+NOTE: `NOTE.silent`: nothing says how long tokens are good for; `NOTE.revoked`: no token is taken; `NOTE.brief`: access tokens are good for a second; `NOTE.mute`:
 no refresh; `NOTE.down`: no tokens for now; `NOTE.wider`: sign-ins need one scope more; `NOTE.asks`: what was asked of both, a line each, with what it was signed with.
 """
 
@@ -119,7 +119,7 @@ class Authority:
         return OAuthToken(
             access_token=access,
             token_type="Bearer",
-            expires_in=lasts,
+            expires_in=None if self.says("silent") else lasts,
             refresh_token=refresh,
             scope=" ".join(scopes),
         )

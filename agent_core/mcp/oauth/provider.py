@@ -5,7 +5,8 @@ The SDK waits in memory for the person who signs in. Here nobody waits: the stat
 the sign-in is returned with the link (`SignInNeeded`), and `exchange` uses it. Imports the SDK.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import AsyncGenerator, Callable
 from urllib.parse import urlencode, urlsplit
 
 import httpx2
@@ -81,7 +82,10 @@ class PersonalOAuth(OAuthClientProvider):
         )
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep new tokens, with the moment at which they expire."""
+        """Keep new tokens, with the moment at which they expire. Raises OAuthFlowError for those
+        that no header can hold."""
+        if not re.fullmatch(r"[!-~]+", tokens.access_token):
+            raise OAuthFlowError("the tokens are none that can be sent")
         expires = ambient.now() + tokens.expires_in if tokens.expires_in else 0.0
         self._grant = ServerGrant(
             access=tokens.access_token,
@@ -120,6 +124,37 @@ class PersonalOAuth(OAuthClientProvider):
         self.context.protected_resource_metadata = resource
         if resource is not None and resource.authorization_servers:
             self.context.auth_server_url = str(resource.authorization_servers[0])
+
+    async def _auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """The SDK's flow. Tokens that are refused are refreshed first: servers need not say how
+        long they are valid, and clocks differ."""
+        flow = super()._auth_flow(request)
+        refreshed = False
+        try:
+            outgoing = await anext(flow)
+            while True:
+                response = yield outgoing
+                refused = outgoing is request and response.status_code == 401
+                if refused and not refreshed and self.context.can_refresh_token():
+                    refreshed = True
+                    await flow.aclose()
+                    self._expire(request)
+                    flow = super()._auth_flow(request)
+                    outgoing = await anext(flow)
+                else:
+                    outgoing = await flow.asend(response)
+        except StopAsyncIteration:
+            return
+        finally:
+            await flow.aclose()
+
+    def _expire(self, refused: httpx2.Request) -> None:
+        """Take the tokens for expired, unless another request has got new ones meanwhile."""
+        tokens = self.context.current_tokens
+        if tokens and refused.headers.get("Authorization") == f"Bearer {tokens.access_token}":
+            self.context.token_expiry_time = 1.0
 
     async def _handle_refresh_response(self, response: httpx2.Response) -> bool:
         if response.status_code >= 500 or response.status_code == 429:

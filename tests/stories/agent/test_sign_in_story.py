@@ -229,6 +229,30 @@ async def test_expired_tokens_are_refreshed_without_a_word(
     await rig.quiet()
 
 
+@pytest.mark.pick("tokens that expire")
+@pytest.mark.parametrize("again", [True, False])
+async def test_tokens_that_are_refused_are_refreshed_first(
+    rig: Rig, signed: SignedServer, again: bool
+) -> None:
+    """Whoever made them need not have said how long they are good for; also after a restart."""
+    rig.model.script(publish("one"), Say("done"))
+    signed.set("brief")
+    signed.set("silent")
+    await rig.start(**settings(signed))
+    await sign_in(rig)
+    if again:
+        await rig.stop()
+        await rig.start(**settings(signed))
+    made = time.time()
+    await rig.until(lambda: time.time() > made + 2)
+    signed.set("brief", on=False)
+    rig.telegram.say(PERSON, "publish it")
+    await rig.shows("done")
+    assert signed.effects() == ["publish one"]
+    assert sum("/authorize" in ask for ask in signed.asks()) == 1
+    await rig.quiet()
+
+
 def expire_tokens(rig: Rig) -> None:
     """What is kept of them says that their time is over."""
     place = rig.home / "secrets.json"
