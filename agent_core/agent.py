@@ -10,6 +10,7 @@ Sources of the names: `chat` and `run_conversation` as in many agent libraries; 
 import asyncio
 import inspect
 import json
+import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields
@@ -106,6 +107,13 @@ class Agent:
     toolbox: "Toolbox" = field(init=False)
     _servers: "Servers | None" = field(init=False, default=None)
     _calls: "ModelCalls | None" = field(init=False, default=None)
+    _streamed: "weakref.ref[AsyncGenerator[AgentEvent, None]] | None" = field(
+        init=False, default=None, repr=False
+    )
+    _reader: "weakref.ref[AsyncGenerator[AgentEvent, None]] | None" = field(
+        init=False, default=None, repr=False
+    )
+    _over: asyncio.Event | None = field(init=False, default=None, repr=False)
 
     def __new__(cls, *odd: object, **arguments: object) -> "Agent":
         """Raise Misuse for an argument that there is not, with the nearest that there is."""
@@ -116,12 +124,22 @@ class Agent:
         return object.__new__(cls)
 
     def __post_init__(self) -> None:
-        from agent_core.library.arguments import check_arguments, check_limits, check_tools
+        from agent_core.library.arguments import (
+            check_arguments,
+            check_kinds,
+            check_limits,
+            check_tools,
+            read_folder,
+        )
         from agent_core.library.callbacks import CALLBACKS, CallbackTeller
         from agent_core.tools.toolbox import Toolbox
 
+        check_kinds(lambda name: getattr(self, name))
         check_arguments(self.mode, self.api_mode, self.profile, self.zone)
         check_limits(self.max_rounds, self.max_turns, self.budget, self.window)
+        self.workspace = read_folder("workspace", self.workspace)
+        if self.journal is not None:
+            self.journal = read_folder("journal", self.journal)
         given = ((name, getattr(self, name)) for name in CALLBACKS)
         self.callbacks = self.callbacks | {name: one for name, one in given if one is not None}
         CallbackTeller(self.callbacks)
@@ -139,12 +157,14 @@ class Agent:
         `mcp`: servers as in the setting MCP_SERVERS, ended by `close` or by `async with`, in the
         same task. Slow or broken ones are awaited only where their tools are used.
         """
+        from agent_core.library.arguments import list_servers
         from agent_core.mcp.settings import parse_servers
 
+        servers = parse_servers(list_servers(mcp))
         agent = cls(**arguments)  # type: ignore[arg-type]  # the constructor's own arguments
         calls = await asyncio.to_thread(agent._warm)
         await calls.learn_window()
-        if servers := parse_servers(mcp):
+        if servers:
             from agent_core.mcp.servers import Servers
             from agent_core.tools.finding.tools import finding_tools
             from agent_core.tools.toolbox import Toolbox
@@ -201,10 +221,12 @@ class Agent:
     ) -> str:
         """Run the tool `name`: judged, asked about and journaled like a call of the model. Raises
         ToolFailed if it fails or is denied."""
+        from agent_core.library.arguments import check_text
         from agent_core.messages import ToolCall
 
+        check_text("name", name)
         text = arguments if isinstance(arguments, str) else _write_json(arguments)
-        call = ToolCall(id="call_1", name=name, arguments=text)
+        call = ToolCall(id="call_1", name=name or "", arguments=text)
         async for _ in self._run("", "", (), task_id, call):
             pass
         ended = self._get_result()
@@ -241,11 +263,16 @@ class Agent:
         assert self.result is not None
         return self.result
 
-    async def stream(
-        self, user_message: str, task_id: str | None = None
-    ) -> "AsyncIterator[AgentEvent]":
+    def stream(self, user_message: str, task_id: str | None = None) -> "AsyncIterator[AgentEvent]":
         """Yield the events of a turn as they happen; ends with Completed. A failure is an event
-        here: ErrorMet."""
+        here: ErrorMet. Who reads no further ends the turn."""
+        events = self._stream(user_message, task_id)
+        self._streamed = weakref.ref(events)
+        return events
+
+    async def _stream(
+        self, user_message: str, task_id: str | None
+    ) -> "AsyncGenerator[AgentEvent, None]":
         async with aclosing(self._run(user_message, None, self.history, task_id)) as items:
             async for item in items:
                 yield item
@@ -259,16 +286,22 @@ class Agent:
         task_id: str | None,
         call: "ToolCall | None" = None,
     ) -> "AsyncGenerator[AgentEvent, None]":
-        from agent_core.library.arguments import clean_message
+        from agent_core.library.arguments import check_text, clean_message
         from agent_core.library.callbacks import CallbackTeller, ModelAsked
         from agent_core.library.history import read_history
         from agent_core.library.task import Task
 
+        check_text("system_message", system)
+        check_text("task_id", task_id)
+        text, told = clean_message(text), read_history(history)
         task_id = task_id or ambient.new_id()
+        if self._reader is not None and self._reader() is None and self._over is not None:
+            await self._over.wait()  # nobody reads that turn any more: it is being ended
         if self.state is AgentState.RUNNING:
             raise Misuse("this agent is running: wait for it, or make another one")
-        text, told = clean_message(text), read_history(history)
         self.state, after = AgentState.RUNNING, AgentState.IDLE
+        self._reader, self._streamed = self._streamed, None
+        self._over = over = asyncio.Event()
         self.result = None
         try:
             hearing = CallbackTeller(self.callbacks)
@@ -287,6 +320,7 @@ class Agent:
             raise first from None
         finally:
             self.state = after
+            over.set()
 
     async def _setup(
         self,

@@ -2,11 +2,14 @@
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import get_args
 from zoneinfo import ZoneInfo
 
 from agent_core.errors import Misuse
+from agent_core.mcp.settings import Given, McpServer
 from agent_core.models.providers import API_MODES
 from agent_core.policy import Mode
 from agent_core.profiles.built_in import PROFILES
@@ -37,6 +40,76 @@ def check_arguments(mode: str, api_mode: str | None, profile: str, zone: str) ->
             ZoneInfo(zone)
         except (OSError, ValueError, KeyError):
             raise Misuse(f"no time zone {zone!r}; write one like Europe/Berlin") from None
+
+
+def _is_text(given: object) -> bool:
+    return isinstance(given, str | None)
+
+
+def _is_model(given: object) -> bool:
+    named = isinstance(given, str)
+    return bool(given) if named else callable(getattr(given, "complete", None))
+
+
+def _is_function(given: object) -> bool:
+    return given is None or callable(given)
+
+
+def _is_time(given: object) -> bool:
+    return given is None or (isinstance(given, int | float) and 0 < given < math.inf)
+
+
+def _is_table(given: object) -> bool:
+    return isinstance(given, Mapping)
+
+
+def _is_memory(given: object) -> bool:
+    return given is None or hasattr(given, "off")
+
+
+KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "model": (_is_model, "a tier, provider/model, or an object with complete and close"),
+    "system": (_is_text, "text"),
+    "on_question": (_is_function, "a function"),
+    "pre_tool_call": (_is_function, "a function"),
+    "post_tool_call": (_is_function, "a function"),
+    "verify_step": (_is_function, "a function"),
+    "approval_seconds": (_is_time, "seconds above 0, or None for ever"),
+    "answer_seconds": (_is_time, "seconds above 0, or None for ever"),
+    "memory": (_is_memory, "a Memory"),
+    "callbacks": (_is_table, "a dict of functions by their names"),
+}
+"""Arguments of an agent that would fail only later, or be taken for something else."""
+
+
+def check_kinds(read: Callable[[str], object]) -> None:
+    """Raise Misuse for an argument of another kind; `read` returns them by their names."""
+    for name, (fits, kind) in KINDS.items():
+        if not fits(given := read(name)):
+            raise Misuse(f"{name} is {kind}, not {given!r:.200}")
+
+
+def read_folder(name: str, given: object) -> Path:
+    """Return a folder that is given as a path or as text. Raises Misuse."""
+    if isinstance(given, str | os.PathLike) and given:
+        return Path(given)
+    raise Misuse(f"{name} is a folder, not {given!r:.200}")
+
+
+def check_text(name: str, given: object) -> None:
+    """Raise Misuse for what is neither text nor None."""
+    if not isinstance(given, str | None):
+        raise Misuse(f"{name} is text, not {given!r:.200}")
+
+
+def list_servers(given: object) -> tuple[Given, ...]:
+    """Return the servers. Raises Misuse for what is no list of them."""
+    listed = tuple(given) if isinstance(given, Iterable) else (given,)
+    found = tuple(one for one in listed if isinstance(one, Mapping | McpServer))
+    if len(found) < len(listed) or isinstance(given, Mapping):
+        mend = 'mcp is a list of servers, as in mcp=[{"name": "notes", "command": "notes-server"}]'
+        raise Misuse(f"{mend}, not {given!r:.200}")
+    return found
 
 
 def check_limits(rounds: int | None, turns: int | None, budget: float | None, window: int) -> None:

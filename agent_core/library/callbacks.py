@@ -57,6 +57,9 @@ class CallbackTeller:
     def __init__(self, callbacks: Mapping[str, Callback]) -> None:
         if unknown := [name for name in callbacks if name not in CALLBACKS]:
             raise Misuse(f"no callback {unknown[0]!r}; there are {', '.join(CALLBACKS)}")
+        for name, callback in callbacks.items():
+            if not callable(callback):
+                raise Misuse(f"{name} is a function, not {callback!r:.200}")
         self._callbacks = callbacks
         self._thinks = False
         self._status = ""

@@ -20,6 +20,8 @@ MISFITS = (TypeError, ValueError, KeyError, AttributeError, msgspec.ValidationEr
 
 def read_history(given: History | None) -> tuple[Message, ...]:
     """Convert `given` to messages. Raises Misuse, which names the first wrong one."""
+    if given is not None and (not isinstance(given, Iterable) or isinstance(given, str | Mapping)):
+        raise Misuse(f"a history is a list of messages, not {given!r:.200}")
     messages: list[Message] = []
     names: dict[str, str] = {}
     for n, one in enumerate(given or ()):

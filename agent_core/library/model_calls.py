@@ -5,13 +5,13 @@ import asyncio
 from msgspec.structs import replace
 
 from agent_core.context.room import SMALL_WINDOW, ContextLimits, limit_observed
-from agent_core.errors import BudgetExceeded, ModelFailed
+from agent_core.errors import BudgetExceeded, Misuse, ModelFailed
 from agent_core.models.catalog import WINDOW, cost, estimate_cost
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
 from agent_core.models.provider_settings import PRICES
 from agent_core.models.providers import ApiMode
-from agent_core.models.tiers import AUXILIARY_PREFIX, Models
-from agent_core.settings import TIERS, ModelSettings
+from agent_core.models.tiers import AUXILIARY_PREFIX, DEMO, Models
+from agent_core.settings import TIERS, ModelSettings, SettingsError
 
 COMPRESSION = "compression"
 
@@ -36,6 +36,15 @@ class ModelCalls:
         self._budget = settings.agent.limits.turn if budget is None else budget
         self._spent = self._reserved = 0.0
         self._picked: dict[str, tuple[Model, str]] = {}
+        if self._models.demo and self._name not in ("", DEMO, *TIERS):
+            self._refuse_demo()
+
+    def _refuse_demo(self) -> None:
+        """Raise SettingsError: the model has a name, and the demo model would pass for it."""
+        provider, slash, model = self._name.partition("/")
+        if not (provider and slash and model):
+            raise SettingsError("model", self._name, "name a tier or provider/model.")
+        self.settings.endpoint(provider, "model")
 
     def warm(self) -> None:
         """Import the SDK and make the client. Blocks."""
@@ -88,6 +97,8 @@ class ModelCalls:
             reply = await model.complete(request, on_delta)
         finally:
             self._reserved -= reserved
+        if not isinstance(reply, ModelReply):
+            raise Misuse(f"complete of a model returns a ModelReply, not {type(reply).__name__}")
         price = self._models.catalog.price(reply.provider, reply.model)
         price = price or self._models.catalog.price(reply.provider, request.model)
         paid = cost(reply.usage, price) if price is not None else None
