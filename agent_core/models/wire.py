@@ -34,6 +34,7 @@ from agent_core.messages import (
     ToolCall,
     ToolResult,
 )
+from agent_core.models.answers.halves import HalfJoiner
 from agent_core.models.answers.inline_thoughts import Said, ThoughtSplitter
 from agent_core.models.answers.paced_deltas import PacedDeltas
 from agent_core.models.answers.refusals import (
@@ -353,10 +354,10 @@ async def feed(response: Response, fold: StreamFold, deltas: PacedDeltas) -> Non
         return
     if form.startswith("text/html"):
         raise Broken(phrase("fault_page"), "missing")
-    split = lines if form.startswith("application/x-ndjson") else events
+    split, halves = (lines if form.startswith("application/x-ndjson") else events), HalfJoiner()
     async with contextlib.aclosing(split(response)) as stream:
         async for data in stream:
-            fold.add(data)
+            fold.add(halves.join(data))
             await deltas.flush()
             if fold.ended:
                 await drain(stream)

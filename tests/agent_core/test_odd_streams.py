@@ -286,6 +286,76 @@ async def test_of_several_answers_one_is_read() -> None:
     assert words(reply) == "hello"
 
 
+SMILE = "h\U0001f642lo \\ud83d"
+"""An emoji, and what only looks like half of one."""
+CLEF = json.dumps("\U0001d11e")[1:-1]
+HALVES = (CLEF[:6], CLEF[6:])
+
+
+@pytest.mark.parametrize("wire", ["chat", "responses", "anthropic", "gemini"])
+async def test_a_character_that_is_cut_in_two_is_one(wire: str) -> None:
+    """By servers that cut their text by UTF-16, as JSON of which no half is valid by itself."""
+    told = json.dumps(SMILE)[1:-1]
+    whole = {"chat": "hel", "responses": "hello", "anthropic": "hello", "gemini": "hello"}[wire]
+    said = write(events(wire)).replace(f'"{whole}"'.encode(), f'"{told}"'.encode())
+    assert words(await read(wire, head() + said)).startswith(SMILE)
+    if wire in ("chat", "anthropic"):
+        kind = {"chat": b'"hel"', "anthropic": b'"hello"'}[wire]
+        (event,) = [line for line in write(events(wire)).split(b"\n\n") if kind in line]
+        pieces = (f'"{one}"'.encode() for one in (f"a{HALVES[0]}", f"{HALVES[1]}b", HALVES[1]))
+        cut = b"\n\n".join(event.replace(kind, piece) for piece in pieces)
+        body = write(events(wire)).replace(event, cut)
+        assert words(await read(wire, head() + body)).startswith("a\U0001d11eb\ufffd")
+
+
+@pytest.mark.parametrize("given", [None, "", "id"])
+@pytest.mark.parametrize("names", [("look", "see"), ("look", "look")])
+@pytest.mark.parametrize(("index", "cut"), [(0, False), (0, True), (None, False)])
+async def test_calls_of_one_index_are_told_apart(
+    given: str | None, index: int | None, names: tuple[str, str], cut: bool
+) -> None:
+    """Whole ones, of which each has index 0 and no id; where names are repeated with each piece,
+    what they belong to is one call."""
+    texts = ('{"a":{"b":1},"c":2}', '{"a":3}')
+    lines = []
+    for n, (name, text) in enumerate(zip(names, texts, strict=True)):
+        for piece in (text[:11], text[11:]) if cut else (text,):
+            made = {"name": name, "arguments": piece}
+            call = {"index": index, "id": given and f"{given}{n}", "function": made}
+            lines.append(chat({"tool_calls": [call]}))
+    lines.append(chat({}, "tool_calls"))
+    reply = await read("chat", head() + write(lines))
+    calls = [part for part in reply.parts if isinstance(part, ToolCall)]
+    assert [(call.name, call.arguments) for call in calls] == list(zip(names, texts, strict=True))
+    assert len({call.id for call in calls}) == 2
+
+
+async def test_an_id_may_be_a_number() -> None:
+    made = {"index": 0, "id": 5, "function": {"name": "look", "arguments": "{}"}}
+    reply = await read("chat", head() + write([chat({"tool_calls": [made]}), chat({}, "stop")]))
+    assert reply.parts == (ToolCall(id="5", name="look", arguments="{}"),)
+
+
+@pytest.mark.parametrize("output", [[], None])
+async def test_what_only_the_deltas_say_is_the_answer(output: object) -> None:
+    """Of a server that repeats it nowhere."""
+    told = [
+        {"type": "response.output_text.delta", "output_index": 0, "delta": piece}
+        for piece in ("hel", "lo")
+    ]
+    item = {"type": "function_call", "call_id": "c", "name": "look", "arguments": ""}
+    call = [
+        {"type": "response.output_item.added", "output_index": 1, "item": item},
+        {"type": "response.function_call_arguments.delta", "output_index": 1, "delta": '{"a"'},
+        {"type": "response.function_call_arguments.delta", "output_index": 1, "delta": ":1}"},
+    ]
+    end = {"type": "response.completed", "response": {"status": "completed", "output": output}}
+    assert words(await read("responses", head() + write([*told, end]))) == "hello"
+    reply = await read("responses", head() + write([*told, *call, end]))
+    assert words(reply) == "hello"
+    assert reply.parts[-1] == ToolCall(id="c", name="look", arguments='{"a":1}')
+
+
 CALL: Json = {"type": "tool_use", "id": "same", "name": "look", "input": {}}
 FUNCTION: Json = {"type": "function_call", "call_id": "same", "name": "look", "arguments": "{}"}
 TWICE: dict[str, Json] = {

@@ -36,7 +36,7 @@ class _Extra(Struct):
 
 class _Call(Struct):
     index: int | None = None
-    id: str | None = None
+    id: str | int | None = None
     function: _Function | None = None
     extra_content: _Extra | None = None
 
@@ -162,13 +162,14 @@ class ChatCompletionsReader:
     def _open(self, piece: _Call, function: _Function) -> _Open:
         """Return the call that `piece` belongs to, by index; some providers give none, or always
         0."""
+        given = str(piece.id or "")
         known = self._by_index.get(piece.index) if piece.index is not None else None
-        if piece.index is None and self._calls and not (piece.id or function.name):
+        if piece.index is None and self._calls and not (given or function.name):
             known = self._calls[-1]
-        if known and not (piece.id and function.name and known.id != piece.id):
-            known.id = known.id or piece.id or ""
+        if known and not (function.name and _is_other(known, given, function)):
+            known.id = known.id or given
             return known
-        call = _Open(id=piece.id or "", name="", pieces=[])
+        call = _Open(id=given, name="", pieces=[])
         self._calls.append(call)
         if piece.index is not None:
             self._by_index[piece.index] = call
@@ -194,6 +195,19 @@ class ChatCompletionsReader:
                 yield Thinking(text="", provider=self._provider, signature=call.signature)
             arguments = "".join(call.pieces) or "{}"
             yield ToolCall(id=name, name=call.name or "unnamed", arguments=arguments)
+
+
+def _is_other(known: _Open, given: str, function: _Function) -> bool:
+    """Return True if a piece with a name begins another call than the `known` one of its index."""
+    if given and known.id:
+        return known.id != given
+    if function.name == known.name and not function.arguments:
+        return False
+    try:
+        msgspec.json.decode("".join(known.pieces))
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def _find_error(chunk: _Chunk) -> object:

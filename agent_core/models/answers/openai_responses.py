@@ -1,13 +1,14 @@
 """Reads answers of OpenAI's Responses API, event by event or in one piece.
 
 The text of the deltas is shown; the answer is made of the finished items, and of the response at
-the end.
+the end; of the deltas only where these hold nothing.
 """
 
 from collections.abc import Iterator
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_core.errors import ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
@@ -34,6 +35,7 @@ FAULTS: dict[object, ModelFault] = {
 }
 """Faults by the code of a failed response; any other code is about the request."""
 SHOWN = ("response.output_text.delta", "response.refusal.delta")
+ARGUMENTS = "response.function_call_arguments.delta"
 THOUGHT = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 
 
@@ -94,6 +96,8 @@ class ResponsesReader:
         self._request = request
         self._model = request.model
         self._items: dict[int, _Item] = {}
+        self._begun: dict[int, _Item] = {}
+        self._pieces: dict[int, list[str]] = {}
         self._end: _Response | None = None
 
     def add(self, data: bytes) -> None:
@@ -107,12 +111,15 @@ class ResponsesReader:
                 phrase("fault_senseless", detail="a response event"), "malformed"
             ) from None
         kind = event.type
-        if kind in SHOWN and isinstance(event.delta, str):
-            self._show(TextDelta(text=event.delta))
+        if kind in (*SHOWN, ARGUMENTS) and isinstance(event.delta, str):
+            self._pieces.setdefault(event.output_index, []).append(event.delta)
+            if kind in SHOWN:
+                self._show(TextDelta(text=event.delta))
         elif kind in THOUGHT and isinstance(event.delta, str):
             self._show(ThinkingDelta(text=event.delta))
-        elif kind == "response.output_item.done" and event.item:
-            self._items[event.output_index] = event.item
+        elif kind in ("response.output_item.added", "response.output_item.done") and event.item:
+            ended = kind == "response.output_item.done"
+            (self._items if ended else self._begun)[event.output_index] = event.item
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             self._finish(event.response or event)
         elif kind == "error":
@@ -141,6 +148,16 @@ class ResponsesReader:
         self._model = response.model or self._model
         for index, item in enumerate(response.output or ()):
             self._items.setdefault(index, item)  # a truncated item is only reported at the end
+        if not any(item.type in ("message", "function_call") for item in self._items.values()):
+            self._items |= {index: self._join_pieces(index) for index in self._pieces}
+
+    def _join_pieces(self, index: int) -> _Item:
+        """The item of which only the deltas came: no server has to repeat them."""
+        said = "".join(self._pieces[index])
+        begun = self._begun.get(index)
+        if begun is not None and begun.type == "function_call":
+            return replace(begun, arguments=said)
+        return _Item(type="message", content=[_Content(text=said)])
 
     def reply(self) -> ModelReply:
         """The whole answer; raises Broken if it was cut or says nothing."""
