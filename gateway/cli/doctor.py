@@ -162,11 +162,14 @@ def _check_rules(settings: Settings, say: Say) -> int:
 
 def _check_instructions(settings: Settings, say: Say) -> int:
     """The operator's instructions in the data folder, where there are some."""
+    instructions = OperatorInstructions(settings.home)
     try:
-        OperatorInstructions(settings.home).load(settings.instructions)
+        instructions.load(settings.instructions)
     except SettingsError as error:
         say(f"wrong    instructions: {error}")
         return 1
+    for unused in instructions.find_unused():
+        say(f"note     instructions: {unused}")
     return 0
 
 

@@ -4,10 +4,16 @@ conversations and `instructions.<name>.md` for those of a platform or a profile.
 Read at the start and on SIGHUP.
 """
 
+import difflib
+import logging
 from pathlib import Path
 
 from agent_core.config.plain_files import read_plain
+from agent_core.profiles.built_in import PROFILES
+from gateway.access.people import PLATFORMS
 from gateway.declaration import SettingsError
+
+log = logging.getLogger("turnkeeper.instructions")
 
 FILES = "instructions*.md"
 MAX_INSTRUCTIONS = 8_000
@@ -28,6 +34,20 @@ class OperatorInstructions:
         stay."""
         self._texts = {_read_name(file): _read_text(file) for file in self._list_files()}
         self._set = setting
+        for unused in self.find_unused():
+            log.warning("instructions_unused", extra={"why": unused})
+
+    def find_unused(self) -> tuple[str, ...]:
+        """Describe the loaded files that hold nowhere, as their name is no platform's and no
+        profile's."""
+        known = (*PLATFORMS, *PROFILES)
+        found = []
+        for name in self._texts:
+            if name and name not in known:
+                near = difflib.get_close_matches(name, known, 1, 0.6)
+                mend = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
+                found.append(f"instructions.{name}.md is of no platform and no profile; {mend}")
+        return tuple(found)
 
     def select(self, *names: str) -> tuple[str, ...]:
         """The texts for all and for `names`, in this order."""

@@ -148,3 +148,26 @@ async def test_what_a_start_refuses_is_found_before(tmp_path: Path, which: str) 
     said: list[str] = []
     assert await doctor._examine(settings, said.append) == 1
     assert any(line.startswith("wrong") and line.endswith(str(refused.value)) for line in said)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("telegrm", "did you mean telegram?"),
+        ("Slakc", "did you mean slack?"),
+        ("old", "there are telegram, discord, slack, web, general"),
+    ],
+)
+async def test_instructions_that_hold_nowhere_are_named(
+    tmp_path: Path, name: str, said: str
+) -> None:
+    for one in (name, "telegram", "data", ""):
+        (tmp_path / ("instructions" + f".{one}" * bool(one) + ".md")).write_text("Be kind.")
+    env = {"TURNKEEPER_HOME": str(tmp_path)}
+    told: list[str] = []
+    assert doctor._check_instructions(Settings.read(env, tmp_path), told.append) == 0
+    (line,) = told
+    assert line.startswith(
+        f"note     instructions: instructions.{name.lower()}.md is of no platform"
+    )
+    assert said in line
