@@ -48,12 +48,16 @@ class Complaints(asyncio.Protocol):
         self._closed()
 
     @property
+    def line(self) -> str:
+        """Its last line, "" if it has none."""
+        lines = self._tail.decode("utf-8", "replace").partition(_ENDED)[0].strip().splitlines()
+        return lines[-1] if lines else ""
+
+    @property
     def last(self) -> str:
         """Its last line; if it has none, the exit code with which it ended."""
-        text, _, code = self._tail.decode("utf-8", "replace").partition(_ENDED)
-        lines = text.strip().splitlines()
-        ended = f"it ended with exit code {code}" if code.isdecimal() else ""
-        return lines[-1] if lines else ended
+        code = self._tail.decode("utf-8", "replace").partition(_ENDED)[2]
+        return self.line or (f"it ended with exit code {code}" if code.isdecimal() else "")
 
 
 @asynccontextmanager

@@ -41,6 +41,8 @@ STEADY = 5.0
 """Seconds after which a connection that ends is reopened at once."""
 FRESH, LOOK = 30.0, 5.0
 """Seconds for which a list of tools is good for a call, and that asking for it may take."""
+CALM = 1.0
+"""Seconds between two lists that a server has asked for."""
 UNREADABLE = (
     "{name}: its answer is not as the protocol has it, and cannot be read. The call may have taken "
     "effect. Check before you repeat it."
@@ -94,7 +96,7 @@ class Connection:
         self._wanted = asyncio.Event()
         self._changed = asyncio.Event()
         self._settled = asyncio.Event()
-        self._over = False
+        self._over = asyncio.Event()
         self._why = ""
         # in the newer protocol a tool that asks a person during its call fails
         self._older = bool(server.command) or server.transport == "sse"
@@ -269,7 +271,7 @@ class Connection:
     async def _session(self) -> None:
         """Run one connection, from its start to its end."""
         mcp = await asyncio.to_thread(importlib.import_module, "mcp")  # half a second, once
-        self._over = False
+        self._over.clear()
         complaints = Complaints(self._end)
         listings = Listings(self.server.name, lambda: client.protocol_version)
         self.left_out = listings.left_out
@@ -291,7 +293,11 @@ class Connection:
             except Exception as error:
                 if own and isinstance(error, mcp.MCPError):
                     self._older = not self._older
-                raise Unavailable(complaints.last or _words(error)) from error
+                if own:
+                    with suppress(TimeoutError):
+                        async with ambient.limit(FIRST):
+                            await self._over.wait()  # its last words
+                raise Unavailable(_explain(error, complaints)) from error
             self._client = client
             self._settle()
             async with asyncio.TaskGroup() as group:
@@ -320,11 +326,15 @@ class Connection:
         return partial(account.connect, self.server) if account is not None else None
 
     async def _follow(self, client: "Client") -> None:
-        """Request the tools whenever they may have changed, until the connection is over."""
+        """Request the tools whenever they may have changed, until the connection is over. Some
+        servers say so after each request."""
         while True:
             await self._changed.wait()
+            with suppress(TimeoutError):
+                async with ambient.limit(self._listed_at + CALM - ambient.monotonic()):
+                    await self._over.wait()
             self._changed.clear()
-            if self._over:
+            if self._over.is_set():
                 return
             try:
                 async with ambient.limit(START):
@@ -381,7 +391,7 @@ class Connection:
             self._changed.set()
 
     def _end(self) -> None:
-        self._over = True
+        self._over.set()
         self._client = None
         self._changed.set()
 
@@ -399,9 +409,26 @@ class Connection:
         self._why = why or "it cannot be reached"
 
 
-def _words(error: BaseException) -> str:
+def _explain(error: Exception, complaints: Complaints) -> str:
+    """Explain why a session did not begin. A child that is ended for that has an exit code too."""
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import CONNECTION_CLOSED
+
+    first = _unwrap(error)
+    if isinstance(first, MCPError) and first.code == CONNECTION_CLOSED:
+        return complaints.last or _words(error)
+    late = f"no answer within {START:g} s" if isinstance(first, TimeoutError) else ""
+    return complaints.line or late or _words(error)
+
+
+def _unwrap(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
+    return error
+
+
+def _words(error: BaseException) -> str:
+    error = _unwrap(error)
     text = str(error).strip().splitlines()
     return (text[0] if text else type(error).__name__)[:300]
 

@@ -488,9 +488,23 @@ class Servers:
         old = {name: self._known[name] for name in self._known}
         self._known |= {one.name: one for one in taken}
         self._there[server.name] = there
+        self._forget_gone(server)
         if before != there or old != self._known:
             log.info("mcp_tools", extra={"server": server.name, "count": len(there)})
             self._note(server.name)
+
+    def _forget_gone(self, server: McpServer) -> None:
+        """Forget the oldest tools that the server had, and has no more, beyond as many as it may
+        have; not those that requests show."""
+        gone = [
+            one.name
+            for one in self._known.values()
+            if one.server == server.name
+            and not self._is_there(one)
+            and not _fits(one.tool, server.offer)
+        ]
+        for name in gone[:-MAX_TOOLS]:
+            del self._known[name]
 
     def _place(self, server: str) -> Path | None:
         return self._folder / f"{server}.json" if self._folder is not None else None
