@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from agent_core import ambient
@@ -27,7 +28,7 @@ from agent_core.mcp.transport import Connect, address
 if TYPE_CHECKING:
     from mcp import Client, MCPError
     from mcp.client.session import ClientRequestContext, IncomingMessage
-    from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, Tool
+    from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, ListRootsResult, Tool
 
 log = logging.getLogger("turnkeeper.mcp")
 
@@ -283,6 +284,7 @@ class Connection:
                 mode="legacy" if self._older else "auto",
                 message_handler=self._handle_message,
                 elicitation_callback=self._elicit,
+                list_roots_callback=self._list_roots if self.server.roots else None,
                 cache=None,
             )
             try:
@@ -382,6 +384,13 @@ class Connection:
         reaction = await call.elicit(_read_elicitation(params))
         result = {"action": reaction.action, "content": reaction.content}
         return ElicitResult.model_validate(result)
+
+    async def _list_roots(self, context: "ClientRequestContext") -> "ListRootsResult":
+        """Name the folders of the settings."""
+        from mcp_types import ListRootsResult
+
+        uris = (Path(one).as_uri() for one in self.server.roots)
+        return ListRootsResult.model_validate({"roots": [{"uri": one} for one in uris]})
 
     async def _handle_message(self, message: "IncomingMessage") -> None:
         """Hear of changes by the older protocol."""

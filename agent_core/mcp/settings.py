@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from itertools import chain
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -24,9 +25,10 @@ class McpServer(BaseModel):
 
     `tools`: patterns of tools to use. `offer`: those whose schemas are always shown to the model;
     others are found by a search. `allow`: those that only read, as the operator says: nobody is
-    asked about them, and they may be run again. `timeout`: seconds for a call. `auth`: each person
-    signs in there (OAuth 2.1); `scope`, `client_id` and `client_secret`: where the server does not
-    tell the scope, or registers nobody by itself.
+    asked about them, and they may be run again. `timeout`: seconds for a call. `roots`: folders
+    that the server is told it may work in. `auth`: each person signs in there (OAuth 2.1); `scope`,
+    `client_id` and `client_secret`: where the server does not tell the scope, or registers nobody
+    by itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,6 +45,7 @@ class McpServer(BaseModel):
     offer: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     timeout: float = Field(default=60.0, gt=0, le=3600)
+    roots: tuple[str, ...] = ()
     auth: Literal["", "oauth"] = ""
     scope: str = ""
     client_id: str = ""
@@ -58,6 +61,8 @@ class McpServer(BaseModel):
             raise ValueError("url: must be http or https")
         if self.transport and (self.transport == "stdio") != bool(self.command):
             raise ValueError("transport: stdio goes with command, http and sse with url")
+        if not all(Path(one).is_absolute() for one in self.roots):
+            raise ValueError("roots: must be folders with their whole path")
         self._check_auth()
         return self
 
