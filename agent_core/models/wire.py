@@ -34,7 +34,7 @@ from agent_core.messages import (
     ToolCall,
     ToolResult,
 )
-from agent_core.models.answers.halves import HalfJoiner
+from agent_core.models.answers.halves import HALF, HalfJoiner
 from agent_core.models.answers.inline_thoughts import Said, ThoughtSplitter
 from agent_core.models.answers.paced_deltas import PacedDeltas
 from agent_core.models.answers.refusals import (
@@ -357,7 +357,7 @@ async def feed(response: Response, fold: StreamFold, deltas: PacedDeltas) -> Non
     split, halves = (lines if form.startswith("application/x-ndjson") else events), HalfJoiner()
     async with contextlib.aclosing(split(response)) as stream:
         async for data in stream:
-            fold.add(halves.join(data))
+            fold.add(halves.join(data) if HALF.search(data) else data)
             await deltas.flush()
             if fold.ended:
                 await drain(stream)

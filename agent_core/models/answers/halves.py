@@ -6,7 +6,8 @@ in two events, neither of which is valid JSON by itself.
 
 import re
 
-_SIGN = re.compile(rb"\\u[dD][89a-fA-F]")
+HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Matches an event that may have one."""
 _ESCAPE = re.compile(
     rb"(?P<pair>\\u[dD][89abAB]..\\u[dD][c-fC-F]..)"
     rb'|(?P<first>\\u[dD][89abAB]..(?="))'
@@ -21,13 +22,12 @@ _UNKNOWN = b"\\ufffd"
 class HalfJoiner:
     """Joins halves over the events of one answer."""
 
-    def __init__(self) -> None:
-        self._held = b""
+    _held = b""
 
     def join(self, data: bytes) -> bytes:
         """Return the event without a first half at the end of a text, which the second half that
         follows gets back. A half whose other one is missing becomes the sign for that."""
-        return _ESCAPE.sub(self._join, data) if _SIGN.search(data) else data
+        return _ESCAPE.sub(self._join, data)
 
     def _join(self, found: re.Match[bytes]) -> bytes:
         match found.lastgroup:
