@@ -188,9 +188,8 @@ class SignIns:
         await self._change(ticket.sender.key, change)
         return _spell(ticket.sender.key, state), browser
 
-    async def take(self, ticket: SignInTicket, *, keeps_link: bool) -> bool:
-        """Use its state up. Return False if it is used already. With `keeps_link` the link may be
-        tried again."""
+    async def take(self, ticket: SignInTicket) -> bool:
+        """Use its state up. Return False if it is used already. The link may be tried again."""
         taken = False
 
         def change(known: tuple[SignInTicket, ...]) -> tuple[SignInTicket, ...]:
@@ -198,10 +197,16 @@ class SignIns:
             left = tuple(one for one in known if one.state != ticket.state)
             taken = len(left) < len(known)
             again = replace(ticket, state="", browser="", until_state=0.0, pending=None)
-            return (*left, again) if taken and keeps_link else left
+            return (*left, again) if taken else left
 
         await self._change(ticket.sender.key, change)
         return taken
+
+    async def use_up(self, ticket: SignInTicket) -> None:
+        """End the link: it has signed its person in."""
+        await self._change(
+            ticket.sender.key, lambda known: tuple(one for one in known if one.link != ticket.link)
+        )
 
     async def _change(
         self, person: str, change: Callable[[tuple[SignInTicket, ...]], tuple[SignInTicket, ...]]
@@ -277,12 +282,13 @@ class SignInVisits:
             return OVER
         person, server = ticket.sender.key, ticket.server
         try:
-            if not await self._sign_ins.take(ticket, keeps_link=not code):
+            if not await self._sign_ins.take(ticket):
                 return OVER
             if not code:
                 return _describe(ticket, "failed")
             grant = await self._flow.finish_sign_in(server, ticket.pending, code, issuer)
             self._sign_ins.keep(person, server, grant)
+            await self._sign_ins.use_up(ticket)
         except SignInFailed as error:
             return _fail(ticket, error)
         self._flow.drop(person, server)

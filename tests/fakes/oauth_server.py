@@ -4,7 +4,7 @@
 
 The authorization server is the SDK's too, on its own port. What a test decides stands in files beside
 NOTE: `NOTE.silent`: nothing says how long tokens are good for; `NOTE.revoked`: no token is taken; `NOTE.brief`: access tokens are good for a second; `NOTE.mute`:
-no refresh; `NOTE.down`: no tokens for now; `NOTE.wider`: sign-ins need one scope more; `NOTE.asks`: what was asked of both, a line each, with what it was signed with.
+no refresh; `NOTE.down`: no tokens for now; `NOTE.closed`: nobody registers; `NOTE.wider`: sign-ins need one scope more; `NOTE.asks`: what was asked of both, a line each, with what it was signed with.
 """
 
 import secrets
@@ -166,6 +166,9 @@ class Noted:
                 signed = headers.get(b"authorization", b"").decode()
                 query = scope["query_string"].decode()
                 file.write(f"{self._name} {scope['method']} {scope['path']}?{query} {signed}\n")
+            if scope["path"] == "/register" and Path(f"{self._note}.closed").exists():
+                await PlainTextResponse("by hand only", 403)(scope, receive, send)
+                return
             if scope["path"] == "/token" and Path(f"{self._note}.down").exists():
                 await PlainTextResponse("out of order", 503)(scope, receive, send)
                 return

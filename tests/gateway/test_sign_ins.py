@@ -67,8 +67,8 @@ async def test_a_state_is_taken_once(sign_ins: SignIns) -> None:
     assert ticket is not None
     begun = await sign_ins.find_state(*await sign_ins.note_begun(ticket, PENDING))
     assert begun is not None
-    assert await sign_ins.take(begun, keeps_link=False)
-    assert not await sign_ins.take(begun, keeps_link=False)
+    assert await sign_ins.take(begun)
+    assert not await sign_ins.take(begun)
 
 
 async def test_old_links_give_way_and_a_group_gets_none(sign_ins: SignIns) -> None:

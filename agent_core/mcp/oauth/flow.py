@@ -31,6 +31,10 @@ SECONDS = 30.0
 READ_SECONDS = 300.0
 """Time limit in seconds of the next piece of a stream that a server holds open."""
 USER = "turnkeeper"
+NO_REGISTRATION = (
+    "it registers no gateway by itself: register it there by hand, and set client_id (and "
+    "client_secret) of the server in MCP_SERVERS"
+)
 
 
 class SignInGuard:
@@ -165,5 +169,8 @@ async def finish(
 
 def _tell_failure(server: McpServer, error: Exception) -> SignInFailed:
     """Name the kind of failure only: a server's own words may contain secrets."""
-    log.warning("mcp_sign_in_failed", extra={"server": server.name, "kind": type(error).__name__})
-    return SignInFailed(type(error).__name__)
+    from mcp.client.auth import OAuthRegistrationError
+
+    kind = type(error).__name__
+    log.warning("mcp_sign_in_failed", extra={"server": server.name, "kind": kind})
+    return SignInFailed(NO_REGISTRATION if isinstance(error, OAuthRegistrationError) else kind)

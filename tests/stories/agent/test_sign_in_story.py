@@ -379,14 +379,33 @@ async def test_a_link_is_good_once_and_its_way_back_in_one_browser(
 
 
 @pytest.mark.pick("sign-ins at servers", 5)
-async def test_who_is_refused_there_may_try_again(rig: Rig, signed: SignedServer) -> None:
+@pytest.mark.parametrize("how", ["denies", "down"])
+async def test_who_is_refused_there_may_try_again(rig: Rig, signed: SignedServer, how: str) -> None:
+    """By the person's own no, or where no token is given for now: the page says so."""
     await rig.start(**settings(signed))
     rig.telegram.say(PERSON, "/mcp signin notes")
     link = find_link(await rig.shows("This link signs you in"))
-    signed.set("denies")
-    assert "did not sign you in" in await Visitor().sign_in(link)
-    signed.set("denies", on=False)
-    assert DONE in await Visitor().sign_in(link)
+    signed.set(how)
+    said = await Visitor().sign_in(link)
+    assert "did not sign you in" in said and "Open the link again" in said
+    signed.set(how, on=False)
+    visitor = Visitor()
+    assert DONE in await visitor.sign_in(link)
+    assert await visitor.begin(link) == "", "the link is used up"
+    await rig.quiet()
+
+
+@pytest.mark.pick("sign-ins at servers", 5)
+async def test_an_operator_is_told_what_a_server_without_registration_needs(
+    rig: Rig, signed: SignedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    await rig.start(**settings(signed))
+    rig.telegram.say(PERSON, "/mcp signin notes")
+    link = find_link(await rig.shows("This link signs you in"))
+    signed.set("closed")
+    assert await Visitor().begin(link) == ""
+    (told,) = [one for one in caplog.records if one.message == "sign_in_failed"]
+    assert "set client_id" in vars(told)["why"]
     await rig.quiet()
 
 
