@@ -5,7 +5,8 @@ import asyncio
 from msgspec.structs import replace
 
 from agent_core.errors import ToolFailed
-from agent_core.tools import paths
+from agent_core.text import clean
+from agent_core.tools.files import read_text
 from gateway.command_texts import take_word
 from gateway.feature import Call
 from gateway.features.instructions.adding import list_operators
@@ -14,6 +15,8 @@ from gateway.roles import at_least
 
 MAX_CHOSEN = 4_000
 """Maximum characters of people's instructions, which are part of every request."""
+MAX_READ = 4 * MAX_CHOSEN
+"""Characters of a file that are read, so that its size can be told."""
 
 
 async def instructions(call: Call) -> str:
@@ -61,12 +64,9 @@ async def _take_file(call: Call, path: str) -> str:
     again."""
     workspace = call.context.services.agent.workspace(call.context.state.conversation)
 
-    def read() -> bytes:
-        with paths.open_read(workspace, path) as file:
-            return file.read(4 * MAX_CHOSEN + 1)
-
     try:
-        text = (await asyncio.to_thread(read)).decode("utf-8", "replace").strip()
+        read = await asyncio.to_thread(read_text, path, workspace, MAX_READ)
+        text = clean(read.replace("\r\n", "\n")).strip()
     except (OSError, ToolFailed):
         text = ""
     if not text:

@@ -105,3 +105,30 @@ async def test_a_file_of_the_workspace_is_data_until_a_person_takes_it(rig: Rig)
     assert (await ask(rig, "hello")).endswith("Use tabs.")
     path.write_text("Use spaces.")
     assert (await ask(rig, "hello")).endswith("Use tabs."), "what was approved"
+
+
+FILES: dict[str, tuple[bytes, str]] = {
+    "mark.md": ("\ufeffUse täbs.\r\nAlways.".encode(), "Use täbs.\nAlways."),
+    "western.md": ("Use täbs für Stücke.".encode("latin-1"), "Use täbs für Stücke."),
+    "wide.md": ("\ufeffUse täbs.".encode("utf-16-le"), "Use täbs."),
+    "picture.md": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, ""),
+    "zero.md": (b"Use\0tabs", ""),
+    "empty.md": (b"", ""),
+    "blank.md": ("\ufeff \r\n".encode(), ""),
+    "long.md": (b"x" * 10_000_000, "16,000 characters"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+async def test_a_file_is_taken_as_the_text_that_it_is(rig: Rig, name: str) -> None:
+    """Whatever wrote it; what is no text is none."""
+    data, told = FILES[name]
+    await rig.start()
+    path = rig.workspace() / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(data)
+    await command(rig, f"/instructions file {name}", told or f"There is no text file {name}")
+    system = await ask(rig, "hello")
+    assert ("[Instructions of" in system) == (bool(told) and "characters" not in told)
+    assert system.endswith(told) or "characters" in told
+    assert "\ufffd" not in system and "\0" not in system and "\r" not in system
