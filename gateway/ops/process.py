@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import sys
+from io import TextIOWrapper
 from typing import Literal, TextIO
 
 _PR_SET_DUMPABLE = 4
@@ -31,7 +32,9 @@ def tune_interpreter() -> None:
 
 def open_standard_streams() -> None:
     """Open what a starter has closed of standard input, output and error, onto nothing. Otherwise
-    the next file or socket has its number, and what a child process prints goes there."""
+    the next file or socket has its number, and what a child process prints goes there.
+
+    A sign that a terminal's encoding does not have is printed as `?`."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -40,6 +43,9 @@ def open_standard_streams() -> None:
     sys.stdin = sys.stdin or _open_stream(0, "r")
     sys.stdout = sys.stdout or _open_stream(1, "w")
     sys.stderr = sys.stderr or _open_stream(2, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="replace")
 
 
 def discard_unwritten() -> None:

@@ -344,6 +344,25 @@ async def test_ctrl_c_ends_it_at_once_and_writes_nothing(
     assert not (tmp_path / ".env").exists()
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "iso-8859-1", "cp437"])
+async def test_a_terminal_of_another_encoding_is_asked_all_the_same(
+    tmp_path: Path, encoding: str
+) -> None:
+    """Our signs that it does not have are question marks there."""
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        env = {
+            "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "TURNKEEPER_HOME": str(tmp_path),
+            "OPENAI_BASE_URL": f"http://127.0.0.1:{deaf.getsockname()[1]}/v1",
+            "OPENAI_API_MODE": "chat_completions", "LOCAL_MODEL_DISCOVERY": "off",
+            "PYTHONIOENCODING": encoding,
+        }  # fmt: skip
+        lines = [
+            (PROVIDER, b"openai\n"), (KEY_OF, b"sk-x\n"), (ADDRESS, b"\n"), ("word ?", b"\x03")
+        ]  # fmt: skip
+        code, shown = await type_at_terminal(tmp_path, env, lines)
+    assert code == 1 and "Nothing was written." in shown and "Traceback" not in shown, shown
+
+
 @pytest.mark.slow
 @pytest.mark.pick("init at a terminal", 1)
 async def test_an_ollama_that_is_found_is_set_up_and_answers_on_the_page(
