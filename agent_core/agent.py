@@ -379,8 +379,10 @@ class Agent:
 
     def add_tools(self, *tools: "Tool") -> None:
         """Add tools for later turns. Raises Misuse for a name that is taken."""
+        from agent_core.library.arguments import check_tools
         from agent_core.tools.toolbox import Toolbox
 
+        tools = check_tools(tools)
         taken = {*self.toolbox.names}
         if twice := next((tool.name for tool in tools if tool.name in taken), ""):
             raise Misuse(f"there is a tool {twice!r} already: choose another name")

@@ -10,7 +10,7 @@ What it reports is what a real turn did; the planning, the policy and the checks
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
 from agent_core import ambient
@@ -18,8 +18,9 @@ from agent_core.agent import Agent
 from agent_core.errors import Misuse
 from agent_core.library.account import Account, Done, Planned, Verification, summarize_results
 from agent_core.library.entries import Entries, Entry
+from agent_core.library.history import History, read_history
 from agent_core.library.registering import Function, make_tool
-from agent_core.messages import Access, Message, Text, text_of
+from agent_core.messages import Access, text_of
 from agent_core.policy import Mode
 
 log = logging.getLogger("turnkeeper.agentic")
@@ -27,9 +28,6 @@ log = logging.getLogger("turnkeeper.agentic")
 GATHERED = 5
 """Messages shown in the report's context; the model gets all of them."""
 INACTIVE = "The loop is not active: call activate() first."
-
-Said = Message | Mapping[str, str]
-"""A message, or `{"role": "user" | "assistant", "content": …}`."""
 
 
 class AgenticContext(TypedDict):
@@ -70,6 +68,8 @@ class AgenticLoop:
     the agent keeps a journal, the history is stored there too, and is read at the start."""
 
     def __init__(self, agent: Agent) -> None:
+        if not isinstance(agent, Agent):
+            raise Misuse(f"an AgenticLoop is made of an Agent, not {agent!r:.200}")
         self.agent = agent
         self.active = False
         self.debug = False
@@ -112,7 +112,7 @@ class AgenticLoop:
         return list(self._history)
 
     def process_request(
-        self, user_input: str, conversation_history: Iterable[Said] | None = None
+        self, user_input: str, conversation_history: History | None = None
     ) -> Report:
         """Run one turn, by default after the previous ones. Raises Misuse inside a running loop:
         use `aprocess_request` there."""
@@ -122,21 +122,21 @@ class AgenticLoop:
             return asyncio.run(self._process_and_close(user_input, conversation_history))
         raise Misuse("a loop is running here: use `await loop.aprocess_request(text)`")
 
-    async def _process_and_close(self, text: str, said: Iterable[Said] | None) -> Report:
+    async def _process_and_close(self, text: str, said: History | None) -> Report:
         try:
             return await self.aprocess_request(text, said)
         finally:
             await self.agent.close()
 
     async def aprocess_request(
-        self, user_input: str, conversation_history: Iterable[Said] | None = None
+        self, user_input: str, conversation_history: History | None = None
     ) -> Report:
         """Run one turn like `process_request`, inside a running loop."""
         if not self.active:
             nothing = summarize_results((), False)
             return Report(success=False, plan=[], results=[], verification=nothing, error=INACTIVE)
         if conversation_history is not None:
-            self.agent.history = tuple(map(_message, conversation_history))
+            self.agent.history = read_history(conversation_history)
         context = self._gather_context(user_input)
         account, self.current_plan = Account(user_input), None
         self._tell("gather", context)
@@ -198,15 +198,6 @@ def _entry(report: Report, at: float) -> Entry:
         success=report["success"],
         execution_time=report["verification"]["total_execution_time"],
     )
-
-
-def _message(said: Said) -> Message:
-    if isinstance(said, Message):
-        return said
-    role, content = said.get("role"), said.get("content")
-    if role not in ("user", "assistant") or not isinstance(content, str):
-        raise Misuse("a message of the history has a role, user or assistant, and a content")
-    return Message(role="user" if role == "user" else "assistant", parts=(Text(text=content),))
 
 
 __all__ = ["AgenticLoop", "Report", "Stats"]

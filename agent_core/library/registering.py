@@ -43,8 +43,12 @@ def make_tool(
     access: Access,
 ) -> Tool:
     """Make the tool; raises Misuse if `function` does not take the declared `parameters`."""
-    if not name.isidentifier():
+    if not (isinstance(name, str) and name.isidentifier()):
         raise Misuse(f"{name!r} is no name for a tool: use letters, digits and _")
+    if not callable(function):
+        raise Misuse(f"{name}: give a function, not {function!r:.200}")
+    if not isinstance(parameters, Mapping):
+        raise Misuse(f"{name}: write parameters as JSON Schema, or each as a text like 'string'")
     schema = _schema(name, parameters)
     _fits(name, function, schema)
     return Tool(

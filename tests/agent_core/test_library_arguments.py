@@ -9,6 +9,7 @@ import pytest
 
 from agent_core import Agent
 from agent_core.errors import Misuse
+from agent_core.library.agentic import AgenticLoop
 from agent_core.messages import Text
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.settings import SettingsError
@@ -139,6 +140,33 @@ async def test_a_turns_argument_of_another_kind_is_told(given: dict[str, Any]) -
     with pytest.raises(Misuse, match="name is text"):
         await agent.execute_tool(5)  # type: ignore[arg-type]
     assert await agent.achat("one") == "one"
+
+
+@pytest.mark.parametrize("said", [5, "hello", [5], [{"role": "x"}], {"role": "user"}])
+async def test_a_loops_history_is_one_of_messages(said: Any, tmp_path: Path) -> None:
+    loop = AgenticLoop(make(Echo(), workspace=tmp_path))
+    loop.activate()
+    with pytest.raises(Misuse, match="history"):
+        await loop.aprocess_request("hello", said)
+    assert (await loop.aprocess_request("hello"))["success"]
+
+
+def test_what_is_no_agent_and_no_tool_is_told() -> None:
+    with pytest.raises(Misuse, match="made of an Agent"):
+        AgenticLoop("pro")  # type: ignore[arg-type]
+    agent = make(Echo())
+    for odd in (5, print, None):
+        with pytest.raises(Misuse, match="is no tool"):
+            agent.add_tools(odd)  # type: ignore[arg-type]
+    loop = AgenticLoop(agent)
+    given: tuple[tuple[Any, ...], ...] = (
+        (5, print, "d", {}), ("two words", print, "d", {}), ("look", 5, "d", {}),
+        ("look", lambda: 1, "d", 5), ("look", lambda: 1, "d", ["x"]),
+    )  # fmt: skip
+    for one in given:
+        with pytest.raises(Misuse):
+            loop.register_tool(*one)
+    assert agent.toolbox.names == ()
 
 
 @pytest.mark.parametrize("mcp", [5, None, "notes", {"name": "notes"}, [5], ["notes"]])
