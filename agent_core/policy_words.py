@@ -38,6 +38,8 @@ RULES: dict[str, str] = {
     "connection is made, and private addresses are refused then.",
     "path": "allow, for check-path. The path stays in the workspace by its words; links are "
     "followed and checked when it is opened.",
+    "confirmed": "ask, each time; deny for viewers. The tool shows a person what it would do, as "
+    "schedule_job does a job with its times, and does nothing before a press.",
     "no-tool": "deny. There is no tool of this name.",
     "arguments": "deny. The arguments do not fit the tool's schema: the call is not made.",
     "unreadable": "deny. The line is not what is expected; `error` says why.",

@@ -138,6 +138,7 @@ def make_schedule_tool(run_in_turn: Callable[..., Awaitable[str]]) -> Tool:
         repetition="idempotent",
         access="read",
         run_in_turn=run_in_turn,
+        asks=lambda wanted: wanted.action != "list",
     )
 
 

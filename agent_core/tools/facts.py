@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import chain
 
 from msgspec.structs import replace
 from pydantic import BaseModel
@@ -60,7 +61,7 @@ def read_facts(tool: Tool, arguments: BaseModel) -> CallFacts:
         access=tool.access,
         reads_only=reads_only,
         isolated=tool.isolated,
-        refusal=_refusal(tool, arguments, write=tool.access == "write" and not reads_only),
+        refusal=_refusal(tool, arguments, reads_only=reads_only),
         command=command,
         script=_shell_words(arguments) if is_shell and is_program else "",
         code=_read_code(arguments) if is_shell else "",
@@ -85,24 +86,32 @@ def read_facts(tool: Tool, arguments: BaseModel) -> CallFacts:
     )
 
 
-def _refusal(tool: Tool, arguments: BaseModel, *, write: bool) -> Phrase | None:
+def _refusal(tool: Tool, arguments: BaseModel, *, reads_only: bool) -> Phrase | None:
     """Return why the call's paths are forbidden by their words; paths of foreign tools are not
     ours. A lasting shell never sees files that a single command may be allowed to see."""
-    if tool.access == "shell" and tool.interactive and tool.isolated:
-        return phrase("why_secret_shell") if _names_secret(arguments) else None
-    if tool.access not in ("read", "write") or tool.schema is not None:
+    if tool.schema is not None:
         return None
-    fields = arguments.model_dump(include={"path", "pattern"})
-    refusals = (paths.why_refused(str(path), write=write) for path in fields.values())
-    return next(filter(None, refusals), None)
+    if tool.access == "shell":
+        if tool.interactive and tool.isolated and _names_secret(arguments):
+            return phrase("why_secret_shell")
+        folder = str(arguments.model_dump(include={"cwd"}).get("cwd", ""))
+        asked = secret_files.names_secret(folder)  # about that a person may be asked
+        return paths.leaves(folder) if asked else paths.why_refused(folder)
+    if tool.access not in ("read", "write") and not reads_only:
+        return None
+    write = tool.access == "write" and not reads_only
+    pattern = str(arguments.model_dump(include={"pattern"}).get("pattern", ""))
+    named = (*_read_paths(tool, arguments), pattern)
+    return next(filter(None, (paths.why_refused(path, write=write) for path in named)), None)
 
 
 def _read_paths(tool: Tool, arguments: BaseModel) -> tuple[str, ...]:
     """The workspace's paths that the call names."""
     if tool.schema is not None:
         return ()
-    path = arguments.model_dump(include={"path"}).get("path", "")
-    return (str(path),) if path else ()
+    given = arguments.model_dump(include={"path", "paths", "artifacts"})
+    lists = [one if isinstance(one, list | tuple) else (one,) for one in given.values()]
+    return tuple(str(path) for path in chain.from_iterable(lists) if path)
 
 
 def _read_place(tool: Tool, arguments: BaseModel) -> tuple[str, Phrase | None]:

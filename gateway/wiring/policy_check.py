@@ -6,16 +6,20 @@ from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from agent_core import ambient
+from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall
-from agent_core.policy import Mode, Situation
+from agent_core.policy import VIEWER, Mode, Situation
 from agent_core.policy_rules import OperatorRule
 from agent_core.settings import ModelSettings
 from agent_core.tools import ask, facts, paths
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.mcp_tools import NAME_SEPARATOR, Definition, foreign_tool
+from agent_core.tools.finding.tools import unwrap_call
 from agent_core.tools.toolbox import Prepared, Toolbox
+from agent_core.tools.turn.tool import TurnTool
 from gateway.roles import Role
 from gateway.wiring.closed_tools import CLOSED, make_closed_tools
 
@@ -28,7 +32,8 @@ NONE, UNSAFE = "none", "unsafe-subprocess"
 TIERS = (NONE, UNSAFE, *sorted(CONTAINING))
 MAX_LINE = 1_000_000
 """Bytes of a line."""
-UNREADABLE, NO_TOOL, NO_FIT = "unreadable", "no-tool", "arguments"
+UNREADABLE, NO_TOOL, NO_FIT, CONFIRMED = "unreadable", "no-tool", "arguments", "confirmed"
+_STRICTNESS: tuple[Ruling, ...] = ("allow", "ask", "deny")
 
 
 class CheckedCall(Struct, frozen=True, kw_only=True):
@@ -76,17 +81,33 @@ class PolicyChecker:
 
     def _judge(self, checked: CheckedCall) -> PolicyAnswer:
         box = self._find_box(checked.tier != UNSAFE)
-        name = ask.ALSO.get(checked.tool, checked.tool)
-        foreign = {name: _make_foreign(name)} if NAME_SEPARATOR in name else {}
-        if name not in box.names and not foreign:
-            return PolicyAnswer(decision="deny", rule=NO_TOOL)
         arguments = msgspec.json.encode(checked.args).decode()
-        call = ToolCall(id="c", name=name, arguments=arguments)
-        ready = box.prepare(call, (name,), None, foreign)
+        call = unwrap_call(ToolCall(id="c", name=checked.tool, arguments=arguments))
+        call = replace(call, name=ask.ALSO.get(call.name, call.name))
+        foreign = {call.name: _make_foreign(call.name)} if NAME_SEPARATOR in call.name else {}
+        if call.name not in box.names and not foreign:
+            return PolicyAnswer(decision="deny", rule=NO_TOOL)
+        ready = box.prepare(call, (call.name,), None, foreign)
         if not isinstance(ready, Prepared):
             return PolicyAnswer(decision="deny", rule=NO_FIT)
         verdict = facts.judge_call(ready.tool, ready.arguments, "", self._find_situation(checked))
-        return PolicyAnswer(decision=verdict.ruling, rule=verdict.rule)
+        own = PolicyAnswer(decision=verdict.ruling, rule=verdict.rule)
+        return max((*self._judge_made(checked, ready), own), key=_find_strictness)
+
+    def _judge_made(self, checked: CheckedCall, ready: Prepared) -> list[PolicyAnswer]:
+        """Judge what a tool does by other calls, and by a question of its own."""
+        tool = ready.tool
+        if not isinstance(tool, TurnTool):
+            return []
+        try:
+            made = tool.makes(ready.arguments)
+        except ToolFailed:
+            return [PolicyAnswer(decision="deny", rule=NO_FIT)]
+        answers = [self._judge(replace(checked, tool=name, args=args)) for name, args in made]
+        if tool.asks(ready.arguments):
+            may = checked.role != VIEWER
+            answers.append(PolicyAnswer(decision="ask" if may else "deny", rule=CONFIRMED))
+        return answers
 
     def _find_box(self, isolated: bool) -> Toolbox:
         if isolated not in self._boxes:
@@ -145,6 +166,10 @@ def _make_foreign(name: str) -> Tool:
         return CLOSED
 
     return foreign_tool(about, call)
+
+
+def _find_strictness(answer: PolicyAnswer) -> int:
+    return _STRICTNESS.index(answer.decision)
 
 
 def refuse_line(why: str) -> PolicyAnswer:

@@ -132,6 +132,7 @@ def test_every_rule_has_words() -> None:
         policy.SECRET_FILE,
         policy_check.NO_TOOL,
         policy_check.NO_FIT,
+        policy_check.CONFIRMED,
         policy_check.UNREADABLE,
     }
     for module in (policy, acting, scripts, policy_check):

@@ -8,6 +8,7 @@ import asyncio
 import os
 import re
 import shlex
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -28,7 +29,7 @@ from agent_core.skills.apps.frameworks import (
     starter_files,
 )
 from agent_core.skills.calling import call_tools, require_good
-from agent_core.skills.contract import Values, Wanted
+from agent_core.skills.contract import Wanted
 from agent_core.skills.files import slug
 from agent_core.tools import paths
 from agent_core.tools.contract import Args, Tool
@@ -58,6 +59,8 @@ _BEGIN = (
 )
 """Starts the server, once the previous one no longer answers, and checks that it answers: it ends
 with the sandbox, after half an hour without use, and restarts for visitors."""
+_ANY_STACK = STACKS["React"]
+"""Stands for a project's own where no file is read: the commands differ by words alone."""
 _PACKAGE = re.compile(r"@?[A-Za-z0-9][\w.@/\[\]-]*(?:[=<>~^!]=?[\w.*]+)?")
 
 
@@ -111,19 +114,27 @@ class Preview(Protocol):
 def app_tools(preview: Preview) -> tuple[Tool, ...]:
     """Make the four tools; commands run like those of run_command, and `preview` shows the app."""
     return (
-        _tool(CREATE, "Begin an app's project in the workspace.", Create, _create),
-        _tool(WRITE, "Write a file of an app's project.", WriteFile, _write),
+        _tool(CREATE, "Begin an app's project in the workspace.", Create, _create, _list_starters),
+        _tool(
+            WRITE,
+            "Write a file of an app's project.",
+            WriteFile,
+            _write,
+            lambda wanted: (_make_write(wanted),),
+        ),
         _tool(
             INSTALL,
             "Install an app's packages, and more of them, from the usual indexes.",
             Install,
             _install,
+            lambda wanted: (_make_install(wanted, _ANY_STACK),),
         ),
         _tool(
             START,
             "Start an app's server, look at what it says, and give the person a link to see it.",
             StartServerArguments,
             partial(_start, preview),
+            lambda wanted: (_make_start(wanted, _ANY_STACK),),
         ),
     )
 
@@ -145,36 +156,50 @@ def resolve_path(project: str, path: str) -> str:
 async def _create(wanted: Create, scope: Scope, brief: Brief, hands: Hands) -> str:
     project, stack = folder_of(wanted.name), STACKS[wanted.framework]
     files = starter_files(slug(wanted.name, "app"), wanted.framework)
-    calls: tuple[Wanted, ...] = tuple(
-        ("write_file", {"path": f"{project}/{path}", "content": content})
-        for path, content in files.items()
-    )
-    for result in await call_tools(scope.child("files"), brief, hands, calls):
+    for result in await call_tools(scope.child("files"), brief, hands, _list_starters(wanted)):
         require_good(result)
     return f"Began {project}: {', '.join(files)}. {stack.about}"
 
 
+def _list_starters(wanted: Create) -> tuple[Wanted, ...]:
+    """The calls that write a new project's files."""
+    project = folder_of(wanted.name)
+    files = starter_files(slug(wanted.name, "app"), wanted.framework)
+    return tuple(
+        ("write_file", {"path": f"{project}/{path}", "content": content})
+        for path, content in files.items()
+    )
+
+
 async def _write(wanted: WriteFile, scope: Scope, brief: Brief, hands: Hands) -> str:
-    file: Values = {"path": resolve_path(wanted.project, wanted.path), "content": wanted.content}
-    (result,) = await call_tools(scope.child("file"), brief, hands, (("write_file", file),))
+    (result,) = await call_tools(scope.child("file"), brief, hands, (_make_write(wanted),))
     return require_good(result)
+
+
+def _make_write(wanted: WriteFile) -> Wanted:
+    path = resolve_path(wanted.project, wanted.path)
+    return "write_file", {"path": path, "content": wanted.content}
 
 
 async def _install(wanted: Install, scope: Scope, brief: Brief, hands: Hands) -> str | ToolOutput:
     stack = await _stack(scope, brief, wanted.project)
+    run = _make_install(wanted, stack)
+    if not stack.install:
+        return "It needs no packages."
+    (result,) = await call_tools(scope.child("install"), brief, hands, (run,))
+    return ToolOutput(text=require_good(result), command=result.command)
+
+
+def _make_install(wanted: Install, stack: Stack) -> Wanted:
     for name in wanted.packages:
         if not _PACKAGE.fullmatch(name):
             raise ToolFailed(f"{name!r} is no name of a package.")
-    if not stack.install:
-        return "It needs no packages."
     line = stack.install.format(packages=" ".join(map(shlex.quote, wanted.packages))).strip()
-    run: Values = {
+    return "run_command", {
         "command": _run_inside(wanted.project, line),
         "timeout": INSTALL_SECONDS,
         "hosts": ["packages"],
     }
-    (result,) = await call_tools(scope.child("install"), brief, hands, (("run_command", run),))
-    return ToolOutput(text=require_good(result), command=result.command)
 
 
 async def _start(
@@ -182,13 +207,12 @@ async def _start(
 ) -> ToolOutput:
     stack = await _stack(scope, brief, wanted.project)
     port = wanted.port or stack.port
-    line = make_start_line(wanted.project, stack.start.format(port=port), port)
-    run: Values = {"command": line, "timeout": START_SECONDS + 30}
-    (began,) = await call_tools(scope.child("start"), brief, hands, (("run_command", run),))
+    run = _make_start(wanted, stack)
+    (began,) = await call_tools(scope.child("start"), brief, hands, (run,))
     said = require_good(began)
     if began.command is None or began.command.failed:
         return ToolOutput(text=f"{said}\n{DOWN.format(port=port)}", command=began.command)
-    open_link = partial(_open_link, preview, Path(brief.workspace), port, line)
+    open_link = partial(_open_link, preview, Path(brief.workspace), port, str(run[1]["command"]))
     url = await scope.once("link", open_link, kind=str)
     if not url:
         return ToolOutput(text=f"{said}\n{UNSEEN}", shown=said, command=began.command)
@@ -196,6 +220,12 @@ async def _start(
     link = SharedLink(of="app", url=url, public=preview.is_public, name=name)
     told = f"{said}\n{SEEN.format(port=port)}"
     return ToolOutput(text=told, shown=said, command=began.command, link=link)
+
+
+def _make_start(wanted: StartServerArguments, stack: Stack) -> Wanted:
+    port = wanted.port or stack.port
+    line = make_start_line(wanted.project, stack.start.format(port=port), port)
+    return "run_command", {"command": line, "timeout": START_SECONDS + 30}
 
 
 def make_start_line(project: str, start: str, port: int) -> str:
@@ -241,7 +271,13 @@ def _run_inside(project: str, line: str) -> str:
     return f"cd {shlex.quote(project)} && {line}"
 
 
-def _tool(name: str, about: str, arguments: type[Args], run_in_turn: TurnCallable[Args]) -> Tool:
+def _tool(
+    name: str,
+    about: str,
+    arguments: type[Args],
+    run_in_turn: TurnCallable[Args],
+    makes: Callable[[Args], tuple[Wanted, ...]],
+) -> Tool:
     return TurnTool(
         name=name,
         description=about,
@@ -249,4 +285,5 @@ def _tool(name: str, about: str, arguments: type[Args], run_in_turn: TurnCallabl
         repetition="idempotent",
         access="read",
         run_in_turn=run_in_turn,
+        makes=makes,
     )

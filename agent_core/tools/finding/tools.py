@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, JsonValue
 from agent_core.context.data_marks import make_seal
 from agent_core.context.room import MAX_OBSERVE
 from agent_core.errors import ToolFailed
-from agent_core.messages import Part, ToolCall, ToolOutput
+from agent_core.messages import ToolCall, ToolOutput
 from agent_core.models.port import ModelReply, ToolSpec
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
@@ -75,19 +75,21 @@ def unwrap_calls(reply: ModelReply) -> ModelReply:
     call (policy, journal, people, hooks) happens to the tool that runs."""
     if not any(isinstance(part, ToolCall) and part.name == CALL for part in reply.parts):
         return reply
-    return replace(reply, parts=tuple(map(_unwrap_call, reply.parts)))
+    parts = (unwrap_call(part) if isinstance(part, ToolCall) else part for part in reply.parts)
+    return replace(reply, parts=tuple(parts))
 
 
-def _unwrap_call(part: Part) -> Part:
-    if not isinstance(part, ToolCall) or part.name != CALL:
-        return part
+def unwrap_call(call: ToolCall) -> ToolCall:
+    """Return the call that one of call_tool stands for; any other as it is."""
+    if call.name != CALL:
+        return call
     try:
-        raw = msgspec.json.decode(part.arguments or "{}", type=_Through)
+        raw = msgspec.json.decode(call.arguments or "{}", type=_Through)
         inner = raw.arguments
         text = inner if isinstance(inner, str) else msgspec.json.encode(inner).decode()
     except msgspec.DecodeError:
-        return part  # its own schema explains the error
-    return replace(part, name=raw.name, arguments=text)
+        return call  # its own schema explains the error
+    return replace(call, name=raw.name, arguments=text)
 
 
 class _Through(msgspec.Struct):

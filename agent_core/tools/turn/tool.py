@@ -11,6 +11,8 @@ from agent_core.orchestration.brief import Brief, Hands
 from agent_core.scope import Scope
 from agent_core.tools.contract import Args, Tool, ToolCallable, ToolContext
 
+MadeCall: TypeAlias = tuple[str, dict[str, object]]
+"""The name and the arguments of a tool that a turn tool calls."""
 TurnCallable: TypeAlias = Callable[[Args, Scope, Brief, Hands], Awaitable[str | ToolOutput]]
 
 
@@ -22,6 +24,14 @@ def _say_yes(arguments: BaseModel) -> bool:
     return True
 
 
+def _say_no(arguments: BaseModel) -> bool:
+    return False
+
+
+def _make_none(arguments: BaseModel) -> tuple[MadeCall, ...]:
+    return ()
+
+
 class TurnTool(Tool[Args], Generic[Args], frozen=True, kw_only=True):
     """`run_in_turn` gets the call's scope in place of `call`: it is journaled by the records that
     it makes there, not as one effect, and after a crash it continues where it was."""
@@ -30,3 +40,8 @@ class TurnTool(Tool[Args], Generic[Args], frozen=True, kw_only=True):
     call: ToolCallable[Args] = _refuse_alone
     works_by_turn: Callable[[Args], bool] = _say_yes
     """False for arguments with which it is a plain tool: then `call` is made."""
+    makes: Callable[[Args], tuple[MadeCall, ...]] = _make_none
+    """The calls by which it acts, as far as its arguments tell: they are judged where the call
+    itself is only judged, not made. ToolFailed if it makes none with these arguments."""
+    asks: Callable[[Args], bool] = _say_no
+    """True for arguments with which it asks a person before it changes anything."""
