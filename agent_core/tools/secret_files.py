@@ -10,7 +10,7 @@ MAX_NAME = 255
 """Characters; no file system takes more."""
 _SECRET = LatePattern(
     r"\.env([._~-].*)?|\.netrc|\.pgpass|\.git-credentials|\.npmrc|\.pypirc|\.htpasswd"
-    r"|(prod|production|dev|development|staging|local|secrets?|app|db|database|api|docker)\.env"
+    r"|.+\.env"
     r"|id_(rsa|dsa|ecdsa|ed25519)(_sk)?(~|\.(bak|old|orig))?|ssh_host_\w+_key"
     r"|.+\.(pem|p12|p8|pfx|kdbx?|jks|keystore|ppk|ovpn|keychain(-db)?|tfvars(\.json)?)(~|\.(bak|old))?"
     r"|(server|client|tls|ssl|private|privkey|ca|rsa|master|signing|jwt|secret|deploy|encryption"
@@ -42,6 +42,12 @@ _SECRET = LatePattern(
     r"|(api|private)[-_]?keys?\.(json|ya?ml|toml)|gha-creds-\w+\.json|oauth_creds\.json"
     r"|token\.pickle|hudson\.util\.secret|tailscaled\.state|cookies\.txt"
 )
+_ATTRIBUTE = re.compile(
+    r"(?!(?:prod|production|dev|development|staging|test|testing|qa|uat|ci|local|common|shared|base"
+    r"|secrets?|app|db|database|api|docker|compose|backend|frontend|web|server|client|worker|auth"
+    r"|mail|smtp|stripe|aws|postgres|mysql|redis|private|keys|tokens)\.env)[a-z_][\w.]*\.env"
+)
+"""Matches what in a program is more often an attribute, as `process.env`, than a file."""
 _SETTINGS = LatePattern(
     r"\.git|\.gitmodules|\.gitattributes|\.gitconfig|\.hg|\.hgrc|\.svn|\.husky"
     r"|\.(bash|zsh|ksh|mksh|c?sh|tcsh|dash)rc|\.bash_(profile|login|logout|aliases)|\.profile"
@@ -64,6 +70,7 @@ or another path."""
 _BETWEEN_NAMES = re.compile(r"[^\w.@+~-]+")
 _HARMLESS = re.compile(
     r"\.env(\.[a-z]{1,20})?\.(example|sample|template|dist|defaults?|schema|tpl)"
+    r"|(?:.+[._-])?(example|sample|template|dist|defaults?|schema)\.env"
 )
 _COPY_END = re.compile(
     r"(?:~|\.(?:bak|backup|old|orig|saved?|copy|prev|tmp|dpkg-(?:old|dist|new))"
@@ -150,7 +157,8 @@ def is_settings(path: str) -> bool:
 def names_secret(words: str) -> bool:
     """True if a command or code names a file or folder that usually holds credentials."""
     found = set(_BETWEEN_NAMES.split(words))
-    return any(is_secret(part) for word in found for part in list_named(word))
+    named = (part for word in found for part in list_named(word))
+    return any(is_secret(part) and not _ATTRIBUTE.fullmatch(part.casefold()) for part in named)
 
 
 def list_named(word: str) -> tuple[str, ...]:
