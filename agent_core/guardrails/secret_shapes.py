@@ -396,7 +396,7 @@ def _compile_names(names: tuple[str, ...]) -> re.Pattern[str]:
         found.append(
             rf"(?i:{'|'.join(short)})"
             rf"(?:{_VALUE}(?<=[\"']){_CHOSEN}(?={_QUOTE})"
-            rf"|(?:{_VALUE}{_MIXED}|{_SAID})[\w+/=-]{{10,}}(?![\w(.\[]){_SIGNS_TOO})"
+            rf"|(?:{_VALUE}{_MIXED}|{_SAID})[\w+/=-]{{10,}}(?![\w(\[]|\.\S){_SIGNS_TOO})"
         )
     if sure := [name for name in names if name not in _BROAD_NAMES]:
         found.append(

@@ -14,7 +14,26 @@ _CASES = r"(?=[\w-]{0,19}[A-Z])(?=[\w-]{0,19}[a-z])"
 
 _DOT, _COLON = re.compile(r"\.(?=[\w-]{16})", re.ASCII), re.compile(":(?=[0-9a-f]{32})")
 
+_ADDRESS = rf"(?:{_UUID}|{_MIXED}[A-Za-z0-9]{{20,}})(?![A-Za-z0-9]|\.[a-z])"
+"""The end of an address whose knowledge is enough to call it; a file's name goes on."""
+
 PREFIXED: tuple[tuple[tuple[str | re.Pattern[str], ...], str], ...] = (
+    # Addresses of hooks: Make, Lark, Mattermost, Rocket.Chat, Webex, Netlify, Cloudflare, …
+    (
+        ("/hook/", "/hooks/", "hook/", "hooks/", "/incoming/", "/heartbeat/"),
+        rf"(?:(?<=hook/)|(?<=hooks/)|(?<=/incoming/)|(?<=/heartbeat/))(?:[\w-]{{1,40}}/){{0,2}}{_ADDRESS}",
+    ),
+    (
+        (".make.com/", "integromat.com/", "hc-ping.com/", "/integration/", "slack-gov.com/"),
+        rf"(?:(?<=\.make\.com/)|(?<=integromat\.com/)|(?<=hc-ping\.com/)|(?<=/integration/)){_ADDRESS}"
+        r"|(?<=slack-gov\.com/)(?:services|workflows|triggers)/[\w/-]{8,}",
+    ),
+    # a private calendar, a deployment, GitLab's and OpenWeather's keys in a query
+    (
+        ("/private-", "/integrations/deploy/", "private_token=", "appid="),
+        r"(?<=/private-)[0-9a-f]{32}\b|(?<=/integrations/deploy/)prj_\w{20,}/\w{8,}"
+        r"|(?<=private_token=)[\w-]{16,}|(?<=appid=)[0-9a-f]{32}\b",
+    ),
     # Kaggle: a token, and the key in kaggle.json next to the user's name
     (
         ("KGAT_", '"key'),

@@ -42,12 +42,14 @@ _SECRET = LatePattern(
     r"|(api|private)[-_]?keys?\.(json|ya?ml|toml)|gha-creds-\w+\.json|oauth_creds\.json"
     r"|token\.pickle|hudson\.util\.secret|tailscaled\.state|cookies\.txt"
 )
-_ATTRIBUTE = re.compile(
-    r"(?!(?:prod|production|dev|development|staging|test|testing|qa|uat|ci|local|common|shared|base"
-    r"|secrets?|app|db|database|api|docker|compose|backend|frontend|web|server|client|worker|auth"
-    r"|mail|smtp|stripe|aws|postgres|mysql|redis|private|keys|tokens)\.env)[a-z_][\w.]*\.env"
-)
-"""Matches what in a program is more often an attribute, as `process.env`, than a file."""
+_ENV = ".env"
+_ENV_FILES = frozenset({
+    "prod", "production", "dev", "development", "staging", "test", "testing", "qa", "uat", "ci",
+    "local", "common", "shared", "base", "secret", "secrets", "app", "db", "database", "api",
+    "docker", "compose", "backend", "frontend", "web", "server", "client", "worker", "auth",
+    "mail", "smtp", "stripe", "aws", "postgres", "mysql", "redis", "private", "keys", "tokens",
+})  # fmt: skip
+"""Names with which `.env` is a file also in the words of a program, where `process.env` is none."""
 _SETTINGS = LatePattern(
     r"\.git|\.gitmodules|\.gitattributes|\.gitconfig|\.hg|\.hgrc|\.svn|\.husky"
     r"|\.(bash|zsh|ksh|mksh|c?sh|tcsh|dash)rc|\.bash_(profile|login|logout|aliases)|\.profile"
@@ -70,8 +72,8 @@ or another path."""
 _BETWEEN_NAMES = re.compile(r"[^\w.@+~-]+")
 _HARMLESS = re.compile(
     r"\.env(\.[a-z]{1,20})?\.(example|sample|template|dist|defaults?|schema|tpl)"
-    r"|(?:.+[._-])?(example|sample|template|dist|defaults?|schema)\.env"
 )
+_SAMPLE = re.compile(r"(?:\A|[._-])(?:example|sample|template|dist|defaults?|schema)\.env\Z")
 _COPY_END = re.compile(
     r"(?:~|\.(?:bak|backup|old|orig|saved?|copy|prev|tmp|dpkg-(?:old|dist|new))"
     r"|\.\d{4}-?\d\d-?\d\d| \(\d{1,3}\)| (?:- )?\(?(?:copy|kopie|copie|copia)\)?(?: \(?\d{1,3}\)?)?"
@@ -118,7 +120,8 @@ def is_secret(name: str) -> bool:
     seen = "".join(char for char in name if unicodedata.category(char) != "Cf")
     plain = unicodedata.normalize("NFKC", seen).casefold().strip(" ").rstrip(" .")
     names = (plain, drop_copy_marks(plain))
-    return any(map(_SECRET.fullmatch, names)) and not any(map(_HARMLESS.fullmatch, names))
+    harmless = any(map(_HARMLESS.fullmatch, names)) or any(map(_SAMPLE.search, names))
+    return any(map(_SECRET.fullmatch, names)) and not harmless
 
 
 def drop_copy_marks(name: str) -> str:
@@ -158,7 +161,15 @@ def names_secret(words: str) -> bool:
     """True if a command or code names a file or folder that usually holds credentials."""
     found = set(_BETWEEN_NAMES.split(words))
     named = (part for word in found for part in list_named(word))
-    return any(is_secret(part) and not _ATTRIBUTE.fullmatch(part.casefold()) for part in named)
+    return any(is_secret(part) and not _is_attribute(part) for part in named)
+
+
+def _is_attribute(name: str) -> bool:
+    """Return True for what in a program is more often an attribute than a file."""
+    stem = name.casefold().removesuffix(_ENV)
+    if stem == name.casefold() or stem in _ENV_FILES:
+        return False
+    return stem.replace(".", "").isidentifier()
 
 
 def list_named(word: str) -> tuple[str, ...]:

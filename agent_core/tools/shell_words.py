@@ -233,7 +233,7 @@ def _tells_version(name: str, words: tuple[Word, ...]) -> bool:
         return is_asked and all(text[:1].isalpha() for text in given[1:])
     if name == "help":
         return all(text.isalpha() for text in given)
-    if name in VERBS and given == ("--help",):
+    if given == ("--help",) and name in VERBS.keys() | VERSIONS - {"aws"}:  # which runs a pager
         return True
     is_named = name in VERSIONS or _NAMED_PYTHON.fullmatch(name) is not None
     return (is_named and given == ("--version",)) or (name, *given) in TELLING
@@ -370,9 +370,9 @@ _EXTRA: dict[str, Check] = {
     "top": lambda given: {"b", "n"} <= given.letters,
     "vmstat": lambda given: len(given.operands) != 1,
     "export": lambda given: all(CALM.fullmatch(word.text) for word in given.operands),
-    "unzip": lambda given: bool({"l", "v"} & given.letters) or _unpacks_named(given),
+    "unzip": lambda given: bool({"l", "t", "v", "Z"} & given.letters) or _unpacks_named(given),
     "gzip": _decompresses,
-    "xz": lambda given: "l" in given.letters,
+    "xz": _decompresses,
     "gunzip": lambda given: bool({"c", "l"} & given.letters),
     "pushd": lambda given: (
         _enters_plain(given.operands[0]) and not given.operands[0].text.startswith("+")

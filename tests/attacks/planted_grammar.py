@@ -25,13 +25,17 @@ def list_lines(verb: str) -> list[str]:
 
 def list_names(verb: str) -> list[str]:
     """Names that are an option of the program, as it tells them itself, with a file for a value."""
-    done = subprocess.run(
-        [verb, "--help"], stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False
-    )
-    told = (done.stdout + done.stderr).decode(errors="replace")
+    told = "".join(_read_help(verb, option) for option in ("--help", "--long-help"))
     long = sorted(set(re.findall(r"--[a-z][a-z0-9-]+", told)))
     short = [f"-{one}" for one in string.ascii_letters]
     return [*_spell(["@"], ""), *_spell(long, "="), *_spell(short, "")]
+
+
+def _read_help(verb: str, option: str) -> str:
+    done = subprocess.run(
+        [verb, option], stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False
+    )
+    return (done.stdout + done.stderr).decode(errors="replace")
 
 
 def _spell(options: list[str], sign: str) -> Iterator[str]:

@@ -440,7 +440,8 @@ def test_ten_kilobytes_take_five_milliseconds() -> None:
     ["a", "1", "-----BEGIN RSA PRIVATE KEY-----", f"-----BEGIN PRIVATE KEY-----\n# {'aA7' * 20}\n#\n", "\\n", "%41",
      "&amp;", "\x1b[31m", "\\nghp_", "eyJaaaaaaaa.", "token=", "Bearer ", "://a:b", "sk-", "password: ",
      "?token=aaaaaaaa", "M", "MNO", "mysql ", "mysql -p", "curl -u a:", " -p aaaa", "echo a", "machine a login b ",
-     "Private-Lines: 1\n", "AAAAAAAAAAAAAAAA\n", "host=a ", "--password ", "htpasswd -b a ", "nmcli a", "$6$", "00aA", "a.", "password=a-", "://a:b@", "-----BEGIN ", "=", "a=", "\\n", "Proc-Type: a\n"],
+     "Private-Lines: 1\n", "AAAAAAAAAAAAAAAA\n", "host=a ", "--password ", "htpasswd -b a ", "nmcli a", "$6$", "00aA", "a.", "password=a-", "://a:b@", "-----BEGIN ", "=", "a=", "\\n", "Proc-Type: a\n",
+     "/hooks/a", "hook/", "/hooks/a1a1a1a1a1", "appid=a"],
 )  # fmt: skip
 def test_no_text_takes_long(unit: str) -> None:
     words = Redactions({}).with_shapes()

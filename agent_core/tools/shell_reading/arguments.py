@@ -53,6 +53,7 @@ def read_arguments(verb: Verb, words: tuple[Word, ...]) -> GivenArguments:
             letters |= read
             scripts += [value] if value is not None else []
         else:
+            options = options and not verb.ordered
             operands.append((word, options))
     free = verb.free if not scripts else 0
     for place, (word, early) in enumerate(operands):

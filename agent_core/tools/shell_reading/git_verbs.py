@@ -51,6 +51,14 @@ _REFS = Verb(
     )
 )
 
+_TAGS = Verb(
+    flags=f"n{DIGITS}",
+    names=("--sort=", "--format=", "--merged", "--points-at="),
+    takes=(("--points-at", 1), ("--sort", 1)),
+    free=10,
+    most=10,
+)
+
 GIT: dict[str, Verb] = {
     "status": Verb(
         flags="sbvunormal",
@@ -89,15 +97,28 @@ GIT: dict[str, Verb] = {
     "branch --list": Verb(flags="avr", names=("--sort=", "--format="), free=10, most=10),
     "cat-file": Verb(flags="tsep", least=1, most=1),
     "check-ignore": Verb(flags="vn", shows=False),
+    "check-attr": Verb(flags="a", free=1, shows=False),
     "cherry": Verb(flags="v"),
     "config --get": Verb(free=1, least=1, most=1),
     "count-objects": Verb(flags="vH", most=0),
-    "describe": Verb(names=("--tags", "--always", "--dirty", "--all", "--long", "--abbrev=")),
+    "describe": Verb(
+        names=(
+            *("--tags", "--always", "--dirty", "--all", "--long", "--abbrev=", "--contains"),
+            *("--match=", "--exclude=", "--exact-match", "--first-parent"),
+        )
+    ),
+    "diff-index": Verb(names=("--quiet", "--name-only", "--name-status", "--cached"), least=1),
     "diff-tree": Verb(
         flags="r", names=("--no-commit-id", "--name-only", "--name-status", "--stat"), least=1
     ),
     "for-each-ref": _REFS,
-    "grep": Verb(flags="nilLcwEFPqhH", valued="eABC", free=1, shows=False),
+    "grep": Verb(
+        flags="nilLcwEFPqhH",
+        valued="eABC",
+        names=("--count", "--files-with-matches", "--line-number", "--ignore-case", "--heading"),
+        free=1,
+        shows=False,
+    ),
     "ls-files": Verb(
         flags="comdstz",
         names=(
@@ -107,6 +128,9 @@ GIT: dict[str, Verb] = {
             "--modified",
             "--deleted",
             "--ignored",
+            "--stage",
+            "--error-unmatch",
+            "--full-name",
         ),
         shows=False,
     ),
@@ -118,7 +142,7 @@ GIT: dict[str, Verb] = {
     ),
     "merge-base": Verb(names=("--is-ancestor", "--all", "--fork-point"), least=1),
     "name-rev": Verb(names=("--name-only", "--tags"), least=1),
-    "reflog": Verb(flags=DIGITS, valued="n", most=0),
+    "reflog": Verb(flags=DIGITS, valued="n", names=("--date=", "--format=", "--all"), most=0),
     "reflog show": Verb(flags=DIGITS, valued="n", names=("--date=", "--format="), most=1),
     "remote": Verb(flags="v", most=0),
     "remote show": Verb(most=0),
@@ -126,7 +150,11 @@ GIT: dict[str, Verb] = {
     "rev-list": Verb(
         flags=DIGITS,
         valued="n",
-        names=("--count", "--all", "--max-count=", "--no-merges", "--max-parents="),
+        names=(
+            *("--count", "--all", "--max-count=", "--no-merges", "--max-parents=", "--merges"),
+            *("--since=", "--until=", "--after=", "--before=", "--author=", "--left-right"),
+            *("--objects", "--reverse", "--first-parent", "--branches", "--tags", "--parents"),
+        ),
     ),
     "rev-parse": Verb(
         names=(
@@ -140,9 +168,18 @@ GIT: dict[str, Verb] = {
     "symbolic-ref": Verb(flags="q", names=("--short", "--quiet"), least=1, most=1),
     "stash list": Verb(names=("--oneline", "--stat"), most=0),
     "stash show": Verb(names=("--stat", "--name-only", "--name-status"), most=1),
-    "tag": Verb(flags="ln", names=("--list", "--sort=", "--merged", "--contains="), most=0),
-    "tag --list": Verb(flags="n", names=("--sort=",), free=10, most=10),
-    "tag -l": Verb(flags="n", names=("--sort=",), free=10, most=10),
+    "notes list": Verb(most=1),
+    "show-branch": Verb(flags="a", names=("--all", "--list"), most=0),
+    "tag": Verb(
+        flags=f"ln{DIGITS}",
+        names=("--list", "--sort=", "--merged", "--contains=", "--points-at=", "--format="),
+        takes=(("--contains", 1), ("--points-at", 1), ("--sort", 1)),
+        most=0,
+    ),
+    "tag --list": _TAGS,
+    "tag -l": _TAGS,
+    "var GIT_AUTHOR_IDENT": Verb(most=0),
+    "var GIT_COMMITTER_IDENT": Verb(most=0),
     "version": Verb(most=0),
     "whatchanged": _LOG,
     "worktree list": Verb(names=("--porcelain",), most=0),

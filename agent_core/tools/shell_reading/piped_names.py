@@ -80,7 +80,8 @@ def check_source(before: PlainCommand, *, is_counted: bool) -> None:
     """Refuse a command that prints more than names of existing files. `is_counted`: no single one
     may be picked out of them."""
     source: PlainCommand | None = before
-    if _find_source(before).words[0].text == "find":  # none of its names begin like an option
+    first = _find_source(before)
+    if first.words[0].text == "find" or _searches_folder(first):  # no name begins like an option
         is_counted = False
     while source is not None and source.words[0].text in PICKS | ORDERS | SEARCHES:
         if _is_found(source):
@@ -99,6 +100,15 @@ def _find_source(command: PlainCommand) -> PlainCommand:
     while command.piped is not None:
         command = command.piped
     return command
+
+
+def _searches_folder(command: PlainCommand) -> bool:
+    """Return True if it prints names of files that begin with those of folders it is given."""
+    if not _is_found(command):
+        return False
+    given = read_arguments(VERBS[command.words[0].text], command.words[1:])
+    folders = given.operands if given.scripts else given.operands[1:]
+    return bool(folders) and all(_PLACE.fullmatch(word.text) for word in folders)
 
 
 def _is_found(command: PlainCommand) -> bool:

@@ -15,7 +15,9 @@ _LINES = (
 _SED_ADDRESS = re.compile(
     rf"(?:\d{{1,9}}~\d{{1,9}}|{_LINES})(?:\s*,\s*(?:[+~]\d{{1,9}}|{_LINES}))?\s*!?\s*"
 )
-_SED_SIMPLE = re.compile(r"[pPdDhHgGxnNl=](?=$|[\s;}])|[qQ]\d{0,3}(?=$|[\s;}])")
+_SED_SIMPLE = re.compile(
+    r"[pPdDhHgGxnNl=](?=$|[\s;}])|[qQ]\d{0,3}(?=$|[\s;}])|(?::|[bt] ?)[A-Za-z]\w{0,20}(?=$|[;\n])"
+)
 _SED_SIGNS = frozenset("/,|#:@!_%~^=+")
 _SED_FLAGS = re.compile(r"[gIiMmp0-9]*(?=$|[\s;}])")
 

@@ -14,8 +14,9 @@ from agent_core.tools.shell_reading.verbs import DIGITS
 from agent_core.tools.shell_reading.words import Strange, Word
 
 FILE = re.compile(
-    r"\w\.(?:c|cc|cpp|css|csv|go|h|html?|java|js|json|jsx|log|md|py|rb|rs|rst|sh|sql|toml|tsx?|txt|xml"
-    r"|ya?ml)$"
+    r"\w\.(?:c|cc|cjs|cpp|cs|css|csv|ex|go|h|hpp|html?|hs|ipynb|java|jl|js|json|jsx|kt|log|lua|md|mdx"
+    r"|mjs|pl|proto|py|r|rb|rs|rst|scala|scss|sh|sql|svelte|svg|swift|tex|toml|tsx?|tsv|txt|vue|xml"
+    r"|ya?ml|zig)$"
 )
 """Suffixes that files have and folders do not."""
 _SPAN = re.compile(r"(?:\[\^[^\]]*\]|\[[^\]]*\\[SWDs][^\]]*\]|\\[SWDs])[*+](?!\?)")
@@ -56,6 +57,8 @@ def _check_found(name: str, given: GivenArguments, *, found: bool) -> None:
     deep = found or bool(given.letters & set("rR")) or "--recursive" in given.names
     if name in ("rg", "ag"):
         deep = not files or not all(FILE.search(word.text) for word in files)
+    elif not found and files and all(_is_file(word) for word in files):
+        deep = False
     wide = any(word.glob and could_be_secret(word.text) for word in files)
     if not deep and not wide:
         return
@@ -86,6 +89,10 @@ def _check_words(name: str, given: GivenArguments, sought: tuple[Word, ...]) -> 
     )
     if whole or ("z" in given.letters and name != "git grep"):
         raise Strange(phrase("odd_search"))
+
+
+def _is_file(word: Word) -> bool:
+    return word.plain and FILE.search(word.text) is not None
 
 
 def is_of_a_kind(pattern: str) -> bool:

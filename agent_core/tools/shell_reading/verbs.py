@@ -41,6 +41,8 @@ class Verb(Struct, frozen=True, kw_only=True):
     responds: bool = False
     """An operand that begins with `@` is a file of further words, options included, as GNU's
     programs for object files read it."""
+    ordered: bool = False
+    """Its options end at its first operand."""
     revisions: bool = False
     """Its operands may be revisions of git."""
 
@@ -125,7 +127,8 @@ _KNOWN: dict[str, Verb] = {
     "ag": Verb(flags="cilnoQsSvw", valued="ABCGm", counted="ABCm", free=1, shows=False),
     "arch": Verb(most=0),
     "b2sum": Verb(flags="bt", wild=True, shows=False),
-    "awk": Verb(valued="Fv", free=1, least=1, is_program=True),
+    "awk": Verb(valued="Fv", free=1, least=1, is_program=True, ordered=True),
+    "base32": Verb(flags="di", valued="w", most=1),
     "base64": Verb(flags="di", valued="w", most=1),
     "bc": Verb(flags="lq", most=0),
     "basename": Verb(free=ANY, prints=True),
@@ -137,6 +140,7 @@ _KNOWN: dict[str, Verb] = {
     "cd": Verb(least=1, most=1),
     "cksum": Verb(wild=True, shows=False),
     "cmp": Verb(flags="bls", most=2),
+    "crc32": Verb(shows=False),
     "column": Verb(flags="tx", valued="sc"),
     "comm": Verb(flags="123", most=2),
     "cut": Verb(
@@ -194,7 +198,7 @@ _KNOWN: dict[str, Verb] = {
     "gzip": Verb(flags="cdklqt", wild=True),
     "head": Verb(flags="qvz" + DIGITS, valued="nc", names=("--lines=", "--bytes="), wild=True),
     "hexdump": Verb(flags="Cbcdovx", valued="ns"),
-    "hostname": Verb(most=0),
+    "hostname": Verb(flags="Is", most=0),
     "iconv": Verb(valued="ft", placed="ft", flags="c", most=1),
     "id": Verb(flags="ugnGr", free=1, most=1),
     "join": Verb(flags="iz", valued="12jt", most=2),
@@ -236,9 +240,10 @@ _KNOWN: dict[str, Verb] = {
     "lsof": Verb(flags="nPt", attached="is", free=1, most=1),
     "lsblk": Verb(flags="abdfilmpnrtS", most=0),
     "lscpu": Verb(most=0),
-    "md5sum": Verb(flags="bt", wild=True, shows=False),
+    "md5sum": Verb(flags="bctw", wild=True, shows=False),
     "netstat": Verb(flags="aeilnprstuxW46", most=0),
     "nm": Verb(flags="aACDglnoPrSu", names=("--demangle", "--defined-only"), responds=True),
+    "ncal": Verb(flags="13bhjyM", free=2, most=2),
     "nl": Verb(flags="p", valued="bwnsv", wild=True),
     "nproc": Verb(names=("--all",), most=0),
     "objdump": Verb(flags="adfhprstTxC", responds=True),  # -S prints files that the object names
@@ -286,10 +291,10 @@ _KNOWN: dict[str, Verb] = {
         flags="nErsuz", valued="e", names=("--quiet", "--regexp-extended"), free=1, is_program=True
     ),
     "seq": Verb(flags="w" + DIGITS, valued="s", free=3, most=3),
-    "sha1sum": Verb(flags="bt", wild=True, shows=False),
-    "sha256sum": Verb(flags="bt", wild=True, shows=False),
-    "sha512sum": Verb(flags="bt", wild=True, shows=False),
-    "shasum": Verb(flags="bt", valued="a", shows=False),
+    "sha1sum": Verb(flags="bctw", wild=True, shows=False),
+    "sha256sum": Verb(flags="bctw", wild=True, shows=False),
+    "sha512sum": Verb(flags="bctw", wild=True, shows=False),
+    "shasum": Verb(flags="bct", valued="a", shows=False),
     "shuf": Verb(flags="rz", valued="ni", most=1),
     "size": Verb(flags="ABdtx", responds=True, shows=False),
     "sleep": Verb(free=1, least=1, most=1),
@@ -322,7 +327,7 @@ _KNOWN: dict[str, Verb] = {
     "wc": Verb(
         flags="clLmw", names=("--lines", "--words", "--bytes"), wild=True, lists=True, shows=False
     ),
-    "unzip": Verb(flags="lpqvZ"),
+    "unzip": Verb(flags="lpqtvZ1"),
     "vmstat": Verb(flags="adsw", free=2, most=2),
     "whereis": Verb(flags="bms", free=ANY, shows=False),
     "which": Verb(flags="a", free=ANY, shows=False),
@@ -330,11 +335,14 @@ _KNOWN: dict[str, Verb] = {
     "whoami": Verb(most=0),
     "xmllint": Verb(names=("--format", "--noout", "--nonet", "--xpath="), takes=(("--xpath", 1),)),
     "xxd": Verb(flags="bpu", valued="lsc", most=1),
-    "xz": Verb(flags="lv"),
-    "xzcat": Verb(wild=True),
+    "xz": Verb(flags="cdlqv"),
+    "xzcat": Verb(),
     "yq": Verb(flags="rPMCje", valued="op", free=1, least=1, is_program=True),
     "zcat": Verb(wild=True),
     "zgrep": GREP,
+    "zstdcat": Verb(),
+    "lz4cat": Verb(),
+    "lzcat": Verb(),
     "zipinfo": Verb(flags="1shtmv", shows=False),
 }
 
@@ -397,7 +405,14 @@ TELLING = frozenset(
     }
     | {("command", "-v"), ("kubectl", "version", "--client"), ("docker", "compose", "version")}
     | {("ffprobe", "-version"), ("openssl", "version", "-a"), ("nginx", "-v"), ("ssh", "-V")}
-    | {("apt", "list", "--installed"), ("mount",), ("stty", "size"), ("tput", "cols")}
+    | {
+        ("apt", "list", "--installed"),
+        ("mount",),
+        ("stty", "size"),
+        ("tput", "cols"),
+        ("stty", "-a"),
+        ("clear",),
+    }
     | {("ifconfig",), ("tput", "lines"), ("tmux", "-V"), ("helm", "version"), ("gh", "version")}
     | {
         *(("break",), ("continue",), ("return", "0"), ("return", "1"), ("exit", "0")),

@@ -45,7 +45,7 @@ _BRACES = LatePattern(
 """A word of plain signs with a list in braces. A shell without them takes it as it stands."""
 _LITERAL_DOLLAR = re.compile(r"\$(?=$|[\s|;&])")
 _LITERAL_DOLLAR_QUOTED = re.compile(r"\$(?![A-Za-z0-9_{(\[*@#?!$'-])")
-_REFLOG = re.compile(r"@\{(?:\d{1,6}|u|upstream|push)\}")
+_REFLOG = re.compile(r"@\{(?:\d{1,6}|u|upstream|push|yesterday|\d{4}-\d\d-\d\d)\}|\^\{[a-z]{0,6}\}")
 _BARE = re.compile(r"(?:\{\}|\[\[?|\]\]?)(?=$|[\s;|&)])")
 _EMPTY = re.compile(r"\{\}")
 _CLASS = re.compile(r"\[(?:[A-Za-z0-9](?:-[A-Za-z0-9])?){1,20}\]")
@@ -123,7 +123,7 @@ class WordReader(ABC):
                 quoted, self._at = True, found.end()
             elif found := (
                 _EMPTY.match(line, at)
-                or (_REFLOG.match(line, at) if at > start else _BARE.match(line, at))
+                or (_REFLOG.match(line, at) if at > start or char == "@" else _BARE.match(line, at))
             ):
                 parts.append(Word(text=found.group()))
                 self._at = found.end()
