@@ -114,6 +114,9 @@ def has_luhn(digits: str) -> bool:
     return (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0
 
 
+_MAESTRO = frozenset({5018, 5020, 5038, 5893, 6304, 6759, 6761, 6762, 6763})
+
+
 def is_card(digits: str) -> bool:
     """A number that a card may have: its maker's first digits, their length, Luhn."""
     first, two, four, size = digits[0], int(digits[:2]), int(digits[:4]), len(digits)
@@ -124,6 +127,7 @@ def is_card(digits: str) -> bool:
         or ((two in (36, 38, 39) or 300 <= four // 10 <= 305) and size == 14)
         or ((four == 6011 or two in (62, 64, 65)) and 16 <= size <= 19)
         or (3528 <= four <= 3589 and 16 <= size <= 19)
+        or (four in _MAESTRO and 16 <= size <= 19)
     )
     return known and has_luhn(digits)
 

@@ -50,7 +50,7 @@ _MAYBE = re.compile(
 _LOCAL = re.compile(r"[\w.+%'-]{1,64}\Z")
 _DOMAIN = re.compile(r"(?:[^\W_](?:[\w-]{0,62})\.){1,6}[^\W\d_]{2,24}(?![\w-])")
 _CARD = re.compile(
-    rf"{_EDGE}(?:\d{{13,19}}|\d{{4}}([ -])\d{{4}}\1\d{{4}}\1\d{{4}}(?:\1\d{{3}})?"
+    rf"{_EDGE}(?:\d{{13,19}}|\d{{4}}([ -])\d{{4}}\1\d{{4}}\1(?:\d{{4}}(?:\1\d{{3}})?|\d{{2,3}})"
     rf"|\d{{4}}([ -])\d{{6}}\2\d{{4,5}})(?!\w|-\d)"
 )
 _IBAN_BEGINS = re.compile(r"(?<!\w)([A-Za-z]{2})\d\d(?=[ -]?[A-Za-z0-9])")
@@ -60,6 +60,11 @@ _LOCAL_PHONE = re.compile(r"(?<![\w.,/+-])\(?\d(?:[ ./()-]{0,3}\d){5,13}(?!\w|[-
 _US_PHONE = re.compile(
     r"(?<![\w.,/+-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}(?![\w-])"
 )
+_NATIONAL_PHONE = re.compile(
+    r"(?<![\w.,/+-])(?:0\d{2,4} ?/ ?\d{5,8}|0[67](?:([ .])\d\d)(?:\1\d\d){3}|07\d{3} \d{6})"
+    r"(?![\w]|[-/.]\d)"
+)
+"""Numbers that are written like no other: German with a slash, French and British mobile phones."""
 _CALLS = _match_words(
     r"\bphone|\bcall|\bt[eé]l\b|t[eé]l[eéè]f|telefon|t[eé]l[eé]phone|\bmobile?|handy|\bcell|"
     r"\bfax|\bring\b|\bsms\b|whatsapp|\banruf|\bruf|erreich|rufnummer|appel|joindre|portable|"
@@ -173,7 +178,7 @@ def _look(text: str, start: int, end: int) -> Iterator[PersonalSpan]:
             said = near is None or near.search(text, _start_around(found), found.start())
             if said and shape.check(_strip(found[0])):
                 yield PersonalSpan(kind="national_id", start=found.start(), end=found.end())
-    for pattern in (_PHONE, _US_PHONE, _LOCAL_PHONE):
+    for pattern in (_PHONE, _US_PHONE, _NATIONAL_PHONE, _LOCAL_PHONE):
         for found in pattern.finditer(text, start, end):
             digits = sum(map(str.isdecimal, found[0]))
             if not _MIN_DIGITS <= digits <= _MAX_DIGITS or _DATE.fullmatch(found[0]):
@@ -192,7 +197,7 @@ def _find_emails(text: str, first: int, last: int) -> Iterator[PersonalSpan]:
         domain = _DOMAIN.match(text, at + 1)
         if local is not None and domain is not None:
             start = local.start() + len(local[0]) - len(local[0].lstrip(".'%-"))
-            if start < at:
+            if start < at and text[start:at] != "git":  # a repository's address
                 yield PersonalSpan(kind="email", start=start, end=domain.end())
         at = text.find("@", at + 1, last)
 

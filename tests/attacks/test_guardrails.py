@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from agent_core.guardrails.checksums import has_luhn
 from agent_core.guardrails.dangerous_code import find_dangerous_code
 from agent_core.guardrails.harm import find_harm
 from agent_core.guardrails.injections import find_injection
@@ -106,6 +107,40 @@ def test_personal_data_with_a_check_digit_is_found_and_nothing_else() -> None:
         assert scores[kind].precision >= 0.95 and scores[kind].recall >= 0.95, (kind, scores[kind])
     for kind, score in scores.items():
         assert score.precision >= 0.9 and score.recall >= 0.9, (kind, score)
+
+
+CARDS = ("346190193350123", "378081978361636", "30069506133742", "36514418006860", "5018073649054273",
+         "4111111111111111", "6011000990139424", "3530111333300000", "5893018073649054005")  # fmt: skip
+
+
+@pytest.mark.parametrize("number", CARDS)
+@pytest.mark.parametrize("sign", ["", " ", "-"])
+def test_a_card_is_found_however_its_digits_are_grouped(number: str, sign: str) -> None:
+    """In fours, which is not how each kind of card is printed, but how people type it."""
+    while not has_luhn(number):
+        number = number[:-1] + str((int(number[-1]) + 1) % 10)
+    written = sign.join(number[at : at + 4] for at in range(0, len(number), 4))
+    for text in (written, f"Meine Karte ist {written}.", f'"{written}", danke', f"({written})"):
+        found = find_personal_data(text)
+        assert [(one.kind, text[one.start : one.end]) for one in found] == [("card", written)], text
+    wrong = written[:-1] + str((int(written[-1]) + 1) % 10)
+    assert [one.kind for one in find_personal_data(wrong) if one.kind == "card"] == []
+
+
+@pytest.mark.parametrize(
+    "number", ["0171/1234567", "030 / 1234567", "06 12 34 56 78", "07.12.34.56.78", "07700 900123"]
+)
+def test_a_number_that_only_a_phone_has_is_found_without_a_word_for_it(number: str) -> None:
+    for text in (number, f"Bitte an {number} senden.", f"({number})", f"Nummer: {number}\nGruß"):
+        assert [(one.kind, text[one.start : one.end]) for one in find_personal_data(text)] == [
+            ("phone", number)
+        ]
+
+
+@pytest.mark.parametrize("text", ["030/2024", "0171/12", "12 34 56 78 90", "a/07700 900123/b", "06 12 34",
+                                  "git@github.com:a/b.git", "3.06.12.34.56.78", "07.12.2024", "v07.12.34.56.78", "066/12345678901"])  # fmt: skip
+def test_a_number_of_another_kind_is_no_phone(text: str) -> None:
+    assert find_personal_data(text) == []
 
 
 def test_what_is_redacted_holds_none_of_it() -> None:
