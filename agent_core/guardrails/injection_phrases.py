@@ -227,7 +227,99 @@ NO_RULES: Row = (
     ),
 )
 
+OWN_TEXT: Row = (
+    "injection",
+    (
+        *("everything above", "everything before", "everything that", "first message you"),
+        *(
+            "instructions you",
+            "your instructions",
+            "your secret instr",
+            "your hidden",
+            "prompt that",
+        ),
+        *("your system", "system prompt", "tu prompt", "vor dieser nachricht steht"),
+    ),
+    (
+        r"\b(?:repeat|paste|print|quote|copy|output) (?:everything|all)\b[^.!?\n]{0,24}?"
+        r"\b(?:above|before) this (?:line|message|sentence)",
+        r"\bfirst message you (?:were given|received|got)\b",
+        r"\b(?:summari[sz]e|translate|output|print|reveal|show|tell me|list|encode|write|paste)\b"
+        r"[^.!?\n]{0,30}?\b(?:your (?:secret |hidden |own )?(?:system )?(?:instructions"
+        r"|prompt|message)\b"
+        r"|(?:hidden|secret) instructions you\b|(?:system )?prompt (?:that )?[\w ]{1,20} gave you)",
+        r"\b(?:lines|words|sentences|letters) (?:are|of|from)[^.!?\n]{0,24}? your system prompt"
+        r"|\bhere is my system prompt\b",
+        r"\b(?:muéstrame|dime|dame) tu prompt\b|\balles,? was vor dieser nachricht steht",
+    ),
+)
+
+LIFTED: Row = (
+    "jailbreak",
+    (
+        *("superseded", "takes precedence", "is forbidden", "restrictions are", "guidance you"),
+        *("your constraints", "your safety", "your safeguards", "your training", "no guidelines"),
+        *(
+            "without any rules",
+            "sudo mode",
+            "never refuse",
+            "no moral",
+            "rules of your",
+            "the rules and",
+        ),
+        *("keine einschränkungen", "systemnachricht", "sicherheitsfilter", "sans limites"),
+        *("senza limiti", "ルールを忘れ", "never refuses"),
+    ),
+    (
+        r"\b(?:prior|previous|earlier|all) (?:directive|instruction|order|rule)s?"
+        r" (?:are|is|have been)"
+        r" (?:hereby |now )?superseded|\bignore the (?:system|developer) message",
+        r"\bnothing is forbidden (?:to|for) you|\b(?:your )?restrictions are (?:now"
+        r" )?(?:lifted|off)\b",
+        r"\b(?:set aside|put aside|drop) the guidance you\b|\b(?:disregard|drop|lift|forget) your "
+        r"(?:constraints|training)\b|\b(?:switch|turn)(?:ing|ed)? off (?:all )?(?:of"
+        r" )?your safe\w+",
+        r"\bas if you had no (?:guidelines|rules|limits)|\byou(?:'re| are) (?:now )?in sudo mode",
+        r"\bterminal without any rules|\bai with no moral\w* |\byou(?:'re| are)"
+        r" \w{1,20},? who never refuses",
+        r"\A\W{0,3}never refuse an?y? request|\b(?:must|need) not follow the rules of your\b"
+        r"|\b(?:erase|wipe) your memory of the rules",
+        r"\bdu hast (?:ab sofort|jetzt|nun) keine einschränkungen|\bignorier\w* die"
+        r" systemnachricht",
+        r"\bschalte? deine sicherheitsfilter (?:ab|aus)|\btu es (?:désormais"
+        r"|maintenant) une ia sans limites",
+        r"\bora sei un'ia senza limiti|ルールを忘れて(?:自由|制限)",
+    ),
+)
+
+HUSHED: Row = (
+    "injection",
+    (
+        *("the user", "the human", "dem nutzer", "dem benutzer", "l'utilisateur", "al usuario"),
+        *("all'utente", "ao usuário", "пользователю", "用户", "ユーザー"),
+    ),
+    (
+        r"\b(?:do not|don['’]t|never) (?:tell|inform|alert|mention (?:this|it)[^.!?\n]{0,20}?to)"
+        r" the (?:user|human)(?: (?:about|of) (?:this|it|any of this)(?: \w{1,12})?)?"
+        r" ?(?:[.!;]|\Z)",
+        r"\bwithout (?:telling|informing|asking|alerting) the (?:user|human)\b",
+        r"\bsag\w* (?:es )?dem (?:be)?nutzer nichts\b|\bne (?:le )?dis(?: rien)? à l'utilisateur",
+        r"\bno se lo digas al usuario|\bnon dirlo all'utente|\bnão conte (?:isso )?ao usuário",
+        r"не говори(?:те)? об этом пользователю|不要告诉用户"
+        r"|ユーザー(?:に|には)(?:言わない|知らせない)で",
+        r"\bthe user (?:has )?(?:already )?(?:pre-?)?approved (?:all|any|every|your)"
+        r" (?:tool|action|command"
+        r"|call|request)",
+        r"\byou (?:have been|were|are) granted (?:full|all|root|admin) (?:permission"
+        r"|access|right)s?"
+        r"[^.!?\n]{0,30}?\b(?:skip|without|no) (?:any |all |the )?confirmation",
+    ),
+)
+
 ROWS = (
+    OWN_TEXT,
+    LIFTED,
+    HUSHED,
     DEVELOPER,
     NO_RULES,
     TOLD_TEXT,

@@ -24,6 +24,15 @@ _HIDDEN = re.compile(
 )
 _TAGS = re.compile("[\U000e0020-\U000e007e]{6}")
 _LOOKS = str.maketrans("аеорсухіѕјԁԛԝοαεικν", "aeopcyxisjdqwoaeikv")
+_SMALL_CAPITALS = str.maketrans("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnoprstuvwyz")
+_DIGITS = str.maketrans("013457@$", "oleastas")
+_SPELT = re.compile(
+    r"(?<!\w)[a-z](?:[ .-][a-z]){6,}(?!\w)|[a-z]{3}[_-][a-z]{2,}[_-][a-z]{2}|\\n[a-z]{3}"
+)
+"""Matches letters apart, and words that something else than a blank parts."""
+_APART = re.compile(r"(?<![a-z])([a-z])[ .-](?=[a-z](?![a-z]))")
+_AS_DIGITS = re.compile(r"[a-z]{2}[013457@$][a-z]{2}")
+_BETWEEN = re.compile(r"\\[nrt]|[_-]+")
 
 
 class _Family(Struct, frozen=True, kw_only=True):
@@ -46,7 +55,10 @@ _NOT_INSIDE = re.compile(
     r"(?: (?:bitte|mir|jetzt|aber|uns))? (?:nicht|nie|niemals)\b"
 )
 _NOT_AFTER = re.compile(r"(?:無視し|忘れ)(?:ないで|ないよう|ては(?:いけ|なら|だめ))")
-_INSTRUCTIONS_EN = r"(?:instruction|rule|prompt|guideline|directive|order|command|direction|polic)"
+_INSTRUCTIONS_EN = (
+    r"(?:instruction|rule|prompt|guideline|directive|order(?! (?:of|in|by)\b)|command|direction"
+    r"|polic)"
+)
 _FAMILIES = (
     _Family(
         scanner="injection",
@@ -490,10 +502,21 @@ def find_injection(text: str) -> InputScanner | None:
     """Return the scanner that matches `text`, None if none does. Hidden characters and look-alikes
     are normalised."""
     small = text[:MOST].lower()
+    forms = [small]
     if not small.isascii():
         if _TAGS.search(small) is not None:  # words in invisible characters, which nobody types
             return "injection"
-        small = _simplify(small)
+        forms = [_simplify(small)]
+        if _HIDDEN.search(small) is not None:
+            forms.append(_simplify(_HIDDEN.sub(" ", small)))
+    if _SPELT.search(forms[0]) is not None:
+        forms.append(" ".join(_BETWEEN.sub(" ", _APART.sub(r"\1", forms[0])).split()))
+    if _AS_DIGITS.search(forms[0]) is not None:
+        forms.append(forms[0].translate(_DIGITS))
+    return next(filter(None, map(_find_family, forms)), None)
+
+
+def _find_family(small: str) -> InputScanner | None:
     for n, family in enumerate(_FAMILIES):
         if any(map(small.__contains__, family.signs)) and _orders(small, _compile(n)):
             return family.scanner
@@ -519,7 +542,7 @@ def _orders(text: str, pattern: re.Pattern[str]) -> bool:
 def _simplify(text: str) -> str:
     """Normalise `text` to what a reader sees: without invisible characters, full-width letters as
     plain ones, look-alikes among Latin letters as Latin."""
-    text = unicodedata.normalize("NFKC", _HIDDEN.sub("", text)).lower()
+    text = unicodedata.normalize("NFKC", _HIDDEN.sub("", text)).lower().translate(_SMALL_CAPITALS)
     words = text.split(" ")
     if any(_is_mixed(word) for word in words):
         text = " ".join(word.translate(_LOOKS) if _is_mixed(word) else word for word in words)
