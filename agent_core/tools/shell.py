@@ -161,7 +161,8 @@ def bind(wanted: RunCommandArguments, workspace: Path) -> str:
 
 
 def _digest_named_files(command: str, workspace: Path) -> Iterator[tuple[str, str]]:
-    """(name, digest) of the files that the command may name, each once."""
+    """(name, digest) of the files that the command may name, each once, and where a name leads by
+    links: another folder may be in its place by then."""
     words = [inner for word in _words(command) if (inner := _read_inner_path(word))]
     root = Path(os.path.realpath(workspace))
     places = dict.fromkeys(os.path.normpath(word) for word in words)
@@ -173,8 +174,18 @@ def _digest_named_files(command: str, workspace: Path) -> Iterator[tuple[str, st
     wild = [name for name in named if _WILD.search(name)]
     plain = [name for name in named if not _WILD.search(name)]
     for name in dict.fromkeys((*plain, *(_matches(wild, workspace) if wild else ()))):
-        if digest := paths.digest(workspace, name, _MAX_HASHED):
-            yield paths.display_path(name), digest
+        digest, lead = paths.digest(workspace, name, _MAX_HASHED), _find_lead(root, name)
+        if digest or lead:
+            yield paths.display_path(name), digest + lead
+
+
+def _find_lead(root: Path, name: str) -> str:
+    """Where a name leads by links, "" if it is the place itself."""
+    try:
+        real = os.path.realpath(root / name)
+    except (OSError, ValueError):
+        return ""
+    return "" if real == os.path.normpath(root / name) else f" at {paths.display_path(real)}"
 
 
 def _read_inner_path(word: str) -> str:

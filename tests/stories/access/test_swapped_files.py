@@ -51,3 +51,38 @@ async def test_a_file_that_is_another_one_by_then_does_not_run(
 
 def is_another(rig: Rig, message: int) -> bool:
     return any(card["message_id"] != message for card in rig.cards())
+
+
+IN_FOLDER: dict[str, dict[str, str]] = {
+    "as its folder": {"command": "touch made.txt", "cwd": "sub"},
+    "entered": {"command": "cd sub && touch made.txt"},
+    "as a place": {"command": "touch sub/made.txt"},
+    "as a target": {"command": "cp good.txt sub/made.txt"},
+    "deeper": {"command": "touch made.txt", "cwd": "sub/deep"},
+}
+
+
+@pytest.mark.parametrize(
+    "way", [pytest.param(one, marks=pytest.mark.pick("led elsewhere", 2)) for one in IN_FOLDER]
+)
+async def test_a_folder_that_leads_elsewhere_by_then_is_asked_about_again(
+    rig: Rig, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    rig.model.script(Call("run_command", json.dumps(IN_FOLDER[way])), Say("over"))
+    await rig.start()
+    workspace = rig.workspace()
+    for folder in ("sub/deep", "other/deep"):
+        (workspace / folder).mkdir(parents=True)
+    (workspace / "good.txt").touch()
+    rig.telegram.say(PERSON, "Do it")
+    card = await rig.card()
+    (workspace / "sub").rename(workspace / "away")
+    (workspace / "sub").symlink_to("other")
+    rig.press(card, "Approve once")
+    await rig.until(lambda: "over" in str(rig.said()[-1:]) or is_another(rig, card["message_id"]))
+    for again in rig.cards():
+        rig.press(again, "Deny")
+    await rig.shows("over")
+    await rig.quiet()
+    assert list(workspace.rglob("made.txt")) == []
