@@ -30,10 +30,21 @@ You are Turnkeeper, an agent in a chat, with tools and a workspace folder.
 """Replaces IDENTITY for models with a small window."""
 OPERATOR = "[Instructions of the operator. They hold before all that people ask for.]"
 PEOPLE = "[Instructions of the people of this conversation. They hold for each of its requests.]"
+_OPENS, _CLOSES = "[\uff3b\u27e6\u2045\u3010\u3014\ufe5d", "]\uff3d\u27e7\u2046\u3011\u3015\ufe5e"
+"""Brackets, and what looks like one."""
+_UNSEEN = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    r"\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef"
+)
 _LOOKS_NAMED = re.compile(
-    r"(?:^|(?<=[\u2028\u2029]))[^\S\n]*(?=\[[^\]\n]{1,200}\][^\S\n])", re.MULTILINE
+    rf"(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?:[^\S\n]|[{_UNSEEN}]){{0,80}}+"
+    rf"(?=[\{_OPENS}][^\{_CLOSES}\n]{{1,200}}[\{_CLOSES}][{_UNSEEN}]{{0,9}}(?:[^\S\n]|[:\uff1a]))",
+    re.MULTILINE,
 )
 """Matches the position of what looks like an author's name at the start of a line."""
+_ROUND = str.maketrans(_OPENS + _CLOSES, "(" * len(_OPENS) + ")" * len(_CLOSES))
+MAX_AUTHOR = 200
+"""Characters of a name before what its owner said."""
 
 
 def system_prompt(extra: str = "", *, small: bool = False) -> str:
@@ -70,6 +81,7 @@ def attribute_text(name: str, text: str, group: bool) -> str:
     the text can begin with one, so that nobody can imitate somebody else."""
     if not group:
         return text
-    plain = " ".join(name.replace("[", "(").replace("]", ")").split())
+    seen = re.sub(f"[{_UNSEEN}]", "", name).translate(_ROUND)
+    plain = " ".join(seen.split())[:MAX_AUTHOR]
     said = _LOOKS_NAMED.sub(r"\g<0>\\", text)
     return f"[{plain or 'somebody'}] {said}"
