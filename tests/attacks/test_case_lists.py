@@ -102,7 +102,7 @@ def test_a_file_for_secrets_that_is_used_is_asked_about(command: str) -> None:
 
 
 SED = ("s", "y", "/", "/", "/", ",", "[", "]", "^", "\\", "w x", "e", "e touch x", "a", "b", "g", ";",
-       "p", "{", "}", "1", "$", "\n", "r in", "[:alpha:]", "!", "~", "d", "q", "I", "W x", " ")  # fmt: skip
+       "p", "{", "}", "1", "$", "\n", "r in", "[:alpha:]", "!", "~", "d", "q", "I", "W x", " ", ":a", "ta", "ba;w x")  # fmt: skip
 AWK = ("{", "}", "(", ")", "print", "printf", " 1 ", ">", ">", '"x"', "$1", "/", "/", "&&", "||", ";",
        "if", "for", "while", " a ", "=", "length", "[", "]", '"(', '"', "BEGIN", " ", ",", "|",
        '"touch x"', "system", "!", "in", "<", "getline", "-", "\n")  # fmt: skip

@@ -111,7 +111,8 @@ class _Reader(CompoundReader):
         state = self._state
         if bool(end) != bool(ends) or not state.is_empty or state.operator not in ("\n", ";"):
             raise Strange(phrase("odd_empty"))
-        if len(self._done) == begun or self._here:
+        only_sets = bool(ends) and self._names != before
+        if (len(self._done) == begun and not only_sets) or self._here:
             raise Strange(phrase("odd_empty"))
         self._depth -= 1
         self._state = outer
