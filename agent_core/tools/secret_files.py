@@ -10,7 +10,7 @@ MAX_NAME = 255
 """Characters; no file system takes more."""
 _SECRET = LatePattern(
     r"\.env([._~-].*)?|\.netrc|\.pgpass|\.git-credentials|\.npmrc|\.pypirc|\.htpasswd"
-    r"|.+\.env"
+    r"|[^-].*\.env"
     r"|id_(rsa|dsa|ecdsa|ed25519)(_sk)?(~|\.(bak|old|orig))?|ssh_host_\w+_key"
     r"|.+\.(pem|p12|p8|pfx|kdbx?|jks|keystore|ppk|ovpn|keychain(-db)?|tfvars(\.json)?)(~|\.(bak|old))?"
     r"|(server|client|tls|ssl|private|privkey|ca|rsa|master|signing|jwt|secret|deploy|encryption"
