@@ -17,7 +17,14 @@ from tests.fakes.browser import MISSING, chromium
 from tests.fakes.browser import find as find_browser
 from tests.fakes.docker_browser import put_browser_in
 from tests.fakes.docker_engine import EngineNotStarted, run_engine
-from tests.sampling import SEED, dice, examples, mark_parts, mark_what_is_left, read_marks
+from tests.sampling import (
+    SEED,
+    examples,
+    mark_parts,
+    mark_what_is_left,
+    read_marks,
+    seed_examples,
+)
 from tests.time_limit import cancel_timer, set_timer, watch
 
 
@@ -25,8 +32,6 @@ from tests.time_limit import cancel_timer, set_timer, watch
 def pytest_configure(config: pytest.Config) -> None:
     """A busy machine is no failure: whole tests have their time limit."""
     read_marks(config.option.markexpr)
-    if config.option.hypothesis_seed is None:
-        config.option.hypothesis_seed = dice("hypothesis").randrange(2**32)
     hypothesis.settings.register_profile(
         "busy",
         deadline=None,
@@ -66,6 +71,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What a quick run leaves out is slow from here on."""
     mark_what_is_left(items)
     mark_parts(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A failed example comes again with the run's seed."""
+    if item.config.option.hypothesis_seed is None:
+        seed_examples(item.nodeid)
 
 
 def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> Mapping[str, object]:

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import PurePath
 from typing import Any
 
+import hypothesis.core
 import pytest
 
 SEED = os.environ.setdefault("TEST_SEED", str(random.randrange(100_000)))
@@ -24,6 +25,13 @@ CASES = 3
 def dice(*names: object) -> random.Random:
     """Chance that is the same in each run with this seed, and another for each name."""
     return random.Random("/".join(map(str, (SEED, *names))))
+
+
+def seed_examples(name: str) -> None:
+    """Let the test or the case of this name draw hypothesis's examples of its own: those of one
+    seed for all would be the same in each part of a large set."""
+    seed = dice("hypothesis", name).randrange(2**32)
+    hypothesis.core.global_force_seed = seed  # type: ignore[assignment]  # as --hypothesis-seed does
 
 
 def take(values: Sequence[Any], count: int, *names: object) -> list[Any]:

@@ -4,6 +4,8 @@ from collections import Counter
 from typing import cast
 
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis.strategies import integers
 
 from tests import sampling
 
@@ -68,3 +70,21 @@ def test_values_keep_their_marks_and_names() -> None:
         {"slow", "pick"},
     )
     assert (other.values, {mark.name for mark in other.marks}) == ((2,), {"pick"})
+
+
+def test_each_case_draws_examples_of_its_own() -> None:
+    """So that parts of a large set are not the same part again and again."""
+
+    def draw(name: str) -> list[int]:
+        drawn = []
+
+        @settings(max_examples=20, database=None, phases=(Phase.generate,))
+        @given(number=integers())
+        def note(number: int) -> None:
+            drawn.append(number)
+
+        sampling.seed_examples(name)
+        note()
+        return drawn
+
+    assert draw("hours[0]") == draw("hours[0]") != draw("hours[1]")
