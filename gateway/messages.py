@@ -185,7 +185,8 @@ class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="com
 
 class ButtonPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="press"):
     """A person pressed a button. `token` is read by `read_press`; `press` is returned to the
-    platform in its acknowledgement; `message` is the native id of the button's message."""
+    platform in its acknowledgement; `message` is the native id of the button's message; `anywhere`:
+    its thread is unknown, as the platform tells no more of an old message."""
 
     conversation: Conversation
     sender: Sender
@@ -195,6 +196,7 @@ class ButtonPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="pr
     press: str = ""
     text: str = ""
     """Words given with the press, such as the reason of a denial."""
+    anywhere: bool = False
 
 
 class FormSubmitted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="form"):
@@ -405,6 +407,13 @@ def sender_of(inbound: Inbound) -> Sender | None:
 
 LATE_EDIT = 3_600.0
 """Seconds after which an edit can no longer address the agent."""
+
+
+def name_place(where: Conversation, press: ButtonPressed | FormSubmitted) -> Conversation:
+    """Return `where` as a press there names it: without a person, and without a thread if that is
+    unknown."""
+    anywhere = isinstance(press, ButtonPressed) and press.anywhere
+    return replace(where, person="", thread="" if anywhere else where.thread)
 
 
 def add_said(edit: MessageEdited, said: Inbound | None, at: float) -> MessageEdited:

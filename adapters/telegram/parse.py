@@ -143,6 +143,7 @@ def _parse_press(press: Json, me: TelegramBot, event: str) -> Inbound | None:
         message=str(_int(message.get("message_id"))),
         token=data,
         press=read_string(press.get("id")),
+        anywhere=not _int(message.get("date")),  # 0 for a message that is not accessible any more
     )
 
 

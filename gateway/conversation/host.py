@@ -47,6 +47,7 @@ from gateway.messages import (
     TurnPress,
     UnknownPress,
     divide_edit,
+    name_place,
     read_conversation,
     read_press,
     sender_of,
@@ -288,14 +289,13 @@ class Host:
             await self.services.store.accept((said,))
 
     async def _place(self, inbound: Inbound) -> Inbound:
-        """Assign it to its line of talk: in a group each person may have their own. A press belongs
-        to its question's conversation, if that is shown here."""
+        """Assign it to its line of talk, a press to its question's conversation if shown here."""
         sender, where = sender_of(inbound), inbound.conversation
         policy = self.services.access.policy
         if isinstance(inbound, ButtonPressed | FormSubmitted):
             found = await self._find_question(inbound.token)
             asked = read_conversation(found[0]) if found is not None else where
-            if replace(asked, person="") == where:
+            if name_place(asked, inbound) == where:
                 return replace(inbound, conversation=asked)
             if found is not None and found[1].chat == where.id:
                 return self._carry_press(inbound, asked)

@@ -142,12 +142,16 @@ class TelegramServer:
         message |= {"text": text, "edit_date": int(time.time())} | extra
         return self.push({"edited_message": dict(message)})
 
-    def press(self, chat: int, message_id: int, data: str, user: int = 0) -> Json:
-        """A person presses a button of a message, which need not be there any more."""
+    def press(
+        self, chat: int, message_id: int, data: str, user: int = 0, *, old: bool = False
+    ) -> Json:
+        """A person presses a button of a message, which need not be there any more. `old`: the
+        platform tells nothing of it any more but its number."""
+        unknown = {"chat": self._chat(chat, chat < 0), "message_id": message_id, "date": 0}
         try:
-            message = self._find(chat, message_id)
+            message = unknown if old else self._find(chat, message_id)
         except Refusal:
-            message = {"chat": self._chat(chat, chat < 0), "message_id": message_id, "date": 0}
+            message = unknown
         who = self._user(user or abs(chat))
         query = {"from": who, "chat_instance": "1", "data": data, "message": message}
         return self.push({"callback_query": {"id": f"press{next(self._numbers)}"} | query})

@@ -194,9 +194,17 @@ class Rig:
         await self.telegram.wait(lambda: len(self.cards(chat)) >= count, PATIENCE)
         return self.cards(chat)[-1]
 
-    def press(self, card: Json, label: str, user: int = PERSON, chat: int | None = None) -> Json:
+    def press(
+        self,
+        card: Json,
+        label: str,
+        user: int = PERSON,
+        chat: int | None = None,
+        *,
+        old: bool = False,
+    ) -> Json:
         at = card["chat"]["id"] if chat is None else chat
-        return self.telegram.press(at, card["message_id"], token(card, label), user)
+        return self.telegram.press(at, card["message_id"], token(card, label), user, old=old)
 
     async def told(self, update: Json) -> str:
         """The private word that answers a press, "" if it was only acknowledged."""

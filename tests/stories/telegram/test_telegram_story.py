@@ -630,6 +630,22 @@ async def test_a_topic_is_a_conversation_of_its_own(rig: Rig) -> None:
     assert all(len(r.body["messages"]) == 2 for r in rig.model.requests)
 
 
+@pytest.mark.parametrize(("chat", "thread"), [(GROUP, 5), (GROUP, 0), (PERSON, 0)])
+async def test_a_card_that_is_old_is_decided_in_its_topic(rig: Rig, chat: int, thread: int) -> None:
+    """After days the platform no longer tells in which topic a pressed button is."""
+    rig.model.script(write("a.txt"), Say("written"))
+    await rig.start()
+    say = mention("@test_bot") if chat == GROUP else {}
+    rig.telegram.say(chat, "@test_bot write it", user=PERSON, thread=thread, **say)
+    card = await rig.card(chat)
+    strange = rig.press(card, "Approve once", FRIEND, chat=-100_777, old=True)
+    assert "another" in await rig.told(strange), "of another chat it is not"
+    rig.press(card, "Approve once", old=True)
+    answer = await rig.shows("written", chat)
+    assert int(answer.get("message_thread_id") or 0) == thread
+    await rig.telegram.wait(lambda: "Approved once by" in card["text"], PATIENCE)
+
+
 async def test_what_is_replied_to_is_in_the_prompt(rig: Rig) -> None:
     await rig.start()
     fact = rig.telegram.say(GROUP, "The train leaves at nine.", user=FRIEND)
