@@ -11,7 +11,8 @@ from tests.stories.hours_grammar import IDS, Json, Says, Who
 from tests.stories.rig import GROUP, mention
 
 CHANNEL, DEV = "7100", "C0DEV"
-TOPIC = 5
+TOPIC = 1_000_005
+"""The number of the message with which the topic began: no other one has it."""
 FULL = 4_096
 """Characters at which Telegram's clients cut a paste; those of others make a file of it."""
 CARL = {"id": 88, "is_bot": False, "first_name": "Carl"}
