@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from io import BytesIO
+from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
@@ -286,7 +287,7 @@ class MessageReader:
         name = file_name(attachment.name)
         workspace = self._services.agent.workspace(self._conversation)
         try:
-            with await asyncio.to_thread(paths.scratch, workspace) as file:
+            with await _open_scratch(workspace) as file:
                 await self._fetch(attachment, file)
                 size = file.tell()
                 file.seek(0)
@@ -348,6 +349,21 @@ class MessageReader:
             return f"[a voice note that could not be transcribed: {error}]"
         self._heard.append(spoken)
         return f"[voice note, transcribed]\n{spoken}"
+
+
+async def _open_scratch(workspace: Path) -> BinaryIO:
+    """Open it in a thread; if that is no longer awaited, close it there."""
+    opening = asyncio.get_running_loop().run_in_executor(None, paths.scratch, workspace)
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(_close_opened)
+        raise
+
+
+def _close_opened(opening: asyncio.Future[BinaryIO]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
 
 
 def read_as_words(row: InboxRow, command: CommandGiven) -> tuple[InboxRow, MessageReceived]:
