@@ -48,7 +48,7 @@ class _Thread:
 
 async def inherit(**row: Any) -> dict[str, object]:
     thread = _Thread(ConversationRow(**row))
-    await inherit_settings(thread)  # type: ignore[arg-type]
+    await inherit_settings(thread, ())  # type: ignore[arg-type]
     return msgspec.structs.asdict(thread.row.settings)
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from agent_core.sandboxes.detect import MissingTier
-from gateway.wiring import assembly
+from gateway.wiring import sandboxes
 from tests.fakes.model_server import Call, Fail, Json, Say, Slow, Step
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_GIT
 from tests.fakes.oauth_server import SignedServer
@@ -142,7 +142,7 @@ async def no_tier(_: Surface) -> AsyncIterator[dict[str, str]]:
         return MissingTier({"bwrap": "bwrap is not installed (package bubblewrap)"})
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assembly, "find_tier", find_tier)
+        patch.setattr(sandboxes, "find_tier", find_tier)
         yield {"SANDBOX_PROVIDER": "auto"}
 
 

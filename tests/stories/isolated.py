@@ -3,7 +3,7 @@
 import pytest
 
 from agent_core.sandboxes.unsafe import UnsafeTier
-from gateway.wiring import assembly
+from gateway.wiring import sandboxes
 
 
 class Isolated(UnsafeTier):
@@ -18,4 +18,4 @@ def isolate(patch: pytest.MonkeyPatch) -> None:
     async def choose(*_: object) -> Isolated:
         return Isolated()
 
-    patch.setattr(assembly, "find_tier", choose)
+    patch.setattr(sandboxes, "find_tier", choose)
