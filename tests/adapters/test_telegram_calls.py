@@ -8,7 +8,7 @@ import pytest
 
 from adapters.telegram import receive
 from adapters.telegram.adapter import NO_CHAT, TelegramAdapter
-from gateway.errors import Rejected, Unsent
+from gateway.errors import ChatClosed, Rejected, Unsent
 from gateway.messages import Conversation
 from gateway.texts import CATALOGUE
 from gateway.views import (
@@ -123,6 +123,16 @@ async def test_one_refused_rich_message_is_sent_plainly_and_others_stay_rich(
     assert "rich_message" not in first
     assert "rich_message" in second
     assert telegram.rich is True
+
+
+@pytest.mark.parametrize("why", ["have no rights to send a message", "TOPIC_CLOSED"])
+async def test_a_rich_message_of_a_closed_chat_is_not_made_plain(
+    server: TelegramServer, telegram: TelegramAdapter, why: str
+) -> None:
+    server.fail("sendRichMessage", 400, description=f"Bad Request: {why}")
+    with pytest.raises(ChatClosed):
+        await deliver(telegram, PLAN)
+    assert [call.method for call in server.calls].count("sendMessage") == 0
 
 
 # ---- files out -----------------------------------------------------------------------------
