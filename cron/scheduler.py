@@ -18,7 +18,6 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from cron.claims import claims, slot_of
-from cron.failures import Failures
 from cron.firing import Firings
 from cron.job import Every, ScheduleError
 from cron.schedule import read_schedule
@@ -41,11 +40,33 @@ LATE = 1.0
 AT_ONCE = 100
 FIRED_AGAIN = 60.0
 """Seconds after which a run that nobody took up is fired again; the inbox deduplicates it."""
+MIN_FAILURES, LONGEST = 3, 3600.0
+"""Failures alone, and the seconds over which they came, after which a job or a run is given up."""
 
 
 async def read_clock() -> float:
     """This machine's clock."""
     return now()
+
+
+class Failures:
+    """Unexpected failures of each job and run since it was handled last."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, float]] = {}
+
+    def forget(self, key: str) -> None:
+        """Note that it was handled."""
+        self._known.pop(key, None)
+
+    def note(self, key: str, moment: float) -> bool:
+        """Count a failure; return True if it is to be given up."""
+        count, since = self._known.get(key, (0, moment))
+        self._known[key] = count + 1, since
+        if count + 1 < MIN_FAILURES or moment - since < LONGEST:
+            return False
+        self.forget(key)
+        return True
 
 
 class Scheduler:

@@ -274,7 +274,13 @@ def test_a_press_also_on_a_message_that_is_gone(more: dict[str, Any]) -> None:
     query = {"id": "77", "from": ANN, "data": "q:a:yes", "chat_instance": "1"}
     query["message"] = {"message_id": 6, "chat": PRIVATE} | more
     assert parse({"update_id": 9, "callback_query": query}, ME) == ButtonPressed(
-        conversation=HERE, sender=SENDER, event="u9", message="6", token="q:a:yes", press="77"
+        conversation=HERE,
+        sender=SENDER,
+        event="u9",
+        message="6",
+        token="q:a:yes",
+        press="77",
+        anywhere=more["date"] == 0,
     )
 
 
