@@ -24,7 +24,9 @@ _HIDDEN = re.compile(
 )
 _TAGS = re.compile("[\U000e0020-\U000e007e]{6}")
 _LOOKS = str.maketrans("аеорсухіѕјԁԛԝοαεικν", "aeopcyxisjdqwoaeikv")
-_SMALL_CAPITALS = str.maketrans("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnoprstuvwyz")
+_CAPITALS = "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ"
+_SMALL_CAPITALS = str.maketrans(_CAPITALS, "abcdefghijklmnoprstuvwyz")
+_HAS_CAPITALS = re.compile(f"[{_CAPITALS}]")
 _DIGITS = str.maketrans("013457@$", "oleastas")
 _SPELT = re.compile(
     r"(?<!\w)[a-z](?:[ .-][a-z]){6,}(?!\w)|[a-z]{3}[_-][a-z]{2,}[_-][a-z]{2}|\\n[a-z]{3}"
@@ -33,6 +35,10 @@ _SPELT = re.compile(
 _APART = re.compile(r"(?<![a-z])([a-z])[ .-](?=[a-z](?![a-z]))")
 _AS_DIGITS = re.compile(r"[a-z]{2}[013457@$][a-z]{2}")
 _BETWEEN = re.compile(r"\\[nrt]|[_-]+")
+_REACH = 300
+"""Characters before and after a word that belong to the order that it is part of."""
+_LEFT_OUT = " x. x "
+"""Stands for text between two such places: no order goes over it, none begins or ends with it."""
 
 
 class _Family(Struct, frozen=True, kw_only=True):
@@ -507,13 +513,30 @@ def find_injection(text: str) -> InputScanner | None:
         if _TAGS.search(small) is not None:  # words in invisible characters, which nobody types
             return "injection"
         forms = [_simplify(small)]
-        if _HIDDEN.search(small) is not None:
-            forms.append(_simplify(_HIDDEN.sub(" ", small)))
-    if _SPELT.search(forms[0]) is not None:
-        forms.append(" ".join(_BETWEEN.sub(" ", _APART.sub(r"\1", forms[0])).split()))
-    if _AS_DIGITS.search(forms[0]) is not None:
-        forms.append(forms[0].translate(_DIGITS))
+        if parted := _cut_around(_HIDDEN, small):
+            forms.append(_simplify(_HIDDEN.sub(" ", parted)))
+    if spelt := _cut_around(_SPELT, forms[0]):
+        forms.append(" ".join(_BETWEEN.sub(" ", _APART.sub(r"\1", spelt)).split()))
+    if ciphered := _cut_around(_AS_DIGITS, forms[0]):
+        forms.append(ciphered.translate(_DIGITS))
     return next(filter(None, map(_find_family, forms)), None)
+
+
+def _cut_around(sign: re.Pattern[str], text: str) -> str:
+    """Return the places around what `sign` matches, "" if there are none: one hyphen does not have
+    the whole text read a second time."""
+    places: list[tuple[int, int]] = []
+    for found in sign.finditer(text):
+        begin, end = max(0, found.start() - _REACH), found.end() + _REACH
+        if places and begin <= places[-1][1]:
+            begin = places.pop()[0]
+        places.append((begin, end))
+    if not places:
+        return ""
+    cut = [text[begin:end] for begin, end in places]
+    first = [""] if places[0][0] else []
+    last = [""] if places[-1][1] < len(text) else []
+    return _LEFT_OUT.join((*first, *cut, *last))
 
 
 def _find_family(small: str) -> InputScanner | None:
@@ -542,7 +565,9 @@ def _orders(text: str, pattern: re.Pattern[str]) -> bool:
 def _simplify(text: str) -> str:
     """Normalise `text` to what a reader sees: without invisible characters, full-width letters as
     plain ones, look-alikes among Latin letters as Latin."""
-    text = unicodedata.normalize("NFKC", _HIDDEN.sub("", text)).lower().translate(_SMALL_CAPITALS)
+    text = unicodedata.normalize("NFKC", _HIDDEN.sub("", text)).lower()
+    if _HAS_CAPITALS.search(text) is not None:
+        text = text.translate(_SMALL_CAPITALS)
     words = text.split(" ")
     if any(_is_mixed(word) for word in words):
         text = " ".join(word.translate(_LOOKS) if _is_mixed(word) else word for word in words)
