@@ -1,5 +1,5 @@
 """Cleans text from outside for every store, platform and model; escapes names of files; reads
-numbers.
+numbers; compiles long patterns when they are used.
 
 Removed are surrogates, which no JSON and no UTF-8 takes, control characters except tab and line
 end, which stores and platforms refuse and a terminal obeys, and the noncharacters U+FDD0 to U+FDEF,
@@ -185,18 +185,18 @@ class LatePattern:
         self.pattern = pattern
 
     @cached_property
-    def compiled(self) -> re.Pattern[str]:
-        """The expression itself."""
+    def expression(self) -> re.Pattern[str]:
+        """The compiled one."""
         return re.compile(self.pattern)
 
     def match(self, text: str, pos: int = 0) -> re.Match[str] | None:
         """See `re.Pattern`."""
-        return self.compiled.match(text, pos)
+        return self.expression.match(text, pos)
 
     def fullmatch(self, text: str, pos: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
         """See `re.Pattern`."""
-        return self.compiled.fullmatch(text, pos, end)
+        return self.expression.fullmatch(text, pos, end)
 
     def search(self, text: str) -> re.Match[str] | None:
         """See `re.Pattern`."""
-        return self.compiled.search(text)
+        return self.expression.search(text)

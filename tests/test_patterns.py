@@ -64,7 +64,7 @@ def patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             loaded = importlib.import_module(module.name)
             for name, found in vars(loaded).items():
-                value = found.compiled if isinstance(found, LatePattern) else found
+                value = found.expression if isinstance(found, LatePattern) else found
                 mine = isinstance(value, re.Pattern) and isinstance(value.pattern, str)
                 if mine and value.pattern not in seen:
                     seen.add(value.pattern)

@@ -196,7 +196,7 @@ class _Reader(CompoundReader):
             self._calls and (found := LOCAL.match(line, at))
         ):
             state.assigned = state.exports = True
-            self._exports = self._exports or found.re is EXPORT.compiled
+            self._exports = self._exports or found.re is EXPORT.expression
             self._at = found.end()
         elif found := READ_TEXT.match(line, at):
             self._at = found.end()
