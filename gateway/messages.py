@@ -409,6 +409,11 @@ LATE_EDIT = 3_600.0
 """Seconds after which an edit can no longer address the agent."""
 
 
+def is_forwarded(message: MessageReceived) -> bool:
+    """Return True if the message only forwards somebody's words."""
+    return message.reply_to is not None and message.reply_to.forwarded
+
+
 def name_place(where: Conversation, press: ButtonPressed | FormSubmitted) -> Conversation:
     """Return `where` as a press there names it: without a person, and without a thread if that is
     unknown."""

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core import ambient
-from gateway.messages import Conversation, Inbound, MessageReceived
+from gateway.messages import Conversation, Inbound, MessageReceived, is_forwarded
 
 LONG_PART = 4_000
 """Minimum characters of a message that may be a part of a longer paste."""
@@ -78,7 +78,7 @@ class Addressed:
         if inbound.addressed:
             where = inbound.conversation  # a mention may open a thread
             return [replace(one, addressed=True, conversation=where) for one in parts]
-        if inbound.album or len(inbound.text) >= LONG_PART or _is_forwarded(inbound):
+        if inbound.album or len(inbound.text) >= LONG_PART or is_forwarded(inbound):
             self._held[whose] = HeldParts(came=now, parts=(*parts, inbound)[-MAX_HELD_PARTS:])
         for name in [one for one, had in self._held.items() if now - had.came > ALBUM_SECONDS]:
             del self._held[name]
@@ -104,7 +104,7 @@ class Addressed:
     def _continues(self, message: MessageReceived, last: LastAddressed | None, now: float) -> bool:
         if message.album:
             return now - self._albums.get(_album(message), -ALBUM_SECONDS) < ALBUM_SECONDS
-        if last is None or not (last.cut or _is_forwarded(message)):
+        if last is None or not (last.cut or is_forwarded(message)):
             return False
         return _is_soon(message, now, last.came, last.written)
 
@@ -114,10 +114,6 @@ def _line(message: MessageReceived) -> tuple[str, str]:
     where = message.conversation
     opens = where.thread and where.thread == message.message
     return (replace(where, thread="") if opens else where).id, message.sender.key
-
-
-def _is_forwarded(message: MessageReceived) -> bool:
-    return message.reply_to is not None and message.reply_to.forwarded
 
 
 def _album(message: MessageReceived) -> tuple[str, str, str]:

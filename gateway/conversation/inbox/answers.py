@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from agent_core.questions import Approval, Choice, Decision, Input, PlanReview
 from gateway.access.access import refusal
-from gateway.conversation.inbox.parts import is_forwarded, render_answer, render_words
+from gateway.conversation.inbox.parts import render_answer, render_words
 from gateway.conversation.question_rows import list_open_questions
 from gateway.conversation.services import Services
 from gateway.conversation.state import ConversationState
-from gateway.messages import Inbound, MessageReceived, Quote
+from gateway.messages import Inbound, MessageReceived, Quote, is_forwarded
 from gateway.roles import at_least
 from gateway.store.rows import QuestionRow
 from gateway.views import FormCard

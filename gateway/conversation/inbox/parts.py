@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from agent_core.context.data_marks import mark_data
 from gateway.conversation.inbox.unfinished import is_unfinished
-from gateway.messages import MessageReceived, Quote
+from gateway.messages import MessageReceived, Quote, is_forwarded
 from gateway.store.rows import InboxRow
 
 MAX_QUOTED, MAX_OWN = 2_000, 300
@@ -75,11 +75,6 @@ def is_by_same_person(first: InboxRow, second: InboxRow) -> bool:
 def is_part(message: MessageReceived) -> bool:
     """Return True if more parts may follow."""
     return bool(message.album) or _is_cut(message) or is_forwarded(message)
-
-
-def is_forwarded(message: MessageReceived) -> bool:
-    """Return True if the message only forwards somebody's words."""
-    return message.reply_to is not None and message.reply_to.forwarded
 
 
 def render_words(message: MessageReceived) -> str:

@@ -20,7 +20,6 @@ from agent_core.questions import Answer
 from agent_core.text import file_name
 from agent_core.tools import paths
 from gateway.conversation.inbox.parts import (
-    is_forwarded,
     render_answer,
     render_quote,
     render_text,
@@ -44,6 +43,7 @@ from gateway.messages import (
     MessageReceived,
     PlanRetry,
     WebhookCalled,
+    is_forwarded,
 )
 from gateway.ports import Adapter
 from gateway.store.rows import InboxRow

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from gateway.conversation.inbox.parts import is_forwarded
 from gateway.conversation.turns import read_asked, read_told
 from gateway.feature import Context
 from gateway.features.history.undo import Past, busy, last_turn
-from gateway.messages import MessageEdited, MessageReceived, turn_token
+from gateway.messages import MessageEdited, MessageReceived, is_forwarded, turn_token
 from gateway.roles import at_least
 from gateway.store.rows import EditedWords, InboxRow
 from gateway.texts import Key, say

@@ -22,13 +22,13 @@ from agent_core.sandboxes.states.file_states import Snapshot
 from agent_core.sandboxes.states.scan import SnapshotRefused
 from agent_core.tools.backups import go_back
 from gateway.access.access import Role
-from gateway.conversation.inbox.parts import is_forwarded, join_rows
+from gateway.conversation.inbox.parts import join_rows
 from gateway.conversation.inbox.reading import TurnInput
 from gateway.conversation.inbox.reading import words as write_words
 from gateway.conversation.turns import OpenTurn, read_asked, read_brief, read_retry
 from gateway.delivery.retire import fold_said, retire_plan
 from gateway.feature import Context, Meaning
-from gateway.messages import CommandGiven, MessageReceived, Sender
+from gateway.messages import CommandGiven, MessageReceived, Sender, is_forwarded
 from gateway.store.rows import EditedWords, InboxRow, Spans, Thread, TranscriptRow, TurnRow
 from gateway.store.spans import without_last
 from gateway.texts import say
