@@ -20,7 +20,7 @@ _ADDRESS = rf"(?:{_UUID}|{_MIXED}[A-Za-z0-9]{{20,}})(?![A-Za-z0-9]|\.[a-z])"
 PREFIXED: tuple[tuple[tuple[str | re.Pattern[str], ...], str], ...] = (
     # Addresses of hooks: Make, Lark, Mattermost, Rocket.Chat, Webex, Netlify, Cloudflare, …
     (
-        ("/hook/", "/hooks/", "hook/", "hooks/", "/incoming/", "/heartbeat/"),
+        ("hook/", "hooks/", "/incoming/", "/heartbeat/"),
         rf"(?:(?<=hook/)|(?<=hooks/)|(?<=/incoming/)|(?<=/heartbeat/))(?:[\w-]{{1,40}}/){{0,2}}{_ADDRESS}",
     ),
     (
