@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+import hypothesis.internal.conjecture.engine
 import pytest
 import uvloop
 from hypothesis import HealthCheck
@@ -27,6 +28,9 @@ from tests.sampling import (
 )
 from tests.time_limit import cancel_timer, set_timer, watch
 
+SHRINKING = 40
+"""Seconds in which hypothesis may make a failing example smaller."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
         max_examples=examples(100),
     )
     hypothesis.settings.load_profile("busy")
+    # a failure is told within the test's time limit; the default of 300 s ended the process
+    hypothesis.internal.conjecture.engine.MAX_SHRINKING_SECONDS = SHRINKING
     compile_share(config)
 
 

@@ -472,6 +472,7 @@ def _find_open_end(text: str) -> int:
     begins = text.rfind(_BEGIN, max(0, len(text) - MAX_KEY))
     if begins < 0:
         return end
+    end = _leave_key(text, end)
     if is_key_open(text, begins):
         return min(end, begins)
     found = _compile_key().match(text, begins)
@@ -480,6 +481,14 @@ def _find_open_end(text: str) -> int:
     if _KEY_ENDS.search(found[0]) is not None:
         return max(end, found.end())
     return min(end, begins) if _KEY_GOES_ON.fullmatch(text, found.end()) else end
+
+
+def _leave_key(text: str, at: int) -> int:
+    """Return `at`, or where the private key begins that it is within: what opens a command may
+    occur by chance in a key with others on its line."""
+    begins = text.rfind(_BEGIN, max(0, at - MAX_KEY), at)
+    found = _compile_key().match(text, begins) if begins >= 0 else None
+    return begins if found is not None and found.end() > at else at
 
 
 def _find_run(text: str, end: int) -> int:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agent_core.guardrails.answers import redact_arguments, redact_proposal
+from agent_core.guardrails.command_secrets import OPENINGS
 from agent_core.guardrails.redaction import MAX_HELD, NOTHING, Redactions, StreamRedactor
 from agent_core.guardrails.secret_shapes import (
     MARK,
@@ -67,6 +68,7 @@ LINES = (
     *("{}<br>", "  12 │ {}"),
 )
 """What commands, files and programs put around each line of a key."""
+BASE64 = string.ascii_letters + string.digits + "+/"
 VALUES = (
     "correct horse battery",
     "p/4+ss=w0rd",
@@ -272,6 +274,28 @@ def test_pieces_show_what_the_whole_shows(parts: list[str], between: str, cuts: 
     text = between.join(parts)
     assert stream(words, text, cuts) == words.hide(text)
     assert stream(words, text, list(range(len(text)))) == words.hide(text), "letter by letter"
+
+
+@pytest.mark.parametrize("gap", [" ", "\\n", "\\\\n"])
+def test_words_of_commands_within_keys_are_parts_of_them(gap: str) -> None:
+    """Of keys on one line; a word such as `7z` opens a command elsewhere."""
+    words = Redactions({}).with_shapes()
+    for n, word in enumerate(one for one in OPENINGS if one.isalnum()):
+        chance = dice(gap, word)
+        kind = chance.choice(("PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY"))
+        body = [
+            word.join(
+                ("".join(chance.choices(BASE64, k=30)), "".join(chance.choices(BASE64, k=30)))
+            )
+            for _ in range(3)
+        ]
+        key = gap.join((f"-----BEGIN {kind}-----", *body, f"-----END {kind}-----"))
+        text = f'{{"first": "{key}", "second": "{key}", "third": {n}}} and so on'
+        hidden = words.hide(text)
+        assert not any(line in hidden for line in body), hidden
+        edges = [chance.randrange(10_000) for _ in range(20)]
+        assert stream(words, text, edges) == hidden
+        assert stream(words, text, list(range(0, len(text), 7))) == hidden
 
 
 @pytest.mark.parametrize("text", PLAIN)
