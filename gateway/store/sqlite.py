@@ -105,7 +105,7 @@ class SqliteStore:
         try:
             await store._writer.wait_started()
         except StoreFailed as error:
-            if shutil.disk_usage(path.parent).free >= LEAST_FREE:
+            if not path.parent.is_dir() or shutil.disk_usage(path.parent).free >= LEAST_FREE:
                 raise
             raise StoreFailed(f"{error}: no space is left where {path} lies") from error
         return store

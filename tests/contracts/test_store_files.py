@@ -203,3 +203,8 @@ async def fill_up(store: SqliteStore) -> list[int]:
         if not await fill(store, n, 1):
             return list(range(n))
     return list(range(100))
+
+
+async def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreFailed, match="cannot open the store.*gone"):
+        await SqliteStore.open(tmp_path / "gone" / "turnkeeper.db")

@@ -141,7 +141,7 @@ REFUSED = {
 async def test_what_a_start_refuses_is_found_before(tmp_path: Path, which: str) -> None:
     dead = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_MODE": "chat_completions"}
     more = {"TURNKEEPER_PORT": "0", "LOCAL_MODEL_DISCOVERY": "off", **dead}
-    settings = Settings.read(more | REFUSED[which], tmp_path)
+    settings = Settings.read(more | REFUSED[which] | {"TURNKEEPER_HOME": str(tmp_path)}, tmp_path)
     with pytest.raises(SettingsError) as refused:
         async with AsyncExitStack() as stack:
             await assemble(settings, {}, await choose_tier(settings, stack), stack, 1)
