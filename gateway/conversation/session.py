@@ -18,10 +18,9 @@ from agent_core.errors import Cancelled, Drained, LeaseLost, Parked, Suspend
 from agent_core.journal import Answered, Finished, Stopped
 from agent_core.messages import Message
 from agent_core.models.port import asker_permit
-from agent_core.orchestration.brief import Brief, Hands, TurnResult
+from agent_core.orchestration.brief import TurnResult
 from agent_core.orchestration.drive import drive
 from agent_core.scope import Scope, Turn
-from gateway.conversation.agent import TurnMaker
 from gateway.conversation.dead_letters import (
     end_as_dead_letter,
     end_unread_turn,
@@ -125,6 +124,7 @@ class Session:
         finally:
             self._place.leave()
             self.state.lease_timer.end()
+            self._intake.reading.close()
             self.state.outbox.stop()
             if sending:
                 await sender.wait()
@@ -154,6 +154,8 @@ class Session:
             elif (wait := self._intake.settles_in()) > 0:
                 self.state.changed.clear()
                 await self.state.wait_change(ambient.monotonic() + wait)
+            elif self.state.queue and self._intake.reading.is_fetching():
+                await self.state.wait_news()
             elif not (self.state.queue or self._wants_turn()) and await self._let_go():
                 self.history.keep()
                 return
@@ -415,7 +417,7 @@ class Session:
         if self.state.ended is not None:
             return  # the turn was not active, so it was not notified
         self.state.active = open_turn
-        show_work(self.state, self.services, open_turn)
+        show_work(self.state, open_turn)
         self.services.spawn(partial(self._drive, open_turn, turn, history), f"turn:{open_turn.id}")
         patience: float | None = None
         while open_turn.outcome is None:
@@ -440,14 +442,11 @@ class Session:
         agent = self.services.agent
         hands = agent.hands(TurnContext(self.state, open_turn))
         fired = self._find_fired(open_turn.row)
-        run_code = (
-            fired.code(agent, open_turn, hands)
-            if fired is not None
-            else partial(_run_agent, agent, open_turn.brief, hands)
-        )
 
         async def code(scope: Scope, past: tuple[Message, ...]) -> TurnResult:
-            return await run_code(scope, history, past)
+            if fired is not None:
+                return await fired.code(agent, open_turn, hands)(scope, history, past)
+            return await agent.code(scope, open_turn.brief, hands, history, past)
 
         try:
             result = await drive(turn, code)
@@ -587,14 +586,3 @@ class Session:
     async def stop_waiting_scripts(self, sender: Sender) -> int:
         """End the parked turns whose scripts wait in this process; return how many."""
         return await self._intake.stop_waiting_scripts(sender)
-
-
-async def _run_agent(
-    agent: TurnMaker,
-    brief: Brief,
-    hands: Hands,
-    scope: Scope,
-    history: tuple[Message, ...],
-    past: tuple[Message, ...],
-) -> TurnResult:
-    return await agent.code(scope, brief, hands, history, past)

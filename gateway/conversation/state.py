@@ -338,6 +338,13 @@ class ConversationState:
             return False
         return True
 
+    async def wait_news(self) -> None:
+        """Wait until something changes from now on; not at all if something came in before, or this
+        ended."""
+        self.changed.clear()
+        if not self.woken and self.ended is None:
+            await self.changed.wait()
+
     async def flush(self) -> None:
         """Wait until all queued commits are stored, so that reads see them."""
         under_way = [one for one in (self.last_commit, self.release_under_way) if one is not None]

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from agent_core import ambient
 from agent_core.context.transcript import messages_of, settle_messages
 from agent_core.errors import Cancelled, Suspend
 from agent_core.journal import (
@@ -26,12 +27,33 @@ from agent_core.messages import Message, Text
 from agent_core.orchestration.brief import Brief, TurnResult
 from agent_core.scope import Turn
 from gateway.delivery.fold import ViewFold
-from gateway.messages import MessageReceived, PlanRetry
+from gateway.messages import MessageReceived, PlanRetry, Sender
+from gateway.roles import Role
 from gateway.store.rows import InboxRow, Letter, TurnRow, TurnStatus
 from gateway.texts import say
 
 Writer: TypeAlias = "Callable[[OpenTurn, tuple[Record, ...]], Awaitable[None]]"
 Outcome: TypeAlias = TurnResult | Suspend | Exception
+
+
+def new_row(
+    inbox: tuple[int, ...], sender: Sender, role: Role, message: str, text: str, version: str
+) -> TurnRow:
+    """Return the row of a turn that begins now with these inbox rows. `message`: the platform's id
+    of the first; `text`: what they say; `version`: of the code."""
+    return TurnRow(
+        id=ambient.new_id(),
+        status="running",
+        sender=sender.key,
+        sender_name=sender.name or sender.handle or sender.id,
+        language=sender.language,
+        role=role,
+        inbox=inbox,
+        message=message,
+        begun=ambient.now(),
+        code=version,
+        text=text[:80],
+    )
 
 
 class OpenTurn:

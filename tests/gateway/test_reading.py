@@ -8,7 +8,7 @@ from typing import BinaryIO
 import pytest
 
 from agent_core.tools import paths
-from gateway.conversation.inbox import reading
+from gateway.conversation.inbox.fetching import open_scratch
 from tests.fakes.waiting import PATIENCE
 
 
@@ -26,7 +26,7 @@ async def test_a_file_that_nobody_waits_for_is_closed(
 
     monkeypatch.setattr(paths, "scratch", open_slowly)
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(reading._open_scratch(tmp_path / "w"))
+        task = group.create_task(open_scratch(tmp_path / "w"))
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.sleep(0)
@@ -37,5 +37,5 @@ async def test_a_file_that_nobody_waits_for_is_closed(
 
 
 async def test_otherwise_it_is_open(tmp_path: Path) -> None:
-    with await reading._open_scratch(tmp_path / "w") as file:
+    with await open_scratch(tmp_path / "w") as file:
         assert not file.closed and file.write(b"x") == 1

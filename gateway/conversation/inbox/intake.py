@@ -18,11 +18,11 @@ from gateway.conversation.inbox.edits import reword_waiting, tell_parked
 from gateway.conversation.inbox.lost_chat import end_lost_work
 from gateway.conversation.inbox.parts import (
     goes_on,
-    is_by_same_person,
     is_command,
     is_part,
     join_rows,
     settles_in,
+    take_surplus,
     take_whole,
 )
 from gateway.conversation.inbox.reading import (
@@ -33,9 +33,9 @@ from gateway.conversation.inbox.reading import (
     steerable,
     words,
 )
-from gateway.conversation.inbox.signs import Receipts
+from gateway.conversation.inbox.signs import Receipts, show_fetching
 from gateway.conversation.quotas import refuse_turn
-from gateway.conversation.turns import OpenTurn
+from gateway.conversation.turns import OpenTurn, new_row
 from gateway.delivery.fold import HEARD
 from gateway.feature import Call, Change, Context, Features, Pressed, find_least, is_allowed
 from gateway.messages import (
@@ -90,7 +90,7 @@ class Intake:
         self._features = features
         self._context = context
         self._decisions = Decisions(context)
-        self._reading = MessageReader(state.services, state.adapter, state.conversation)
+        self.reading = MessageReader(state)
         self._told_full = False
         self._receipts = Receipts(state)
         self._edits: dict[int, tuple[int, ...]] = {}
@@ -245,7 +245,7 @@ class Intake:
             return False
         for _ in parts:
             state.queue.popleft()
-        text = await self._reading.answer(row)
+        text = await self.reading.answer(row)
         done = tuple(seq for part in parts for seq in self.with_edits(part.seq))
         if not text:  # the question stays open
             self._tell_lost(row.seq, message.sender.language, Changes(done=done))
@@ -257,12 +257,12 @@ class Intake:
             assert isinstance(part.inbound, MessageReceived)
             open_turn.note_told(part.inbound)
         answer = self._decisions.answer(message.sender, *answers.read_answer(question, text))
-        await self._decisions.decide(question, self._reading.show_answer(row, answer), row.seq)
+        await self._decisions.decide(question, self.reading.show_answer(row, answer), row.seq)
         return True
 
     def _tell_lost(self, seq: int, language: str, along: Changes | None = None) -> None:
         """Tell the person, besides the model, of files that could not be fetched."""
-        lost = self._reading.take_lost()
+        lost = self.reading.take_lost()
         if lost:
             lines = (say("lost_file", language, name=name, why=why) for name, why in lost)
             text = "\n".join((*lines, say("send_again", language)))
@@ -372,25 +372,25 @@ class Intake:
 
     async def begin(self, change: Change | None = None) -> OpenTurn | None:
         """Begin a turn with the message that has waited longest, its row passed through `change`.
-        Return None if nothing waits or the message is incomplete."""
+        Return None if nothing waits, or the message or one of its files is not there yet."""
         state = self._context.state
         if not state.queue or self.settles_in():
             return None
         parts = take_whole(state.queue, self._context.services.burst)
         if not await self._may_still_ask(parts):
             return None
+        surplus = state.queue.messages + 1 - len(parts) - self._context.services.most_waiting
+        taken = take_surplus(state.queue, parts, surplus)
+        if self._fetches(taken):
+            return None
         if not is_command(parts[0]) and await self._answers_question(parts):
             return None
-        rows = [join_rows(parts)]
-        surplus = state.queue.messages + 1 - len(parts) - self._context.services.most_waiting
-        for _ in parts:
+        rows = [join_rows(parts), *taken[len(parts) :]]
+        for _ in taken:
             state.queue.popleft()
-        while surplus > 0 and state.queue and is_by_same_person(rows[0], state.queue[0]):
-            rows.append(state.queue.popleft())
-            surplus -= 1
         self._told_full = self._told_full and bool(state.queue)
         earlier = await read_earlier(state, rows) if state.conversation.thread else ""
-        asked = await self._reading.read_rows(rows)
+        asked = await self.reading.read_rows(rows)
         asked = replace(asked, text=f"{earlier}{asked.text}")
         self._tell_lost(rows[0].seq, state.language)
         waiting = [q for q in state.questions.values() if q.status == "open"]
@@ -398,16 +398,25 @@ class Intake:
             what = "; ".join(map(describe, waiting))
             text = f"{asked.text}\n\n{say('still_waiting', '', what=what)}"
             asked = replace(asked, text=text)
-        taken = (*parts, *rows[1:])
         done = tuple(seq for row in taken for seq in self.with_edits(row.seq))
         row = self._turn_row(rows, taken, asked.said)
         if change is not None:
             row = change(row)
         open_turn = await self._context.turns.start(row, asked, done, rows=taken)
-        if heard := self._reading.take_heard():
+        if heard := self.reading.take_heard():
             note = Noted(key=HEARD, value=Raw(msgspec.json.encode(heard)))
             await open_turn.journal.barrier(note)  # shown at once, and never transcribed again
         return open_turn
+
+    def _fetches(self, rows: Sequence[InboxRow]) -> bool:
+        """Fetch what is missing of the files of these waiting rows. Return False if all are
+        there."""
+        begins, first = not self.reading.is_fetching(), rows[0].inbound
+        if not self.reading.fetch_ahead(rows):
+            return False
+        if begins and isinstance(first, MessageReceived):
+            show_fetching(self._context.state, first.message, self.reading.is_fetching)
+        return True
 
     async def _may_still_ask(self, parts: Sequence[InboxRow]) -> bool:
         """Return False if who wrote the message has lost the right to since; it is then refused."""
@@ -454,19 +463,9 @@ class Intake:
         if not state.row.title:
             state.row = replace(state.row, title=services.find_redactions().hide(text)[:80])
         state.language = sender.language or state.language
-        return TurnRow(
-            id=ambient.new_id(),
-            status="running",
-            sender=sender.key,
-            sender_name=sender.name or sender.handle or sender.id,
-            language=sender.language,
-            role=role or "user",
-            inbox=tuple(row.seq for row in taken),
-            message=message.message if message else "",
-            begun=ambient.now(),
-            code=self._context.services.version,
-            text=text[:80],
-        )
+        seqs = tuple(row.seq for row in taken)
+        said = message.message if message else ""
+        return new_row(seqs, sender, role or "user", said, text, services.version)
 
     # ---- stop and commands ---------------------------------------------------------------
 

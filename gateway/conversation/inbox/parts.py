@@ -5,7 +5,8 @@ long to wait for more.
 """
 
 from collections.abc import Sequence
-from itertools import islice, pairwise
+from functools import partial
+from itertools import islice, pairwise, takewhile
 
 from msgspec.structs import replace
 
@@ -31,6 +32,15 @@ def take_whole(queue: Sequence[InboxRow], burst: float = 0.0) -> list[InboxRow]:
             break
         rows.append(row)
     return rows
+
+
+def take_surplus(
+    queue: Sequence[InboxRow], parts: Sequence[InboxRow], surplus: int
+) -> list[InboxRow]:
+    """Return the rows at the head of `queue` for one turn: `parts`, and at most `surplus` further
+    messages of the same person."""
+    more = islice(queue, len(parts), len(parts) + max(surplus, 0))
+    return [*parts, *takewhile(partial(is_by_same_person, parts[0]), more)]
 
 
 def settles_in(rows: Sequence[InboxRow], now: float) -> float:

@@ -1,38 +1,29 @@
 """Renders a waiting message for the model: author, quotes, files, and transcribed voice notes."""
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from io import BytesIO
-from pathlib import Path
-from typing import BinaryIO
+from os import SEEK_END
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_core import ambient
 from agent_core.context.data_marks import mark_data
 from agent_core.context.prompt import attribute_text
-from agent_core.errors import ModelFailed, ToolFailed
+from agent_core.errors import ToolFailed
 from agent_core.messages import Mention, Picture
 from agent_core.orchestration.brief import Brief
 from agent_core.questions import Answer
 from agent_core.text import file_name
 from agent_core.tools import paths
+from gateway.conversation.inbox.fetching import FileFetcher
 from gateway.conversation.inbox.parts import (
     render_answer,
     render_quote,
     render_text,
 )
-from gateway.conversation.services import Services
-from gateway.errors import (
-    Ambiguous,
-    DeliveryError,
-    RateLimited,
-    Rejected,
-    TokenRefused,
-    Unsent,
-)
+from gateway.conversation.state import ConversationState
+from gateway.errors import DeliveryError
 from gateway.messages import (
     Attachment,
     CommandGiven,
@@ -45,24 +36,14 @@ from gateway.messages import (
     WebhookCalled,
     is_forwarded,
 )
-from gateway.ports import Adapter
 from gateway.store.rows import InboxRow
 from gateway.texts import say
-
-log = logging.getLogger("turnkeeper.reading")
 
 JOINED_FILE = "messages.txt"
 INCOMING = "incoming"
 """Folder of the workspace for files that people send."""
 MAX_JOINED = 64_000
 """Characters of waiting messages that one prompt holds; the rest is a file in its workspace."""
-FETCH_TRIES, FETCH_SECONDS, FETCH_PAUSE = 3, 60.0, 1.0
-"""Attempts to fetch a file after passing failures, the seconds for all of them, and the first
-pause, which doubles."""
-FETCH_RATE = 100_000
-"""Bytes a second that a download makes at least."""
-UNKNOWN_SIZE = 10_000_000
-"""Bytes assumed where the platform tells no size."""
 CALLED = (
     "[A call from outside: {name}. Nobody of this conversation wrote it. Here is what it brought, "
     "and below that what the operator wants done about it.]"
@@ -167,11 +148,6 @@ def steerable(row: InboxRow) -> str | None:
     return f"{render_quote(message.reply_to)}{words(row)}"
 
 
-def find_fetch_time(attachment: Attachment) -> float:
-    """Seconds that the file may take: a server that sends a byte now and then holds up nobody."""
-    return FETCH_SECONDS + (attachment.size or UNKNOWN_SIZE) / FETCH_RATE
-
-
 def only_voice(message: MessageReceived) -> bool:
     """Return True if the message consists of speech alone."""
     files = message.attachments
@@ -181,14 +157,38 @@ def only_voice(message: MessageReceived) -> bool:
 class MessageReader:
     """Reads the messages of one conversation; fetches their files into its workspace."""
 
-    def __init__(self, services: Services, adapter: Adapter, conversation: Conversation) -> None:
-        self._services = services
-        self._adapter = adapter
-        self._conversation = conversation
+    def __init__(self, state: ConversationState) -> None:
+        self._state = state
+        self._services = state.services
+        self._conversation = state.conversation
         self._heard: list[str] = []
         self._lost: list[tuple[str, str]] = []
         self._seen: list[Picture] = []
         self._files: list[str] = []
+        self._fetcher: FileFetcher | None = None
+
+    def fetch_ahead(self, rows: Sequence[InboxRow]) -> bool:
+        """Fetch the files of these waiting messages in the background. Return False if all of them
+        are fetched, True if the conversation's `changed` will tell."""
+        files = [file for row in rows for file in getattr(row.inbound, "attachments", ())]
+        return bool(files) and self._find_fetcher().fetch_ahead(files)
+
+    def is_fetching(self) -> bool:
+        """Return True while `fetch_ahead` is under way."""
+        return self._fetcher is not None and self._fetcher.is_busy
+
+    def close(self) -> None:
+        """Stop fetching, and drop what nobody has read."""
+        if self._fetcher is not None:
+            self._fetcher.close()
+
+    def _find_fetcher(self) -> FileFetcher:
+        if self._fetcher is None:
+            state = self._state
+            self._fetcher = FileFetcher(
+                state.services, state.adapter, state.conversation, state.changed
+            )
+        return self._fetcher
 
     def take_heard(self) -> str:
         """Return and forget the transcripts since the last call."""
@@ -281,55 +281,23 @@ class MessageReader:
         return "\n".join(filter(None, (about, *spoken)))
 
     async def _file(self, attachment: Attachment) -> tuple[str, str]:
-        """Fetch the attachment into a file of the gateway, then copy that into the workspace, so
-        that planted links are not followed. Return its name and size, and its transcript."""
-        heard = ""
+        """Copy the file into the workspace, so that planted links are not followed. Return its name
+        and size, and its transcript."""
         name = file_name(attachment.name)
         workspace = self._services.agent.workspace(self._conversation)
         try:
-            with await _open_scratch(workspace) as file:
-                await self._fetch(attachment, file)
-                size = file.tell()
-                file.seek(0)
-                path = await asyncio.to_thread(paths.add, workspace, INCOMING, name, file)
-                said = f"[file: {path}, {size} bytes]"
-                if not await self._look(path) and not attachment.voice:
-                    self._files.append(path)
-                if attachment.voice:
-                    file.seek(0)
-                    heard = await self._transcribe(file, name)
+            with await self._find_fetcher().take(attachment) as fetched:
+                size = fetched.file.seek(0, SEEK_END)
+                fetched.file.seek(0)
+                path = await asyncio.to_thread(paths.add, workspace, INCOMING, name, fetched.file)
         except (DeliveryError, OSError, ToolFailed) as error:
             self._lost.append((name, str(error)))
             return say("lost_file", "", name=name, why=str(error)), ""
-        return said, heard
-
-    async def _fetch(self, attachment: Attachment, file: BinaryIO) -> None:
-        """Fetch it, with a few retries after passing failures."""
-        until, pause = ambient.monotonic() + FETCH_SECONDS, FETCH_PAUSE
-        for tries_left in reversed(range(FETCH_TRIES)):
-            try:
-                async with ambient.limit(find_fetch_time(attachment)):
-                    return await self._adapter.fetch(attachment, file)
-            except TokenRefused:
-                raise
-            except TimeoutError:
-                raise Unsent("it came too slowly") from None
-            except (Unsent, Ambiguous, RateLimited) as error:
-                wait = error.retry_after if isinstance(error, RateLimited) else pause
-                if not tries_left or ambient.monotonic() + wait > until:
-                    raise
-                log.info("fetched_again", extra={"why": str(error)})
-            except (DeliveryError, OSError):
-                raise
-            except Exception as error:
-                # boundary: an adapter's failure costs the file, not the message
-                log.exception("fetch_failed")
-                raise Rejected(f"the gateway met {type(error).__name__}") from error
-            await ambient.wait(wait)
-            pause *= 2
-            file.seek(0)
-            file.truncate()
-        return None
+        if not await self._look(path) and not attachment.voice:
+            self._files.append(path)
+        if fetched.spoken:
+            self._heard.append(fetched.spoken)
+        return f"[file: {path}, {size} bytes]", fetched.heard
 
     async def _look(self, path: str) -> bool:
         """Keep a picture for the model: files of a workspace may change, those of a turn may
@@ -338,32 +306,6 @@ class MessageReader:
         if picture is not None:
             self._seen.append(picture)
         return picture is not None
-
-    async def _transcribe(self, audio: BinaryIO, name: str) -> str:
-        hearing = self._services.hearing
-        if hearing is None:
-            return "[a voice note; no transcription model is set, so nobody has listened to it]"
-        try:
-            spoken = await hearing.words(audio, name)
-        except ModelFailed as error:
-            return f"[a voice note that could not be transcribed: {error}]"
-        self._heard.append(spoken)
-        return f"[voice note, transcribed]\n{spoken}"
-
-
-async def _open_scratch(workspace: Path) -> BinaryIO:
-    """Open it in a thread; if that is no longer awaited, close it there."""
-    opening = asyncio.get_running_loop().run_in_executor(None, paths.scratch, workspace)
-    try:
-        return await asyncio.shield(opening)
-    except asyncio.CancelledError:
-        opening.add_done_callback(_close_opened)
-        raise
-
-
-def _close_opened(opening: asyncio.Future[BinaryIO]) -> None:
-    if not opening.cancelled() and opening.exception() is None:
-        opening.result().close()
 
 
 def read_as_words(row: InboxRow, command: CommandGiven) -> tuple[InboxRow, MessageReceived]:

@@ -1,6 +1,7 @@
 """Signs on a message before there is an answer: received, being worked on."""
 
 import logging
+from collections.abc import Callable, Coroutine
 from functools import partial
 
 from agent_core import ambient
@@ -24,28 +25,52 @@ RECEIPT_AFTER = 0.7
 """Seconds after which a message that still waits gets its receipt; people expect it within 1."""
 
 
-def show_work(state: ConversationState, services: Services, open_turn: OpenTurn) -> None:
+def show_work(state: ConversationState, open_turn: OpenTurn) -> None:
     """Show that the turn is being worked on, until something of it is shown."""
 
-    def begin() -> None:
-        adapter = state.adapter
-        if _is_needed(state, open_turn) and isinstance(adapter, Working):
-            services.spawn(partial(_show_work, state, services, adapter, open_turn), "working")
+    def is_needed() -> bool:
+        return state.active is open_turn and not state.outbox.has_shown(open_turn.id)
+
+    async def show(adapter: Working) -> None:
+        message = open_turn.row.message
+        if await _show_while(is_needed, state, adapter, message):
+            await _clear(state, adapter, message)
 
     if open_turn.row.firing is None:
-        services.first_signs.add(begin)
+        _begin(state, is_needed, show)
 
 
-def _is_needed(state: ConversationState, open_turn: OpenTurn) -> bool:
-    return state.active is open_turn and not state.outbox.has_shown(open_turn.id)
+def show_fetching(state: ConversationState, message: str, is_needed: Callable[[], bool]) -> None:
+    """Show that the message is being worked on while its files are fetched. The sign stays for its
+    turn, which begins then."""
+
+    async def show(adapter: Working) -> None:
+        stands = await _show_while(is_needed, state, adapter, message)
+        if stands and (state.active is None or state.active.row.message != message):
+            await _clear(state, adapter, message)
+
+    _begin(state, is_needed, show)
 
 
-async def _show_work(
-    state: ConversationState, services: Services, adapter: Working, open_turn: OpenTurn
+def _begin(
+    state: ConversationState,
+    is_needed: Callable[[], bool],
+    show: Callable[[Working], Coroutine[object, object, None]],
 ) -> None:
-    message, stands = open_turn.row.message, False
-    while _is_needed(state, open_turn):
-        room = stands or services.take_sign(state.conversation)
+    def begin() -> None:
+        if is_needed() and isinstance(state.adapter, Working):
+            state.services.spawn(partial(show, state.adapter), "working")
+
+    state.services.first_signs.add(begin)
+
+
+async def _show_while(
+    is_needed: Callable[[], bool], state: ConversationState, adapter: Working, message: str
+) -> bool:
+    """Show it while it is needed. Return True if the sign stays until it is cleared."""
+    stands = False
+    while is_needed():
+        room = stands or state.services.take_sign(state.conversation)
         if room and not stands:
             try:
                 stands = await adapter.show_work(state.conversation, message)
@@ -53,8 +78,7 @@ async def _show_work(
                 log.info("work_not_shown", extra={"why": str(error)})
                 break
         await ambient.wait(LOOK_AGAIN if stands or not room else NEXT_SIGN)
-    if stands:
-        await _clear(state, adapter, message)
+    return stands
 
 
 def clear_receipt(state: ConversationState, services: Services, message: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from adapters.telegram.adapter import TelegramAdapter
-from gateway.conversation.inbox import reading
+from gateway.conversation.inbox import fetching, reading
 from gateway.messages import Attachment
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import GROUP, PATIENCE, PERSON, Rig, mention
@@ -16,7 +16,7 @@ from tests.stories.rig import GROUP, PATIENCE, PERSON, Rig, mention
 
 @pytest.fixture
 async def rig(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
-    monkeypatch.setattr(reading, "FETCH_PAUSE", 0.01)
+    monkeypatch.setattr(fetching, "FETCH_PAUSE", 0.01)
     return rig
 
 
@@ -209,7 +209,7 @@ async def test_a_file_that_trickles_costs_itself_and_not_the_message(
             await asyncio.sleep(0.01)
 
     monkeypatch.setattr(TelegramAdapter, "fetch", trickle)
-    monkeypatch.setattr(reading, "FETCH_SECONDS", 0.3)
+    monkeypatch.setattr(fetching, "FETCH_SECONDS", 0.3)
     await rig.start()
     rig.telegram.say(PERSON, "", caption="read", **document(rig, "data.csv"))
     await rig.shows("ack")
