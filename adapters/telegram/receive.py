@@ -66,7 +66,7 @@ class TelegramReceiver:
         self._me: TelegramBot | None = None
         self._accept: Accept | None = None
         self._offset = 0
-        self._opened = False
+        self._opened = asyncio.Event()
         self._menus: list[dict[str, object]] = []
         self._unhook = False
         self._rehook = asyncio.Event()
@@ -75,6 +75,15 @@ class TelegramReceiver:
 
     async def run(self, accept: Accept) -> None:
         """Receive until cancelled. Rejected if Telegram refuses the token."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._set_menus(), name="menus")
+                await self._receive(accept)
+        except BaseExceptionGroup as errors:
+            refused = errors.subgroup(Rejected)
+            raise (refused.exceptions[0] if refused is not None else errors) from None
+
+    async def _receive(self, accept: Accept) -> None:
         await self._insist(self._identify)
         self._accept = accept
         if self._webhook is None:
@@ -173,8 +182,8 @@ class TelegramReceiver:
         if self._unhook:
             await self._bot.call("deleteWebhook", {"drop_pending_updates": False})
             self._unhook = False
-        # The first poll returns at once, as proof of life, and so do those between menu updates.
-        seconds = POLL if self._opened and not self._menus else 0
+        # The first poll returns at once, as proof of life.
+        seconds = POLL if self._opened.is_set() else 0
         question: dict[str, object] = {
             "timeout": seconds,
             "limit": BATCH,
@@ -193,12 +202,11 @@ class TelegramReceiver:
         # After an empty answer nothing is left to confirm; a stored offset would skip updates
         # when Telegram starts a new number range (after a quiet week).
         self._offset = newest + 1 if updates else 0
-        self._open()
-        await self._set_menu()
+        self._opened.set()
 
     async def _keep_webhook(self) -> None:
         url, secret = self._webhook or ("", "")
-        asking = self._opened and not self._rehook.is_set()
+        asking = self._opened.is_set() and not self._rehook.is_set()
         self._rehook.clear()  # another change meanwhile triggers it again
         told = await self._bot.call("getWebhookInfo", {}) if asking else None
         if not isinstance(told, dict) or told.get("url") != url:
@@ -210,9 +218,7 @@ class TelegramReceiver:
             await self._set_webhook(asked)
             told = await self._bot.call("getWebhookInfo", {})
         self._judge_webhook(told if isinstance(told, dict) else {})
-        self._open()
-        while self._menus:
-            await self._set_menu()
+        self._opened.set()
 
     def _judge_webhook(self, told: dict[str, object]) -> None:
         """Note that inbound is live if nothing waits at Telegram, or something came since the last
@@ -232,24 +238,26 @@ class TelegramReceiver:
             self._rehook.set()  # getWebhookInfo does not return the secret
             raise
 
-    def _open(self) -> None:
-        """Prepare the menus of commands, once, after the first contact."""
-        if not self._opened:
-            self._opened = True
-            self._menus = list(self._list_menus())
+    async def _set_menus(self) -> None:
+        """Set the menus of commands once, after the first contact and beside what is received."""
+        await self._opened.wait()
+        self._menus = list(self._list_menus())
+        while self._menus:
+            await self._insist(self._set_menu)
 
     async def _set_menu(self) -> None:
         """Set the next of the menus; one that is refused is refused in all languages."""
-        if not self._menus:
-            return
-        menu = self._menus.pop(0)
+        menu = self._menus[0]
         try:
             await self._bot.call("setMyCommands", menu)
+        except (Flood, InvalidToken):
+            raise
         except TelegramError as error:
             log.warning("telegram_no_menu", extra={"error": repr(error)})
             refused = isinstance(error, BadRequest)  # an admin who never wrote has no chat
-            rest = [one for one in self._menus if refused and one["scope"] != menu["scope"]]
-            self._menus = rest
+            self._menus = [one for one in self._menus if refused and one["scope"] != menu["scope"]]
+        else:
+            del self._menus[0]
 
     def _list_menus(self) -> Iterator[dict[str, object]]:
         """Yield the menus by scope, then by language; the most specific one that fits a chat
