@@ -112,13 +112,15 @@ class ModelSettings(BaseModel):
 
     `tiers` and `tier_providers` hold what was set; `fallbacks` and `auxiliary` name models by
     provider/model, in the order in which they are tried; `timeout`: seconds without a byte;
-    `price_file`: a table of prices newer than the built-in one, "" for none.
+    `has_lite`: FLASH's provider was given as LITE's; `price_file`: a table of prices newer than the
+    built-in one, "" for none.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True)
 
     tiers: dict[Tier, str] = {}
     tier_providers: dict[Tier, str] = {}
+    has_lite: bool = False
     keys: dict[str, tuple[str, ...]] = Field(default={}, repr=False)
     base_urls: dict[str, str] = BASE_URLS
     compatible: tuple[CompatibleProvider, ...] = ()
@@ -147,6 +149,7 @@ class ModelSettings(BaseModel):
         return cls(
             tiers=_read_each(declared.MODELS, env),
             tier_providers=_read_providers(env),
+            has_lite=bool(declared.LITE_PROVIDER.read(env)),
             keys=_read_each(declared.KEYS, env),
             base_urls=_read_each(declared.URLS, env),
             compatible=_read_compatible(env),
@@ -304,7 +307,9 @@ class ModelSettings(BaseModel):
             raise setting.error(text, "write it as provider/model.")
         elif provider:
             model = text or self.default_model(provider, tier)
-            setting = setting if text else declared.PROVIDERS[name]
+            if not text:
+                lite = name == "flash" and self.has_lite
+                setting = declared.LITE_PROVIDER if lite else declared.PROVIDERS[name]
         else:
             return None
         self.endpoint(provider, setting.name)

@@ -27,6 +27,7 @@ from agent_core.sandboxes.pool import SandboxPool
 from agent_core.sandboxes.tier import TierUnusable, describe_leaks
 from agent_core.tools.browser import chromium
 from agent_core.tools.browser.walls import choose_walls
+from agent_core.tools.tool_settings import PREVIEW_HOST, PREVIEW_PORT
 from gateway.cli.probes import (
     Platforms,
     ProbeResult,
@@ -139,12 +140,23 @@ def _check_place(settings: Settings) -> list[ProbeResult]:
                 found.append(ProbeResult("ok", "page", f"{settings.host}:{settings.port} is free"))
         except SettingsError as error:
             found.append(ProbeResult("wrong", "page", str(error)))
+        found += _check_previews(settings)
     home = next(one for one in (settings.home, *settings.home.resolve().parents) if one.exists())
     free = shutil.disk_usage(home).free
     if free < LITTLE:
         text = f"only {free / 2**20:,.0f} MB are free where {settings.home} lies"
         found.append(ProbeResult("note", "disk", text))
     return found
+
+
+def _check_previews(settings: Settings) -> list[ProbeResult]:
+    """The port for previews, if one is chosen. A gateway runs without it, and says so to people."""
+    try:
+        if port := PREVIEW_PORT.read(settings.env):
+            listen(PREVIEW_HOST.read(settings.env), port, PREVIEW_PORT).close()
+    except SettingsError as error:
+        return [ProbeResult("note", "previews", str(error))]
+    return []
 
 
 def _check_rules(settings: Settings, say: Say) -> int:

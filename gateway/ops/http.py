@@ -19,6 +19,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import Struct
 
 from agent_core import ambient
+from agent_core.config.declaration import Setting
 from gateway.conversation.slots import Slots
 from gateway.errors import StoreFailed
 from gateway.ops.connection_limits import ConnectionLimits
@@ -120,8 +121,9 @@ class StoreProbe:
             return self._known[1]
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Open a listening socket; SettingsError if the address cannot be used."""
+def listen(host: str, port: int, setting: Setting[int] = PORT) -> socket.socket:
+    """Open a listening socket; SettingsError, which names the `setting` of the port, if the address
+    cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=256)
@@ -131,7 +133,7 @@ def listen(host: str, port: int) -> socket.socket:
         mend = f"cannot listen on {where} ({why})"
         if number == errno.EADDRINUSE:
             mend += "; stop the program that does, or choose another port (0: any)"
-        raise PORT.error("", f"{mend}.") from None
+        raise setting.error("", f"{mend}.") from None
 
 
 @asynccontextmanager

@@ -99,6 +99,10 @@ def test_lite_is_flash() -> None:
     assert described(env)[2] == "anthropic/claude-haiku-5-5"
     with pytest.raises(SettingsError, match="LITE_MODEL_PROVIDER=anthropic: FLASH_MODEL_PROVIDER"):
         ModelSettings.read(env | {"FLASH_MODEL_PROVIDER": "openai"})
+    with pytest.raises(SettingsError, match="^LITE_MODEL_PROVIDER=nosuch: "):
+        described(KEYS | {"LITE_MODEL_PROVIDER": "nosuch"})
+    with pytest.raises(SettingsError, match="^FLASH_MODEL_PROVIDER=nosuch: "):
+        described(KEYS | {"FLASH_MODEL_PROVIDER": "nosuch"})
 
 
 def test_compatible_providers_and_their_alias() -> None:

@@ -1,6 +1,7 @@
 """What `turnkeeper doctor` says of the parts that it tries by itself."""
 
 import json
+import socket
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -135,6 +136,18 @@ REFUSED = {
     "memory": {"MEMORY_PROVIDER": '{"server": "x", "recall": {"tool": "t", "arguments": {}}}'},
 }
 """Settings of which each is well written, and with which a gateway does not start."""
+
+
+def test_a_port_for_previews_that_is_taken_is_told(tmp_path: Path) -> None:
+    env = {"TURNKEEPER_HOME": str(tmp_path), "TURNKEEPER_PORT": "0"}
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        settings = Settings.read(env | {"PREVIEW_PORT": str(port)}, tmp_path)
+        (note,) = [one for one in doctor._check_place(settings) if one.mark == "note"]
+    said = f"note     previews: PREVIEW_PORT: cannot listen on 127.0.0.1:{port} ("
+    assert str(note).startswith(said)
+    assert not [one for one in doctor._check_place(settings) if one.mark == "note"], "it is free"
+    assert [one.mark for one in doctor._check_place(Settings.read(env, tmp_path))] == ["ok"]
 
 
 @pytest.mark.parametrize("which", REFUSED)
