@@ -63,10 +63,10 @@ def read_conversation(address: str) -> Conversation:
     )
 
 
-class Sender(Struct, frozen=True, kw_only=True):
+class Sender(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The person who wrote or pressed. `id` is the platform's, never a name. `groups`: ids of the
     roles or user groups they have there; `zone`: the time zone (`Europe/Berlin`) of their client,
-    if known."""
+    if known; `external`: of another organization than the bot, in a channel that both share."""
 
     platform: str
     id: str
@@ -75,6 +75,7 @@ class Sender(Struct, frozen=True, kw_only=True):
     language: str = ""
     groups: tuple[str, ...] = ()
     zone: str = ""
+    external: bool = False
 
     @property
     def key(self) -> str:

@@ -53,11 +53,12 @@ NOTHING: Json = {}
 
 
 class SlackBot(Struct, frozen=True, kw_only=True):
-    """The bot itself, from auth.test."""
+    """The bot itself, from auth.test. `enterprise`: the organization that its workspace is in."""
 
     user: str
     team: str
     bot: str = ""
+    enterprise: str = ""
 
 
 class ModalOrigin(Struct, frozen=True, kw_only=True):
@@ -72,7 +73,10 @@ class ModalOrigin(Struct, frozen=True, kw_only=True):
 def read_me(answer: Json) -> SlackBot | None:
     """Me from auth.test's answer, None if it names no bot."""
     user, team = _id(answer.get("user_id")), _id(answer.get("team_id"))
-    return SlackBot(user=user, team=team, bot=_id(answer.get("bot_id"))) if user and team else None
+    if not user or not team:
+        return None
+    bot, enterprise = _id(answer.get("bot_id")), _id(answer.get("enterprise_id"))
+    return SlackBot(user=user, team=team, bot=bot, enterprise=enterprise)
 
 
 def parse(kind: str, payload: Json, me: SlackBot) -> Inbound | None:
@@ -241,7 +245,14 @@ def _author(message: Json, me: SlackBot) -> Sender | None:
     """The person; None for bots, ourselves among them."""
     user = _id(message.get("user"))
     mine = not user or user == me.user
-    return None if mine or message.get("bot_id") else Sender(platform="slack", id=user)
+    return None if mine or message.get("bot_id") else _person(user, message.get("user_team"), me)
+
+
+def _person(user: str, team: object, me: SlackBot) -> Sender:
+    """The person `user` of the workspace `team`, as far as the event tells; their profile decides
+    whether they are of the bot's organization."""
+    external = not me.enterprise and _id(team) not in ("", me.team)
+    return Sender(platform="slack", id=user, external=external)
 
 
 def _read_shared(message: Json, me: SlackBot) -> Quote | None:
@@ -347,7 +358,8 @@ def _parse_home_press(action: Json, user: str, me: SlackBot) -> Inbound | None:
 
 def _parse_press(payload: Json, me: SlackBot) -> Inbound | None:
     action, asked = read_action(payload)
-    user, stamp = _id(_map(payload.get("user")).get("id")), read_string(action.get("action_ts"))
+    about, stamp = _map(payload.get("user")), read_string(action.get("action_ts"))
+    user = _id(about.get("id"))
     if user and _map(payload.get("view")).get("type") == "home":
         return _parse_home_press(action, user, me)
     if asked is None or not user or read_string(action.get("action_id")).startswith(WRITES):
@@ -355,13 +367,13 @@ def _parse_press(payload: Json, me: SlackBot) -> Inbound | None:
     if asked.token == STOP:
         return StopPressed(
             conversation=place(me, asked.channel, asked.thread),
-            sender=Sender(platform="slack", id=user),
+            sender=_person(user, about.get("team_id"), me),
             event=f"b{asked.message}:{user}:{stamp}",
             press=_press(asked, user),
         )
     return ButtonPressed(
         conversation=place(me, asked.channel, asked.thread),
-        sender=Sender(platform="slack", id=user),
+        sender=_person(user, about.get("team_id"), me),
         event=f"b{asked.message}:{user}:{stamp}",
         message=asked.message,
         token=asked.token,

@@ -7,6 +7,8 @@ from collections import OrderedDict
 
 from msgspec.structs import replace
 
+from adapters.slack import parse
+from adapters.slack.parse import SlackBot
 from adapters.slack.transport import SlackWire
 from gateway import clock
 from gateway.errors import DeliveryError, Rejected
@@ -76,6 +78,8 @@ class SlackPeople:
     def __init__(self, wire: SlackWire) -> None:
         self._wire, self._groups = wire, Groups(wire)
         self._known: OrderedDict[str, tuple[float, Sender]] = OrderedDict()
+        self.me: SlackBot | None = None
+        """The bot, once it is known."""
 
     async def resolve_sender(self, sender: Sender) -> Sender:
         """Return `sender` with Slack's facts about them, unchanged if that fails or takes long."""
@@ -111,7 +115,7 @@ class SlackPeople:
             async with clock.limit(NAMING):
                 asked = {"user": sender.id, "include_locale": "true"}
                 answer = await self._wire.call("users.info", asked, form=True)
-            found = _apply_name(sender, answer.get("user"))
+            found = _apply_name(sender, answer.get("user"), self.me)
         except (DeliveryError, TimeoutError) as error:
             log.info("slack_no_name", extra={"why": str(error)})
             found, lasts = sender, UNKNOWN_FOR
@@ -121,7 +125,7 @@ class SlackPeople:
         return found
 
 
-def _apply_name(sender: Sender, user: object) -> Sender:
+def _apply_name(sender: Sender, user: object, me: SlackBot | None) -> Sender:
     about = user if isinstance(user, dict) else {}
     inner = about.get("profile")
     profile = inner if isinstance(inner, dict) else {}
@@ -134,4 +138,16 @@ def _apply_name(sender: Sender, user: object) -> Sender:
         handle=handle if isinstance(handle, str) else "",
         language=locale if isinstance(locale, str) else "",
         zone=zone if isinstance(zone, str) else "",
+        external=me is not None and _is_elsewhere(about, me),
     )
+
+
+def _is_elsewhere(user: parse.Json, me: SlackBot) -> bool:
+    """Return True for a person of another organization, whom a shared channel (Slack Connect) or
+    group brings. Workspaces of one Enterprise organization are not apart."""
+    inner = user.get("enterprise_user")
+    enterprise = inner.get("enterprise_id") if isinstance(inner, dict) else ""
+    if me.enterprise and enterprise == me.enterprise:
+        return False
+    team = user.get("team_id")
+    return user.get("is_stranger") is True or (isinstance(team, str) and team not in ("", me.team))

@@ -118,7 +118,7 @@ class SlackReceiver:
                 continue
             if me is None:
                 raise Rejected("SLACK_BOT_TOKEN belongs to no bot")
-            self._me = me
+            self._me = self._people.me = me
             if not self._app_token:
                 self._reach.listen()
             return self._contact() if self._app_token else self._alive()

@@ -127,7 +127,7 @@ class Access:
         named = self._read_listed_role(sender.platform, sender.id)
         if named is not None:
             return named
-        found = stronger(self._paired.get(sender.key), self._read_listed_role(sender.platform, "*"))
+        found = stronger(self._paired.get(sender.key), self._read_common_role(sender))
         for group in sender.groups:
             found = stronger(found, self._read_listed_role(sender.platform, f"@{group}"))
         return found
@@ -140,6 +140,10 @@ class Access:
             return "user"
         return "viewer" if name in people.viewers else None
 
+    def _read_common_role(self, sender: Sender) -> Role | None:
+        """Return the role of everybody, which people of other organizations do not have."""
+        return None if sender.external else self._read_listed_role(sender.platform, "*")
+
     async def learn(self, sender: Sender) -> Role | None:
         """Return the sender's role like `role`, after a look into the directory if the lists do not
         name them."""
@@ -151,9 +155,7 @@ class Access:
                 del self._names[next(iter(self._names))]
         fresh = self._until.get(key, 0.0) > ambient.monotonic()
         named = self._read_listed_role(sender.platform, sender.id) is not None
-        highest = (
-            self._read_listed_role(sender.platform, "*") == "admin"
-        )  # nothing can be added to it
+        highest = self._read_common_role(sender) == "admin"  # nothing can be added to it
         if self._look_up is None or fresh or named or highest:
             return self.role(sender)
         let_in = await self._read(f"person:{key}", LetIn)
@@ -190,8 +192,9 @@ class Access:
 
     def is_listed(self, sender: Sender) -> bool:
         """The settings themselves let the sender in."""
-        names = (sender.id, "*", *(f"@{group}" for group in sender.groups))
-        return any(self._read_listed_role(sender.platform, name) is not None for name in names)
+        names = (sender.id, *(f"@{group}" for group in sender.groups))
+        listed = any(self._read_listed_role(sender.platform, name) is not None for name in names)
+        return listed or self._read_common_role(sender) is not None
 
     async def accounts(self, key: str) -> frozenset[str]:
         """The keys of all accounts of the person with the account `key`, that one among them."""

@@ -73,6 +73,8 @@ class SlackServer:
     """The agent sessions' statuses, by channel and thread."""
     homes: dict[str, Json] = field(default_factory=dict)
     """The published homes, by person."""
+    me: Json = field(default_factory=dict)
+    """What auth.test tells besides."""
     people: dict[str, Json] = field(default_factory=dict)
     left: set[str] = field(default_factory=set)
     """Channels that the bot is no member of any more."""
@@ -452,13 +454,8 @@ class SlackServer:
         return Call(method, arguments, False)
 
     def _on_auth_test(self, _: Json) -> Json:
-        return {
-            "user_id": BOT,
-            "team_id": TEAM,
-            "bot_id": "B0BOT",
-            "team": "Test",
-            "user": "turnkeeper",
-        }
+        about = {"user_id": BOT, "team_id": TEAM, "bot_id": "B0BOT", "team": "Test"}
+        return about | {"user": "turnkeeper"} | self.me
 
     def _on_apps_connections_open(self, _: Json) -> Json:
         ticket = f"t{next(self._numbers)}"
