@@ -4,7 +4,8 @@
 
 The authorization server is the SDK's too, on its own port. What a test decides stands in files beside
 NOTE: `NOTE.silent`: nothing says how long tokens are good for; `NOTE.revoked`: no token is taken; `NOTE.brief`: access tokens are good for a second; `NOTE.mute`:
-no refresh; `NOTE.down`: no tokens for now; `NOTE.closed`: nobody registers; `NOTE.wider`: sign-ins need one scope more; `NOTE.asks`: what was asked of both, a line each, with what it was signed with.
+no refresh; `NOTE.down`: no tokens for now; `NOTE.closed`: nobody registers; `NOTE.wider`: sign-ins need one scope more; `NOTE.plain`: no metadata
+of either, and the server is its own authority, as before there was metadata; `NOTE.asks`: what was asked of both, a line each, with what it was signed with.
 """
 
 import secrets
@@ -155,9 +156,10 @@ class Noted:
     """Writes down what is asked, and with which credentials."""
 
     def __init__(
-        self, app: ASGIApp, note: Path, name: str, refuse: Callable[[str], bool] | None = None
+        self, app: ASGIApp, note: Path, name: str, refuse: Callable[[str], bool], plain: ASGIApp
     ) -> None:
         self._app, self._note, self._name, self._refuse = app, note, name, refuse
+        self._plain = plain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -172,7 +174,14 @@ class Noted:
             if scope["path"] == "/token" and Path(f"{self._note}.down").exists():
                 await PlainTextResponse("out of order", 503)(scope, receive, send)
                 return
-            if self._refuse is not None and self._refuse(signed):
+            if Path(f"{self._note}.plain").exists():
+                if scope["path"].startswith("/.well-known/"):
+                    await PlainTextResponse("not here", 404)(scope, receive, send)
+                    return
+                if scope["path"] in ("/register", "/authorize", "/token"):
+                    await self._plain(scope, receive, send)
+                    return
+            if self._name == "server" and self._refuse(signed):
                 asked = f'Bearer error="insufficient_scope", scope="{SCOPE} {WIDER}"'
                 wider = PlainTextResponse("more", 403, {"WWW-Authenticate": asked})
                 await wider(scope, receive, send)
@@ -238,13 +247,14 @@ async def serve(port: int, authority_port: int, note: Path) -> None:
         ),
         revocation_options=RevocationOptions(enabled=True),
     )
+    own = Starlette(routes=routes)
     apps = (
         (build(note, authority, url, issuer).streamable_http_app(), port, "server"),
-        (Starlette(routes=routes), authority_port, "authority"),
+        (own, authority_port, "authority"),
     )
     async with anyio.create_task_group() as group:
         for app, at, name in apps:
-            noted = Noted(app, note, name, authority.lacks_scope if name == "server" else None)
+            noted = Noted(app, note, name, authority.lacks_scope, own)
             config = uvicorn.Config(noted, host="127.0.0.1", port=at, log_level="error")
             group.start_soon(uvicorn.Server(config).serve)
 

@@ -7,7 +7,7 @@ the sign-in is returned with the link (`SignInNeeded`), and `exchange` uses it. 
 
 import re
 from collections.abc import AsyncGenerator, Callable
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode, urljoin, urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError
@@ -164,11 +164,12 @@ class PersonalOAuth(OAuthClientProvider):
     async def _perform_authorization_code_grant(self) -> tuple[str, str]:
         """Hand out the link instead of waiting for who follows it."""
         context, metadata = self.context, self.context.oauth_metadata
-        if not self._redirect or metadata is None or context.client_info is None:
+        if not self._redirect or context.client_info is None:
             if self._end is not None:
                 self._end(context.client_metadata.scope or "")
             raise SignInNeeded(PendingSignIn(url="", verifier="", redirect="", parties=_NOBODY))
-        if "S256" not in (metadata.code_challenge_methods_supported or ("S256",)):
+        methods = metadata.code_challenge_methods_supported if metadata is not None else None
+        if "S256" not in (methods or ("S256",)):
             raise OAuthFlowError("the authorization server knows no PKCE by S256")
         pkce = PKCEParameters.generate()
         asked = {
@@ -184,7 +185,7 @@ class PersonalOAuth(OAuthClientProvider):
             asked["scope"] = scope
         if "offline_access" in scope.split():
             asked["prompt"] = "consent"
-        base = str(metadata.authorization_endpoint)
+        base = self._find_sign_in_page()
         url = f"{base}{'&' if urlsplit(base).query else '?'}{urlencode(asked)}"
         raise SignInNeeded(
             PendingSignIn(
@@ -195,6 +196,14 @@ class PersonalOAuth(OAuthClientProvider):
                 scope=scope,
             )
         )
+
+    def _find_sign_in_page(self) -> str:
+        """Return the authorization server's page; of a server without metadata its own, where the
+        protocol's version of 2025-03-26 put it."""
+        context = self.context
+        if context.oauth_metadata is not None:
+            return str(context.oauth_metadata.authorization_endpoint)
+        return urljoin(context.get_authorization_base_url(context.server_url), "/authorize")
 
     async def exchange(
         self, http: httpx2.AsyncClient, pending: PendingSignIn, code: str, issuer: str | None

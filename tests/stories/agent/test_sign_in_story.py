@@ -68,6 +68,28 @@ async def test_a_call_waits_for_the_sign_in_and_goes_on_by_itself(
     await rig.quiet()
 
 
+@pytest.mark.pick("sign-ins at servers", 5)
+async def test_a_server_without_metadata_is_signed_in_at_and_its_tokens_are_refreshed(
+    rig: Rig, signed: SignedServer
+) -> None:
+    """It has its pages where the protocol's first version put them, at its own address."""
+    signed.set("plain")
+    signed.set("brief")
+    rig.model.script(publish("one"), publish("one"), Say("done"), publish("two"), Say("again"))
+    await rig.start(**settings(signed))
+    rig.telegram.say(PERSON, "publish it")
+    card = await rig.shows("wants you to sign in")
+    assert DONE in await Visitor().sign_in(find_link(card))
+    await rig.shows("done")
+    time.sleep(1.1)  # the token is good for a second
+    rig.telegram.say(PERSON, "publish another")
+    await rig.shows("again")
+    await rig.quiet()
+    assert signed.effects() == ["publish one", "publish two"]
+    assert not [line for line in signed.asks() if line.startswith("authority")]
+    assert sum("POST /token" in line for line in signed.asks()) >= 2
+
+
 @NEEDS_CHROMIUM
 @pytest.mark.timeout(120)
 async def test_a_browser_goes_there_and_back(rig: Rig, signed: SignedServer) -> None:
