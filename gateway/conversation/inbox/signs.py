@@ -37,7 +37,7 @@ def show_work(state: ConversationState, open_turn: OpenTurn) -> None:
             await _clear(state, adapter, message)
 
     if open_turn.row.firing is None:
-        _begin(state, is_needed, show)
+        _show_soon(state, is_needed, show)
 
 
 def show_fetching(state: ConversationState, message: str, is_needed: Callable[[], bool]) -> None:
@@ -49,10 +49,10 @@ def show_fetching(state: ConversationState, message: str, is_needed: Callable[[]
         if stands and (state.active is None or state.active.row.message != message):
             await _clear(state, adapter, message)
 
-    _begin(state, is_needed, show)
+    _show_soon(state, is_needed, show)
 
 
-def _begin(
+def _show_soon(
     state: ConversationState,
     is_needed: Callable[[], bool],
     show: Callable[[Working], Coroutine[object, object, None]],
