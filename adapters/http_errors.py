@@ -1,9 +1,12 @@
-"""Sorts aiohttp's errors by whether the platform may have acted on the call."""
+"""Sorts aiohttp's errors by whether the platform may have acted on the call, and takes a refusal
+out of a group of tasks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import aiohttp
+
+from gateway.errors import Rejected
 
 
 @contextmanager
@@ -20,3 +23,20 @@ def sort_http_errors(not_sent: type[Exception], unanswered: type[Exception]) -> 
         raise not_sent(f"the socket was refused: {error.status}") from None
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise unanswered(f"no answer: {type(error).__name__}") from None
+
+
+@contextmanager
+def unwrap_refusal() -> Iterator[None]:
+    """Raise the first Rejected of a task group as it is, not in its group."""
+    try:
+        yield
+    except BaseExceptionGroup as errors:
+        refused = errors.subgroup(Rejected)
+        if refused is None:
+            raise
+        raise _find_first(refused) from None
+
+
+def _find_first(refused: BaseExceptionGroup[Rejected]) -> Rejected:
+    found = refused.exceptions[0]
+    return found if isinstance(found, Rejected) else _find_first(found)

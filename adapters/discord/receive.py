@@ -20,6 +20,7 @@ from adapters.discord.menu import DiscordCommands
 from adapters.discord.session import DiscordSession
 from adapters.discord.threads import Threads
 from adapters.discord.transport import DiscordClosed, DiscordRefused, DiscordWire
+from adapters.http_errors import unwrap_refusal
 from gateway import clock
 from gateway.errors import DeliveryError, Rejected, StoreFailed, Unsent
 from gateway.messages import CommandGiven, Inbound, MessageDeleted, MessageEdited, MessageReceived
@@ -78,12 +79,11 @@ class DiscordReceiver:
         """Receive until cancelled. Rejected if Discord refuses the bot for good."""
         await self._insist(self._session.identify)
         try:
-            async with asyncio.TaskGroup() as group:
-                self._group = group
-                group.create_task(self._keep(accept))
-                group.create_task(self._session.listen(self))
-        except* Rejected as refused:
-            raise _find_first(refused) from None
+            with unwrap_refusal():
+                async with asyncio.TaskGroup() as group:
+                    self._group = group
+                    group.create_task(self._keep(accept))
+                    group.create_task(self._session.listen(self))
         finally:
             await self._session.save(now=True)
 
@@ -342,8 +342,3 @@ def read_deletions(event: parse.Json, known: Mapping[str, MessageOrigin]) -> Seq
         for message in gone
         if isinstance(message, str) and message in known
     ]
-
-
-def _find_first(errors: BaseExceptionGroup[Rejected]) -> Rejected:
-    found = errors.exceptions[0]
-    return found if isinstance(found, Rejected) else _find_first(found)

@@ -13,6 +13,7 @@ import msgspec
 from aiohttp import web
 from msgspec.structs import replace
 
+from adapters.http_errors import unwrap_refusal
 from adapters.incoming import read_string
 from adapters.outputs import find_copy
 from adapters.slack.blocks import SlackUpload
@@ -102,15 +103,13 @@ class SlackAdapter:
     async def run(self, accept: Accept) -> None:
         """Receive until cancelled; Rejected if Slack refuses a token."""
         try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._streams.watch())
-                group.create_task(self._sessions.run())
-                group.create_task(self._homes.keep())
-                group.create_task(self._receiver.catch_up(self._missed, accept))
-                group.create_task(self._receiver.run(partial(self._accept, accept)))
-        except BaseExceptionGroup as errors:
-            refused = errors.subgroup(Rejected)
-            raise (refused.exceptions[0] if refused is not None else errors) from None
+            with unwrap_refusal():
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self._streams.watch())
+                    group.create_task(self._sessions.run())
+                    group.create_task(self._homes.keep())
+                    group.create_task(self._receiver.catch_up(self._missed, accept))
+                    group.create_task(self._receiver.run(partial(self._accept, accept)))
         finally:
             await self._wire.close()
 

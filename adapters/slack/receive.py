@@ -17,6 +17,7 @@ from aiohttp import web
 from msgspec import Struct
 from msgspec.structs import replace
 
+from adapters.http_errors import unwrap_refusal
 from adapters.incoming import clean_strings
 from adapters.slack import blocks, parse
 from adapters.slack.home import Homes
@@ -99,13 +100,10 @@ class SlackReceiver:
                 await self._identify()
                 if self._reach.is_quiet():
                     self._gap.set()
-        try:
+        with unwrap_refusal():
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._keep())
                 group.create_task(self._connect(group))
-        except BaseExceptionGroup as errors:
-            refused = errors.subgroup(Rejected)
-            raise (refused.exceptions[0] if refused is not None else errors) from None
 
     async def _identify(self) -> None:
         """Learn who we are, however long that takes."""

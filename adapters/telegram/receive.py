@@ -13,6 +13,7 @@ from typing import Protocol
 from aiohttp import web
 from telegram.error import BadRequest, Conflict, InvalidToken, TelegramError
 
+from adapters.http_errors import unwrap_refusal
 from adapters.telegram.parse import TelegramBot, parse, read_me, update_id
 from adapters.telegram.transport import Flood, Lost, RawBot, decode
 from gateway import clock
@@ -75,13 +76,10 @@ class TelegramReceiver:
 
     async def run(self, accept: Accept) -> None:
         """Receive until cancelled. Rejected if Telegram refuses the token."""
-        try:
+        with unwrap_refusal():
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._set_menus(), name="menus")
                 await self._receive(accept)
-        except BaseExceptionGroup as errors:
-            refused = errors.subgroup(Rejected)
-            raise (refused.exceptions[0] if refused is not None else errors) from None
 
     async def _receive(self, accept: Accept) -> None:
         await self._insist(self._identify)
