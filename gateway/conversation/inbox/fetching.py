@@ -14,10 +14,9 @@ from agent_core import ambient
 from agent_core.errors import ModelFailed
 from agent_core.text import file_name
 from agent_core.tools import paths
-from gateway.conversation.services import Services
+from gateway.conversation.state import ConversationState
 from gateway.errors import Ambiguous, DeliveryError, RateLimited, Rejected, TokenRefused, Unsent
-from gateway.messages import Attachment, Conversation
-from gateway.ports import Adapter
+from gateway.messages import Attachment
 
 log = logging.getLogger("turnkeeper.fetching")
 
@@ -46,20 +45,12 @@ class FetchedFile(Struct, frozen=True):
 
 
 class FileFetcher:
-    """Fetches the files of one conversation and keeps them until they are taken. `changed` is set
-    when all that were wanted are there."""
+    """Fetches the files of one conversation and keeps them until they are taken. The state's
+    `changed` is set when all that were wanted are there."""
 
-    def __init__(
-        self,
-        services: Services,
-        adapter: Adapter,
-        conversation: Conversation,
-        changed: asyncio.Event,
-    ) -> None:
-        self._services = services
-        self._adapter = adapter
-        self._conversation = conversation
-        self._changed = changed
+    def __init__(self, state: ConversationState) -> None:
+        self._state = state
+        self._services = state.services
         self._wanted: Collection[Attachment] = ()
         self._done: dict[Attachment, FetchedFile | Exception] = {}
         self._current: Attachment | None = None
@@ -102,11 +93,11 @@ class FileFetcher:
         finally:
             self._task = self._current = None
             self.is_busy = False
-            self._changed.set()
+            self._state.changed.set()
 
     async def _fetch(self, attachment: Attachment) -> FetchedFile | Exception:
         """Fetch the file and listen to it. Return what failed, to be raised where it is taken."""
-        workspace = self._services.agent.workspace(self._conversation)
+        workspace = self._services.agent.workspace(self._state.conversation)
         with ExitStack() as stack:
             try:
                 file = stack.enter_context(await open_scratch(workspace))
@@ -125,7 +116,7 @@ class FileFetcher:
         for tries_left in reversed(range(FETCH_TRIES)):
             try:
                 async with ambient.limit(find_fetch_time(attachment)):
-                    return await self._adapter.fetch(attachment, file)
+                    return await self._state.adapter.fetch(attachment, file)
             except TokenRefused:
                 raise
             except TimeoutError:

@@ -184,10 +184,7 @@ class MessageReader:
 
     def _find_fetcher(self) -> FileFetcher:
         if self._fetcher is None:
-            state = self._state
-            self._fetcher = FileFetcher(
-                state.services, state.adapter, state.conversation, state.changed
-            )
+            self._fetcher = FileFetcher(self._state)
         return self._fetcher
 
     def take_heard(self) -> str:
