@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_core import ambient
 from agent_core.errors import ToolFailed, is_shortage
 from agent_core.journal import Record, ToolStarted
 from agent_core.messages import ToolCall
@@ -25,7 +24,7 @@ from gateway.access.access import Role
 from gateway.conversation.inbox.parts import join_rows
 from gateway.conversation.inbox.reading import TurnInput
 from gateway.conversation.inbox.reading import words as write_words
-from gateway.conversation.turns import OpenTurn, read_asked, read_brief, read_retry
+from gateway.conversation.turns import OpenTurn, new_row, read_asked, read_brief, read_retry
 from gateway.delivery.retire import fold_said, retire_plan
 from gateway.feature import Context, Meaning
 from gateway.messages import CommandGiven, MessageReceived, Sender, is_forwarded
@@ -313,20 +312,9 @@ async def begin_again(context: Context, row: InboxRow, command: CommandGiven) ->
         return None
     if await put_off(context, (row.seq, sender.language), restore(past)) is None:
         return None
-    turn = replace(
-        past.turn,
-        id=ambient.new_id(),
-        status="running",
-        sender=sender.key,
-        sender_name=sender.name or sender.handle or sender.id,
-        language=sender.language,
-        role=role,
-        inbox=(row.seq,),
-        message=command.message or past.turn.message,
-        begun=ambient.now(),
-        code=context.services.version,
-        resumes=0,
-    )
+    message, version = command.message or past.turn.message, context.services.version
+    turn = new_row((row.seq,), sender, role, message, past.turn.text, version)
+    turn = replace(turn, firing=past.turn.firing)
     asked = _ask_again(context, past, command.arguments, meant)
     for name, retired in (("plan", retire_plan("plan_anew")), ("said", fold_said("retried"))):
         context.state.along += await context.state.redraw(past.turn.id, name, retired)
