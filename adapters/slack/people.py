@@ -7,8 +7,7 @@ from collections import OrderedDict
 
 from msgspec.structs import replace
 
-from adapters.slack import parse
-from adapters.slack.parse import SlackBot
+from adapters.slack.parse import Json, SlackBot
 from adapters.slack.transport import SlackWire
 from gateway import clock
 from gateway.errors import DeliveryError, Rejected
@@ -142,7 +141,7 @@ def _apply_name(sender: Sender, user: object, me: SlackBot | None) -> Sender:
     )
 
 
-def _is_elsewhere(user: parse.Json, me: SlackBot) -> bool:
+def _is_elsewhere(user: Json, me: SlackBot) -> bool:
     """Return True for a person of another organization, whom a shared channel (Slack Connect) or
     group brings. Workspaces of one Enterprise organization are not apart."""
     inner = user.get("enterprise_user")

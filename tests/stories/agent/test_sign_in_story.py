@@ -1,5 +1,6 @@
 """Servers of tools that people sign in at, as people meet them in a chat."""
 
+import asyncio
 import json
 import re
 import time
@@ -81,7 +82,7 @@ async def test_a_server_without_metadata_is_signed_in_at_and_its_tokens_are_refr
     card = await rig.shows("wants you to sign in")
     assert DONE in await Visitor().sign_in(find_link(card))
     await rig.shows("done")
-    time.sleep(1.1)  # the token is good for a second
+    await asyncio.sleep(1.1)  # the token is good for a second
     rig.telegram.say(PERSON, "publish another")
     await rig.shows("again")
     await rig.quiet()
