@@ -267,6 +267,13 @@ async def test_a_menu_that_is_refused_holds_nothing_up(
     assert "telegram_no_menu" in caplog.messages
 
 
+async def test_a_menu_that_comes_too_fast_is_set_later(server: TelegramServer) -> None:
+    server.fail("setMyCommands", 429, retry_after=0, times=2)
+    adapter = TelegramAdapter(server.token, server.base_url, commands=Menu(our_commands, ["13"]))
+    async with running(adapter, Store()):
+        await server.wait(lambda: len(server.menus) == 3 * len(CATALOGUE.list_codes()))
+
+
 @pytest.mark.parametrize("receives", ["polls", "hook"])
 async def test_a_menu_without_an_answer_holds_nothing_up(
     server: TelegramServer, receives: str
