@@ -217,7 +217,7 @@ def _covers_command(rule: OperatorRule, call: RuledCall) -> bool:
         return any(_has_words(words, one) for words in readings for one in wanted)
     parts = split_plainly(call.command)
     return bool(parts) and all(
-        any(_begins(part, one) and not hands_over(part, one) for one in wanted)
+        any(_fit(part, one) and not hands_over(part, one) for one in wanted)
         and not any(map(_leads_out, part))
         for part in parts
     )
@@ -263,10 +263,17 @@ def _skip_options(words: tuple[str, ...], at: int) -> Iterator[int]:
 
 
 def _begins(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    if len(words) < len(wanted):
-        return False
-    first = words[0].rpartition("/")[2] if "/" not in wanted[0] else words[0]
-    return all(map(match_stars, wanted, (first, *words[1:])))
+    """Return True if they are the first words, whatever folder the program is in."""
+    if words and "/" not in wanted[0]:
+        words = (words[0].rpartition("/")[2], *words[1:])
+    return _fit(words, wanted)
+
+
+def _fit(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    """Return True if they are the first words as they stand: `bin/ls` is a file of the workspace,
+    and neither `ls` nor `b*`."""
+    other_place = "/" in words[0] and "/" not in wanted[0] and wanted[0] != "*"
+    return len(words) >= len(wanted) and not other_place and all(map(match_stars, wanted, words))
 
 
 def _leads_out(word: str) -> bool:

@@ -67,6 +67,20 @@ def test_an_allow_covers_plain_commands_that_begin_so(command: str, ruling: str)
         assert verdict.rule == "operator:it"
 
 
+@pytest.mark.parametrize("folder", ["./", "bin/", "b.d/../", "npm/", "n/npm/"])
+@pytest.mark.parametrize("allowed", ["npm test", "npm *", "np* test", "n*"])
+def test_an_allow_of_a_program_covers_no_file_of_its_name(folder: str, allowed: str) -> None:
+    """An agent can write such a file before it runs it."""
+    rule = read_rule("allow", command=allowed)
+    for line in ("{}npm test", "npm test && {}npm test", "{}npm test; npm test"):
+        assert judge(SHELL, rule, "auto", command=line.format(folder)).ruling == "ask", line
+    rule = read_rule("allow", command=f"{folder}npm test")
+    if ".." not in folder:
+        assert judge(SHELL, rule, "auto", command=f"{folder}npm test").ruling == "allow"
+    anything = read_rule("allow", command="*")
+    assert judge(SHELL, anything, "auto", command="bin/npm test").ruling == "allow"
+
+
 @pytest.mark.parametrize(
     "command",
     [
