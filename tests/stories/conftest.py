@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from adapters.telegram import receive
 from agent_core import ambient
 from agent_core.ambient import SystemClock
 from gateway.store.redis import RedisStore
@@ -17,6 +18,13 @@ from tests.stories.discord_rig import DiscordRig, opened
 from tests.stories.jobs_rig import Shifted
 from tests.stories.kills_rig import on_sqlite
 from tests.stories.slack_rig import SlackRig, living
+
+
+@pytest.fixture(autouse=True)
+def _menus_in_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Telegram's menus of commands in all languages are 24 calls at each start of a gateway, which
+    no story is about."""
+    monkeypatch.setattr(receive, "_list_languages", lambda: [""])
 
 
 @pytest.fixture
