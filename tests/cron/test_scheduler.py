@@ -391,12 +391,13 @@ async def test_jobs_that_fail_hold_up_no_other_and_come_to_an_end(
     world: SchedulerRig, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More of them than are looked at together, due before the sound one."""
+    monkeypatch.setattr(scheduler, "AT_ONCE", 20)
     _break(world, kind, monkeypatch)
     sound = await world.job("5 * * * *")
     where = "no conversation" if kind == "chat" else sound.conversation
     bad = [
         replace(sound, id=f"bad{n}", title="bad", conversation=where, version=f"b{n}")
-        for n in range(scheduler.AT_ONCE + 50)
+        for n in range(scheduler.AT_ONCE + 10)
     ]
     for one in bad:
         await world.jobs.commit(None, advance_schedule(one, sound.next_due - 60), ())
