@@ -622,7 +622,8 @@ def test_R20_a_sender_whose_lease_is_short_waits_for_its_renewal(tmp_path: Path)
             return asked[-1]
 
         session.state.may_send = looked  # type: ignore[method-assign]
-        session.state.lease_timer.deadline = ambient.monotonic() + 10.0  # less than a send may take
+        # less than a send may take, and more than the third at which nothing else begins
+        session.state.lease_timer.deadline = ambient.monotonic() + 13.0
         await ends(one, "ack hello")
         assert asked[0] is False and asked[1:] and all(asked[1:])
 
