@@ -273,6 +273,7 @@ class _Carrier(asyncio.Transport):
     def take(self, kind: int, data: bytes) -> None:
         """A frame of the supervisor's."""
         if kind == supervisor.DATA:
+            self._link.note_data()
             self._taken += len(data)
             self.reader.feed_data(data)
             self._give_credit()
@@ -293,6 +294,7 @@ class _Carrier(asyncio.Transport):
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if not self.is_closing():
+            self._link.note_data()
             self._unsent += data
             self._pour()
 
@@ -371,6 +373,8 @@ class Link(asyncio.Protocol):
         self.on_exit: OnExit | None = None
         self.grace = 0.0
         self.fault = "gone"
+        self.carried_at = 0.0
+        """When a connection last carried data, by the loop's clock."""
         self._transport: asyncio.Transport | None = None
         self._incoming = bytearray()
         self._streams: dict[int, RemoteProcess | _Carrier] = {}
@@ -436,6 +440,10 @@ class Link(asyncio.Protocol):
         """Send a frame; does nothing once the sandbox is gone."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(supervisor.HEAD.pack(kind, stream, len(data)) + data)
+
+    def note_data(self) -> None:
+        """Note that a connection carries data."""
+        self.carried_at = asyncio.get_running_loop().time()
 
     def forget(self, stream: int, one: "RemoteProcess | _Carrier") -> None:
         """Drop further frames of this stream."""

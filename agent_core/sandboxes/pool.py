@@ -7,7 +7,7 @@ created anew at the next command; none outlives this process.
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,8 +20,8 @@ from agent_core.errors import NothingRuns, ToolFailed
 from agent_core.phrases import phrase
 from agent_core.sandboxes import folders
 from agent_core.sandboxes.channel import TalkingCommand
-from agent_core.sandboxes.commands import session
-from agent_core.sandboxes.commands.advice import MAX_FILE, MAX_LOOKED, explain_end
+from agent_core.sandboxes.commands import notes, session
+from agent_core.sandboxes.commands.advice import MAX_FILE, explain_end
 from agent_core.sandboxes.commands.carried import CarriedShell
 from agent_core.sandboxes.commands.loans import OPEN_NETWORK, AdvisedLoan
 from agent_core.sandboxes.commands.output import DRAIN, HALF, OutputBuffer
@@ -68,28 +68,6 @@ SECONDS_TO_KEEP = 10.0
 """Seconds to save everything when the gateway ends; the rest stays as saved before."""
 REMEMBERED = 256
 """Workspaces of which it is known why their last sandbox ended."""
-_LOST = "broke down"
-_ANEW = (
-    "[A new sandbox: the one before {why}. What ran in it is gone; files, HOME and /tmp are as "
-    "they were.]\n"
-)
-_NO_FOLDER = (
-    "[A new sandbox: the folder of the one before is gone, with files, HOME and /tmp. What ran in "
-    "it is gone.]\n"
-)
-_EMPTIED = (
-    "[A new sandbox. HOME and /tmp were not used for a day and begin empty: install again what is "
-    "needed. Files of the workspace are as they were.]\n"
-)
-_HIDDEN = (
-    "[Nothing can be read here: {names}. A command that names it is asked about, and reads it if "
-    "it is allowed.]"
-)
-_SECRET_CAME = "was ended because a secret file came: {names}"
-_SHELL_ENDED = (
-    "Not run: the sandbox, and this shell with it, ended because a secret file came, which is "
-    "hidden from the next one: {names}. Run it again."
-)
 NO_SERVERS = "Nothing listens at a port here: the sandbox runs no servers."
 
 
@@ -113,6 +91,8 @@ class _Place:
         self.used = self.used_at = 0.0
         self.touched = 0.0
         self.hidden = NO_SECRETS
+        self.idle = 0.0
+        """Seconds without use after which it is ended; 0: as the pool says."""
         self.timer: asyncio.TimerHandle | None = None
         self.quiet: asyncio.TimerHandle | None = None
         self.unkept = False
@@ -256,8 +236,8 @@ class SandboxPool:
                 known = self._places.get(place)
                 hidden = known.hidden if known is not None else NO_SECRETS
                 ended = "" if permits.reveals else self._ended.pop(place.path, "")
-                noted = _add_notes(done, loan, ended, hidden)
-                return _append_note(noted, explain_end(command, done))
+                noted = notes.add_notes(done, loan, ended, hidden)
+                return notes.append_note(noted, explain_end(command, done))
 
     async def start(
         self,
@@ -358,8 +338,8 @@ class SandboxPool:
                 found = await asyncio.to_thread(find_secret_files, key.path)
                 new = found.find_new(place.hidden, place.used_at)
                 if new and place.users == 1:
-                    self._retire(key, _SECRET_CAME.format(names=_list_names(new)))
-                    yield _SHELL_ENDED.format(names=_list_names(new))
+                    self._retire(key, notes.SECRET_CAME.format(names=notes.list_names(new)))
+                    yield notes.SHELL_ENDED.format(names=notes.list_names(new))
                     return
             place.unkept = True
             yield ""
@@ -380,6 +360,13 @@ class SandboxPool:
                 return await link.connect(port)
             except SandboxGone as error:
                 raise ToolFailed(str(error)) from None
+
+    def end_when_idle(self, workspace: Path, seconds: float) -> None:
+        """See the port."""
+        key = _Key(Path(os.path.realpath(workspace)))
+        if (place := self._places.get(key)) is not None:
+            place.idle = min(seconds, self._idle)
+            self._rest(key, place)
 
     def halt(self, workspace: Path | None = None) -> None:
         """End all that runs in this workspace's sandbox, or in all; the sandboxes stay."""
@@ -419,11 +406,11 @@ class SandboxPool:
                 if (gone or starts) and self._tier.masks and not key.reveals:
                     found = await asyncio.to_thread(find_secret_files, key.path)
                 if gone:
-                    await self._make(key, place, _LOST, found)
+                    await self._make(key, place, notes.LOST, found)
                     if lost:  # the caller reports what came back
-                        self._ended[key.path] = "" if revived else _NO_FOLDER
+                        self._ended[key.path] = "" if revived else notes.NO_FOLDER
                 elif place.users == 1 and (new := found.find_new(place.hidden, place.used_at)):
-                    why = _SECRET_CAME.format(names=_list_names(new))
+                    why = notes.SECRET_CAME.format(names=notes.list_names(new))
                     await self._make(key, place, why, found)
                 assert place.sandbox is not None
                 if starts and place.sandbox.carrier is not None:
@@ -440,6 +427,7 @@ class SandboxPool:
         """End a use; `over`: new files in the workspace up to then are commands'."""
         place.users -= 1
         place.used, place.used_at = ambient.monotonic(), over
+        place.idle = 0.0 if saves else place.idle
         if place.used - place.touched > SECONDS_UNTOUCHED:
             place.touched = place.used
             folders.note_use(key.path)
@@ -454,9 +442,17 @@ class SandboxPool:
             return
         if place.timer is not None:
             place.timer.cancel()
-        why = f"was idle for {self._idle / 60:g} minutes"
         loop = asyncio.get_running_loop()
-        place.timer = loop.call_later(self._idle, self._retire, key, why)
+        place.timer = loop.call_later(place.idle or self._idle, self._expire, key, place)
+
+    def _expire(self, key: _Key, place: _Place) -> None:
+        """End it, unless a connection to one of its servers carried data meanwhile."""
+        idle, loop = place.idle or self._idle, asyncio.get_running_loop()
+        used = place.sandbox.link.carried_at if place.sandbox is not None else 0.0
+        if (left := used + idle - loop.time()) > 0:
+            place.timer = loop.call_later(left, self._expire, key, place)
+        else:
+            self._retire(key, f"was idle for {idle / 60:g} minutes")
 
     async def _carry(self, key: _Key, place: _Place, hidden: SecretFiles) -> None:
         """Copy files to a remote sandbox; to a new one if it is gone by now."""
@@ -464,7 +460,7 @@ class SandboxPool:
         try:
             await place.sandbox.carrier.send()
         except SandboxGone:
-            await self._make(key, place, _LOST, hidden)
+            await self._make(key, place, notes.LOST, hidden)
 
     async def _make(self, key: _Key, place: _Place, why: str, hidden: SecretFiles) -> None:
         """Create the sandbox; `why`: the fate of the previous one."""
@@ -483,13 +479,13 @@ class SandboxPool:
         place.folder = paths.identify(key.path)
         made.link.on_accept = self._network.accept
         place.touched = ambient.monotonic()
-        if (note := made.note or (_EMPTIED if emptied else "")) and not key.reveals:
+        if (note := made.note or (notes.EMPTIED if emptied else "")) and not key.reveals:
             self._ended[key.path] = note
 
     def _note_end(self, key: _Key, why: str) -> None:
         """Remember why the sandbox ended, for the next command."""
         if not key.reveals:
-            self._ended[key.path] = _ANEW.format(why=why)
+            self._ended[key.path] = notes.ANEW.format(why=why)
         while len(self._ended) > REMEMBERED:
             del self._ended[next(iter(self._ended))]
 
@@ -563,28 +559,6 @@ def _start(
         return link.start(spec, limit, output, errors)
     except SandboxGone as error:
         raise ToolFailed(str(error)) from None
-
-
-def _add_notes(
-    done: ProcessResult, loan: NetworkLoan, ended: str, hidden: SecretFiles
-) -> ProcessResult:
-    """Add notes for the model to the result."""
-    output = done.output
-    met = [one for one in hidden.names if os.path.basename(one) in output[-MAX_LOOKED:]]
-    if done.exit_code and met:
-        output = f"{output.rstrip()}\n{_HIDDEN.format(names=_list_names(met))}\n"
-    if ended:
-        output = ended + output
-    noted = done if output is done.output else replace(done, output=output)
-    return _append_note(noted, loan.describe_refused(done))
-
-
-def _append_note(done: ProcessResult, note: str) -> ProcessResult:
-    return replace(done, output=f"{done.output.rstrip()}\n{note}\n".lstrip()) if note else done
-
-
-def _list_names(found: Sequence[str]) -> str:
-    return ", ".join(map(paths.display_path, found[:3]))
 
 
 async def _find_end(workspace: Path, found: SecretFiles, before: float) -> float:

@@ -198,3 +198,7 @@ class Sandbox(Protocol):
 
     def lend_network(self, hosts: frozenset[str]) -> AbstractContextManager[NetworkLoan]:
         """Open `hosts` for a command of a lasting shell, within the block."""
+
+    def end_when_idle(self, workspace: Path, seconds: float) -> None:
+        """End the workspace's sandbox after so many seconds without use, if that is less than
+        usual; until the next command."""

@@ -91,6 +91,9 @@ class ClosedSandbox:
         """Refuse."""
         raise ToolFailed(CLOSED)
 
+    def end_when_idle(self, workspace: Path, seconds: float) -> None:
+        """Do nothing: there is none."""
+
 
 class _ClosedPreview:
     is_public = False

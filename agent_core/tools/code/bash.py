@@ -153,7 +153,10 @@ def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
 
     async def call(wanted: BashArguments, context: ToolContext) -> ToolOutput:
         async with bash.shells.turn(context.workspace, idle) as desk:
-            return await bash.run(wanted, context, desk)
+            try:
+                return await bash.run(wanted, context, desk)
+            finally:
+                bash.sandbox.end_when_idle(context.workspace, idle)
 
     return Tool(
         name=name,
