@@ -1,7 +1,9 @@
 """The preview: an origin of its own before a server in a sandbox, for who has the link."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -14,13 +16,16 @@ from agent_core.sandboxes.bwrap import BwrapTier
 from agent_core.sandboxes.docker.tier import find_docker
 from agent_core.sandboxes.landlock.tier import LandlockTier
 from agent_core.sandboxes.pool import SandboxPool
+from agent_core.sandboxes.port import Running
+from agent_core.sandboxes.previews import server
 from agent_core.sandboxes.previews.server import COOKIE, PreviewServer
 from agent_core.sandboxes.tier import Tier
 from agent_core.sandboxes.unsafe import UnsafeTier
+from agent_core.tools.web import proxy
 from tests.fakes.needs import NEEDS_BWRAP, NEEDS_LANDLOCK
 from tests.fakes.ports import free_port
 from tests.fakes.sandboxes import make_sandboxes
-from tests.fakes.waiting import PATIENCE
+from tests.fakes.waiting import PATIENCE, until
 
 APP = """
 import http.server, sys
@@ -53,6 +58,16 @@ class Site:
     def __init__(self, pool: SandboxPool, place: Path, port: int) -> None:
         self.pool, self.place, self.port = pool, place, port
         self.preview = PreviewServer(pool.connect)
+        self.app: Running
+
+    async def wait(self) -> None:
+        """Wait until it answers."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    return (await self.pool.connect(self.place, self.port))[1].close()
+                except ToolFailed:
+                    await asyncio.sleep(0.05)
 
     async def link(self) -> str:
         return await self.preview.open(self.place, self.port)
@@ -64,13 +79,7 @@ async def site(tier: BwrapTier | UnsafeTier, tmp_path: Path) -> AsyncIterator[Si
     (tmp_path / "app.py").write_text(APP)
     await pool.start(f"python3 app.py {port}", tmp_path, 60)
     site = Site(pool, tmp_path, port)
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            try:
-                (await pool.connect(tmp_path, port))[1].close()
-                break
-            except ToolFailed:
-                await asyncio.sleep(0.05)
+    await site.wait()
     yield site
     await site.preview.close()
 
@@ -261,3 +270,144 @@ async def test_people_read_it_in_the_language_of_their_browser(site: Site) -> No
                 assert "xy:&lt;preview_closed&gt;" in await answer.text()
     finally:
         await site.preview.close()
+
+
+SOCKETS = """
+import asyncio, sys
+from aiohttp import web
+async def serve(request):
+    if request.path == "/moved":
+        raise web.HTTPFound(f"http://{request.headers['Host']}/there?x=1")
+    if request.headers.get("Upgrade") != "websocket":
+        return web.json_response({k: request.headers.get(k) for k in ("Origin", "Referer", "Host")})
+    socket = web.WebSocketResponse(protocols=("vite-hmr",))
+    await socket.prepare(request)
+    await socket.send_json({k: request.headers.get(k) for k in ("Origin", "Cookie", "Host")})
+    async for said in socket:
+        await (socket.send_bytes if said.type == web.WSMsgType.BINARY else socket.send_str)(said.data)
+    return socket
+app = web.Application()
+app.router.add_route("*", "/{path:.*}", serve)
+web.run_app(app, host="127.0.0.1", port=int(sys.argv[1]), print=None)
+"""
+
+
+@pytest.fixture
+async def live(tier: BwrapTier | UnsafeTier, tmp_path: Path) -> AsyncIterator[Site]:
+    """An app with web sockets, by the Python of these tests."""
+    pool, port = make_sandboxes(tier), free_port()
+    (tmp_path / "app.py").write_text(SOCKETS)
+    site = Site(pool, tmp_path, port)
+    site.app = await pool.start(f"{sys.executable} app.py {port}", tmp_path, 60)
+    await site.wait()
+    yield site
+    await site.preview.close()
+
+
+in_the_open = pytest.mark.parametrize("tier", [UnsafeTier()])
+
+
+@asynccontextmanager
+async def visit(site: Site) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
+    link = await site.link()
+    async with browser() as person:
+        async with person.post(link) as answer:
+            assert answer.status == 200
+        yield person, link.partition("/open/")[0]
+
+
+@in_the_open
+async def test_a_web_socket_reaches_the_app_as_from_its_own_page(live: Site) -> None:
+    async with visit(live) as (person, base):
+        own = f"http://localhost:{live.port}"
+        async with person.ws_connect(base, origin=base, protocols=("vite-hmr",)) as socket:
+            head = await socket.receive_json()
+            assert head == {"Origin": own, "Cookie": None, "Host": f"localhost:{live.port}"}
+            assert socket.protocol == "vite-hmr"
+            await socket.send_str("héllo")
+            assert await socket.receive_str() == "héllo"
+            await socket.send_bytes(b"x" * 1_000_000)
+            assert await socket.receive_bytes() == b"x" * 1_000_000
+        headers = {"Origin": base, "Referer": f"{base}/a?b"}
+        async with person.post(base, headers=headers) as answer:
+            said = await answer.json()
+        assert said == {"Origin": own, "Referer": f"{own}/a?b", "Host": f"localhost:{live.port}"}
+        headers = {"Origin": "https://other.example", "Referer": "http://[x"}
+        async with person.post(base, headers=headers) as answer:
+            said = await answer.json()
+        assert (said["Origin"], said["Referer"]) == tuple(headers.values())
+        async with person.get(f"{base}/moved", allow_redirects=False) as answer:
+            assert answer.headers["Location"] == "/there?x=1"
+
+
+@in_the_open
+@pytest.mark.parametrize(
+    ("origin", "cookie", "status"),
+    [
+        ("{base}", "none", 403),
+        ("{base}", f"{COOKIE}=guess", 403),
+        ("https://other.example", "", 403),
+        ("http://127.0.0.1:1", "", 403),
+        ("null", "", 403),
+        ("http://[x", "", 403),
+        ("", "", 101),
+        ("{base}", "", 101),
+    ],
+)
+async def test_a_web_socket_passes_the_guard_of_any_request_and_that_of_its_page(
+    live: Site, origin: str, cookie: str, status: int
+) -> None:
+    async with visit(live) as (person, base), browser() as stranger:
+        headers = {"Origin": origin.format(base=base)} if origin else {}
+        headers |= {"Cookie": cookie} if cookie else {}
+        try:
+            asks = stranger if cookie else person
+            async with asks.ws_connect(base, headers=headers) as socket:
+                got = 101
+                await socket.receive_json()
+        except aiohttp.WSServerHandshakeError as error:
+            got = error.status
+    assert got == status
+
+
+@in_the_open
+@pytest.mark.parametrize("end", ["app", "halt", "sandbox", "preview", "quiet", "much"])
+async def test_a_web_socket_is_closed(
+    live: Site, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if end == "quiet":
+        monkeypatch.setattr(server, "QUIET", 0.3)
+    if end == "much":
+        monkeypatch.setattr(proxy, "MAX_CARRIED", 100_000)
+    async with visit(live) as (person, base), person.ws_connect(base, origin=base) as socket:
+        await socket.receive_json()
+        if end == "app":
+            live.app.kill()
+        elif end == "halt":
+            live.pool.halt(live.place)
+        elif end == "sandbox":
+            live.pool._retire(*live.pool._places)
+        elif end == "preview":
+            await live.preview.close()
+        elif end == "much":
+            await socket.send_bytes(b"x" * 200_000)
+        async with asyncio.timeout(PATIENCE):
+            said = await socket.receive()
+        assert said.type in (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED)
+
+
+@in_the_open
+async def test_so_many_web_sockets_are_open_at_once(
+    live: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "MAX_SOCKETS", 1)
+    async with visit(live) as (person, base):
+        async with person.ws_connect(base) as socket:
+            await socket.receive_json()
+            with pytest.raises(aiohttp.WSServerHandshakeError, match="503"):
+                await person.ws_connect(base)
+            async with person.get(base) as answer:
+                assert answer.status == 200, "requests are no sockets"
+        await until(lambda: not live.preview._sockets)
+        async with person.ws_connect(base) as socket:
+            await socket.receive_json()

@@ -3,9 +3,13 @@
 A link is valid once, for half an hour: it sets a cookie of this origin, which identifies later
 requests. It is redeemed by a form on the link's page, since chats fetch links by themselves.
 Requests are forwarded to the server in the sandbox; the gateway's own cookies neither reach it nor
-are set by it. Other visitors are told to open the link in the chat. Apps share this origin one
-after the other: a browser's data of the previous one are cleared when the next is opened, and none
-may have a worker that outlives its page. Servers of the gateway can be mounted beside it (`mount`).
+are set by it. The app sees its own address as host, origin and referrer. Other visitors are told to
+open the link in the chat. Apps share this origin one after the other: a browser's data of the
+previous one are cleared when the next is opened, and none may have a worker that outlives its page.
+Servers of the gateway can be mounted beside it (`mount`).
+
+A web socket, by which development servers reload a page, passes the same guard, and is refused to
+pages of other origins, whose requests a browser would let read the answer.
 
 Links and cookies survive a restart (`book.py`). Apps do not: a visitor has one restarted, where
 that is allowed (`again.py`), or reads that it ended and how to have it back.
@@ -15,8 +19,9 @@ import asyncio
 import contextlib
 import html
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 from weakref import WeakValueDictionary
 
 from agent_core import ambient
@@ -30,6 +35,10 @@ from agent_core.tools.web.proxy import join_streams
 
 SECONDS = 20.0
 """Seconds for a request's head."""
+QUIET = 1_800.0
+"""Seconds without data after which a connection is closed."""
+MAX_SOCKETS = 100
+"""Web sockets at once."""
 COOKIE = "turnkeeper_preview"
 OURS = "turnkeeper"
 """Cookies of this beginning are never the app's."""
@@ -84,6 +93,7 @@ class PreviewServer:
         self._book, self._again, self._speak = PreviewBook(home), again, speak
         self._starting = WeakValueDictionary[Path, asyncio.Lock]()
         self._mounts: dict[str, int] = {}
+        self._sockets = 0
 
     @property
     def is_public(self) -> bool:
@@ -150,16 +160,39 @@ class PreviewServer:
         if words[1].startswith("/open/"):
             word = words[1].removeprefix("/open/")
             return await self._begin(writer, word, accepted, takes=words[0] == "POST")
+        upgrade = _asks_for_socket(headers)
+        origin = _find(headers, "origin")
+        if upgrade and origin and not self._is_ours(_split_url(origin).netloc):
+            return await _send_page(writer, "403 Forbidden", "This is another site's page.")
+        if upgrade and self._sockets >= MAX_SOCKETS:
+            return await _send_page(writer, "503 Service Unavailable", "Too many are open.")
+        self._sockets += upgrade
         try:
             port, far = await self._reach(words[1], headers)
+            await self._forward((reader, writer), far, first, headers, port)
         except _Refused as error:
-            return await self._refuse(writer, error.status, error.why, accepted)
+            await self._refuse(writer, error.status, error.why, accepted)
+        finally:
+            self._sockets -= upgrade
+
+    async def _forward(
+        self, near: Streams, far: Streams, first: str, headers: list[Header], port: int
+    ) -> None:
+        """Forward a request to the server at `port`, and its answer."""
+        inner = [(name, self._localize(name, value, port)) for name, value in headers]
         try:
-            upgrade = "upgrade" in _find(headers, "connection").lower()
-            far[1].write(_rewrite_request(first, headers, port, upgrade=upgrade))
-            await join_streams((reader, writer), far, _rewrite_answer)
+            far[1].write(_rewrite_request(first, inner, port, upgrade=_asks_for_socket(headers)))
+            await join_streams(near, far, partial(_rewrite_answer, port=port), QUIET)
         finally:
             far[1].close()
+
+    def _localize(self, name: str, value: str, port: int) -> str:
+        """Replace this origin by the server's own in headers that a server compares with its
+        host."""
+        parts = _split_url(value) if name.lower() in ("origin", "referer") else None
+        if parts is None or not self._is_ours(parts.netloc):
+            return value
+        return urlunsplit(parts._replace(scheme="http", netloc=f"localhost:{port}"))
 
     async def _reach(self, path: str, headers: list[Header]) -> tuple[int, Streams]:
         """The server that the request is for, and its port. _Refused."""
@@ -236,6 +269,13 @@ class PreviewServer:
         return host.lower() in names | {urlsplit(self._public).netloc.lower()} - {""}
 
 
+def _asks_for_socket(headers: list[Header]) -> bool:
+    return (
+        "upgrade" in _find(headers, "connection").lower()
+        and _find(headers, "upgrade").lower() == "websocket"
+    )
+
+
 def _split_header(line: str) -> Header:
     name, _, value = line.partition(":")
     return name.strip(), value.strip()
@@ -272,9 +312,9 @@ def _rewrite_request(first: str, headers: list[Header], port: int, *, upgrade: b
     return f"{first}\r\n{text}\r\n".encode("latin-1")
 
 
-def _rewrite_answer(head: bytes) -> bytes:
+def _rewrite_answer(head: bytes, port: int) -> bytes:
     """Rewrite a response for the browser: no cookie in the gateway's name, one response a
-    connection."""
+    connection, and a redirection to the server's own address stays at this origin."""
     first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     switches = first[9:12] == b"101"
     kept = []
@@ -285,10 +325,26 @@ def _rewrite_answer(head: bytes) -> bytes:
             continue
         if not switches and known in (b"connection", b"keep-alive"):
             continue
-        kept.append(line)
+        kept.append(_keep_here(value.strip(), port) if known == b"location" else line)
     if not switches:
         kept.append(b"Connection: close")
     return b"\r\n".join((first, *kept, b"", b""))
+
+
+def _keep_here(location: bytes, port: int) -> bytes:
+    parts = _split_url(location.decode("latin-1"))
+    own = {f"{name}:{port}" for name in ("localhost", "127.0.0.1", "[::1]")}
+    if parts.scheme == "http" and parts.netloc.lower() in own:
+        path = "/" + urlunsplit(("", "", *parts[2:])).lstrip("/")
+        location = path.encode("latin-1")
+    return b"Location: " + location
+
+
+def _split_url(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", "", "", "")
 
 
 async def _send_page(writer: asyncio.StreamWriter, status: str, page: str) -> None:

@@ -202,19 +202,27 @@ async def _refuse(writer: asyncio.StreamWriter, status: str, why: str) -> None:
 
 
 async def join_streams(
-    near: Side, far: Side, rewrite: Callable[[bytes], bytes] | None = None
+    near: Side,
+    far: Side,
+    rewrite: Callable[[bytes], bytes] | None = None,
+    quiet: float | None = None,
 ) -> None:
-    """Forward the data of both sides until one of them ends; `rewrite` changes the answer's
-    head."""
+    """Forward the data of both sides until one of them ends; `rewrite` changes the answer's head.
+    TimeoutError if none came for `quiet` seconds."""
+    loop = asyncio.get_running_loop()
+
+    def note_data() -> None:
+        if quiet is not None:
+            limit.reschedule(loop.time() + quiet)
 
     async def carry_back() -> None:
         if rewrite is not None:
             await _heads(far[0], near[1], rewrite)
-        await _carry(far[0], near[1])
+        await _carry(far[0], near[1], note_data)
 
-    async with asyncio.TaskGroup() as group:
+    async with ambient.limit(quiet) as limit, asyncio.TaskGroup() as group:
         ways = {
-            group.create_task(_ignore_failure(_carry(near[0], far[1]))),
+            group.create_task(_ignore_failure(_carry(near[0], far[1], note_data))),
             group.create_task(_ignore_failure(carry_back())),
         }
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -239,10 +247,13 @@ def _close_answer(head: bytes) -> bytes:
     return _close_after(head.partition(b"\r\n")[0], head)
 
 
-async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _carry(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, note_data: Callable[[], None]
+) -> None:
     left = MAX_CARRIED
     while left > 0 and (data := await reader.read(PIECE)):
         left -= len(data)
+        note_data()
         writer.write(data)
         await writer.drain()
 
