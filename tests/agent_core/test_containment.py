@@ -8,6 +8,7 @@ import ctypes
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from agent_core.sandboxes.port import ProcessResult
 from agent_core.sandboxes.tier import Leak, Tier
 from agent_core.sandboxes.unsafe import UnsafeTier
 from agent_core.tools import paths
+from tests.fakes.needs import NEEDS_BWRAP, NEEDS_LANDLOCK
 from tests.fakes.processes import a_mark, alive, gone, there
 from tests.fakes.sandboxes import BWRAP, DOCKER, LANDLOCK, UNSAFE, make_sandboxes
 from tests.sampling import some_and_every, take
@@ -457,6 +459,30 @@ async def test_a_limit_that_is_met_is_told(tier: Tier, limit: Limit, tmp_path: P
     if "disk" not in limit.told:
         assert other.done is None, "what took little goes on"
     other.kill()
+
+
+@NEEDS_BWRAP
+@NEEDS_LANDLOCK
+@pytest.mark.slow
+@pytest.mark.timeout(420)
+async def test_no_more_than_5_gb_of_disk_are_taken(tmp_path: Path) -> None:
+    """Six are written within the limits of the product; in one tier after the other, so that a disk
+    with 7 suffices."""
+    fill = "for n in 1 2 3 4 5 6; do dd if=/dev/zero of=f$n bs=8M count=128 status=none; done"
+    for tier in (BwrapTier(), LandlockTier()):
+        pool, place = make_sandboxes(tier), tmp_path / tier.name
+        place.mkdir()
+        try:
+            done = await run(pool, f"{fill}; sleep 9; echo written", place, 180)
+            taken = sum(one.stat().st_blocks * 512 for one in place.glob("f?"))
+            after = await run(pool, "rm f? && echo on", place, 60)
+        finally:
+            await pool.close()
+            shutil.rmtree(place)
+        assert "over 5 GB of disk in all" in done.output, (tier.name, done)
+        assert "written" not in done.output and not done.timed_out, (tier.name, done)
+        assert 4 << 30 < taken <= 6 << 30, tier.name
+        assert after.output == "on\n", (tier.name, after)
 
 
 @pytest.mark.slow
