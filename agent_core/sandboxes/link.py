@@ -6,12 +6,14 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal, Protocol, TypeAlias, cast
 
+import msgspec
 from msgspec import Struct
 
 from agent_core import ambient
 from agent_core.sandboxes import supervisor
 from agent_core.sandboxes.commands.output import DRAIN, FLOOD, HALF_BEHIND, OutputBuffer
 from agent_core.sandboxes.port import ProcessResult
+from agent_core.sandboxes.states.running import RunningProgram
 from agent_core.tools import room
 
 SECONDS_TO_OPEN = 10.0
@@ -79,7 +81,7 @@ NO_LIMITS: Mapping[str, int] = {}
 class CommandSpec(Struct, frozen=True, kw_only=True):
     """A command to start inside. `rlimits`: by name without `RLIMIT_`. `stdin`: it is written to;
     otherwise it is empty. `channel`: it has a socket to the gateway as its file 3. `errors`:
-    standard error comes separately."""
+    standard error comes separately. `stays`: it runs in the background."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -88,6 +90,7 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     stdin: bool = False
     channel: bool = False
     errors: bool = False
+    stays: bool = False
 
 
 OnExit: TypeAlias = Callable[[str], Awaitable[str]]
@@ -360,8 +363,9 @@ class Link(asyncio.Protocol):
     """The socket to a supervisor.
 
     `on_accept` gets each connection from inside to the proxy's port; without it none is made.
-    `on_exit` runs before a command's end is seen, for at most `grace` seconds; `fault`: why
-    commands end with the link, of REASONS.
+    `on_running` gets what stays after its command, whenever that changes. `on_exit` runs before a
+    command's end is seen, for at most `grace` seconds; `fault`: why commands end with the link, of
+    REASONS.
     """
 
     def __init__(self, limits: SandboxLimits) -> None:
@@ -370,6 +374,7 @@ class Link(asyncio.Protocol):
         self.ready: asyncio.Future[None] = loop.create_future()
         self.gone: asyncio.Future[None] = loop.create_future()
         self.on_accept: Callable[[Streams], None] | None = None
+        self.on_running: Callable[[tuple[RunningProgram, ...]], None] | None = None
         self.on_exit: OnExit | None = None
         self.grace = 0.0
         self.fault = "gone"
@@ -402,7 +407,7 @@ class Link(asyncio.Protocol):
             carrier = self._carry(channel)
             process.channel = carrier.reader, carrier.writer
         given = {"argv": spec.argv, "env": dict(spec.env), "cwd": spec.cwd, "stdin": spec.stdin}
-        given["errors"] = spec.errors
+        given |= {"errors": spec.errors, "stays": spec.stays}
         words = json.dumps(given | {"rlimits": dict(spec.rlimits), "channel": channel})
         self.send(supervisor.START, stream, words.encode())
         return process
@@ -497,6 +502,9 @@ class Link(asyncio.Protocol):
         if kind == supervisor.READY:
             if not self.ready.done():
                 self.ready.set_result(None)
+        elif kind == supervisor.RUNS:
+            if self.on_running is not None:
+                self.on_running(msgspec.json.decode(data, type=tuple[RunningProgram, ...]))
         elif kind == supervisor.OPEN:
             if self.on_accept is None or stream in self._streams:
                 self.send(supervisor.KILL, stream)

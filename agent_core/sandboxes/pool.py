@@ -53,6 +53,7 @@ from agent_core.sandboxes.port import (
     Shell,
 )
 from agent_core.sandboxes.self_test import PROBE_LIMITS, TriesItself, find_leaks
+from agent_core.sandboxes.states.running import RunningBook, RunningProgram
 from agent_core.sandboxes.tier import Leak, OpenSandbox, Tier
 from agent_core.tools import paths
 
@@ -150,6 +151,7 @@ class SandboxPool:
         self.limits = limits or SandboxLimits()
         self._places: dict[_Key, _Place] = {}
         self._ended: dict[Path, str] = {}
+        self._book = RunningBook(self._spawn)
         self.contains = False
         self.leaks: tuple[Leak, ...] = ()
         """Leaks found by the self-test, except for those that the tier itself admits."""
@@ -227,6 +229,7 @@ class SandboxPool:
         """See the port."""
         async with self._enter(cwd, permits.reveals) as (place, link):
             with self.lend_network(permits.hosts) as loan:
+                self._book.hide(place.path, permits.env)
                 spec = self._spec(place.path, command, limit, {**loan.env, **permits.env})
                 process = _start(link, spec, limit, OutputBuffer(HALF, output))
                 try:
@@ -236,6 +239,7 @@ class SandboxPool:
                 known = self._places.get(place)
                 hidden = known.hidden if known is not None else NO_SECRETS
                 ended = "" if permits.reveals else self._ended.pop(place.path, "")
+                ended += self._book.take(place.path)
                 noted = notes.add_notes(done, loan, ended, hidden)
                 return notes.append_note(noted, explain_end(command, done))
 
@@ -279,9 +283,10 @@ class SandboxPool:
         async with self._enter(cwd, permits.reveals) as (place, link):
             loan = self._network.issue(permits.hosts) if self._tier.isolated else None
             given = {**(loan.env if loan is not None else NOTHING), **permits.env}
+            self._book.hide(place.path, permits.env)
             talks = bool(apart)
             spec = self._spec(place.path, command, limit, given)
-            spec = replace(spec, channel=talks, errors=talks)
+            spec = replace(spec, channel=talks, errors=talks, stays=not talks)
             try:
                 process = _start(link, spec, limit, *apart)
             except BaseException:
@@ -327,7 +332,9 @@ class SandboxPool:
             return PooledShell(carried, partial(self._use_shell, place, known))
 
     @asynccontextmanager
-    async def _use_shell(self, key: _Key, place: _Place) -> AsyncIterator[str]:
+    async def _use_shell(
+        self, key: _Key, place: _Place, env: Mapping[str, str]
+    ) -> AsyncIterator[str]:
         """Hold the sandbox in use during a command of its shell. Yield why the shell ends instead,
         "" if it does not: new files with secrets are to be hidden, which takes another sandbox."""
         place.users += 1
@@ -342,6 +349,7 @@ class SandboxPool:
                     yield notes.SHELL_ENDED.format(names=notes.list_names(new))
                     return
             place.unkept = True
+            self._book.hide(key.path, env)
             yield ""
             over = await _find_end(key.path, found, over) if masks else ambient.now()
         finally:
@@ -368,11 +376,16 @@ class SandboxPool:
             place.idle = min(seconds, self._idle)
             self._rest(key, place)
 
+    def take_lost(self, workspace: Path) -> str:
+        """See the port."""
+        return self._book.take(Path(os.path.realpath(workspace)))
+
     def halt(self, workspace: Path | None = None) -> None:
         """End all that runs in this workspace's sandbox, or in all; the sandboxes stay."""
         chosen = None if workspace is None else Path(os.path.realpath(workspace))
         for key, place in self._places.items():
             if place.sandbox is not None and chosen in (None, key.path):
+                self._book.lose(*key)
                 place.sandbox.link.halt()
 
     async def close(self) -> None:
@@ -478,9 +491,18 @@ class SandboxPool:
         place.sandbox = made = await self._tier.open(key.path, self.limits, hidden, lasts=lasts)
         place.folder = paths.identify(key.path)
         made.link.on_accept = self._network.accept
+        await self._book.load(key.path)
+        self._book.lose(*key)
+        made.link.on_running = partial(self._note_running, key, made.link)
         place.touched = ambient.monotonic()
         if (note := made.note or (notes.EMPTIED if emptied else "")) and not key.reveals:
             self._ended[key.path] = note
+
+    def _note_running(self, key: _Key, link: Link, found: tuple[RunningProgram, ...]) -> None:
+        """Note what stays in the sandbox, so that its end can be told."""
+        place = self._places.get(key)
+        if place is not None and place.sandbox is not None and place.sandbox.link is link:
+            self._book.note(*key, found)
 
     def _note_end(self, key: _Key, why: str) -> None:
         """Remember why the sandbox ended, for the next command."""
@@ -497,7 +519,16 @@ class SandboxPool:
         if place is None:
             return
         place.cancel_timers()
-        self._spawn(_end(place))
+        self._book.lose(*key)
+        self._spawn(self._end(key, place))
+
+    async def _end(self, key: _Key, place: _Place) -> None:
+        await self._book.save(key.path)
+        if not any(known.path == key.path for known in self._places):
+            self._book.forget(key.path)
+        async with place.making:
+            if place.sandbox is not None:
+                await place.sandbox.close()
 
     def _keep(self, key: _Key) -> None:
         """Save the content of a sandbox that has been quiet."""
@@ -566,9 +597,3 @@ async def _find_end(workspace: Path, found: SecretFiles, before: float) -> float
     adds from now on are new. It stays `before` if nothing came since `found`, otherwise it costs a
     wait."""
     return before if is_unchanged(workspace, found) else await ambient.part_file_times()
-
-
-async def _end(place: _Place) -> None:
-    async with place.making:
-        if place.sandbox is not None:
-            await place.sandbox.close()

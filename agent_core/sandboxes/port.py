@@ -199,6 +199,10 @@ class Sandbox(Protocol):
     def lend_network(self, hosts: frozenset[str]) -> AbstractContextManager[NetworkLoan]:
         """Open `hosts` for a command of a lasting shell, within the block."""
 
+    def take_lost(self, workspace: Path) -> str:
+        """Return, once, a note for the model on what a command left running and is gone; "" for
+        nothing. The result of `run` has it, too."""
+
     def end_when_idle(self, workspace: Path, seconds: float) -> None:
         """End the workspace's sandbox after so many seconds without use, if that is less than
         usual; until the next command."""

@@ -31,16 +31,23 @@ WINDOW = 4 * PIECE
 """Bytes that a side may send over a connection before the other grants credit for more."""
 MAX_UNSENT = 1 << 20
 """Bytes for a gateway that does not read; beyond them no output is read."""
-START, DATA, END, CREDIT, KILL, HALT, EXIT, OPEN, OPENED, REFUSED, READY, QUIET, ERRORS = range(
-    1, 14
-)
+START, DATA, END, CREDIT, KILL, HALT, EXIT = range(1, 8)
+OPEN, OPENED, REFUSED, READY, QUIET, ERRORS, RUNS = range(8, 15)
 _LEAST = 4096
 """Bytes that a file counts for at least: a disk has room for so many, empty or not."""
 _LONG = 2_000
 """Characters of a path from which on folders are opened in parts: no path may have 4,096."""
 _SECONDS_BETWEEN_LOOKS, _SECONDS_WHILE_NONE_RUNS, _SECONDS_BETWEEN_SIZES = 0.25, 1.0, 2.0
+_SECONDS_BETWEEN_PORTS, _SECONDS_OF_A_JOB = 1.0, 2.0
+"""Seconds between two looks at ports; seconds after which a shell's child counts as one that
+stays."""
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
+MAX_NAMED, _MAX_WORDS = 12, 200
+"""Programs that are named to the gateway, and characters of each."""
+_SHELLS = ("sh", "bash", "dash")
+_LISTENS = "0A"
+"""The state of a server's socket in /proc/net/tcp."""
 _MAX_PIPE = 1 << 20
 """Bytes that a pipe holds at most."""
 COUNTED = {
@@ -59,10 +66,11 @@ processes."""
 
 class _Command:
     """A running command; its process leads a session. `pipes`: open outputs, each with the kind of
-    its frames. `shown`: the gateway takes its output. `channel`: its connection's stream, or 0."""
+    its frames. `shown`: the gateway takes its output. `channel`: its connection's stream, or 0.
+    `stays`: it runs in the background; `holds`: it is a shell, whose children do."""
 
-    def __init__(self, pid: int, pipes: dict[int, int]) -> None:
-        self.pid, self.pipes = pid, pipes
+    def __init__(self, pid: int, pipes: dict[int, int], stays: bool, holds: bool) -> None:
+        self.pid, self.pipes, self.stays, self.holds = pid, pipes, stays, holds
         self.ended, self.shown = False, True
         self.reason = ""
         self.input: _Input | None = None
@@ -166,6 +174,10 @@ class Supervisor:
         self._free = 0
         self._counters = Counters(spec["counters"])
         self._behind: dict[int, int] = {}
+        self._named: list[object] = []
+        self._roots: list[int] = []
+        self._seen: dict[int, float] = {}
+        self._listed = 0.0
 
     def run(self) -> None:
         """Serve until the gateway is gone."""
@@ -285,7 +297,9 @@ class Supervisor:
             self._send(END, stream)
             self._send(EXIT, stream, json.dumps({"code": 126, "reason": ""}).encode())
             return
-        self._commands[stream] = command = _Command(pid, pipes)
+        self._commands[stream] = command = _Command(
+            pid, pipes, spec.get("stays", False), spec["stdin"]
+        )
         if feeds >= 0:
             os.set_blocking(feeds, False)
             command.input = _Input(feeds)
@@ -345,6 +359,16 @@ class Supervisor:
                 self._close_input(command.input)
             if not command.pipes:
                 del self._commands[stream]
+            if self._has_orphans():  # known also if the gateway ends right now
+                self._looked = 0.0
+                self._watch(0.0)
+
+    def _has_orphans(self) -> bool:
+        """Commands left processes behind. Where the kernel does not tell, the next look does."""
+        known = self._ground.own.union(one.pid for one in self._commands.values())
+        with suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as file:
+            return any(int(pid) not in known for pid in file.read().split())
+        return False
 
     def _read_rest(self, stream: int, command: _Command) -> None:
         """Forward what it wrote before its end, also to its channel: that comes first."""
@@ -551,10 +575,12 @@ class Supervisor:
         pids = _list_all() if os.getpid() == 1 else list_alive(os.getpid())
         pids = [pid for pid in pids if pid != os.getpid() and pid not in self._ground.own]
         # before their sizes: one that the kernel ends meanwhile is still known as its command's
-        sessions = {pid: stat[3] for pid in pids if (stat := _read_stat(pid))}
+        stats = {pid: stat for pid in pids if (stat := _read_stat(pid))}
+        sessions = {pid: stat[3] for pid, stat in stats.items()}
         pids = list(sessions)
         self._occupied = bool(pids)
         self._put_behind(sessions)
+        self._name_running({pid: int(stat[1]) for pid, stat in stats.items() if stat[0] != "Z"})
         if len(pids) > limits["processes"]:
             self._stop_largest(sessions, dict.fromkeys(pids, 1), "processes")
         taken = {pid: _measure_memory(pid) for pid in pids}
@@ -572,6 +598,29 @@ class Supervisor:
                 for command in self._commands.values():
                     command.reason = command.reason or "disk"
                 self._kill_all(self._ground.own)
+
+    def _name_running(self, parents: dict[int, int]) -> None:
+        """Tell the gateway what stays after its command, if that has changed. `parents`: of all
+        processes here."""
+        now = time.monotonic()
+        self._seen = {pid: self._seen.get(pid, now) for pid in parents}
+        commands = {one.pid: one for one in self._commands.values() if not one.ended}
+        old = {pid for pid, first in self._seen.items() if now - first >= _SECONDS_OF_A_JOB}
+        jobs = {pid for pid in old if (one := commands.get(parents[pid])) and one.holds}
+        strays = {pid for pid, parent in parents.items() if parent not in parents} - set(commands)
+        stay = {pid for pid, one in commands.items() if one.stays and pid in parents}
+        roots = sorted(jobs | strays | stay)[:MAX_NAMED]
+        if roots == self._roots and now - self._listed < _SECONDS_BETWEEN_PORTS:
+            return
+        self._roots, self._listed = roots, now
+        inner = _list_children(parents)
+        named: list[object] = []
+        for root in roots:
+            ports = _list_ports(_list_below(root, inner))
+            named.append({"words": _read_words(root), "ports": ports})
+        if named != self._named:
+            self._named = named
+            self._send(RUNS, 0, json.dumps(named).encode())
 
     def _put_behind(self, sessions: dict[int, str]) -> None:
         """Commands go behind the gateway; many processes of one sandbox behind everything."""
@@ -680,15 +729,52 @@ def _read_stat(pid: int) -> list[str]:
 
 def _list_tree(root: int) -> list[int]:
     """A process and all below it."""
+    found = ((pid, _read_stat(pid)) for pid in _list_all())
+    return _list_below(root, _list_children({pid: int(stat[1]) for pid, stat in found if stat}))
+
+
+def _list_children(parents: dict[int, int]) -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
-    for pid in _list_all():
-        stat = _read_stat(pid)
-        if stat:
-            children.setdefault(int(stat[1]), []).append(pid)
+    for pid, parent in parents.items():
+        children.setdefault(parent, []).append(pid)
+    return children
+
+
+def _list_below(root: int, children: dict[int, list[int]]) -> list[int]:
     found = [root]
     for pid in found:
         found += children.get(pid, ())
     return found
+
+
+def _read_words(pid: int) -> str:
+    """Return what a process runs: the text of a shell, or its arguments."""
+    with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+        words = file.read(PIECE).decode("utf-8", "replace").rstrip("\0").split("\0")
+        is_text = len(words) > 2 and os.path.basename(words[0]) in _SHELLS and words[1] == "-c"
+        return (words[2] if is_text else " ".join(words))[:_MAX_WORDS]
+    return ""
+
+
+def _list_ports(pids: list[int]) -> list[int]:
+    """Return the ports at which these processes listen."""
+    opened = set()
+    for pid in pids:
+        with suppress(OSError):
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                with suppress(OSError):
+                    opened.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+    sockets = {one[8:-1] for one in opened if one.startswith("socket:[")}
+    return sorted({port for inode, port in _list_servers() if inode in sockets}) if sockets else []
+
+
+def _list_servers() -> Iterator[tuple[str, int]]:
+    """Yield the socket's number and the port of each server that is seen here."""
+    for name in ("tcp", "tcp6"):
+        with suppress(OSError), open(f"/proc/self/net/{name}") as file:
+            for words in map(str.split, file):
+                if words[3] == _LISTENS:
+                    yield words[9], int(words[1].rpartition(":")[2], 16)
 
 
 def list_alive(root: int) -> list[int]:

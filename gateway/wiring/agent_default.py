@@ -534,6 +534,7 @@ class TurnkeeperAgent:
     async def close(self) -> None:
         """End background work and close the models' connections."""
         await self._preview.close()
+        self._sandbox.halt()  # before the commands end one by one: what ran is remembered
         await self._background.close()
         await self.models.close()
 

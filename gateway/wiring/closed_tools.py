@@ -91,6 +91,10 @@ class ClosedSandbox:
         """Refuse."""
         raise ToolFailed(CLOSED)
 
+    def take_lost(self, workspace: Path) -> str:
+        """Return nothing."""
+        return ""
+
     def end_when_idle(self, workspace: Path, seconds: float) -> None:
         """Do nothing: there is none."""
 

@@ -9,10 +9,12 @@ from agent_core.sandboxes.port import NOTHING, Ran, Shell
 
 
 class PooledShell(WrappedShell):
-    """A shell in a sandbox of a pool. `use` holds that in use, and tells why the shell must end, ""
-    if it need not."""
+    """A shell in a sandbox of a pool. `use` holds that in use during a command with these
+    variables, and tells why the shell must end, "" if it need not."""
 
-    def __init__(self, shell: Shell, use: Callable[[], AbstractAsyncContextManager[str]]) -> None:
+    def __init__(
+        self, shell: Shell, use: Callable[[Mapping[str, str]], AbstractAsyncContextManager[str]]
+    ) -> None:
         super().__init__(shell)
         self._use = use
 
@@ -24,7 +26,7 @@ class PooledShell(WrappedShell):
         env: Mapping[str, str] = NOTHING,
     ) -> Ran:
         """See the port."""
-        async with self._use() as why:
+        async with self._use(env) as why:
             if why:
                 self._shell.close()
                 raise ToolFailed(why)

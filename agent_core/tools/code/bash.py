@@ -72,6 +72,7 @@ class Bash:
             return await self._look(wanted, context, desk, "cd" in verbs)
         news = "" if desk.alive else await self._open(context, desk, place)
         told = await self._tell(wanted, context, desk)
+        news += self.sandbox.take_lost(context.workspace)
         if not news or told.command is None:
             return replace(told, text=news + told.text)
         command = replace(told.command, written=told.command.written + len(news))
