@@ -72,6 +72,7 @@ class BwrapTier:
     max_processes = 4096
     masks = True
     serves = True
+    lists_processes = True
 
     def __init__(self, groups: ControlGroups = NO_GROUPS) -> None:
         self._groups, self.limit_holder = groups, groups.limit_holder

@@ -48,6 +48,7 @@ class MissingTier:
     masks = True
     limit_holder: LimitHolder = "itself"
     serves = False
+    lists_processes = False
     shell = ("/bin/sh",)
     python = "python3"
 

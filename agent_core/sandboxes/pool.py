@@ -21,7 +21,7 @@ from agent_core.phrases import phrase
 from agent_core.sandboxes import folders
 from agent_core.sandboxes.channel import TalkingCommand
 from agent_core.sandboxes.commands import notes, session
-from agent_core.sandboxes.commands.advice import MAX_FILE, explain_end
+from agent_core.sandboxes.commands.advice import MAX_FILE, explain_blindness, explain_end
 from agent_core.sandboxes.commands.carried import CarriedShell
 from agent_core.sandboxes.commands.loans import OPEN_NETWORK, AdvisedLoan
 from agent_core.sandboxes.commands.output import DRAIN, HALF, OutputBuffer
@@ -241,7 +241,8 @@ class SandboxPool:
                 ended = "" if permits.reveals else self._ended.pop(place.path, "")
                 ended += self._book.take(place.path)
                 noted = notes.add_notes(done, loan, ended, hidden)
-                return notes.append_note(noted, explain_end(command, done))
+                blind = "" if self._tier.lists_processes else explain_blindness(command)
+                return notes.append_note(noted, explain_end(command, done) or blind)
 
     async def start(
         self,

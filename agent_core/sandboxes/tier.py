@@ -166,6 +166,10 @@ class Tier(Protocol):
         """True if it can hide files of the workspace."""
 
     @property
+    def lists_processes(self) -> bool:
+        """True if programs inside see the other processes there."""
+
+    @property
     def serves(self) -> bool:
         """True if programs inside can listen at a port, which is reached from outside by the
         link."""

@@ -34,6 +34,7 @@ class UnsafeTier:
     max_processes = 4096
     masks = False
     serves = True
+    lists_processes = True
 
     def __init__(self, groups: ControlGroups = NO_GROUPS) -> None:
         self._groups, self.limit_holder = groups, groups.limit_holder

@@ -234,10 +234,36 @@ async def test_what_is_asked_is_done(abi: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("ps aux | head -3", "shows neither processes"),
+        ("top -b -n1 | head -2; true", "shows neither processes"),
+        ("killall sleep; echo on", "shows neither processes"),
+        ("ls /proc | head -3", "shows neither processes"),
+        ("echo x > /tmp/log & wait; echo started", "no /tmp in this sandbox"),
+        ("ls -la /tmp; echo on", "no /tmp in this sandbox"),
+        ('python3 -c \'open("/tmp/x", "w")\' 2>&1 | tail -1', "no /tmp in this sandbox"),
+        ("sleep 60 & pgrep -fl sleep | cut -c1-40; kill $!", "find none, whatever"),
+        ("pkill -f app.py || echo none", "find none, whatever"),
+        ("pidof python3; echo on", "find none, whatever"),
+        ("echo 'the log: /tmp was Permission denied'", ""),
+        ("printf 'doc/a.md:3: /proc: x\\n' | grep -c proc", ""),
+        ("true", ""),
+    ],
+)
+async def test_it_says_what_is_not_seen_also_where_the_last_program_succeeds(
+    command: str, says: str, tmp_path: Path
+) -> None:
+    done = await run(make_sandboxes(LandlockTier()), command, tmp_path)
+    assert done.exit_code == 0 and not done.timed_out, done
+    assert says in done.output if says else "[" not in done.output, done.output
+
+
+@pytest.mark.parametrize(
     ("command", "advice"),
     [
         ("touch /tmp/turnkeeper-x", "use $TMPDIR"),
-        ("cat /proc/1/cmdline", "does not show processes"),
+        ("cat /proc/1/cmdline", "shows neither processes"),
         (python("import multiprocessing as m; m.Lock()"), "has no shared memory"),
         ("echo x > /dev/udp/127.0.0.1/9; false", ""),
     ],

@@ -76,6 +76,7 @@ MAX_FILE = 1 << 30
 """Bytes of one file that a command writes."""
 _FILE_LIMIT = f"[Stopped: over {MAX_FILE >> 30} GB in one file.]"
 _LARGE_FILE = re.compile(r"File too large|File size limit exceeded|EFBIG")
+_FINDS = re.compile(r"\b(?:pgrep|pidof|pkill|killall)\b")
 _ENDS_BY_WORDS = re.compile(r"\b(?:pkill|killall|pgrep)\b")
 MAX_LOOKED = 4_000
 """Characters at the end of an output that are searched."""
@@ -86,6 +87,10 @@ _CRASHES = frozenset(
 _ENDED_ITSELF = (
     "[{name} ended the command itself: a pattern of pkill or killall fits its own words, too. "
     "Write the pattern as '[n]ame', or end what runs by its number; then run the rest again.]"
+)
+_FINDS_NONE = (
+    "[This sandbox shows no processes, so pgrep, pidof, pkill and killall find none, whatever "
+    "runs. End what was started by `kill` with its number ($!), or by its handle.]"
 )
 _CRASHED = "[A program crashed: {name}.]"
 _INSTALL = "install it with the call's `hosts` set to packages, which a person may be asked about"
@@ -125,6 +130,11 @@ def advise(output: str, exit_code: int) -> str:
     elif _SHUT.search(output):
         found.append(_WRITES)
     return "\n".join(found)
+
+
+def explain_blindness(command: str) -> str:
+    """Explain why the programs that find processes by name find none; "" if none is called."""
+    return _FINDS_NONE if _FINDS.search(command) else ""
 
 
 def explain_end(command: str, done: ProcessResult) -> str:

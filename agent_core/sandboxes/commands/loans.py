@@ -1,5 +1,6 @@
 """Loans of the network beside those of the proxy: where nothing restricts it, and with advice."""
 
+import re
 from collections.abc import Callable
 
 from agent_core.sandboxes.commands.advice import MAX_LOOKED, advise
@@ -18,6 +19,10 @@ class _NothingClosed:
 OPEN_NETWORK: NetworkLoan = _NothingClosed()
 
 
+_COMPLAINT = re.compile(r"^(?:/bin/(?:ba)?sh: line \d+|[\w./+-]+|Error, do this): .*$", re.M)
+"""A message of a program that failed, where the last one of a line succeeded."""
+
+
 class AdvisedLoan:
     """A loan with advice for other failures; `special`: the tier's, by the end of the output."""
 
@@ -30,6 +35,10 @@ class AdvisedLoan:
         refused, end = self._loan.describe_refused(done), done.output[-MAX_LOOKED:]
         if done.reason:
             return refused  # the reason is reported already
-        special = self._special(end) if done.exit_code else ""
+        special = self._special(end if done.exit_code else _find_complaints(end))
         usual = "" if special or refused else advise(end, done.exit_code)
         return "\n".join(filter(None, (refused, special, usual)))
+
+
+def _find_complaints(output: str) -> str:
+    return "\n".join(_COMPLAINT.findall(output))

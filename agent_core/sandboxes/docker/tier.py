@@ -166,6 +166,7 @@ class DockerTier:
     masks = True
     limit_holder: LimitHolder = "kernel"
     serves = True
+    lists_processes = True
     max_processes = 4096
     """The kernel counts the processes of one user in all containers together."""
 

@@ -234,6 +234,7 @@ class E2BTier:
     masks = True
     limit_holder: LimitHolder = "itself"
     serves = True
+    lists_processes = True
     max_processes = 4096
 
     def __init__(self, access: E2BAccess) -> None:

@@ -68,9 +68,10 @@ _ADVICE = (
     (
         re.compile(
             r"/proc\b.*ermission denied|ermission denied.*/proc\b|mount -t proc|lookup self"
+            r"|can't open /proc|netlink socket"
         ),
-        "[This sandbox does not show processes: /proc has none. What a shell started is known by "
-        "`jobs` and $!, and ended by `kill` with that number.]",
+        "[This sandbox shows neither processes nor connections: /proc has none. What a shell "
+        "started is known by `jobs` and $!, and ended by `kill` with that number.]",
     ),
     (
         re.compile(r"SemLock|/dev/shm|sem_open|shm_open|shmget"),
@@ -126,6 +127,7 @@ class LandlockTier:
     """For all sandboxes together; its supervisor counts those of each."""
     masks = False
     serves = True
+    lists_processes = False
 
     def __init__(self, abi: int = NEWEST, groups: ControlGroups = NO_GROUPS) -> None:
         self._abi, self._groups, self.limit_holder = abi, groups, groups.limit_holder

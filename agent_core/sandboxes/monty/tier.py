@@ -101,6 +101,7 @@ class MontyTier:
     masks = False
     limit_holder: LimitHolder = "itself"
     serves = False
+    lists_processes = False
     programs: Mapping[Language, str] = {"python": "python3 -u"}
     python = "python3"
 
