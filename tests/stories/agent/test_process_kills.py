@@ -189,6 +189,31 @@ async def test_nothing_runs_on_after_a_gateway_that_is_killed(
     await until(lambda: not list_running(left), START)
 
 
+@pytest.mark.parametrize("tier", [BWRAP, LANDLOCK])
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+async def test_after_a_restart_the_model_is_told_once_what_had_been_running(
+    world: World, tier: str, end: signal.Signals
+) -> None:
+    run = await world.start(SANDBOX_PROVIDER=tier, **AGREED)
+    await say(world, "/mode auto", "I ask only before")
+    world.model.script(*SERVER)
+    await say(world, "serve it", "It is up")
+
+    def is_known() -> bool:
+        found = world.folder.glob(".turnkeeper/workspaces/*/.turnkeeper/running.json")
+        return any("[8123]" in one.read_text() for one in found)
+
+    await until(is_known, START)
+    await run.end(end)
+    await world.start(SANDBOX_PROVIDER=tier, **AGREED)
+    for n, words in enumerate(("one", "two")):
+        world.model.script(command(f"echo {words}"), Say(f"said {words}"))
+        await say(world, words, f"said {words}")
+        sent = json.dumps(world.model.requests[-1].body)
+        assert sent.count("Not running any more") == 1, n
+        assert "http.server 8123 & wait` (port 8123)" in sent
+
+
 def has_worked(process: psutil.Process) -> bool:
     try:
         return process.cpu_times().user > 1
