@@ -1,4 +1,5 @@
-"""Spellings of a known secret: as encodings write it, and as URLs, JSON and HTML quote it.
+"""Spellings of a known secret: as encodings write it, and as URLs, JSON, HTML, shells and markdown
+quote it.
 
 Programs differ in the characters that they escape, and in the case of the digits. Where escapes are
 mixed, `Redactions` reads them instead; these are for values with blanks and quotes, too.
@@ -16,11 +17,22 @@ SHORTEST = 6
 """Minimum characters of an encoding: shorter ones occur in texts by chance."""
 _ESCAPED_BYTE = re.compile(r"%[0-9A-F]{2}")
 _ESCAPED_CHAR = re.compile(r"\\u[0-9a-f]{4}")
+_SHELL_SIGN = re.compile(r"[ \t!\"$&'()*,;<>?\[\\\]^`{|}]")
+_WORD_BEGIN = re.compile(r"(\A|(?<=[:=]))([#~])")
+_CONTROLS = (("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r"), ("\x1b", "\\E"))
+_QUOTED_SIGNS = (
+    re.compile(r"[!-/:-@\[-`{-~]"),
+    re.compile(r"[\\`*_\[\]~]"),
+    re.compile(r"[\\`*_]"),
+    re.compile(r"[_*\[\]()~`>#+\-=|{}.!\\]"),
+    re.compile(r"\W", re.ASCII),
+)
+"""CommonMark and two kinds that escape less, Telegram's markdown, Perl."""
 
 
 def spell_secret(value: str) -> Iterator[str]:
-    """Yield the encodings of `value`: plain, reversed, base64 at any alignment, hex, and as URLs,
-    JSON and HTML quote it."""
+    """Yield the encodings of `value`: plain, reversed, base64 and base32 at any alignment, hex, and
+    as URLs, JSON, HTML, shells and markdown quote it."""
     raw = value.encode(errors="replace")
     forms = [value, value[::-1], raw.decode("latin-1"), raw.hex(), raw.hex().upper()]
     for dumped in (raw.hex(":"), raw.hex(" "), raw.hex("-"), raw.hex(" ", -2)):
@@ -29,7 +41,8 @@ def spell_secret(value: str) -> Iterator[str]:
     for data in dict.fromkeys((raw, wide, quoted, base64.b64encode(raw).rstrip(b"="))):
         forms += _spell_base64(data)
     often = _quote_often(value)  # quotations may be nested: JSON in a page in a URL
-    forms += (*often, *_quote_seldom(value))
+    forms += (*often, *_quote_seldom(value), *_quote_in_shells(value), *_quote_signs(value))
+    forms += (*_spell_base32(raw), *_spell_bytes(raw))
     forms += (one for known in often for one in _quote_often(known))
     for char in ("\\u{:04x}", "\\u{:04X}", "&#{};", "&#x{:x};", "&#x{:X};"):
         forms.append("".join(char.format(ord(one)) for one in value if ord(one) < 65_536))
@@ -44,6 +57,47 @@ def _spell_base64(data: bytes) -> Iterator[str]:
         coded = base64.b64encode(bytes(before) + data).decode()
         sure = coded[ceil(before * 8 / 6) : (before + len(data)) * 8 // 6]
         yield from (sure, sure.replace("+", "-").replace("/", "_"))
+
+
+def _spell_base32(data: bytes) -> Iterator[str]:
+    """Yield the characters of each alignment that no neighbour changes."""
+    for before in range(5):
+        coded = base64.b32encode(bytes(before) + data).decode()
+        sure = coded[ceil(before * 8 / 5) : (before + len(data)) * 8 // 5]
+        yield from (sure, sure.lower())
+
+
+def _spell_bytes(raw: bytes) -> Iterator[str]:
+    """Write the bytes beyond ASCII as `cat -v`, and as git, sed and ls do."""
+    yield "".join(_write_visibly(one) for one in raw)
+    yield "".join(chr(one) if 32 <= one < 127 else f"\\{one:03o}" for one in raw)
+
+
+def _write_visibly(byte: int) -> str:
+    if byte >= 128:
+        return f"M-{_write_visibly(byte - 128)}"
+    if byte in b"\t\n":
+        return chr(byte)
+    return chr(byte) if 32 <= byte < 127 else f"^{chr(byte ^ 64)}"
+
+
+def _quote_in_shells(value: str) -> Iterator[str]:
+    """Quote as `set -x`, `export -p`, `declare -p` and `printf %q` do."""
+    yield from (value.replace("'", one) for one in ("'\\''", "'\"'\"'", "\\'"))
+    yield (words := _SHELL_SIGN.sub(r"\\\g<0>", value))
+    yield _WORD_BEGIN.sub(r"\1\\\2", words)
+    yield re.sub(r"[\\\"$`]", r"\\\g<0>", value)
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    for plain, sign in _CONTROLS:
+        escaped = escaped.replace(plain, sign)
+    yield escaped
+
+
+def _quote_signs(value: str) -> Iterator[str]:
+    """Quote as SQL, CSV, regular expressions and the kinds of markdown do."""
+    yield from (value.replace("'", "''"), value.replace('"', '""'), re.escape(value))
+    for signs in _QUOTED_SIGNS:
+        yield signs.sub(r"\\\g<0>", value)
 
 
 def _quote_often(value: str) -> tuple[str, ...]:

@@ -2,8 +2,11 @@
 
 import base64
 import json
+import os
 import re
+import shlex
 import string
+import subprocess
 import time
 from collections.abc import Callable
 from itertools import cycle
@@ -372,6 +375,60 @@ def test_a_value_with_blanks_is_known_as_programs_write_it(written: str) -> None
     """.NET, Go, templates, JavaScript, forms, certificates, xxd, PowerShell, Kubernetes."""
     words = Redactions(dict.fromkeys(spell_secret('say "it" <&>'), "⟦X⟧")).with_shapes()
     assert "⟦X⟧" in words.hide(f"It is {written} and no other.")
+
+
+WORDY = st.text("abYZ09 '\"$`\\!*_#&;()[]{}<>|?~=,.-üЖ\t", min_size=6, max_size=24)
+"""Passphrases: with blanks, quotes and letters of other alphabets."""
+PRINTED = (
+    ("bash", 'printf %q "$K"'),
+    ("bash", 'echo "${K@Q}"'),
+    ("bash", "declare -p K"),
+    ("bash", "export -p"),
+    ("bash", "set"),
+    ("bash", 'exec 2>&1; set -x; : "$K"'),
+    ("sh", "export -p"),
+    ("sh", "set"),
+    ("sh", 'exec 2>&1; set -x; : "$K"'),
+    ("sh", "printf '%s\\n' \"$K\" | cat -v"),
+    ("sh", 'printf %s "$K" | base32 -w 0'),
+)
+QUOTED: tuple[Callable[[str], str], ...] = (
+    shlex.quote,
+    re.escape,
+    lambda value: value.replace("'", "''"),
+    lambda value: value.replace('"', '""'),
+    lambda value: re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", value),
+    lambda value: re.sub(r"([\\`*_\[\]~])", r"\\\1", value),
+    lambda value: re.sub(r"([_*\[\]()~`>#+\-=|{}.!\\])", r"\\\1", value),
+    lambda value: re.sub(r"(\W)", r"\\\1", value, flags=re.ASCII),
+    lambda value: base64.b32encode(b"ab" + value.encode()).decode(),
+)
+"""A shell, a regular expression, SQL, CSV, markdown of three kinds, Perl, base32."""
+
+
+@seed(SEED)
+@settings(max_examples=examples(120), deadline=None)
+@given(WORDY.filter(lambda value: len(value.strip()) > 5), st.sampled_from(PRINTED))
+def test_a_passphrase_is_known_as_shells_print_it(value: str, printed: tuple[str, str]) -> None:
+    """The programs themselves print it from their environment."""
+    environment = {"PATH": os.environ["PATH"], "K": value, "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        [printed[0], "-c", printed[1]], env=environment, capture_output=True, check=True
+    )
+    words = Redactions(dict.fromkeys(spell_secret(value), "⟦X⟧")).with_shapes()
+    assert "⟦X⟧" in words.hide((done.stdout + done.stderr).decode())
+
+
+@seed(SEED)
+@settings(max_examples=examples(300), deadline=None)
+@given(WORDY, st.sampled_from(QUOTED), st.lists(st.integers(0, 80), max_size=4))
+def test_a_passphrase_is_known_as_programs_quote_it(
+    value: str, quote: Callable[[str], str], cuts: list[int]
+) -> None:
+    words = Redactions(dict.fromkeys(spell_secret(value), "⟦X⟧")).with_shapes()
+    text = f"It is {quote(value)} and no other."
+    assert "⟦X⟧" in (hidden := words.hide(text))
+    assert stream(words, text, cuts) == hidden
 
 
 LINE_ENDS = ("\n", "\r\n")
