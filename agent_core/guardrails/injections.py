@@ -512,9 +512,9 @@ def find_injection(text: str) -> InputScanner | None:
     if not small.isascii():
         if _TAGS.search(small) is not None:  # words in invisible characters, which nobody types
             return "injection"
-        forms = [_simplify(small)]
+        forms = [fold_letters(small)]
         if parted := _cut_around(_HIDDEN, small):
-            forms.append(_simplify(_HIDDEN.sub(" ", parted)))
+            forms.append(fold_letters(_HIDDEN.sub(" ", parted)))
     if spelt := _cut_around(_SPELT, forms[0]):
         forms.append(" ".join(_BETWEEN.sub(" ", _APART.sub(r"\1", spelt)).split()))
     if ciphered := _cut_around(_AS_DIGITS, forms[0]):
@@ -562,7 +562,7 @@ def _orders(text: str, pattern: re.Pattern[str]) -> bool:
     return True
 
 
-def _simplify(text: str) -> str:
+def fold_letters(text: str) -> str:
     """Normalise `text` to what a reader sees: without invisible characters, full-width letters as
     plain ones, look-alikes among Latin letters as Latin."""
     text = unicodedata.normalize("NFKC", _HIDDEN.sub("", text)).lower()

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agent_core.mcp.secret_fields import asks_for_secret
 from agent_core.phrases import Phrase, phrase
 from agent_core.text import clean
 
@@ -17,18 +18,8 @@ MAX_LABEL = 60
 MAX_ABOUT = 300
 MAX_TEXT = 2_000
 """Characters of an answer."""
-_SECRET = re.compile(
-    r"pass(?:word|wd|phrase|code)|kennwort|passwort|api.?key|private.?key|secret.?key|access.?key"
-    r"|card.?number|security.?code",
-    re.IGNORECASE,
-)
-_NAMED = re.compile(
-    r"\bsecrets?\b|credential|\btoken\b|\bpin\b|\bcvv\b|\bcvc\b|\bssn\b|\botp\b", re.IGNORECASE
-)
-"""Words in a secret field's name; its description may say that no secret is wanted."""
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
-_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\s-]+")
 _Value: TypeAlias = str | int | float | bool | list[str]
 Kind = Literal["text", "number", "integer", "yes_no", "choice", "choices"]
 
@@ -72,11 +63,10 @@ def _read_field(name: str, given: object, required: bool) -> FormField:
         raise Unasked("it is no form")
     label, about = _line(given.get("title") or name, MAX_LABEL), _line(given.get("description"))
     form = given.get("format")
-    named = " ".join(_WORD.sub(" ", one) for one in (name, label))
-    if form == "password" or _NAMED.search(named) or _SECRET.search(f"{named} {about}"):
-        raise Unasked("it asks for a secret, which no form may")
     items = given.get("items")
     kind, options = _read_kind(given, items if isinstance(items, dict) else {})
+    if form == "password" or (kind != "yes_no" and asks_for_secret(name, label, about)):
+        raise Unasked("it asks for a secret, which no form may")
     least, most = {
         "text": ("minLength", "maxLength"),
         "choices": ("minItems", "maxItems"),
