@@ -38,6 +38,7 @@ from gateway.messages import (
     PluginPress,
     Press,
     Sender,
+    StopPressed,
 )
 from gateway.roles import Role, at_least
 from gateway.store.rows import Changes, InboxRow, OutboxRow, Thread, TurnRow
@@ -144,6 +145,20 @@ class Context(Struct, frozen=True, kw_only=True):
     def finish(self, seq: int, *views: OutboxRow) -> None:
         """End the inbox row `seq` in one commit; the views are shown once it is stored."""
         self.state.show(Changes(done=(seq,), views=views, row=self.state.row))
+
+    def refuse(self, row: InboxRow, why: str) -> bool:
+        """End the row with the reason, told to its person alone where the platform can. False, with
+        nothing done, for words that are not addressed to the agent."""
+        match inbound := row.inbound:
+            case ButtonPressed() | FormSubmitted() | StopPressed():
+                self.state.acknowledge(row.seq, inbound.press, why)
+            case CommandGiven(addressed=True) if press := inbound.press or inbound.aside:
+                self.state.acknowledge(row.seq, press, why)
+            case MessageReceived(addressed=True) | CommandGiven(addressed=True):
+                self.state.notice(row.seq, why, "warning")
+            case _:
+                return False
+        return True
 
     async def replace_list(self, row: InboxRow, pressed: "Pressed", place: str, text: str) -> None:
         """Replace the list whose button was pressed by `text`, sent as a new message if the list is

@@ -66,7 +66,9 @@ def read_conversation(address: str) -> Conversation:
 class Sender(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The person who wrote or pressed. `id` is the platform's, never a name. `groups`: ids of the
     roles or user groups they have there; `zone`: the time zone (`Europe/Berlin`) of their client,
-    if known; `external`: of another organization than the bot, in a channel that both share."""
+    if known; `external`: of another organization than the bot, in a channel that both share;
+    `unplaced`: the platform did not tell whether they are; `anonymous`: somebody of the group, in
+    its name."""
 
     platform: str
     id: str
@@ -76,6 +78,8 @@ class Sender(Struct, frozen=True, kw_only=True, omit_defaults=True):
     groups: tuple[str, ...] = ()
     zone: str = ""
     external: bool = False
+    unplaced: bool = False
+    anonymous: bool = False
 
     @property
     def key(self) -> str:

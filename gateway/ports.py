@@ -328,11 +328,13 @@ class OverviewEntry(Struct, frozen=True, kw_only=True):
 
 
 class Overview(Struct, frozen=True, kw_only=True):
-    """The questions that wait for a person, the work running for them, and their jobs."""
+    """The questions that wait for a person, the work running for them, and their jobs. `note`: why
+    nothing of it is shown."""
 
     waits: tuple[OverviewEntry, ...] = ()
     runs: tuple[OverviewEntry, ...] = ()
     jobs: tuple[OverviewEntry, ...] = ()
+    note: str = ""
 
 
 class WaitingCard(Struct, frozen=True, kw_only=True):

@@ -41,6 +41,8 @@ def home(overview: Overview, language: str) -> dict[str, object]:
         ("home_jobs", overview.jobs),
     )
     blocks: list[Block] = []
+    if overview.note:
+        blocks.append(rich([section([run(overview.note)])]))
     for key, entries in parts:
         if entries:
             blocks.append(header(say(key, language)))
@@ -115,7 +117,8 @@ class Homes:
     async def _publish(self, user: str, opened: _Open) -> None:
         if self._look is None:
             return
-        person = await self._people.resolve_sender(Sender(platform="slack", id=user))
+        asked = Sender(platform="slack", id=user, unplaced=True)
+        person = await self._people.resolve_sender(asked)
         found = home(await self._look(opened.where, person), person.language)
         shown = msgspec.json.encode(found)
         if shown != opened.shown:

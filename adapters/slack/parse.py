@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from adapters.incoming import BARE_MENTION, narrow, read_command, read_string
 from adapters.slack.history import read_whole
@@ -249,10 +250,17 @@ def _author(message: Json, me: SlackBot) -> Sender | None:
 
 
 def _person(user: str, team: object, me: SlackBot) -> Sender:
-    """The person `user` of the workspace `team`, as far as the event tells; their profile decides
-    whether they are of the bot's organization."""
-    external = not me.enterprise and _id(team) not in ("", me.team)
-    return Sender(platform="slack", id=user, external=external)
+    """The person `user` of the workspace `team`, which events name for people of other ones; their
+    profile decides whether they are of the bot's organization."""
+    elsewhere = _id(team) not in ("", me.team)
+    external, unplaced = elsewhere and not me.enterprise, elsewhere and bool(me.enterprise)
+    return Sender(platform="slack", id=user, external=external, unplaced=unplaced)
+
+
+def place_presser(user: str, team: object, me: SlackBot) -> Sender:
+    """The person `user` of a press, a form or a command, whose `team` Slack may leave out."""
+    person = _person(user, team, me)
+    return person if _id(team) else replace(person, unplaced=True)
 
 
 def _read_shared(message: Json, me: SlackBot) -> Quote | None:
@@ -298,7 +306,7 @@ def _parse_stop(event: Json, me: SlackBot, name: str) -> Inbound | None:
     if not channel or not user:
         return None
     where = place(me, channel, _stamp(event.get("thread_ts")))
-    return StopPressed(conversation=where, sender=Sender(platform="slack", id=user), event=name)
+    return StopPressed(conversation=where, sender=place_presser(user, "", me), event=name)
 
 
 # ---- commands, buttons, modals -------------------------------------------------------------
@@ -315,7 +323,7 @@ def _command(payload: Json, me: SlackBot) -> Inbound | None:
     answer_at = read_string(payload.get("response_url"))
     return CommandGiven(
         conversation=place(me, channel, ""),
-        sender=Sender(platform="slack", id=user),
+        sender=place_presser(user, "", me),
         event=f"s{trigger}",
         message="",
         name=narrow(name).lstrip("/").lower() or "help",
@@ -336,7 +344,7 @@ def write_home_token(conversation: str, token: str) -> str:
     return f"{conversation} {token}"
 
 
-def _parse_home_press(action: Json, user: str, me: SlackBot) -> Inbound | None:
+def _parse_home_press(action: Json, sender: Sender, me: SlackBot) -> Inbound | None:
     address, _, token = read_string(action.get("value")).partition(" ")
     try:
         where = read_conversation(address)
@@ -344,11 +352,8 @@ def _parse_home_press(action: Json, user: str, me: SlackBot) -> Inbound | None:
         return None
     if not token or (where.platform, where.account) != ("slack", me.user):
         return None
-    sender, event = (
-        Sender(platform="slack", id=user),
-        f"h{user}:{read_string(action.get('action_ts'))}",
-    )
-    press = write_press_place(where.channel, where.thread, user)
+    event = f"h{sender.id}:{read_string(action.get('action_ts'))}"
+    press = write_press_place(where.channel, where.thread, sender.id)
     if token == STOP:
         return StopPressed(conversation=where, sender=sender, event=event, press=press)
     return ButtonPressed(
@@ -360,20 +365,21 @@ def _parse_press(payload: Json, me: SlackBot) -> Inbound | None:
     action, asked = read_action(payload)
     about, stamp = _map(payload.get("user")), read_string(action.get("action_ts"))
     user = _id(about.get("id"))
+    sender = place_presser(user, about.get("team_id"), me)
     if user and _map(payload.get("view")).get("type") == "home":
-        return _parse_home_press(action, user, me)
+        return _parse_home_press(action, sender, me)
     if asked is None or not user or read_string(action.get("action_id")).startswith(WRITES):
         return None
     if asked.token == STOP:
         return StopPressed(
             conversation=place(me, asked.channel, asked.thread),
-            sender=_person(user, about.get("team_id"), me),
+            sender=sender,
             event=f"b{asked.message}:{user}:{stamp}",
             press=_press(asked, user),
         )
     return ButtonPressed(
         conversation=place(me, asked.channel, asked.thread),
-        sender=_person(user, about.get("team_id"), me),
+        sender=sender,
         event=f"b{asked.message}:{user}:{stamp}",
         message=asked.message,
         token=asked.token,
@@ -400,7 +406,8 @@ def read_action(payload: Json) -> tuple[Json, ModalOrigin | None]:
 
 def _parse_modal(payload: Json, me: SlackBot) -> Inbound | None:
     """A modal of ours that was sent off."""
-    view, user = _map(payload.get("view")), _id(_map(payload.get("user")).get("id"))
+    view, about = _map(payload.get("view")), _map(payload.get("user"))
+    user = _id(about.get("id"))
     try:
         asked = msgspec.json.decode(read_string(view.get("private_metadata")), type=ModalOrigin)
     except msgspec.DecodeError:
@@ -409,7 +416,8 @@ def _parse_modal(payload: Json, me: SlackBot) -> Inbound | None:
     if view.get("callback_id") != MODAL or not user or not number:
         return None
     words = "\n".join(read_words(view)).strip()
-    where, sender = place(me, asked.channel, asked.thread), Sender(platform="slack", id=user)
+    where = place(me, asked.channel, asked.thread)
+    sender = place_presser(user, about.get("team_id"), me)
     press = _press(asked, user)
     if words and asked.token.endswith(":text"):
         return FormSubmitted(

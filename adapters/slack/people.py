@@ -76,12 +76,14 @@ class SlackPeople:
 
     def __init__(self, wire: SlackWire) -> None:
         self._wire, self._groups = wire, Groups(wire)
-        self._known: OrderedDict[str, tuple[float, Sender]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[float, Sender | None]] = OrderedDict()
+        """By id: until when it holds, and the person; None while Slack tells no profile."""
         self.me: SlackBot | None = None
         """The bot, once it is known."""
 
     async def resolve_sender(self, sender: Sender) -> Sender:
-        """Return `sender` with Slack's facts about them, unchanged if that fails or takes long."""
+        """Return `sender` with Slack's facts about them: the last known ones if that fails or takes
+        long, unchanged if there are none."""
         named = await self._load_name(sender)
         return (
             replace(named, groups=await self._groups.find_groups(sender.id)) if sender.id else named
@@ -106,9 +108,9 @@ class SlackPeople:
         return MENTIONED.sub(lambda found: f"@{names.get(found[1]) or found[1]}", text)
 
     async def _load_name(self, sender: Sender) -> Sender:
-        until, found = self._known.get(sender.id, (0.0, sender))
+        until, found = self._known.get(sender.id, (0.0, None))
         if until > clock.monotonic() or not sender.id:
-            return found
+            return found or sender
         lasts = KNOWN_FOR
         try:
             async with clock.limit(NAMING):
@@ -117,11 +119,11 @@ class SlackPeople:
             found = _apply_name(sender, answer.get("user"), self.me)
         except (DeliveryError, TimeoutError) as error:
             log.info("slack_no_name", extra={"why": str(error)})
-            found, lasts = sender, UNKNOWN_FOR
+            lasts = UNKNOWN_FOR
         self._known[sender.id] = (clock.monotonic() + lasts, found)
         if len(self._known) > KNOWN:
             self._known.popitem(last=False)
-        return found
+        return found or sender
 
 
 def _apply_name(sender: Sender, user: object, me: SlackBot | None) -> Sender:
@@ -131,13 +133,15 @@ def _apply_name(sender: Sender, user: object, me: SlackBot | None) -> Sender:
     names = (profile.get("display_name"), profile.get("real_name"), about.get("real_name"))
     name = next((one for one in names if isinstance(one, str) and one), "")
     handle, locale, zone = about.get("name"), about.get("locale"), about.get("tz")
+    places = me is not None and bool(about.get("team_id") or about.get("is_stranger"))
     return replace(
         sender,
         name=name,
         handle=handle if isinstance(handle, str) else "",
         language=locale if isinstance(locale, str) else "",
         zone=zone if isinstance(zone, str) else "",
-        external=me is not None and _is_elsewhere(about, me),
+        external=_is_elsewhere(about, me) if me is not None and places else sender.external,
+        unplaced=sender.unplaced and not places,
     )
 
 

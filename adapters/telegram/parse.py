@@ -34,6 +34,8 @@ OUT = ("left", "kicked")
 """The bot's states in a chat that removed it, or with a person who blocked it."""
 UNREAD = ("story", "game", "giveaway", "invoice", "paid_media", "gift", "unique_gift")
 """Kinds of messages that bots cannot see."""
+ANONYMOUS = 1087968824
+"""The user that stands for each anonymous admin, whose messages name the group besides."""
 MAX_DEPTH = 20
 """Maximum depth of a rich message; Telegram's own limit is 16."""
 NOTHING: Json = {}
@@ -133,7 +135,7 @@ def _parse_edit(message: Json, me: TelegramBot, event: str) -> Inbound | None:
 
 def _parse_press(press: Json, me: TelegramBot, event: str) -> Inbound | None:
     message, data = _map(press.get("message")), read_string(press.get("data"))
-    conversation, sender = _find_conversation(message, me), _sender(press)
+    conversation, sender = _find_conversation(message, me), _presser(press)
     if conversation is None or sender is None or not data:
         return None
     return ButtonPressed(
@@ -191,19 +193,27 @@ def _sender(message: Json) -> Sender | None:
     chat = _map(message.get("sender_chat"))
     if message.get("is_automatic_forward"):
         return None
-    if _int(chat.get("id")):
-        return _person(chat)
+    if number := _int(chat.get("id")):
+        return _person(chat, anonymous=number == _int(_map(message.get("chat")).get("id")))
     user = _map(message.get("from"))
     return None if not _int(user.get("id")) or user.get("is_bot") is True else _person(user)
 
 
-def _person(user: Json) -> Sender:
+def _presser(press: Json) -> Sender | None:
+    """The person who pressed; Telegram names anonymous admins too."""
+    if _int(_map(press.get("from")).get("id")) == ANONYMOUS:
+        return _person(_map(_map(press.get("message")).get("chat")), anonymous=True)
+    return _sender(press)
+
+
+def _person(user: Json, *, anonymous: bool = False) -> Sender:
     return Sender(
         platform="telegram",
         id=str(_int(user.get("id"))),
         name=_name(user),
         handle=read_string(user.get("username")),
         language=read_string(user.get("language_code")),
+        anonymous=anonymous,
     )
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from agent_core import ambient
 from gateway.access.addressed import Addressed
@@ -22,7 +23,7 @@ from gateway.roles import Role as Role
 from gateway.roles import at_least, stronger
 from gateway.store.reading import read_document
 from gateway.store.rows import QuestionRow
-from gateway.texts import Key
+from gateway.texts import Key, say
 
 CACHE_SECONDS = 5.0
 """Seconds that a role found in the directory is believed."""
@@ -141,8 +142,16 @@ class Access:
         return "viewer" if name in people.viewers else None
 
     def _read_common_role(self, sender: Sender) -> Role | None:
-        """Return the role of everybody, which people of other organizations do not have."""
-        return None if sender.external else self._read_listed_role(sender.platform, "*")
+        """Return the role of everybody, which people of other organizations do not have, nor those
+        who may be of one."""
+        foreign = sender.external or sender.unplaced
+        return None if foreign else self._read_listed_role(sender.platform, "*")
+
+    def is_kept_out_unplaced(self, sender: Sender) -> bool:
+        """Return True if the sender has no role only because it is not known whether they are
+        external."""
+        placed = replace(sender, unplaced=False)
+        return sender.unplaced and self.role(sender) is None and self.role(placed) is not None
 
     async def learn(self, sender: Sender) -> Role | None:
         """Return the sender's role like `role`, after a look into the directory if the lists do not
@@ -167,6 +176,16 @@ class Access:
         else:
             self.pair(key, found)
         return self.role(sender)
+
+    async def learn_unrecognised(self, sender: Sender | None) -> str:
+        """Look the sender up. Return why they can have no role while the platform does not tell who
+        they are, "" if that is not the reason."""
+        role = await self.learn(sender) if sender is not None else None
+        if sender is None or role is not None:
+            return ""
+        if self.is_kept_out_unplaced(sender):
+            return say("profile_unread", sender.language)
+        return say("anonymous", sender.language, id=sender.id) if sender.anonymous else ""
 
     async def _learn_chat_role(self, name: str) -> Role | None:
         """Return the role of the chat account behind the page's account `name`, while they are
@@ -245,6 +264,13 @@ class Access:
         if message.conversation.private or message.addressed:
             return True
         return self.policy.group == "always" or (self.policy.group == "thread" and followed)
+
+
+def say_not_yours(owner: str, where: Conversation, language: str) -> str:
+    """Return the words for a presser who is not `owner`, which may be the group itself: whoever
+    writes in its name presses as themselves."""
+    group = not where.private and owner == f"{where.platform}:{where.channel}"
+    return say("asked_anonymously" if group else "not_yours", language)
 
 
 def refusal(

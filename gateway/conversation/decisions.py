@@ -23,7 +23,7 @@ from agent_core.questions import (
     list_choices,
 )
 from agent_core.text import parse_number
-from gateway.access.access import refusal
+from gateway.access.access import refusal, say_not_yours
 from gateway.access.mentions import MAX_MENTIONS, find_reminded, name_people
 from gateway.access.standing import add_rules
 from gateway.approvers import DEFAULT, Deciders, Person, name_approvers
@@ -114,9 +114,10 @@ class Decisions:
             key: Key = no or "unknown_button"
             log.info("press_refused", extra={"question": question.id, "why": key})
             audit = state.audit(press.sender.key, "press_refused", f"{question.id} {key}")
-            state.acknowledge(
-                row.seq, press.press, why_not(key, question, press.sender.language), audit
-            )
+            word = why_not(key, question, press.sender.language)
+            if key == "not_yours":
+                word = say_not_yours(question.asker, state.conversation, press.sender.language)
+            state.acknowledge(row.seq, press.press, word, audit)
             return
         word = await self.settle(question, person, answer, row.seq)
         if word:

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from gateway.command_texts import mark_commands
 from gateway.texts import failures as faults
-from gateway.texts import history, jobs, links, memory, plans, previews, spending, tools
+from gateway.texts import history, identities, jobs, links, memory, plans, previews, spending, tools
 from gateway.texts import permissions as grants
 from gateway.texts import reasons as people
 from gateway.texts.languages import Texts
@@ -62,7 +62,8 @@ _Key = Literal[
 ]  # fmt: skip
 _Areas: TypeAlias = history.HistoryKey | jobs.JobKey | memory.MemoryKey | plans.PlanKey
 _Rest: TypeAlias = people.ReasonKey | spending.SpendingKey | faults.FaultKey | grants.GrantKey
-Key: TypeAlias = _Key | _Areas | _Rest | tools.ToolTextKey | links.LinkKey | previews.PreviewKey
+_More: TypeAlias = tools.ToolTextKey | links.LinkKey | previews.PreviewKey | identities.IdentityKey
+Key: TypeAlias = _Key | _Areas | _Rest | _More
 
 ENGLISH: dict[Key, str] = {
     "approve_once": "Approve once",
@@ -551,7 +552,8 @@ GERMAN: dict[Key, str] = {
 }
 
 for _area in (
-    faults, grants, history, jobs, links, memory, people, plans, previews, spending, tools,
+    faults, grants, history, identities, jobs, links, memory, people, plans, previews, spending,
+    tools,
 ):  # fmt: skip
     ENGLISH.update(_area.ENGLISH.items())
     GERMAN.update(_area.GERMAN.items())

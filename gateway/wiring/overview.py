@@ -25,6 +25,8 @@ async def overview(host: Host, conversation: Conversation, sender: Sender) -> Ov
     """Return the overview of the sender, who looks from `conversation`, a private chat.
     StoreFailed."""
     role = await host.services.access.learn(sender)
+    if host.services.access.is_kept_out_unplaced(sender):
+        return Overview(note=say("profile_unread", sender.language))
     if not at_least(role, "viewer"):
         return Overview()
     prefix = f"{conversation.platform}:{conversation.account}:"

@@ -300,7 +300,7 @@ def test_people_who_write_as_a_chat() -> None:
         "username": "GroupAnonymousBot",
     }
     admin = said(GROUP, text="hi", **{"from": fake}, sender_chat=GROUP)
-    assert admin.sender == Sender(platform="telegram", id="-1007", name="Team")
+    assert admin.sender == Sender(platform="telegram", id="-1007", name="Team", anonymous=True)
     assert said(GROUP, text="post", sender_chat=GROUP, is_automatic_forward=True) is None
 
 

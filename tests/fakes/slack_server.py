@@ -190,8 +190,9 @@ class SlackServer:
         }
         return self.event(event | {"deleted_ts": ts, "previous_message": before, "hidden": True})
 
-    def press(self, message: Json, label: str, user: str = "U0ANN") -> Json:
-        """A person presses the button, or chooses the option, that begins with `label`."""
+    def press(self, message: Json, label: str, user: str = "U0ANN", team: str = TEAM) -> Json:
+        """A person of the workspace `team` presses the button, or chooses the option, that begins
+        with `label`."""
         channel = message["channel"]
         action: Json = {}
         for one in elements(message):
@@ -209,7 +210,7 @@ class SlackServer:
             shown["thread_ts"] = message["thread_ts"]
         payload = {
             "type": "block_actions",
-            "user": {"id": user, "username": user.lower(), "team_id": TEAM},
+            "user": {"id": user, "username": user.lower()} | ({"team_id": team} if team else {}),
         }
         payload |= {
             "api_app_id": APP,
@@ -574,6 +575,7 @@ class SlackServer:
         about = {
             "id": user,
             "name": user.lower(),
+            "team_id": TEAM,
             "locale": "en-US",
             "profile": {"display_name": user[2:].title()},
         }

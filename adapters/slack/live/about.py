@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from adapters.incoming import read_string
 from adapters.slack.history import read_whole
-from adapters.slack.parse import ID, STAMP, Json, SlackBot, place, read_words
+from adapters.slack.parse import ID, STAMP, Json, SlackBot, place, place_presser, read_words
 from adapters.slack.people import SlackPeople
 from adapters.slack.transport import SlackWire
 from gateway import clock
@@ -32,6 +32,7 @@ OPENING = 2.5
 
 class _Named(Struct, frozen=True):
     id: str = ""
+    team_id: object = ""
 
 
 class _Message(Struct, frozen=True):
@@ -161,15 +162,15 @@ def read_question(payload: Json, me: SlackBot) -> Inbound | None:
         return None
     try:
         about = msgspec.json.decode(read_string(view.get("private_metadata")), type=_About)
-        person = msgspec.convert(user, _Named).id
+        person = msgspec.convert(user, _Named)
     except (msgspec.DecodeError, msgspec.ValidationError):
         return None
     number, text = read_string(view.get("id")), "\n".join(read_words(view)).strip()
-    if not number or not text or not person:
+    if not number or not text or not person.id:
         return None
     return MessageReceived(
         conversation=_find_conversation(about, me),
-        sender=Sender(platform="slack", id=person),
+        sender=place_presser(person.id, person.team_id, me),
         event=f"v{number}",
         message=f"v{number}",
         text=text,

@@ -103,9 +103,9 @@ class Intake:
     async def take(self, row: InboxRow) -> None:
         """Handle one row: now, or by leaving it queued for a turn of its own."""
         inbound = row.inbound
-        sender = sender_of(inbound)
-        if sender is not None:
-            await self._context.services.access.learn(sender)
+        why = await self._context.services.access.learn_unrecognised(sender_of(inbound))
+        if why and self._context.refuse(row, why):
+            return
         match inbound:
             case MessageReceived():
                 await self._message(row, inbound)
@@ -181,7 +181,7 @@ class Intake:
             return
         if role is None or role == "viewer":
             word = say("not_allowed", message.sender.language)
-            text = await self._unknown(message) if role is None else word
+            text = await self._welcome(message) if role is None else word
             state.notice(row.seq, text, "warning")
             return
         if only_voice(message) and self._context.services.hearing is None:
@@ -271,7 +271,7 @@ class Intake:
         elif along is not None:
             self._context.state.submit(along)
 
-    async def _unknown(self, inbound: MessageReceived | CommandGiven) -> str:
+    async def _welcome(self, inbound: MessageReceived | CommandGiven) -> str:
         pairing, sender = self._context.services.pairing, inbound.sender
         code = "—" if pairing is None else await pairing.code_for(sender, inbound.conversation)
         return say("stranger", sender.language, code=code)
@@ -563,7 +563,7 @@ class Intake:
             state.acknowledge(row.seq, press, say("not_known", command.sender.language))
             return
         if role is None:
-            state.notice(row.seq, await self._unknown(command), "warning")
+            state.notice(row.seq, await self._welcome(command), "warning")
             return
         known = self._features.commands.get(command.name)
         if known is None:

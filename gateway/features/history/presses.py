@@ -8,6 +8,7 @@ offers nothing.
 
 from msgspec.structs import replace
 
+from gateway.access.access import say_not_yours
 from gateway.conversation.quotas import refuse_turn
 from gateway.feature import Context, Pressed
 from gateway.features.history.commands import take_turn_back
@@ -31,7 +32,10 @@ async def press(context: Context, row: InboxRow, pressed: Pressed, asked: TurnPr
     wish = _read(pressed, asked, pressed.text or words)
     bears = state.row.offered is not None and state.row.offered[0] == asked.turn
     if past == "not_yours" and bears:
-        return state.acknowledge(row.seq, pressed.press, say(past, sender.language))
+        turn = await context.services.store.turn(asked.turn)
+        owner = turn.sender if turn is not None else ""
+        word = say_not_yours(owner, state.conversation, sender.language)
+        return state.acknowledge(row.seq, pressed.press, word)
     if isinstance(past, str) or past.turn.id != asked.turn or not past.records or busy(context):
         return state.acknowledge(row.seq, pressed.press, say("turn_over", sender.language))
     if (answer := RESTORES.get(asked.action)) is not None:

@@ -13,6 +13,7 @@ from agent_core.orchestration.edits import Why, apply_edit
 from agent_core.orchestration.plan import Plan
 from agent_core.plan_edit import PlanEdit
 from agent_core.questions import Answer
+from gateway.access.access import say_not_yours
 from gateway.conversation.turns import OpenTurn
 from gateway.delivery.plan_view import Course
 from gateway.feature import Context
@@ -115,7 +116,8 @@ async def press(
     if known is None or (held is not None and held.closed):
         await press_late(context, row, press, asked)
     elif not await context.services.access.may_act_for(known.sender, sender, role):
-        context.state.acknowledge(row.seq, press.press, say("not_yours", language))
+        word = say_not_yours(known.sender, context.state.conversation, language)
+        context.state.acknowledge(row.seq, press.press, word)
     elif action == "stop":
         await stop(context, turn_id, sender, row.seq)
         context.state.tell(press.press, "")
