@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import Literal, assert_never
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -33,23 +33,15 @@ from gateway.messages import (
     FormSubmitted,
     GatewaySaid,
     Inbound,
-    JobPress,
     MessageDeleted,
     MessageEdited,
     MessageReceived,
-    PlanPress,
-    PluginPress,
     QuestionBrought,
     QuestionDue,
     QuestionExpired,
-    QuestionPress,
-    RulePress,
-    TurnPress,
-    UnknownPress,
     divide_edit,
     name_place,
     read_conversation,
-    read_press,
     sender_of,
 )
 from gateway.ports import Changed
@@ -292,13 +284,10 @@ class Host:
         """Assign it to its line of talk, a press to its question's conversation if shown here."""
         sender, where = sender_of(inbound), inbound.conversation
         policy = self.services.access.policy
-        if isinstance(inbound, ButtonPressed | FormSubmitted):
-            found = await self._find_question(inbound.token)
-            asked = read_conversation(found[0]) if found is not None else where
-            if name_place(asked, inbound) == where:
-                return replace(inbound, conversation=asked)
-            if found is not None and found[1].chat == where.id:
-                return self._carry_press(inbound, asked)
+        if isinstance(inbound, ButtonPressed | FormSubmitted) and (
+            placed := await self._place_press(inbound)
+        ):
+            return placed
         if isinstance(inbound, CommandGiven) and inbound.anywhere:
             talks = find_talk(self.services, self.sessions, self.features.commands, inbound)
             if (talk := await talks) != where:
@@ -308,19 +297,22 @@ class Host:
             return inbound
         return replace(inbound, conversation=replace(where, person=sender.id))
 
-    async def _find_question(self, token: str) -> tuple[str, QuestionRow] | None:
-        """Return the (conversation, question) of a button, None if it belongs to none."""
-        match press := read_press(token):
-            case QuestionPress():
-                return await self.services.store.find(press.question)
-            case PlanPress() | TurnPress() | RulePress() | JobPress() | PluginPress():
-                return None
-            case UnknownPress():
-                return None
-            case _:
-                assert_never(press)
+    async def _place_press(
+        self, press: ButtonPressed | FormSubmitted
+    ) -> ButtonPressed | FormSubmitted | None:
+        """Return it as a row of the conversation that its button belongs to, None if that is its
+        own one."""
+        address, question = await self.services.find_pressed(press)
+        where = press.conversation
+        asked = read_conversation(address) if address else where
+        if name_place(asked, press) == where:
+            return replace(press, conversation=asked) if address else None
+        shown_here = question is not None and question.chat == where.id
+        return self._carry_press(press, asked) if shown_here else None
 
-    def _carry_press(self, press: ButtonPressed | FormSubmitted, asked: Conversation) -> Inbound:
+    def _carry_press(
+        self, press: ButtonPressed | FormSubmitted, asked: Conversation
+    ) -> ButtonPressed | FormSubmitted:
         """A press in the approvers' chat, as a row of the conversation that asked."""
         where, event = press.conversation, f"{press.conversation.id} {press.event}"
         if where.platform == asked.platform:

@@ -19,7 +19,17 @@ from gateway.conversation.unsaved import RefusedCommit, Unsaved
 from gateway.declaration import Env
 from gateway.delivery.pace import FIRST_SIGN, Delay, Pace, Paces, SendGate, SignBudget
 from gateway.jobs_port import JobPorts
-from gateway.messages import Conversation, Sender
+from gateway.messages import (
+    ButtonPressed,
+    Conversation,
+    FormSubmitted,
+    JobPress,
+    PlanPress,
+    QuestionPress,
+    Sender,
+    TurnPress,
+    read_press,
+)
 from gateway.ports import Accept, Adapter
 from gateway.services.ledger import Ledger
 from gateway.services.memory import Memories
@@ -30,6 +40,7 @@ from gateway.services.shortages import Shortages
 from gateway.services.vault import Vault
 from gateway.store.audit_chain import AuditSigner
 from gateway.store.port import Store
+from gateway.store.rows import QuestionRow
 
 
 class Hearing(Protocol):
@@ -228,3 +239,20 @@ class Services:
     def now(self) -> float:
         """Seconds since 1970."""
         return ambient.now()
+
+    async def find_pressed(
+        self, press: ButtonPressed | FormSubmitted
+    ) -> tuple[str, QuestionRow | None]:
+        """Return the (conversation, question) of a button. Of others than a question's only the
+        conversation, if the platform did not tell the thread; "" if it belongs to none."""
+        anywhere = isinstance(press, ButtonPressed) and press.anywhere
+        match asked := read_press(press.token):
+            case QuestionPress():
+                return await self.store.find(asked.question) or ("", None)
+            case PlanPress() | TurnPress() if anywhere:
+                return await self.store.locate(asked.turn), None
+            case JobPress() if anywhere and self.jobs is not None:
+                job = await self.jobs.store.get(asked.job)
+                return job.conversation if job is not None else "", None
+            case _:
+                return "", None

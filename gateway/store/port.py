@@ -135,6 +135,9 @@ class Reads(Protocol):
 class Archive(Protocol):
     """The transcript, a row for each turn, and the settings of a conversation."""
 
+    async def locate(self, turn: str) -> str:
+        """Return the conversation of a turn, "" if there is no such turn."""
+
     async def settings(self, conversation: str) -> ConversationSettings:
         """The settings chosen in the conversation; the default ones if it does not exist."""
 

@@ -199,6 +199,10 @@ class RedisReads:
         rows = sorted((int(n), body) for n, body in zip(flat[::2], flat[1::2], strict=True))
         return tuple(read_record(turn, n, body) for n, body in rows)
 
+    async def locate(self, turn: str) -> str:
+        where = await self._bytes("GET", turn_key(turn))
+        return where.decode() if where is not None else ""
+
     async def turn(self, turn: str) -> TurnRow | None:
         where = await self._bytes("GET", turn_key(turn))
         if where is None:

@@ -322,6 +322,11 @@ class SqliteStore:
         rows = await self._read(lambda c: c.execute(sql, (turn,)).fetchall())
         return tuple(read_record(turn, n, body) for n, body in rows)
 
+    async def locate(self, turn: str) -> str:
+        sql = "SELECT conversation FROM turns WHERE id = ?"
+        row = await self._read(lambda c: c.execute(sql, (turn,)).fetchone())
+        return str(row[0]) if row else ""
+
     async def turn(self, turn: str) -> TurnRow | None:
         def work(c: sqlite3.Connection) -> TurnRow | None:
             row = c.execute("SELECT body FROM turns WHERE id = ?", (turn,)).fetchone()

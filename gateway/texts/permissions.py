@@ -9,7 +9,7 @@ GrantKey = Literal[
     "grants_are", "grants_none", "grants_usage", "grant_line", "grant_risk", "grant_always",
     "grant_private", "grant_group", "covers_private", "covers_group",
     "grant_here", "grant_since", "grant_by", "grant_whose", "grant_drop", "grant_dropped",
-    "grant_gone", "grant_not_yours",
+    "grant_gone", "grant_elsewhere", "grant_not_yours",
 ]  # fmt: skip
 
 ENGLISH: dict[GrantKey, str] = {
@@ -30,6 +30,8 @@ ENGLISH: dict[GrantKey, str] = {
     "grant_drop": "Revoke {n}",
     "grant_dropped": "Revoked: {what}. I will ask again.",
     "grant_gone": "This approval is no longer in force. Nothing was changed.",
+    "grant_elsewhere": "I do not find this rule here, and Telegram no longer tells the topic of an "
+    "old button. Write {/permissions} in its topic.",
     "grant_not_yours": "Only the person it was approved for, or an admin, can revoke this.",
 }
 
@@ -51,5 +53,7 @@ GERMAN: dict[GrantKey, str] = {
     "grant_drop": "{n} zurücknehmen",
     "grant_dropped": "Zurückgenommen: {what}. Davor frage ich wieder.",
     "grant_gone": "Das ist schon nicht mehr erlaubt. Nichts wurde geändert.",
+    "grant_elsewhere": "Ich finde diese Regel hier nicht, und zu einem alten Knopf nennt Telegram "
+    "das Thema nicht mehr. Schreiben Sie {/permissions} in seinem Thema.",
     "grant_not_yours": "Das kann nur zurücknehmen, für wen es erlaubt ist, oder ein Admin.",
 }

@@ -63,7 +63,9 @@ class ReadContract:
         assert keys_of(await world.store.records("t1")) == [f"k{n}" for n in range(12)]
         rows = await world.store.outbox(C1, "t1")
         assert [(row.name, row.rev) for row in rows] == [("reply", 3), ("plan", 2)]
+        assert await world.store.locate("t1") == C1
         assert await world.store.turn("none") is None
+        assert await world.store.locate("none") == ""
         assert await world.store.records("none") == ()
         assert await world.store.outbox(C1, "none") == ()
         assert await world.store.outbox(C2, "t1") == (), "no other conversation has it"

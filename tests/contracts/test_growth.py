@@ -98,6 +98,7 @@ async def costs(store: Store, count: Count, number: int) -> dict[str, int]:
     await measure("thread", lambda: store.thread(place().id, ((3, 8),)))
     await measure("outbox", lambda: store.outbox(place().id, name))
     await measure("turn", lambda: store.turn("t1"))
+    await measure("locate", lambda: store.locate("t1"))
     await measure("records", lambda: store.records("t1"))
     await measure("find", lambda: store.find(name))
     await measure("due", lambda: store.due(START, 5))
