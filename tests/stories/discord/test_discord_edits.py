@@ -2,7 +2,13 @@
 
 Words without the mention reach the bot only with Discord's intent for them."""
 
+import asyncio
+
+import pytest
+
+from gateway.conversation.session import Session
 from tests.fakes.discord_server import labels
+from tests.fakes.model_server import Call, Say
 from tests.stories.discord_rig import CHANNEL, DM, PERSON, DiscordRig
 
 
@@ -55,3 +61,51 @@ async def test_words_among_people_that_are_edited_are_nobodys(rig: DiscordRig) -
     await rig.quiet()
     assert rig.read(CHANNEL) == [] and len(rig.discord.chats[task]) == 1
     assert not any(labels(one) for one in rig.discord.chats[task])
+
+
+@pytest.mark.parametrize("policy", ["mention", "thread"])
+@pytest.mark.parametrize("threads", [True, False])
+async def test_an_edit_that_adds_the_mention_is_a_request(
+    rig: DiscordRig, policy: str, threads: bool
+) -> None:
+    rig.discord.threads_allowed = threads
+    await rig.start(GROUP_POLICY=policy)
+    said = await rig.discord.say(CHANNEL, "compare the hosts", PERSON)
+    await rig.quiet()
+    await rig.discord.change(said, "@bot compare the hosts")
+    at = said["id"] if threads else CHANNEL
+    await rig.discord.shows(at, "ack [U11] compare the hosts")
+    await rig.quiet()
+    await rig.discord.change(said, "compare all hosts")
+    if policy == "thread":
+        await rig.discord.shows(at, "You edited your message")
+    await rig.quiet()
+    await rig.discord.change(said, "@bot compare all hosts, please")
+    await rig.discord.shows(at, "You edited your message")
+    await rig.quiet()
+    assert len(rig.model.requests) == 1
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+async def test_an_edit_of_what_waits_or_runs_is_taken_up_whatever_it_names(
+    rig: DiscordRig, keeps: bool
+) -> None:
+    rig.model.script(Call("list_files", '{"path": "."}'), Say("Compared."), Say("And listed."))
+    await rig.start(GROUP_POLICY="thread")
+    gate = rig.model.gate = asyncio.Event()
+    said = await rig.discord.say(CHANNEL, "@bot compare the hsots", PERSON)
+    await rig.model.wait_inflight(1)
+    mention = "@bot " if keeps else ""
+    await rig.discord.change(said, f"{mention}compare the hosts")
+    session = await _session(rig, said["id"])
+    await rig.until(lambda: session.state.active and session.state.active.changes)
+    gate.set()
+    await rig.discord.shows(said["id"], "Compared.")
+    await rig.quiet()
+    assert "compare the hosts" in str(rig.model.requests[1].body["messages"])
+    assert rig.read(CHANNEL) == []
+
+
+async def _session(rig: DiscordRig, thread: str) -> Session:
+    await rig.until(lambda: any(f":{thread}" in one for one in rig.host.sessions))
+    return next(one for name, one in rig.host.sessions.items() if f":{thread}" in name)
