@@ -17,11 +17,11 @@ from agent_core.tools.code.bash import Bash, BashArguments, bash_tool
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.paths import OWN
 from tests.fakes.ports import free_port
-from tests.fakes.sandboxes import BWRAP, LANDLOCK, UNSAFE, make_sandboxes
+from tests.fakes.sandboxes import BWRAP, DOCKER, LANDLOCK, UNSAFE, make_sandboxes
 from tests.fakes.waiting import until
 from tests.sampling import one_of
 
-each = pytest.mark.parametrize("tier", one_of(BWRAP, LANDLOCK, UNSAFE), indirect=True)
+each = pytest.mark.parametrize("tier", one_of(BWRAP, LANDLOCK, UNSAFE, DOCKER), indirect=True)
 GONE = "Not running any more"
 LENT = Permits(env={"KEY": "hunter22"})
 SERVER = "python3 -m http.server {port} --bind 127.0.0.1"
