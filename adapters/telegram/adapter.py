@@ -176,11 +176,14 @@ class TelegramAdapter:
     async def edit(self, conversation: Conversation, native: str, payload: bytes) -> None:
         """Edit a message. Only inline keyboards survive an edit; without one, the buttons go. Of a
         message with files the caption changes, and one of words gets no file. One that opened a
-        reply field cannot be edited, and stays as it was sent."""
+        reply field cannot be edited, and stays as it was sent; while the field is open the edit is
+        tried, as that shows whether the message is still there."""
         data = _body(payload) | _message(conversation, native)
         del data["method"]
         data.pop("disable_notification", None)  # an edit never notifies
-        if _is_form(data.get("reply_markup")):
+        if _is_form(markup := data.get("reply_markup")):
+            if "force_reply" in markup:
+                await self._find_form(data)
             return
         try:
             if "files" in data and sources_of(data):
@@ -194,6 +197,15 @@ class TelegramAdapter:
             why = str(error).lower()
             if "message is not modified" not in why and "no caption in the message" not in why:
                 raise
+
+    async def _find_form(self, data: dict[str, object]) -> None:
+        """Raise Gone if the message is not there any more."""
+        try:
+            await self._call_formatted("editMessageText", data | {"reply_markup": None})
+        except (Gone, ChatClosed):
+            raise
+        except Rejected:
+            pass  # it cannot be edited, so it is there
 
     async def remove(self, conversation: Conversation, native: str) -> None:
         """Delete the message; Telegram lets a bot within 48 hours."""

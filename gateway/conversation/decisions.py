@@ -352,6 +352,8 @@ class Decisions:
             kind = question.question
             key: Key = "remind_approval" if isinstance(kind, Approval) else "remind_question"
             text = say(key, language, what=what)
+            if views := await state.recheck_card(question):
+                state.show(Changes(views=views))
             self._change(
                 replace(question, reminded=True), row.seq, text, people=self._mention(question)
             )

@@ -25,6 +25,7 @@ from gateway.conversation.services import Services
 from gateway.conversation.turns import OpenTurn
 from gateway.conversation.unsaved import RefusedCommit
 from gateway.delivery.holder import Cause, Key
+from gateway.delivery.native_messages import distrust_card
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.retire import drop_buttons
 from gateway.errors import DeliveryError, Fenced, StoreFailed, Unstorable
@@ -320,6 +321,18 @@ class ConversationState:
             made = (self.want(turn, name, view, known.version + 1, final=True),)
         self.outbox.forget(turn)
         return made
+
+    async def recheck_card(self, question: QuestionRow) -> tuple[OutboxRow, ...]:
+        """Have it checked that the question's card still stands in the chat, and sent anew if not:
+        return the row to commit at once. Telegram does not tell bots of deleted messages."""
+        if self.adapter.abilities.reads_views:
+            return ()
+        await self.load_views(question.turn)
+        made = distrust_card(self.outbox.rows, question.id)
+        self.outbox.rows |= made
+        if question.turn not in self.loaded:
+            self.outbox.forget(question.turn)
+        return tuple(made.values())
 
     async def retire_offer(self) -> tuple[OutboxRow, ...]:
         """Remove the buttons offered for the last turn: return the row to commit at once."""

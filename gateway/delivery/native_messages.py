@@ -17,7 +17,7 @@ from gateway.delivery.holder import Holder, Key
 from gateway.messages import Conversation, digest
 from gateway.ports import Adapter, Recalling
 from gateway.store.rows import OutboxRow
-from gateway.views import Activity, Card, Media, ReplyView, View
+from gateway.views import Activity, Card, Media, ReplyView, View, awaits_answer
 
 UPLOAD_RATE = 100_000
 """Bytes a second that an upload makes at least."""
@@ -85,6 +85,19 @@ def spend(rows: Mapping[Key, OutboxRow], key: Key) -> OutboxRow | None:
         return None
     gone = tuple(one for one in row.natives if one.id)
     return replace(row, natives=(), given=row.given + 1, spent=(*row.spent, *gone))
+
+
+def distrust_card(rows: Mapping[Key, OutboxRow], question: str) -> dict[Key, OutboxRow]:
+    """Return the delivered card of the open question as one whose messages have to be edited again:
+    those that are gone are sent anew, however often that was done before."""
+    found = dict[Key, OutboxRow]()
+    for key, row in rows.items():
+        asks = awaits_answer(row.view) and row.view.question == question
+        if asks and row.natives and row.sent == row.version:
+            natives = tuple(replace(one, digest="") for one in row.natives)
+            again, given = row.version - 1, row.given + row.anew
+            found[key] = replace(row, natives=natives, sent=again, given=given, anew=0)
+    return found
 
 
 def find_upload_time(view: View) -> float:

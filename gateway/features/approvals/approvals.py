@@ -11,7 +11,7 @@ from gateway.feature import Call
 from gateway.features.approvals.relays import decide_there, list_relayed
 from gateway.features.approvals.waiting import OpenQuestion, list_waiting
 from gateway.ports import account_scope
-from gateway.store.rows import QuestionRow
+from gateway.store.rows import Changes, QuestionRow
 from gateway.texts import say
 
 
@@ -19,6 +19,9 @@ async def approvals(call: Call) -> str:
     """List the questions that wait for the person: here, and from a private chat in all their
     conversations. Approvals have the number by which commands decide them."""
     own, language = call.context.state.open_questions(), call.language
+    for question in own:  # a card that was deleted comes again
+        if views := await call.context.state.recheck_card(question):
+            call.context.state.show(Changes(views=views))
     elsewhere, words = await _list_elsewhere(call), call.context.services.find_redactions()
     lines = [summarize(one, language, words) for one in own if _takes_yes(one)]
     lines += [summarize(one, language, words) for _, one in await list_relayed(call.context)]
