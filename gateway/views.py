@@ -304,6 +304,11 @@ def awaits_answer(view: View) -> TypeGuard[Card]:
     return isinstance(view, Card) and view.state == "open"
 
 
+def asks_people(view: View) -> bool:
+    """True if the view waits for somebody's decision, a plan's for whether to run it too."""
+    return awaits_answer(view) or (isinstance(view, PlanView) and view.state == "open")
+
+
 def show_doubt(view: View) -> View:
     """Return `view` with its doubt in its text; `view` itself without one."""
     if isinstance(view, SaidView) or not view.doubt:

@@ -14,10 +14,19 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from gateway.delivery.holder import Holder, Key
-from gateway.messages import Conversation, digest
+from gateway.messages import Conversation, button_token, digest
 from gateway.ports import Adapter, Recalling
 from gateway.store.rows import OutboxRow
-from gateway.views import Activity, Card, Media, ReplyView, View, awaits_answer
+from gateway.views import (
+    Activity,
+    Card,
+    Media,
+    PlanView,
+    ReplyView,
+    View,
+    asks_people,
+    awaits_answer,
+)
 
 UPLOAD_RATE = 100_000
 """Bytes a second that an upload makes at least."""
@@ -87,13 +96,19 @@ def spend(rows: Mapping[Key, OutboxRow], key: Key) -> OutboxRow | None:
     return replace(row, natives=(), given=row.given + 1, spent=(*row.spent, *gone))
 
 
+def _asks(view: View, question: str) -> bool:
+    if isinstance(view, PlanView):
+        token = button_token(question, "once")
+        return asks_people(view) and any(one.token == token for one in view.buttons)
+    return awaits_answer(view) and view.question == question
+
+
 def distrust_card(rows: Mapping[Key, OutboxRow], question: str) -> dict[Key, OutboxRow]:
     """Return the delivered card of the open question as one whose messages have to be edited again:
     those that are gone are sent anew, however often that was done before."""
     found = dict[Key, OutboxRow]()
     for key, row in rows.items():
-        asks = awaits_answer(row.view) and row.view.question == question
-        if asks and row.natives and row.sent == row.version:
+        if _asks(row.view, question) and row.natives and row.sent == row.version:
             natives = tuple(replace(one, digest="") for one in row.natives)
             again, given = row.version - 1, row.given + row.anew
             found[key] = replace(row, natives=natives, sent=again, given=given, anew=0)

@@ -41,7 +41,7 @@ from gateway.ports import Adapter, Probing, Removing
 from gateway.store.rows import Changes, Native, OutboxRow
 from gateway.texts import Key as Text
 from gateway.texts import say
-from gateway.views import Activity, Media, Notice, ReplyView, ReportView, SaidView, awaits_answer
+from gateway.views import Activity, Media, Notice, ReplyView, ReportView, SaidView, asks_people
 
 log = logging.getLogger("turnkeeper.outbox")
 
@@ -443,7 +443,7 @@ class Outbox:
         """True for views that people asked for or must answer, False for progress."""
         row = self.rows[key]
         answer = row.final and isinstance(row.view, ReplyView | ReportView | Media)
-        return (answer or awaits_answer(row.view)) and row.anew < MAX_ANEW
+        return (answer or asks_people(row.view)) and row.anew < MAX_ANEW
 
     async def _note_doubt(self, key: Key, index: int, mark: str) -> bool:
         """Count a copy that may be in the chat. Return False if no further one is allowed."""

@@ -6,6 +6,7 @@ import pytest
 from tests.fakes.model_server import Call, ModelServer, Say
 from tests.stories.discord_rig import CHANNEL, DiscordRig
 from tests.stories.discord_rig import PERSON as DISCORDER
+from tests.stories.plan_rig import ASK, CHAIN, GOOD
 from tests.stories.rig import GROUP, PERSON, Json, Rig, mention
 from tests.stories.slack_rig import DEV, SlackRig
 
@@ -49,6 +50,21 @@ async def test_on_telegram(rig: Rig, kind: str, reminded: bool) -> None:
     else:
         rig.press(card, BUTTON[kind])
     await rig.shows("Done.", GROUP)
+
+
+@pytest.mark.parametrize("reminded", [True, False])
+async def test_a_plan_that_waits_to_be_run(rig: Rig, reminded: bool) -> None:
+    await rig.start(QUESTION_REMINDER="1" if reminded else "never")
+    rig.telegram.say(PERSON, "/plan on")
+    await rig.shows("I show you plans before anything runs")
+    rig.model.script(CHAIN, *[Say("x"), GOOD] * 3, Say("All."))
+    rig.telegram.say(PERSON, ASK)
+    card = await rig.card()
+    rig.telegram.chats[PERSON].remove(card)
+    if not reminded:
+        rig.telegram.say(PERSON, "/approvals")
+    rig.press(await rig.card(), "Go")
+    await rig.shows("All.")
 
 
 @kinds
