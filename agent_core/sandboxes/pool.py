@@ -372,8 +372,7 @@ class SandboxPool:
 
     def end_when_idle(self, workspace: Path, seconds: float) -> None:
         """See the port."""
-        key = _Key(Path(os.path.realpath(workspace)))
-        if (place := self._places.get(key)) is not None:
+        if place := self._places.get(key := _Key(Path(os.path.realpath(workspace)))):
             place.idle = min(seconds, self._idle)
             self._rest(key, place)
 
@@ -501,8 +500,7 @@ class SandboxPool:
 
     def _note_running(self, key: _Key, link: Link, found: tuple[RunningProgram, ...]) -> None:
         """Note what stays in the sandbox, so that its end can be told."""
-        place = self._places.get(key)
-        if place is not None and place.sandbox is not None and place.sandbox.link is link:
+        if (place := self._places.get(key)) and place.sandbox and place.sandbox.link is link:
             self._book.note(*key, found)
 
     def _note_end(self, key: _Key, why: str) -> None:
@@ -524,12 +522,14 @@ class SandboxPool:
         self._spawn(self._end(key, place))
 
     async def _end(self, key: _Key, place: _Place) -> None:
-        await self._book.save(key.path)
-        if not any(known.path == key.path for known in self._places):
-            self._book.forget(key.path)
-        async with place.making:
-            if place.sandbox is not None:
-                await place.sandbox.close()
+        try:
+            await self._book.save(key.path)
+            if key.path not in {known.path for known in self._places}:
+                self._book.forget(key.path)
+        finally:
+            async with place.making:
+                if place.sandbox is not None:
+                    await place.sandbox.close()
 
     def _keep(self, key: _Key) -> None:
         """Save the content of a sandbox that has been quiet."""

@@ -12,7 +12,7 @@ ENGLISH: dict[IdentityKey, str] = {
     "you belong to this organization. Try again in a minute. If it stays so, tell an operator that "
     "the app needs `users:read`.",
     "anonymous": "I did nothing: you act in the name of the group, so I cannot see who you are. "
-    "Turn off “Remain anonymous” in your admin rights, or have an operator allow the group's id "
+    "Switch off “Remain anonymous” in your admin rights, or have an operator allow the group's id "
     "{id}.",
     "asked_anonymously": "This was asked in the name of the group, but a press names you. Reply to "
     "it in words in the group's name, or write {/approve …}.",

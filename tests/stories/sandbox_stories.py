@@ -124,7 +124,8 @@ async def limit_met(s: Surface) -> None:
 async def sandbox_lost(s: Surface) -> None:
     """A sandbox that is lost between two calls is made anew: files are there, what ran is not, and
     the model is told so before it goes on."""
-    begin = "echo kept > kept.txt; echo here > /tmp/here; sleep 600 > /dev/null & echo begun"
+    begin = "echo kept > kept.txt; echo here > /tmp/here; "
+    begin += "sleep 600 > /dev/null & sleep 0.5; echo begun"
     look = "cat kept.txt /tmp/here; cat /proc/*/comm | grep -c sleep"
     s.answers(Work=[
         Call("run_command", json.dumps({"command": begin})),

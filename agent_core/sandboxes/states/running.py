@@ -62,7 +62,7 @@ class RunningBook:
         self._pages: dict[Path, _Page] = {}
         self._lent: dict[Path, set[str]] = {}
         self._saved: dict[Path, bytes] = {}
-        self._writing = asyncio.Lock()
+        self._writing: set[Path] = set()
 
     async def load(self, workspace: Path) -> None:
         """Read what ran in an earlier process, unless the workspace is known."""
@@ -112,16 +112,25 @@ class RunningBook:
         return _GONE.format(programs="; ".join((*named[:_MAX_TOLD], *more)))
 
     async def save(self, workspace: Path) -> None:
-        """Store the present state of the workspace."""
-        async with self._writing:
-            page = self._pages.get(workspace)
-            data = msgspec.json.encode(page)
-            if page is not None and data != self._saved.get(workspace):
+        """Store the present state of the workspace; a call under way stores what changes
+        meanwhile."""
+        if workspace in self._writing:
+            return
+        self._writing.add(workspace)
+        try:
+            while (page := self._pages.get(workspace)) is not None:
+                data = msgspec.json.encode(page)
+                if data == self._saved.get(workspace):
+                    break
                 self._saved[workspace] = data
                 await asyncio.to_thread(_write, workspace, data)
+        finally:
+            self._writing.discard(workspace)
 
     def forget(self, workspace: Path) -> None:
-        """Drop a workspace without sandboxes from memory."""
+        """Drop a workspace without sandboxes from memory, unless it is being stored."""
+        if workspace in self._writing:
+            return
         self._pages.pop(workspace, None)
         self._lent.pop(workspace, None)
         self._saved.pop(workspace, None)
