@@ -107,7 +107,14 @@ def draw_true(key: Key, now: int, chance: random.Random, body: bytes = b"") -> C
     if key.way == "standard" and chance.random() < 0.5:
         name = "webhook-signature"
         beside = chance.choice(
-            ("v1,AAAA {}", "v1a,x {}", "{} v2,AAAA", f"v1,{_in_base64(bytes(32))} {{}}")
+            (
+                "v1,AAAA {}",
+                "v1,%%% {}",
+                "{} v1,",
+                "v1a,x {}",
+                "{} v2,AAAA",
+                f"v1,{_in_base64(bytes(32))} {{}}",
+            )
         )
         headers[name] = beside.format(headers[name])
     spell = chance.choice((str, str.lower, str.upper, str.title))
