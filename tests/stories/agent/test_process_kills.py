@@ -110,10 +110,11 @@ APP = [
     Call("app_start_server", json.dumps({"project": "apps/tea"})),
     Say("It is up"),
 ]
+PORT = free_port()
 SERVER = [
     Call(
         "run_command",
-        json.dumps({"command": "setsid python3 -m http.server 8123 & wait", "background": True}),
+        json.dumps({"command": f"setsid python3 -m http.server {PORT} & wait", "background": True}),
     ),
     Say("It is up"),
 ]
@@ -201,7 +202,7 @@ async def test_after_a_restart_the_model_is_told_once_what_had_been_running(
 
     def is_known() -> bool:
         found = world.folder.glob(".turnkeeper/workspaces/*/.turnkeeper/running.json")
-        return any("[8123]" in one.read_text() for one in found)
+        return any(f"[{PORT}]" in one.read_text() for one in found)
 
     await until(is_known, START)
     await run.end(end)
@@ -211,7 +212,7 @@ async def test_after_a_restart_the_model_is_told_once_what_had_been_running(
         await say(world, words, f"said {words}")
         sent = json.dumps(world.model.requests[-1].body)
         assert sent.count("Not running any more") == 1, n
-        assert "http.server 8123 & wait` (port 8123)" in sent
+        assert f"http.server {PORT} & wait` (port {PORT})" in sent
 
 
 def has_worked(process: psutil.Process) -> bool:
