@@ -36,17 +36,23 @@ ROOM = "telegram:1::7::p"
 def job(name: str, due: float, schedule: str) -> Job:
     """A job that is due then."""
     return Job(id=name, owner=OWNER, conversation=ROOM, title=name, prompt="Look.", zone="UTC",
-               schedule=schedule, next_due=due, wake=due, made=due, version="a")  # fmt: skip
+               schedule=schedule, next_due=due, wake=due, made=ambient.now(), version="a")  # fmt: skip
 
 
 async def fill(path: Path, count: int) -> None:
-    """Put `count` jobs into a new store, due from tomorrow on."""
+    """Put `count` weekly jobs into a new store, due on the day after tomorrow."""
     store = await SqliteStore.open(path)
-    jobs, tomorrow = make_jobs(store), ambient.now() + DAY
+    jobs, day = make_jobs(store), int(ambient.now() // DAY) + 2
     for first in range(0, count, WAVE):
         wave = range(first, min(first + WAVE, count))
-        await _made(jobs, [job(f"j{n}", tomorrow + n, "0 9 * * 1-5") for n in wave])
+        await _made(jobs, [_make_weekly(f"j{n}", day, n % 1440) for n in wave])
     await store.close()
+
+
+def _make_weekly(name: str, day: int, minute: int) -> Job:
+    """A job that is due at this minute of the day that has this number since 1970, a Thursday."""
+    schedule = f"{minute % 60} {minute // 60} * * {(day + 4) % 7}"
+    return job(name, day * DAY + minute * 60, schedule)
 
 
 async def _made(jobs: JobStore, new: Sequence[Job]) -> None:

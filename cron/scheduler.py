@@ -10,9 +10,10 @@ times that a clock which was ahead took from the future are given back once it i
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -155,7 +156,8 @@ class Scheduler:
         unsure, self._cut_off = self._cut_off, True
         moment = await self._clock()
         if moment < self._latest:
-            for job in await self._jobs.list_jobs():
+            jobs = await self._jobs.list_jobs()
+            for job in await asyncio.to_thread(_find_passed_over, jobs, moment):
                 await self._contain(self._give_back(job, moment), job)
         self._latest = moment
         for run in await self._jobs.list_unfinished():
@@ -229,14 +231,10 @@ class Scheduler:
     async def _give_back(self, job: Job, moment: float) -> None:
         """Make `job` due at its first time to come that has had no run, if a clock that was ahead
         went past it."""
-        if job.state != "active" or job.next_due <= moment:
-            return
         newest = await self._jobs.runs(job.id, 1)
         if max((job.made, *(run.at for run in newest))) <= moment:
             return  # no clock was ahead when its next time was computed
-        for due in times(read_schedule(job.schedule, job.zone), job.zone, _align(job, moment)):
-            if due >= job.next_due:
-                return
+        for due in _list_passed(job, moment):
             run = await self._jobs.run(job.id, slot_of(due))
             if run is None or (run.state == "skipped" and run.at > moment):
                 after = advance_schedule(replace(job, version=new_id()), due)
@@ -334,13 +332,30 @@ def advance_schedule(job: Job, due: float | None) -> Job:
     return replace(job, next_due=due, wake=due + _jitter(job, due))
 
 
-def _align(job: Job, moment: float) -> float:
-    """The last moment up to `moment` from which an interval leads to the job's next due time."""
-    match read_schedule(job.schedule, job.zone):
-        case Every(seconds=seconds):
-            return job.next_due - math.ceil((job.next_due - moment) / seconds) * seconds
-        case _:
-            return moment
+def _find_passed_over(jobs: Sequence[Job], moment: float) -> list[Job]:
+    """Return the jobs that `_give_back` is for: few of thousands."""
+    return [job for job in jobs if job.state == "active" and _is_passed_over(job, moment)]
+
+
+def _is_passed_over(job: Job, moment: float) -> bool:
+    try:
+        return any(_list_passed(job, moment))
+    except Exception:  # noqa: BLE001  # boundary: it fails again where it affects this job only
+        return True
+
+
+def _list_passed(job: Job, moment: float) -> Iterator[float]:
+    """Yield the times after `moment` that the job's next due time has passed over: none, unless a
+    clock was ahead. A schedule that cannot be read has none, and is told of when it is due."""
+    try:
+        schedule = read_schedule(job.schedule, job.zone)
+    except ScheduleError:
+        return
+    after = moment
+    if isinstance(schedule, Every):  # from where the interval leads to the next due time
+        steps = math.ceil((job.next_due - moment) / schedule.seconds)
+        after = job.next_due - steps * schedule.seconds
+    yield from takewhile(lambda due: due < job.next_due, times(schedule, job.zone, after))
 
 
 def _jitter(job: Job, due: float) -> float:

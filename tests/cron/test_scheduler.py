@@ -156,6 +156,26 @@ async def test_a_clock_that_was_ahead_silences_nothing(
     assert wanted and len(ran) == len(set(ran)) and wanted | early <= set(ran)
 
 
+@pytest.mark.parametrize("schedule", ["*/20 * * * *", "every 50m", "0 9 * * 1", "30 4,16 * * *"])
+async def test_the_first_look_reads_the_runs_of_no_job_in_order(
+    world: SchedulerRig, schedule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of thousands, that would hold up the start."""
+    job = await world.job(schedule)
+    await world.at(job.next_due)  # its next time is that of a look now
+    await world.restart()
+    read = list[str]()
+    sound = world.jobs.runs
+
+    async def runs(job: str, limit: int) -> Any:
+        read.append(job)
+        return await sound(job, limit)
+
+    monkeypatch.setattr(world.jobs, "runs", runs)
+    await world.at(world.clock.time + 1)
+    assert not read
+
+
 async def test_a_clock_that_jumps_on_misses_nothing(world: SchedulerRig) -> None:
     job = await world.job()
     await world.at(job.next_due + 3 * HOUR + 120)
