@@ -60,6 +60,21 @@ async def test_a_button_of_a_turn_acts_in_its_topic(
 
 
 @pytest.mark.parametrize("thread", [5, 0])
+async def test_a_button_of_a_job_acts_in_its_topic(rig: Rig, thread: int) -> None:
+    await rig.start()
+    made = "/jobs@test_bot add every 2h: look at it"
+    rig.telegram.say(GROUP, made, user=PERSON, thread=thread)
+    card = await rig.shows("look at it", GROUP)
+    await rig.quiet()
+    rig.model.script(Say("It is up."))
+    strange = rig.press(card, "Run now", FRIEND, chat=-100_777, old=True)
+    assert await rig.told(strange), "of another chat it is not"
+    assert await rig.told(rig.press(card, "Run now", old=True)) == ""
+    report = await rig.shows("It is up.", GROUP)
+    assert int(report.get("message_thread_id") or 0) == thread
+
+
+@pytest.mark.parametrize("thread", [5, 0])
 async def test_a_rule_of_another_topic_is_not_said_to_be_gone(rig: Rig, thread: int) -> None:
     rig.model.script(write("a.txt"), Say("written"), write("a.txt", "y"), Say("once more"))
     await rig.start()
