@@ -146,7 +146,8 @@ class Decisions:
             key for key in dict.fromkeys(others) if denies or key not in question.entitled
         )
         writes = question.writes or isinstance(question.question, Decision)
-        question = replace(question, writes=writes, writers=writers)
+        if (writes, writers) != (question.writes, question.writers):
+            question = replace(question, writes=writes, writers=writers, since=row.seq)
         state.questions[question.id] = question
         state.submit(Changes(done=(row.seq,), questions=(question,)))
         state.tell(press.press, say(how, sender.language))

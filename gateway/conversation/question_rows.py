@@ -86,6 +86,7 @@ def _make_question(
         remind=remind if wanted else 0.0,
         deciders=_deciders(state, asked),
         chat=_chat(state, asked),
+        since=state.seen,
     )
 
 

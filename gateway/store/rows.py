@@ -191,6 +191,8 @@ class QuestionRow(Struct, frozen=True, kw_only=True):
     """The person chose to write something else: their next plain words answer it."""
     writers: tuple[str, ...] = ()
     """Sender keys of others who may decide it and have said so: their words are an answer too."""
+    since: int = 0
+    """The newest inbox row when it began to take words; what came until then is no answer."""
 
     @property
     def asker(self) -> str:

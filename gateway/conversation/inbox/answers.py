@@ -63,13 +63,14 @@ async def _find_native(services: Services, conversation: str, question: Question
 
 
 async def find_answered(
-    services: Services, state: ConversationState, message: MessageReceived
+    services: Services, state: ConversationState, seq: int, message: MessageReceived
 ) -> QuestionRow | None:
-    """The open question that it answers. Who was not asked must still have the right to."""
+    """The open question that the message of row `seq` answers. Who was not asked must still have
+    the right to."""
     if message.reply_to is not None:
         for turn in {one.turn for one in state.open_questions()}:
             await state.load_views(turn)  # the cards that it may reply to
-    question, where = find_open_input(state, message), state.conversation
+    question, where = find_open_input(state, seq, message), state.conversation
     if question is None:
         return None
     if message.sender.key in question.entitled and not isinstance(question.question, Approval):
@@ -95,9 +96,12 @@ def read_reply(question: QuestionRow, message: MessageReceived) -> tuple[Choice,
     return read_answer(question, named or render_answer(message))
 
 
-def find_open_input(state: ConversationState, message: MessageReceived) -> QuestionRow | None:
-    """Return the open question that this plain message answers: in private the oldest one that
-    takes words, unless it replies to earlier words of the agent; in a group the one it replies to.
+def find_open_input(
+    state: ConversationState, seq: int, message: MessageReceived
+) -> QuestionRow | None:
+    """Return the open question that this plain message of row `seq` answers: in private the oldest
+    one that took words before the message came, unless it replies to earlier words of the agent;
+    in a group the one it replies to.
 
     Only the asked person's words count, and those of a person who pressed a button to write. An
     approval is denied by the words of whoever pressed Deny, and by nobody else's.
@@ -112,7 +116,7 @@ def find_open_input(state: ConversationState, message: MessageReceived) -> Quest
         if message.sender.key not in (*question.entitled, *question.writers):
             continue
         named = find_option(question, message.text)
-        private = (wants or named) and message.conversation.private
+        private = (wants or named) and message.conversation.private and seq > question.since
         if private and not _is_about_earlier(state, message, question):
             return question
         if _replies_to(state, message, question):

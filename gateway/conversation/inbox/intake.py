@@ -188,7 +188,7 @@ class Intake:
             state.notice(row.seq, say("no_ears", message.sender.language), "warning")
             return
         self._follow(message)
-        question = await self._find_answered(message)
+        question = await self._find_answered(row.seq, message)
         if question is not None and self._is_more_than_words(row, message):
             self._plain.add(row.seq)
             state.queue.append(row)  # its media are read first: see `begin`
@@ -228,11 +228,11 @@ class Intake:
         further = last is not None and goes_on(last, row, self._context.services.burst)
         return bool(message.attachments) or is_part(message) or further
 
-    async def _find_answered(self, message: MessageReceived) -> QuestionRow | None:
+    async def _find_answered(self, seq: int, message: MessageReceived) -> QuestionRow | None:
         state = self._context.state
         if not state.questions:
             return None
-        return await answers.find_answered(self._context.services, state, message)
+        return await answers.find_answered(self._context.services, state, seq, message)
 
     async def _answers_question(self, parts: Sequence[InboxRow]) -> bool:
         """The message of these parts, taken out of the queue, answers an open question."""
@@ -240,7 +240,7 @@ class Intake:
         message = row.inbound
         if not isinstance(message, MessageReceived) or not message.event:  # it tells of an edit
             return False
-        question = await self._find_answered(message)
+        question = await self._find_answered(row.seq, message)
         if question is None:
             return False
         for _ in parts:
@@ -349,7 +349,7 @@ class Intake:
                         continue  # it waits for its own turn
                     if (
                         steerable(row) is None
-                        or answers.find_open_input(self._context.state, row.inbound) is not None
+                        or answers.find_open_input(state, row.seq, row.inbound) is not None
                     ):
                         break  # it and everything said after it is read when its turn begins
                     taken.append(row)

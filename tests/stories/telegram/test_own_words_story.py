@@ -1,9 +1,11 @@
 """'Something else' and the edit of a plan in a group: who presses is who writes, whoever was asked."""
 
+import asyncio
 import json
 
 import pytest
 
+from agent_core.context.surroundings import strip_surroundings
 from gateway.texts import say
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Json, Rig, labels, mention, write
@@ -109,3 +111,48 @@ async def test_a_reason_is_taken_of_who_pressed_that_alone(rig: Rig) -> None:
     rig.telegram.say(GROUP, "another name", user=ADMIN, reply_to=card["message_id"])
     await rig.shows("so not", GROUP)
     assert "another name" in rig.seen(role="tool")[-1]
+
+
+TAKES_WORDS = {
+    "form": (Call("ask_user", '{"question": "which?"}'), ""),
+    "choice": (ASK, OWN),
+    "reason": (write("a.txt"), DENY),
+}
+"""Calls that ask, and the button after which words are taken; none is needed for a form."""
+
+
+@pytest.mark.parametrize("kind", TAKES_WORDS)
+@pytest.mark.parametrize("crash", [False, True])
+async def test_what_waits_already_is_no_answer(rig: Rig, kind: str, crash: bool) -> None:
+    """What was written before words were asked for has its own turn, and the question still waits."""
+    call, button = TAKES_WORDS[kind]
+
+    def answer(body: Json) -> Call | Say:
+        last = strip_surroundings(str(body["messages"][-1]["content"]))
+        return call if last == "paint it" else Say(f"ack {last}")
+
+    rig.model.script(*[answer] * 9)
+    await rig.start(MESSAGE_BURST="never")
+    gate = asyncio.Event()
+    rig.model.gate = None if button else gate
+    rig.telegram.say(PERSON, "paint it")
+    if button:
+        card = await rig.card()
+        await rig.quiet()
+        rig.model.gate = gate
+        rig.telegram.say(PERSON, "look around")
+    await rig.model.wait_inflight(1)
+    rig.telegram.say(PERSON, "buy milk")
+    await rig.until(lambda: (s := rig.session()) is not None and s.state.queue)
+    if button:
+        await rig.told(rig.press(card, button))
+    if crash:
+        await rig.crash()
+        await rig.start(MESSAGE_BURST="never")
+    gate.set()
+    await rig.shows("ack buy milk")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "blue")
+    await rig.until(lambda: rig.seen(role="tool"))
+    (told,) = rig.seen(role="tool")
+    assert "blue" in told and "milk" not in told
