@@ -17,7 +17,7 @@ def find_deciders(
     """Return the people whom the card of a question by `asker` (key, role) must mention; none if
     the asker decides it."""
     rule, (key, role) = rule or DEFAULT, asker
-    decides = _decides(rule, key, role)
+    decides = may_decide(rule, key, role)
     return () if decides and rule.needed == 1 else name_people(access, rule.who, platform, (key,))
 
 
@@ -31,7 +31,7 @@ def find_reminded(
     """Return the people whom a reminder must mention: everybody who decides, `asker` too, except
     those who have."""
     rule, (key, role), gone = rule or DEFAULT, asker, frozenset(decided)
-    decides = _decides(rule, key, role)
+    decides = may_decide(rule, key, role)
     own = _name(access, key, platform) if decides and key not in gone else ()
     if decides and rule.needed == 1:
         return own
@@ -49,7 +49,8 @@ def name_people(
     return tuple(dict.fromkeys(found))[:MAX_MENTIONS]
 
 
-def _decides(rule: Deciders, key: str, role: str) -> bool:
+def may_decide(rule: Deciders, key: str, role: str) -> bool:
+    """Return True if who asked, with this account and role, decides alone or among others."""
     person = Person(role="admin" if role == "admin" else "user", accounts=frozenset((key,)))
     return rule.entitle(person, key, 0.0)
 

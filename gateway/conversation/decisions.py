@@ -6,7 +6,7 @@ private reply.
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -24,7 +24,7 @@ from agent_core.questions import (
 )
 from agent_core.text import parse_number
 from gateway.access.access import refusal, say_not_yours
-from gateway.access.mentions import MAX_MENTIONS, find_reminded, name_people
+from gateway.access.mentions import MAX_MENTIONS, find_reminded, may_decide, name_people
 from gateway.access.standing import add_rules
 from gateway.approvers import DEFAULT, Deciders, Person, name_approvers
 from gateway.conversation.turns import OpenTurn
@@ -114,7 +114,7 @@ class Decisions:
             key: Key = no or "unknown_button"
             log.info("press_refused", extra={"question": question.id, "why": key})
             audit = state.audit(press.sender.key, "press_refused", f"{question.id} {key}")
-            word = why_not(key, question, press.sender.language)
+            word = why_not(key, question, press.sender.language, person)
             if key == "not_yours":
                 word = say_not_yours(question.asker, state.conversation, press.sender.language)
             state.acknowledge(row.seq, press.press, word, audit)
@@ -346,7 +346,9 @@ class Decisions:
                 people=self._mention(question, question.deciders.then),
             )
         elif due.what == "relayed" and not question.relayed:
-            who = people_of((question.deciders or DEFAULT).who, language)
+            rule, turn = question.deciders or DEFAULT, state.turns.get(question.turn)
+            decides = turn is None or may_decide(rule, turn.sender, turn.role)
+            who = people_of(rule.who, language, asker=decides)
             text = say("relayed", language, what=what, who=who)
             self._change(replace(question, relayed=True), row.seq, text)
         elif due.what == "reminder" and not question.reminded:
@@ -399,19 +401,23 @@ def _clip(text: str) -> str:
     return text if len(text) <= MAX_DESCRIBED else f"{text[: MAX_DESCRIBED - 1]}…"
 
 
-def why_not(key: Key, question: QuestionRow, language: str) -> str:
-    """Return a private reply to a person who may not, or no longer, decide."""
+def why_not(key: Key, question: QuestionRow, language: str, person: Person) -> str:
+    """Return a private reply to `person`, who may not, or no longer, decide."""
     if key != "not_entitled":
         return say(key, language)
     rule = question.deciders or DEFAULT
-    who = people_of(rule.words(ambient.now() - question.asked), language)
-    return say(key, language, who=who)
+    words, own = rule.words(ambient.now() - question.asked), question.asker in person.accounts
+    return say(key, language, who=people_of(words, language, asker=not own))
 
 
-def people_of(words: Iterable[str], language: str) -> str:
-    """Name the deciders for people: `admins, telegram:7`."""
+def people_of(words: Sequence[str], language: str, *, asker: bool = True) -> str:
+    """Name the deciders for people: `admins, telegram:7`; without `asker`, who asked is none of
+    them."""
+    others = [word for word in words if not word.startswith("asker")]
     keys: dict[str, Key] = {"asker": "who_asker", "admin": "who_admin", "user": "who_user"}
-    return name_approvers(words, lambda word: say(keys[word], language))
+    return name_approvers(
+        words if asker else others or words, lambda word: say(keys[word], language)
+    )
 
 
 def make_rules(asked: Approval, person: str, answer: Answer) -> tuple[Rule, ...]:

@@ -91,6 +91,6 @@ async def _decide(call: Call, answer: Answer) -> str:
     sender, where = call.command.sender, context.state.conversation
     no = refusal(question, where.id, where, person)
     if no is not None:
-        return why_not(no, question, call.language)
+        return why_not(no, question, call.language, person)
     decided = replace(answer, by=sender.key, name=sender.name or sender.id, at=ambient.now())
     return await Decisions(context).settle(question, person, decided, call.seq)

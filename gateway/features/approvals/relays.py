@@ -97,7 +97,7 @@ async def decide_there(
     language, deliver = command.sender.language, context.services.deliver
     no = refusal(question, address, read_conversation(address), person)
     if no is not None or deliver is None:
-        return why_not(no or "not_open", question, language)
+        return why_not(no or "not_open", question, language, person)
     press = ButtonPressed(
         conversation=read_conversation(address),
         sender=command.sender,

@@ -18,6 +18,7 @@ from tests.stories.rig import (
     Json,
     Rig,
     mention,
+    run,
     token,
     write,
 )
@@ -232,6 +233,18 @@ async def asked_in_private(rig: Rig, **settings: str) -> Json:
     card = await rig.card(BOARD)
     await rig.quiet()
     return card
+
+
+@pytest.mark.parametrize("who", [PERSON, ADMIN])
+async def test_who_asked_is_named_only_where_they_may_decide(rig: Rig, who: int) -> None:
+    rig.model.script(run("make deploy"), Say("deployed"))
+    await rig.start(**(ADMINS | CHAT | {"APPROVERS": "asker:admin,role:admin"}))
+    rig.telegram.say(who, "write it", user=who)
+    await rig.card(who)
+    named = "the requester, admins" if who == ADMIN else "admins"
+    await rig.shows(f"It can be decided by: {named}.", who)
+    told = await rig.told(rig.press(rig.cards(who)[0], "Approve once", who))
+    assert told == ("" if who == ADMIN else say("not_entitled", who="admins"))
 
 
 async def test_the_board_is_shown_the_card_and_decides_alone(rig: Rig) -> None:
