@@ -63,6 +63,8 @@ from gateway.views import (
 )
 
 EXPANDABLE = "expandable_blockquote"
+MAX_OUTCOME = 1_000
+"""Characters of what became of a question, on its card."""
 
 
 def write_command(command: NamedCommand, bot: str = "") -> str:
@@ -100,7 +102,8 @@ def _payloads(view: View, *, rich: bool) -> tuple[bytes, ...]:
             buttons = (*view.buttons, own) if view.token else view.buttons
             return messages(card, _keyboard(buttons, view.state))
         case FormCard():
-            card = cut(_card(view.text, view.state, view.outcome))
+            sent = cut(one_markdown(view.text))  # no part of what is sent since then may be new
+            card = cut(_card(view.text, view.state, view.outcome))[: max(1, len(sent))]
             return messages(card, _make_field(view.language, view.state))
         case Media():
             return answers.media(view)
@@ -140,7 +143,7 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     attached = answers.calls_file(full, language) if full else ()
     if view.state != "open":
         decided = fold_decided(view)
-        line = join_texts([style_text(decided.what, "bold"), Marked(decided.outcome)])
+        line = join_texts([style_text(decided.what, "bold"), Marked(_clip(decided.outcome))])
         return (*attached, *messages(cut(line)))
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     title = f"{CARD_MARKS[view.state]} {asking}"
@@ -185,8 +188,13 @@ def _proposal(line: ProposalLine, call: CallDescription, language: str) -> Marke
 
 
 def _card(text: str, state: CardState, outcome: str) -> Marked:
-    decided = style_text(f"{CARD_MARKS[state]} {outcome}", "bold") if outcome else Marked("")
+    decided = style_text(f"{CARD_MARKS[state]} {_clip(outcome)}", "bold") if outcome else Marked("")
     return join_texts([one_markdown(text), decided], "\n\n")
+
+
+def _clip(outcome: str) -> str:
+    """Shorten the words of a long answer, whose own message stands in the chat."""
+    return outcome if len(outcome) <= MAX_OUTCOME else f"{outcome[:MAX_OUTCOME]} […]"
 
 
 def _add_reason(view: ApprovalCard) -> tuple[Button, ...]:

@@ -156,3 +156,28 @@ async def test_what_waits_already_is_no_answer(rig: Rig, kind: str, crash: bool)
     await rig.until(lambda: rig.seen(role="tool"))
     (told,) = rig.seen(role="tool")
     assert "blue" in told and "milk" not in told
+
+
+@pytest.mark.parametrize("kind", TAKES_WORDS)
+@pytest.mark.parametrize("length", [3_900, 4_096, 9_000])
+async def test_words_of_any_length_are_not_said_back(rig: Rig, kind: str, length: int) -> None:
+    """The card shows how they begin, in its one message; nothing is set aside."""
+    call, button = TAKES_WORDS[kind]
+    rig.model.script(call, Say("so be it"))
+    await rig.start()
+    rig.telegram.say(PERSON, "paint it")
+    await rig.telegram.wait(
+        lambda: any("reply_markup" in one for one in rig.telegram.chats[PERSON])
+    )
+    await rig.quiet()
+    before = len(rig.said())
+    if button:
+        await rig.told(rig.press(rig.cards()[0], button))
+    words = "ж " * (length // 2)
+    for start in range(0, len(words), 4_096):
+        rig.telegram.say(PERSON, words[start : start + 4_096])
+    await rig.shows("so be it")
+    await rig.quiet()
+    assert len(rig.said()) == before + 1 and max(map(len, rig.said())) < 2_000
+    assert rig.log.named("view_set_aside") == []
+    assert rig.seen(role="tool")[-1].count("ж") == length // 2
