@@ -15,7 +15,7 @@ from gateway.conversation.services import Services
 from gateway.conversation.state import ConversationState
 from gateway.messages import Inbound, MessageReceived, Quote, is_forwarded
 from gateway.roles import at_least
-from gateway.store.rows import QuestionRow
+from gateway.store.rows import OutboxRow, QuestionRow
 from gateway.views import FormCard
 
 
@@ -67,9 +67,9 @@ async def find_answered(
 ) -> QuestionRow | None:
     """The open question that the message of row `seq` answers. Who was not asked must still have
     the right to."""
-    if message.reply_to is not None:
+    if message.reply_to is not None or message.conversation.private:
         for turn in {one.turn for one in state.open_questions()}:
-            await state.load_views(turn)  # the cards that it may reply to
+            await state.load_views(turn)  # the cards that it may reply to, or stand below
     question, where = find_open_input(state, seq, message), state.conversation
     if question is None:
         return None
@@ -117,7 +117,8 @@ def find_open_input(
             continue
         named = find_option(question, message.text)
         private = (wants or named) and message.conversation.private and seq > question.since
-        if private and not _is_about_earlier(state, message, question):
+        early = _is_about_earlier(state, message, question) or _precedes(state, message, question)
+        if private and not early:
             return question
         if _replies_to(state, message, question):
             return question
@@ -149,11 +150,31 @@ def _is_about_earlier(
     return int(reply.message) < min(map(int, shown))
 
 
+def _precedes(state: ConversationState, message: MessageReceived, question: QuestionRow) -> bool:
+    """Return True if it was certainly written before the question's card was there, by the numbers
+    of messages; a card that was sent again does not tell."""
+    row = _find_card(state, question)
+    if row is None or not row.natives or row.doubtful or row.anew or row.given:
+        return False
+    said, shown = _read_order(message.message), _read_order(row.natives[0].id)
+    return bool(said and shown) and said < shown
+
+
+def _read_order(native: str) -> tuple[int, ...]:
+    """Read the message's number, or its time as Slack has it; () if it has no order."""
+    parts = native.split(".")
+    return tuple(map(int, parts)) if all(one.isdecimal() for one in parts) else ()
+
+
+def _find_card(state: ConversationState, question: QuestionRow) -> OutboxRow | None:
+    name = "plan" if isinstance(question.question, PlanReview) else f"ask:{question.key}"
+    return state.outbox.rows.get((question.turn, name))
+
+
 def _replies_to(state: ConversationState, message: MessageReceived, question: QuestionRow) -> bool:
     if message.reply_to is None:
         return False
-    name = "plan" if isinstance(question.question, PlanReview) else f"ask:{question.key}"
-    row = state.outbox.rows.get((question.turn, name))
+    row = _find_card(state, question)
     if row is None:
         return message.reply_to.mine and len(state.questions) == 1
     return any(native.id == message.reply_to.message for native in row.natives)

@@ -158,6 +158,29 @@ async def test_what_waits_already_is_no_answer(rig: Rig, kind: str, crash: bool)
     assert "blue" in told and "milk" not in told
 
 
+@pytest.mark.parametrize("late", [False, True])
+async def test_what_was_written_above_the_card_is_no_answer(rig: Rig, late: bool) -> None:
+    """It came so late that the question waited already."""
+    rig.model.script(TAKES_WORDS["form"][0], *[Say("ack"), Say("so be it")] * late, Say("so be it"))
+    await rig.start()
+    gate = rig.model.gate = asyncio.Event()
+    rig.telegram.hold("getUpdates")
+    rig.telegram.say(PERSON, "paint it")
+    await rig.model.wait_inflight(1)
+    if late:
+        rig.telegram.say(PERSON, "buy milk")
+    gate.set()
+    await rig.shows("which?")
+    await rig.quiet()
+    rig.telegram.release("getUpdates")
+    if late:
+        await rig.shows("ack")
+        await rig.quiet()
+    rig.telegram.say(PERSON, "blue")
+    await rig.shows("so be it")
+    assert rig.seen(role="tool") == ["blue"]
+
+
 @pytest.mark.parametrize("kind", TAKES_WORDS)
 @pytest.mark.parametrize("length", [3_900, 4_096, 9_000])
 async def test_words_of_any_length_are_not_said_back(rig: Rig, kind: str, length: int) -> None:
