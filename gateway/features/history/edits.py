@@ -18,6 +18,8 @@ from gateway.store.rows import EditedWords, InboxRow
 from gateway.texts import Key, say
 from gateway.views import Button, Notice
 
+NEWEST = 10
+"""Turns whose messages are known when one of them is edited."""
 MAX_EDITED = 20_000
 """Characters of an edited message that are kept; of a longer one nothing is offered."""
 
@@ -38,8 +40,7 @@ async def offer_again(context: Context, row: InboxRow, edit: MessageEdited) -> N
             return _tell(context, row, edit, "edited_command")
     if words is not None and len(words.text) <= MAX_EDITED and not busy(context):
         return await _offer(context, row, edit, words)
-    used = isinstance(past, Past) and mine and _is_told(past, edit)
-    if used or words is not None:
+    if words is not None or await _is_used(context, edit):
         return _tell(context, row, edit, "edited_used")
     return state.acknowledge(row.seq)
 
@@ -67,10 +68,19 @@ def _tell(context: Context, row: InboxRow, edit: MessageEdited, key: Key) -> Non
     return context.finish(row.seq, context.draw(row.seq, "edited", notice))
 
 
-def _is_told(past: Past, edit: MessageEdited) -> bool:
-    """Return True if the turn was told of the message while it ran, in other words."""
-    told = read_told(past.records, edit.message)
-    return bool(told) and told.strip() != edit.text.strip()
+async def _is_used(context: Context, edit: MessageEdited) -> bool:
+    """Return True if one of the sender's newest turns began with the message, or was told of it
+    while it ran, in other words."""
+    store = context.services.store
+    ended = await store.newest(context.state.conversation.id, NEWEST)
+    for name in dict.fromkeys(row.turn for row in reversed(ended) if row.turn):
+        turn = await store.turn(name)
+        if turn is not None and turn.sender == edit.sender.key:
+            records = await store.records(name)
+            asked = {one.message: one.text for one in _list_parts(read_asked(records))}
+            if said := (read_told(records, edit.message) or asked.get(edit.message, "")):
+                return said.strip() != edit.text.strip()
+    return False
 
 
 def _put_edit(past: Past, edit: MessageEdited, known: EditedWords | None) -> EditedWords | None:

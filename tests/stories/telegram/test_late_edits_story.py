@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import PERSON, Rig, labels
+from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, labels, mention
 
 QUICK = json.dumps({
     "greet": "!echo hello {}",
@@ -145,6 +145,33 @@ async def test_an_edit_while_something_newer_runs_is_told(rig: Rig) -> None:
     await rig.shows(USED)
     gate.set()
     await rig.quiet()
+
+
+@pytest.mark.parametrize("chat", [PERSON, GROUP])
+@pytest.mark.parametrize("later", [1, 3])
+async def test_an_edit_after_something_newer_is_told_once(rig: Rig, chat: int, later: int) -> None:
+    """Whoever asked for it; not an edit that changes no word, nor one of what was not for it."""
+    await rig.start()
+    who = FRIEND if chat == GROUP else PERSON
+    named = mention("@test_bot")
+    first = rig.telegram.say(chat, "@test_bot tell me of Pairs", user=PERSON, **named)
+    beside = rig.telegram.say(chat, "lunhc?", user=PERSON) if chat == GROUP else None
+    await rig.shows("Pairs", chat)
+    for n in range(later):
+        rig.telegram.say(chat, f"@test_bot and of Rome {n}", user=who, **named)
+        await rig.shows(f"Rome {n}", chat)
+        await rig.quiet()
+    before = len(rig.said(chat))
+    rig.telegram.edit(chat, write_number(first), "@test_bot tell me of Pairs", **named)
+    if beside is not None:
+        rig.telegram.edit(chat, write_number(beside), "lunch?")
+    rig.telegram.edit(chat, write_number(first), "@test_bot tell me of Paris", **named)
+    await rig.shows(USED, chat)
+    rig.telegram.edit(chat, write_number(first), "@test_bot tell me of Paris!", **named)
+    rig.telegram.say(chat, "@test_bot and of Oslo", user=who, **named)
+    await rig.shows("Oslo", chat)
+    await rig.quiet()
+    assert len(rig.said(chat)) == before + 2
 
 
 @pytest.mark.parametrize("before", ["/mode reserach", "/status", "hello"])
