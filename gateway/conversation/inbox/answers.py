@@ -154,8 +154,10 @@ def _precedes(state: ConversationState, message: MessageReceived, question: Ques
     """Return True if it was certainly written before the question's card was there, by the numbers
     of messages; a card that was sent again does not tell."""
     row = _find_card(state, question)
-    if row is None or not row.natives or row.doubtful or row.anew or row.given:
+    if row is None or row.doubtful or row.anew or row.given:
         return False
+    if not row.natives:
+        return row.sent < row.version and row.sending < 0  # nobody has seen it
     said, shown = _read_order(message.message), _read_order(row.natives[0].id)
     return bool(said and shown) and said < shown
 
