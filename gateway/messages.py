@@ -191,7 +191,8 @@ class CommandGiven(Struct, frozen=True, kw_only=True, tag_field="kind", tag="com
 class ButtonPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="press"):
     """A person pressed a button. `token` is read by `read_press`; `press` is returned to the
     platform in its acknowledgement; `message` is the native id of the button's message; `anywhere`:
-    its thread is unknown, as the platform tells no more of an old message."""
+    its thread is unknown, as the platform tells no more of an old message, or the message has lost
+    what it replied to."""
 
     conversation: Conversation
     sender: Sender
@@ -205,7 +206,7 @@ class ButtonPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="pr
 
 
 class FormSubmitted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="form"):
-    """A person filled in a form."""
+    """A person filled in a form. `anywhere`: as of a press."""
 
     conversation: Conversation
     sender: Sender
@@ -213,6 +214,7 @@ class FormSubmitted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="fo
     token: str
     text: str
     press: str = ""
+    anywhere: bool = False
 
 
 class StopPressed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stop"):
@@ -422,8 +424,7 @@ def is_forwarded(message: MessageReceived) -> bool:
 def name_place(where: Conversation, press: ButtonPressed | FormSubmitted) -> Conversation:
     """Return `where` as a press there names it: without a person, and without a thread if that is
     unknown."""
-    anywhere = isinstance(press, ButtonPressed) and press.anywhere
-    return replace(where, person="", thread="" if anywhere else where.thread)
+    return replace(where, person="", thread="" if press.anywhere else where.thread)
 
 
 def add_said(edit: MessageEdited, said: Inbound | None, at: float) -> MessageEdited:

@@ -405,6 +405,7 @@ def _interaction(event: Json, conversation: Conversation, channel: Channel) -> I
             conversation=conversation, sender=sender, event=f"i{number}", press=press
         )
     words = "\n".join(_iterate_fields(data)).strip() if event.get("type") == FILLED_IN else ""
+    anywhere = channel.opens and not conversation.thread  # the task's first message was deleted
     if words and token.endswith(":text"):
         return FormSubmitted(
             conversation=conversation,
@@ -413,6 +414,7 @@ def _interaction(event: Json, conversation: Conversation, channel: Channel) -> I
             token=token,
             text=words,
             press=press,
+            anywhere=anywhere,
         )
     return ButtonPressed(
         conversation=conversation,
@@ -422,6 +424,7 @@ def _interaction(event: Json, conversation: Conversation, channel: Channel) -> I
         token=token,
         press=press,
         text=words,
+        anywhere=anywhere,
     )
 
 

@@ -245,7 +245,7 @@ class Services:
     ) -> tuple[str, QuestionRow | None]:
         """Return the (conversation, question) of a button. Of others than a question's only the
         conversation, if the platform did not tell the thread; "" if it belongs to none."""
-        anywhere = isinstance(press, ButtonPressed) and press.anywhere
+        anywhere = press.anywhere
         match asked := read_press(press.token):
             case QuestionPress():
                 return await self.store.find(asked.question) or ("", None)

@@ -526,12 +526,17 @@ class DiscordServer:
         message: Json = {
             "id": self.new_id(), "type": 0, "content": "", "author": self.user, "edits": 0,
             "mentions": [], "components": call.params["components"], "flags": call.params["flags"],
-            "message_reference": call.params.get("message_reference"),
+            "message_reference": self._refer(call.params.get("message_reference")),
         } | self.place(channel)  # fmt: skip
         self._nonces[nonce] = message
         self.chats[channel].append(message)
         self.uploads[message["id"]] = call.files
         return message | {"!": ("MESSAGE_CREATE", dict(message))}
+
+    def _refer(self, replied: Json | None) -> Json | None:
+        """What a reply refers to; a reply to a message that is gone is no reply."""
+        gone = replied is not None and str(replied["message_id"]) in self._gone
+        return None if gone else replied
 
     def _on_edit(self, call: Call, channel: str, message: str) -> Json:
         self.violations += check_message(call.params, list(call.files), new=False)

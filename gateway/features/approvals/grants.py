@@ -74,8 +74,7 @@ async def press(
     role = context.services.access.role(sender)
     rule = rules.get(asked.rule)
     if rule is None:
-        old = isinstance(pressed, ButtonPressed) and pressed.anywhere
-        word = say("grant_elsewhere" if old else "grant_gone", language)
+        word = say("grant_elsewhere" if pressed.anywhere else "grant_gone", language)
         context.state.show(
             Changes(views=await _redraw_lists(context, sender), row=context.state.row)
         )

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from gateway.texts import say
 from tests.fakes.discord_server import labels, text_of
-from tests.fakes.model_server import Say
+from tests.fakes.model_server import Call, Say
 from tests.stories.discord_rig import (
     CHANNEL,
     FRIEND,
@@ -13,7 +14,7 @@ from tests.stories.discord_rig import (
     STRANGER,
     DiscordRig,
 )
-from tests.stories.rig import write
+from tests.stories.rig import Json, write
 
 LONG = "@bot find the three cheapest hosts in Europe and compare what they cost a month"
 
@@ -89,6 +90,41 @@ async def test_without_the_permission_a_task_lives_in_replies(rig: DiscordRig) -
     await rig.quiet()
     assert rig.seen(role="user") == ["[U11] a new one"]
     assert len(rig.discord.made("open")) == asked, "a channel that refuses is not asked each time"
+
+
+@pytest.mark.parametrize("threads", [True, False])
+@pytest.mark.parametrize("kind", ["approval", "choice", "form", "own words"])
+async def test_buttons_work_where_the_message_that_asked_was_deleted(
+    rig: DiscordRig, threads: bool, kind: str
+) -> None:
+    """No thread can be made from it, and no message replies to it."""
+    rig.discord.threads_allowed = threads
+    options = ', "options": ["Friday", "Sunday"]' if kind in ("choice", "own words") else ""
+    asks = Call("ask_user", f'{{"question": "Which day?"{options}}}')
+
+    def answer(body: Json) -> Say:  # it is told besides that the message was deleted
+        return Say("So be it." if body["messages"][-1]["role"] == "tool" else "Never mind.")
+
+    rig.model.script(write("a.txt") if kind == "approval" else asks, *[answer] * 3)
+    await rig.start()
+    gate = rig.model.gate = asyncio.Event()
+    said = await rig.discord.say(CHANNEL, "@bot plan it", PERSON)
+    await rig.model.wait_inflight(1)
+    await rig.discord.delete(said)
+    gate.set()
+    label, words = {
+        "approval": ("Approve once", ""), "choice": ("Friday", ""),
+        "form": (say("your_answer"), "Monday"), "own words": (say("something_else"), "Monday"),
+    }[kind]  # fmt: skip
+    card = await rig.carded(CHANNEL, label)
+    await rig.quiet()
+    if words:
+        await rig.discord.fill_in(card, label, words, PERSON)
+    else:
+        await rig.discord.press(card, label, PERSON)
+    await rig.discord.shows(CHANNEL, "So be it.")
+    await rig.quiet()
+    assert labels(card) == []
 
 
 @pytest.mark.parametrize("how", ["made", "answer lost"])
