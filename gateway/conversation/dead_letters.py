@@ -14,7 +14,7 @@ from gateway.errors import Fenced, StoreFailed, Unreadable, Unstorable
 from gateway.feature import Context
 from gateway.messages import QuestionDue, QuestionExpired, sender_of
 from gateway.store.rows import Changes, InboxRow, Letter, TurnRow
-from gateway.texts import say
+from gateway.texts import Key, say
 
 log = logging.getLogger("turnkeeper.session")
 
@@ -30,13 +30,25 @@ def set_aside_damaged(state: ConversationState, damaged: Sequence[Letter]) -> No
 
 
 def give_up_message(
-    state: ConversationState, row: InboxRow, rows: tuple[int, ...], text: str, why: str
+    state: ConversationState,
+    row: InboxRow,
+    rows: tuple[int, ...],
+    told: Key,
+    why: str,
+    **fields: int,
 ) -> None:
-    """Make a dead letter of a message. `rows`: its own row and those of its edits, which end
-    too."""
+    """Make a dead letter of a message, and tell its author. `rows`: its own row and those of its
+    edits, which end too."""
+    text = say(told, find_language(state, row), **fields)
     letter = state.give_up_row(row, why)
     along = Changes(done=rows[1:], letters=(letter,))
     state.notice(row.seq, text, "error", state="kept", along=along)
+
+
+def find_language(state: ConversationState, row: InboxRow) -> str:
+    """Return the language of who wrote the row, as far as it is known."""
+    sender = sender_of(row.inbound)
+    return (sender.language if sender is not None else "") or state.language
 
 
 async def take_row(
@@ -69,7 +81,7 @@ def fail_row(state: ConversationState, row: InboxRow, why: str) -> None:
     if sender_of(row.inbound) is None:
         state.submit(Changes(letters=tuple(aside)))
         return
-    text = say("row_failed", state.language, id=letter.id)
+    text = say("row_failed", find_language(state, row), id=letter.id)
     along = Changes(letters=tuple(aside))
     state.notice(row.seq, text, "error", state="kept", along=along)
 

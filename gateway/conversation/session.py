@@ -198,7 +198,7 @@ class Session:
                 self.state,
                 row,
                 self._intake.with_edits(row.seq),
-                say("unstorable", self.state.language),
+                "unstorable",
                 refused.why,
             )
 
@@ -277,10 +277,10 @@ class Session:
             self.state.row = replace(self.state.row, crashes=crashes)
             self.state.submit(Changes(row=self.state.row))
             if crashes >= self.services.give_up_after:
-                text = say("dead", self.state.language, n=crashes)
                 why = f"ended its process {crashes} times"
                 row = self.state.queue.popleft()
-                give_up_message(self.state, row, self._intake.with_edits(row.seq), text, why)
+                rows = self._intake.with_edits(row.seq)
+                give_up_message(self.state, row, rows, "dead", why, n=crashes)
                 self.state.row = replace(self.state.row, crashes=0)
 
     async def _let_go(self) -> bool:

@@ -269,6 +269,7 @@ class ConversationState:
                 final=final,
                 rev=self.row.rev,
                 answers=known.answers if known is not None else self._find_asked(turn, view),
+                language=self.turns[turn].language if turn in self.turns else self.language,
             )
         )
 
@@ -394,6 +395,7 @@ class ConversationState:
             version=0,
             view=view,
             answers=self._find_asked(key[0], view),
+            language=self.turns[key[0]].language if key[0] in self.turns else self.language,
             at=ambient.now(),
             rev=self.row.rev,
         )
@@ -548,9 +550,9 @@ class ConversationState:
             self.services.spawn(partial(tell_unshown, self.services, question, why), "unshown")
         letter = self.letter("view", f"{row.turn} {row.name}", why, encode_json(row), row.turn)
         if cause == "doubt":
-            self.announce(letter, say("view_in_doubt", self.language), "warning")
+            self.announce(letter, say("view_in_doubt", row.language or self.language), "warning")
         elif not row.natives:
-            self.announce(letter, say("view_failed", self.language, why=why))
+            self.announce(letter, say("view_failed", row.language or self.language, why=why))
         else:  # the chat shows an older state of it
             self.submit(Changes(letters=(letter,)))
 

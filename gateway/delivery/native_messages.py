@@ -39,9 +39,9 @@ log = logging.getLogger("turnkeeper.outbox")
 
 MARKS = (
     "position", "at", "sent", "natives", "sending", "doubtful", "lost", "copies", "crashes", "anew",
-    "given", "spent",
+    "given", "spent", "language",
 )  # fmt: skip
-"""Fields of a row with the platform's state."""
+"""Fields of a row with the platform's state, and its language."""
 
 
 def keep_marks(wanted: OutboxRow, known: OutboxRow) -> OutboxRow:

@@ -357,7 +357,7 @@ class Outbox:
         version, view = row.version, row.view
         if row.doubtful and not isinstance(view, SaidView):
             doubt: Text = "lost_note" if row.lost else "twice_note"
-            view = replace(view, doubt=say(doubt, self._holder.language))
+            view = replace(view, doubt=say(doubt, row.language or self._holder.language))
         payloads = self._adapter.render(view, self._conversation)
         payloads += self._render_left_over(key, len(payloads))
         try:

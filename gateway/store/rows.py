@@ -123,6 +123,8 @@ class OutboxRow(Struct, frozen=True, kw_only=True):
     message is none of them."""
     spent: tuple[Native, ...] = ()
     """Messages of words that came before a call, which are to go: its tool lines say them."""
+    language: str = ""
+    """The language of whom it is for, "" if it is not known."""
 
     @property
     def is_unsent(self) -> bool:

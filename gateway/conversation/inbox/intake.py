@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.journal import Noted, Stopped
+from gateway.conversation.dead_letters import find_language
 from gateway.conversation.decisions import Decisions, describe
 from gateway.conversation.inbox import answers
 from gateway.conversation.inbox.earlier import read_earlier
@@ -392,7 +393,7 @@ class Intake:
         earlier = await read_earlier(state, rows) if state.conversation.thread else ""
         asked = await self.reading.read_rows(rows)
         asked = replace(asked, text=f"{earlier}{asked.text}")
-        self._tell_lost(rows[0].seq, state.language)
+        self._tell_lost(rows[0].seq, find_language(state, rows[0]))
         waiting = [q for q in state.questions.values() if q.status == "open"]
         if waiting:
             what = "; ".join(map(describe, waiting))
