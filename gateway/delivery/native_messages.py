@@ -186,6 +186,10 @@ class FirstSends:
         yet to come is of another clock, or of one that was set back, and says nothing."""
         return -SKEW <= ambient.now() - row.at < self._adapter.abilities.recalls
 
+    def is_tried(self, row: OutboxRow) -> bool:
+        """Return True if the first message of `row` may have been sent, now or before a crash."""
+        return row.sending >= 0 or row.doubtful or self._name(row, 0) in self._tried
+
     async def send(self, row: OutboxRow, index: int, payload: bytes) -> str:
         """The message's native id. One that stood there already is made to show `payload`."""
         native = await self._send(row, index, payload)

@@ -75,7 +75,7 @@ class Outbox:
         self._gate = gate
         self._holder = holder
         self._pace = pace
-        self._first = FirstSends(conversation, adapter, gate.sent, holder)
+        self.first = FirstSends(conversation, adapter, gate.sent, holder)
         self.rows: dict[Key, OutboxRow] = {}
         self.watched: list[dict[Key, OutboxRow]] = []  # of readers, which receive dropped events
         self._stands: dict[Key, int] = {}
@@ -104,8 +104,8 @@ class Outbox:
             if key in self.rows:
                 continue
             if row.sending >= 0:
-                row = self._first.resume(row)
-            self.rows[key] = self._first.label(row)
+                row = self.first.resume(row)
+            self.rows[key] = self.first.label(row)
             self._stands[key] = row.version
         self._wake.set()
 
@@ -113,7 +113,7 @@ class Outbox:
         """Want `row` from now on. Return the row to commit, with the platform's state."""
         key = (row.turn, row.name)
         old = self.rows.get(key)
-        row = self._first.label(row) if old is None else keep_marks(row, old)
+        row = self.first.label(row) if old is None else keep_marks(row, old)
         if self._adapter.abilities.reads_views:
             row = replace(row, sent=row.version)
         elif self._takes_gate(key, row):
@@ -394,7 +394,7 @@ class Outbox:
         await self._check_reach(key)
         await self._mark_sending(key, index)
         row = self.rows[key]
-        send = partial(self._first.send, row, index, payload)
+        send = partial(self.first.send, row, index, payload)
         try:
             made = await self._call(send, SEND_LIMIT + find_upload_time(row.view))
         except (RateLimited, Unsent, Rejected):
@@ -448,7 +448,7 @@ class Outbox:
     async def _note_doubt(self, key: Key, index: int, mark: str) -> bool:
         """Count a copy that may be in the chat. Return False if no further one is allowed."""
         row = self.rows[key]
-        if self._first.is_known(row):  # the repeated send finds it: there is no further copy
+        if self.first.is_known(row):  # the repeated send finds it: there is no further copy
             self._update(key, sending=-1, copies=max(1, row.copies))
             return True
         copies = row.copies + 1
@@ -462,7 +462,7 @@ class Outbox:
     async def _check_reach(self, key: Key) -> None:
         """Check the connection before a further copy: in an outage it would waste the last one."""
         row, adapter = self.rows[key], self._adapter
-        if not row.copies or not isinstance(adapter, Probing) or self._first.is_known(row):
+        if not row.copies or not isinstance(adapter, Probing) or self.first.is_known(row):
             return
         try:
             await self._call(adapter.probe)
@@ -505,7 +505,7 @@ class Outbox:
         elif abilities.edits:
             view = ReplyView(text=text, state="streaming", language=self._holder.language)
             if key not in self.rows:
-                self.rows[key] = self._first.label(self._holder.preview(key))
+                self.rows[key] = self.first.label(self._holder.preview(key))
             try:
                 for index, payload in enumerate(self._adapter.render(view, self._conversation)):
                     await self._part(key, index, payload, 0)

@@ -79,6 +79,7 @@ class TelegramServer:
         self._said: dict[tuple[int, int], Json] = {}
         self._faults: dict[str, list[Fault]] = defaultdict(list)
         self._gates: dict[str, asyncio.Event] = {}
+        self._silent: set[str] = set()
         self._last: dict[int, float] = {}
         self._changed = asyncio.Event()
         self._poller = 0
@@ -217,7 +218,13 @@ class TelegramServer:
         """Calls of `method` are left waiting until `release`."""
         self._gates[method] = asyncio.Event()
 
+    def hold_answers(self, method: str) -> None:
+        """Calls are carried out; who called does not hear of it until the release."""
+        self.hold(method)
+        self._silent.add(method)
+
     def release(self, method: str) -> None:
+        self._silent.discard(method)
         self._gates.pop(method).set()
 
     # ---- waiting -------------------------------------------------------------------------
@@ -257,7 +264,8 @@ class TelegramServer:
         call = await read_call(request, time.monotonic())
         self.calls.append(call)
         self._note()
-        if gate := self._gates.get(method):
+        gate, silent = self._gates.get(method), method in self._silent
+        if gate and not silent:
             await gate.wait()
         try:
             body = await self._answer(call, request.match_info["token"])
@@ -265,6 +273,8 @@ class TelegramServer:
             call.status, body = refusal.status, refusal.body
         finally:
             self._note()
+        if gate and silent:
+            await gate.wait()
         if call.status == 0:
             if request.transport:
                 request.transport.abort()

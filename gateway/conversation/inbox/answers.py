@@ -157,7 +157,7 @@ def _precedes(state: ConversationState, message: MessageReceived, question: Ques
     if row is None or row.doubtful or row.anew or row.given:
         return False
     if not row.natives:
-        return row.sent < row.version  # it is on its way: nobody has read it
+        return row.sent < row.version and not state.outbox.first.is_tried(row)
     said, shown = _read_order(message.message), _read_order(row.natives[0].id)
     return bool(said and shown) and said < shown
 

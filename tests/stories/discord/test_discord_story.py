@@ -39,6 +39,23 @@ async def _refuse(*_: object, **__: object) -> None:
 # ---- talking -------------------------------------------------------------------------------
 
 
+async def test_words_below_a_question_whose_sender_was_killed_are_an_answer(
+    rig: DiscordRig,
+) -> None:
+    """The next life does not know its number yet when they come."""
+    rig.model.script(Call("ask_user", '{"question": "which?"}'), Say("so be it"))
+    await rig.start()
+    rig.discord.hold_answers("send")
+    await rig.discord.say(DM, "paint it", PERSON)
+    await rig.discord.shows(DM, "which?")
+    await rig.crash()
+    rig.discord.release("send")
+    await rig.discord.say(DM, "blue", PERSON)
+    await rig.start()
+    await rig.discord.shows(DM, "so be it")
+    assert rig.seen(role="tool") == ["blue"]
+
+
 async def test_a_message_is_answered_and_grows(rig: DiscordRig) -> None:
     rig.model.script(Say("One two three four five six seven.", words=7), Say("And more."))
     rig.model.gate = asyncio.Event()

@@ -181,6 +181,36 @@ async def test_what_was_written_above_the_card_is_no_answer(rig: Rig, late: bool
     assert rig.seen(role="tool") == ["blue"]
 
 
+async def test_what_is_written_before_the_card_can_be_sent_is_no_answer(rig: Rig) -> None:
+    rig.model.script(TAKES_WORDS["form"][0], Say("ack"), Say("so be it"))
+    await rig.start()
+    rig.telegram.fail("sendMessage", 429, retry_after=1)
+    rig.telegram.say(PERSON, "paint it")
+    await rig.telegram.wait_calls("sendMessage")
+    rig.telegram.say(PERSON, "buy milk")
+    await rig.shows("ack")
+    await rig.shows("which?")
+    await rig.quiet()
+    rig.telegram.say(PERSON, "blue")
+    await rig.shows("so be it")
+    assert rig.seen(role="tool") == ["blue"]
+
+
+async def test_words_below_a_card_whose_sender_was_killed_are_an_answer(rig: Rig) -> None:
+    """The next life does not know its number yet when they come."""
+    rig.model.script(TAKES_WORDS["form"][0], Say("so be it"))
+    await rig.start()
+    rig.telegram.hold_answers("sendMessage")
+    rig.telegram.say(PERSON, "paint it")
+    await rig.telegram.wait_text(PERSON, "which?")
+    await rig.crash()
+    rig.telegram.release("sendMessage")
+    rig.telegram.say(PERSON, "blue")
+    await rig.start()
+    await rig.shows("so be it")
+    assert rig.seen(role="tool") == ["blue"]
+
+
 @pytest.mark.parametrize("kind", TAKES_WORDS)
 @pytest.mark.parametrize("length", [3_900, 4_096, 9_000])
 async def test_words_of_any_length_are_not_said_back(rig: Rig, kind: str, length: int) -> None:
