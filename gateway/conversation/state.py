@@ -48,6 +48,7 @@ from gateway.store.rows import (
     TurnRow,
     find_brought,
     show_row,
+    sort_questions,
 )
 from gateway.texts import say
 from gateway.views import (
@@ -125,7 +126,7 @@ class ConversationState:
         self.queue = WaitingRows()
         self.turns: dict[str, TurnRow] = {turn.id: turn for turn in opened.turns}
         self.loaded: dict[str, OpenTurn] = {}
-        self.questions: dict[str, QuestionRow] = {q.id: q for q in opened.questions}
+        self.questions: dict[str, QuestionRow] = {q.id: q for q in sort_questions(opened.questions)}
         self.active: OpenTurn | None = None
         self.seen = 0
         self.language = ""
@@ -252,9 +253,8 @@ class ConversationState:
         key: Key = (turn, name)
         view = self._hide_secrets(view)
         known = self.outbox.rows.get(key)
-        new = known is None
         self.row = replace(
-            self.row, rev=self.row.rev + 1, position=self.row.position + (1 if new else 0)
+            self.row, rev=self.row.rev + 1, position=self.row.position + int(known is None)
         )
         if isinstance(view, Notice | Activity) and any(one.token for one in view.buttons):
             self.row = replace(self.row, offered=key)
@@ -493,7 +493,7 @@ class ConversationState:
 
     def open_questions(self) -> list[QuestionRow]:
         """The questions that wait for an answer, the oldest first."""
-        return [question for question in self.questions.values() if question.status == "open"]
+        return [one for one in sort_questions(self.questions.values()) if one.status == "open"]
 
     def audit(self, who: str, what: str, detail: str, most: int | None = None) -> AuditRow:
         """Make an audit line, as of now, with secrets redacted. `most`: maximum characters of its

@@ -1,7 +1,8 @@
 """What waits for a person is found and decided from wherever they are."""
 
+from agent_core.context.surroundings import strip_surroundings
 from tests.fakes.model_server import Call, Say
-from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention, write
+from tests.stories.rig import FRIEND, GROUP, PERSON, Json, Rig, mention, run, write
 
 
 async def test_from_a_private_chat_all_that_waits_is_listed_and_decided(rig: Rig) -> None:
@@ -45,3 +46,28 @@ async def test_what_wants_words_is_listed_without_a_number(rig: Rig) -> None:
     rig.telegram.say(PERSON, "/approvals")
     listed = await rig.shows("Which day? (Telegram", PERSON)
     assert listed["text"].startswith("• ")
+
+
+async def test_numbers_are_by_age_however_often_the_chat_is_opened(rig: Rig) -> None:
+    """What has the number 2 in the list is what `/approve 2` lets run."""
+
+    def answer(body: Json) -> Call | Say:
+        last = strip_surroundings(str(body["messages"][-1]["content"]))
+        asks = body["messages"][-1]["role"] == "user" and last.startswith("make")
+        return run(f"echo {last.split()[1]}") if asks else Say("done")
+
+    rig.model.script(*[answer] * 20)
+    await rig.start()
+    for n in range(1, 6):
+        rig.telegram.say(PERSON, f"make m{n}")
+        await rig.card(count=n)
+        if n != 4:  # the chat is closed between them
+            await rig.quiet()
+    rig.telegram.say(PERSON, "/approvals")
+    listed = await rig.shows("5. ")
+    assert [f"{n}. Run a command: echo m{n}" in listed["text"] for n in range(1, 6)] == [True] * 5
+    await rig.quiet()
+    rig.telegram.say(PERSON, "/approve 2")
+    await rig.shows("done")
+    await rig.quiet()
+    assert "m2" in rig.seen(role="tool")[-1]
