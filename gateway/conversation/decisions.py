@@ -145,7 +145,7 @@ class Decisions:
         writers = tuple(
             key for key in dict.fromkeys(others) if denies or key not in question.entitled
         )
-        writes = question.writes or isinstance(question.question, Decision)
+        writes = question.writes or not denies
         if (writes, writers) != (question.writes, question.writers):
             question = replace(question, writes=writes, writers=writers, since=row.seq)
         state.questions[question.id] = question

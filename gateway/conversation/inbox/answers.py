@@ -99,13 +99,14 @@ def read_reply(question: QuestionRow, message: MessageReceived) -> tuple[Choice,
 def find_open_input(
     state: ConversationState, seq: int, message: MessageReceived
 ) -> QuestionRow | None:
-    """Return the open question that this plain message of row `seq` answers: in private the oldest
-    one that took words before the message came, unless it replies to earlier words of the agent;
-    in a group the one it replies to.
+    """Return the open question that this plain message of row `seq` answers: the one it replies to.
+    In private, unless it replies to earlier words of the agent, also one that took words before the
+    message came: the one whose button was pressed last to write, otherwise the oldest.
 
     Only the asked person's words count, and those of a person who pressed a button to write. An
     approval is denied by the words of whoever pressed Deny, and by nobody else's.
     """
+    found: list[QuestionRow] = []
     for question in state.questions.values():
         asked = question.question
         denies = isinstance(asked, Approval) and message.sender.key in question.writers
@@ -118,11 +119,12 @@ def find_open_input(
         named = find_option(question, message.text)
         private = (wants or named) and message.conversation.private and seq > question.since
         early = _is_about_earlier(state, message, question) or _precedes(state, message, question)
-        if private and not early:
-            return question
         if _replies_to(state, message, question):
             return question
-    return None
+        if private and not early:
+            found.append(question)
+    pressed = [one for one in found if one.writes or message.sender.key in one.writers]
+    return max(pressed, key=lambda one: one.since) if pressed else next(iter(found), None)
 
 
 def find_option(question: QuestionRow, words: str) -> str:

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from agent_core.context.surroundings import strip_surroundings
+from gateway.conversation.question_rows import list_open_questions
 from gateway.texts import say
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import ADMIN, FRIEND, GROUP, PERSON, Json, Rig, labels, mention, write
@@ -234,3 +235,38 @@ async def test_words_of_any_length_are_not_said_back(rig: Rig, kind: str, length
     assert len(rig.said()) == before + 1 and max(map(len, rig.said())) < 2_000
     assert rig.log.named("view_set_aside") == []
     assert rig.seen(role="tool")[-1].count("ж") == length // 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply"),
+    [("form", True), ("choice", True), ("choice", False), ("reason", True), ("reason", False)],
+)
+async def test_words_answer_the_card_that_is_meant(rig: Rig, kind: str, reply: bool) -> None:
+    """Where an older question takes words too: a reply, and what is written after a press."""
+    call, button = TAKES_WORDS[kind]
+
+    def answer(body: Json) -> Call | Say:
+        last = strip_surroundings(str(body["messages"][-1]["content"]))
+        if last == "older":
+            return Call("ask_user", '{"question": "which first?"}')
+        return call if last.startswith("paint it") else Say("so be it")
+
+    rig.model.script(*[answer] * 9)
+    await rig.start(MESSAGE_BURST="never")
+    gate = rig.model.gate = asyncio.Event()
+    rig.telegram.say(PERSON, "older")
+    await rig.model.wait_inflight(1)
+    rig.telegram.say(PERSON, "paint it")
+    await rig.until(lambda: (s := rig.session()) is not None and s.state.queue)
+    gate.set()
+    await rig.telegram.wait(lambda: len(rig.said()) == 2 + (kind == "reason"))
+    await rig.quiet()
+    card = rig.telegram.chats[PERSON][-1]
+    if not reply or kind == "reason":
+        await rig.told(rig.press(card, button))
+    rig.telegram.say(PERSON, "blue", **({"reply_to": card["message_id"]} if reply else {}))
+    await rig.shows("so be it")
+    await rig.quiet()
+    assert "blue" in rig.seen(role="tool")[-1]
+    waiting = await list_open_questions(rig.store, rig.where().id)
+    assert [getattr(one.question, "text", "") for _, one in waiting] == ["which first?"]
