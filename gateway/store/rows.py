@@ -368,6 +368,8 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     """The platform's retry-after, in seconds."""
     brought: tuple[str, ...] = ()
     """Open questions of other conversations that are shown here for a decision."""
+    listed: tuple[str, ...] = ()
+    """The questions that /approvals listed last, by their numbers."""
     followed: bool = False
     """A known person has addressed the agent in this thread."""
     settings: ConversationSettings = ConversationSettings()

@@ -1,5 +1,7 @@
 """/approvals, /approve and /deny: questions are listed and decided by number."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from agent_core import ambient
@@ -23,9 +25,13 @@ async def approvals(call: Call) -> str:
         if views := await call.context.state.recheck_card(question):
             call.context.state.show(Changes(views=views))
     elsewhere, words = await _list_elsewhere(call), call.context.services.find_redactions()
-    lines = [summarize(one, language, words) for one in own if _takes_yes(one)]
-    lines += [summarize(one, language, words) for _, one in await list_relayed(call.context)]
-    lines += [one.describe(language, words) for one in elsewhere if _takes_yes(one.question)]
+    here = [one for one in own if _takes_yes(one)]
+    here += [one for _, one in await list_relayed(call.context)]
+    there = [one for one in elsewhere if _takes_yes(one.question)]
+    listed = (*(one.id for one in here), *(one.question.id for one in there))
+    call.context.state.row = replace(call.context.state.row, listed=listed)
+    lines = [summarize(one, language, words) for one in here]
+    lines += [one.describe(language, words) for one in there]
     numbered = [f"{n}. {line}" for n, line in enumerate(lines, 1)]
     others = [f"- {summarize(one, language, words)}" for one in own if not _takes_yes(one)]
     others += [
@@ -67,6 +73,15 @@ def _read_number(call: Call) -> int:
     return (parse_number(first) or 0) if len(first) < 4 else 0
 
 
+def _number_questions(call: Call, questions: Sequence[QuestionRow]) -> tuple[str, ...]:
+    """Return the questions by their numbers: as they were listed while one of those waits, then
+    those that have come since."""
+    waiting = tuple(one.id for one in questions)
+    listed = call.context.state.row.listed
+    known = listed if not set(listed).isdisjoint(waiting) else ()
+    return (*known, *(name for name in waiting if name not in known))
+
+
 async def _decide(call: Call, answer: Answer) -> str:
     context = call.context
     asked = [(one.conversation, one.question) for one in await _list_elsewhere(call)]
@@ -76,14 +91,17 @@ async def _decide(call: Call, answer: Answer) -> str:
     questions = [*own, *(question for _, question in elsewhere)]
     if not questions:
         return say("no_approvals", call.language)
-    number = _read_number(call)
+    number, names = _read_number(call), _number_questions(call, questions)
     if answer.choice == "deny":
         alone = len(questions) == 1 and len(call.words) > 1
-        number = 0 if alone and number > 1 else number  # '2 copies are enough'
+        number = 0 if alone and number > len(names) else number  # '2 copies are enough'
         answer = replace(answer, text=" ".join(call.words[1 if number else 0 :]))
-    if number > len(questions) or (len(questions) > 1 and not number):
+    if number > len(names) or (len(questions) > 1 and not number):
         return say("answer_usage", call.language, name=call.command.name)
-    chosen = max(number, 1) - 1
+    found = [n for n, one in enumerate(questions) if not number or one.id == names[number - 1]]
+    if not found:  # it was decided since it was listed
+        return say("not_open", call.language)
+    chosen = found[0]
     if chosen >= len(own):
         there, given = elsewhere[chosen - len(own)], (call.command, call.seq)
         return await decide_there(context, there, answer, person, given)

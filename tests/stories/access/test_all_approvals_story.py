@@ -1,6 +1,7 @@
 """What waits for a person is found and decided from wherever they are."""
 
 from agent_core.context.surroundings import strip_surroundings
+from gateway.texts import say
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import FRIEND, GROUP, PERSON, Json, Rig, mention, run, write
 
@@ -71,3 +72,17 @@ async def test_numbers_are_by_age_however_often_the_chat_is_opened(rig: Rig) -> 
     await rig.shows("done")
     await rig.quiet()
     assert "m2" in rig.seen(role="tool")[-1]
+    rig.telegram.say(PERSON, "/approve 2")  # the others keep their numbers
+    await rig.shows(say("not_open"))
+    await rig.quiet()
+    rig.press(rig.cards()[0], "Deny")
+    await rig.until(lambda: len(rig.cards()) == 3)
+    rig.telegram.say(PERSON, "make m6")
+    await rig.card(count=4)
+    await rig.quiet()
+    for number in (4, 6):
+        asked = len(rig.model.requests)
+        rig.telegram.say(PERSON, f"/approve {number}")
+        await rig.model.wait(lambda asked=asked: len(rig.model.requests) > asked)
+        await rig.quiet()
+        assert f"m{number}" in rig.seen(role="tool")[-1]
