@@ -12,7 +12,7 @@ from gateway.conversation.spawn import Spawn
 from gateway.errors import DeliveryError
 from gateway.messages import Conversation, Inbound, MessageReceived
 from gateway.ports import Adapter
-from gateway.store.rows import AcquiredConversation
+from gateway.store.rows import AcquiredConversation, TurnRow
 from gateway.texts import Key, say
 from gateway.views import Notice
 
@@ -27,6 +27,27 @@ class Unfinished(Struct, frozen=True, kw_only=True):
     language: str
     token: int
     waits: bool
+
+
+class ForgottenWork:
+    """The work that an earlier holder may have done although the store does not know of it."""
+
+    def __init__(self, opened: AcquiredConversation) -> None:
+        self._doubt = opened.doubt
+        answered = any(row.seq <= opened.doubt for row in opened.inbox)
+        parked = (turn.id for turn in opened.turns if turn.status == "parked")
+        self._parked = frozenset(() if answered else parked)
+        """Turns that nobody had answered then: what wakes them came later."""
+        self._unsent = frozenset(view.turn for view in opened.views)
+
+    def covers(self, turn: str, row: TurnRow | None) -> bool:
+        """Return True if views of `turn` may be in the chat; `row`: None if it is no open turn."""
+        if not self._doubt or turn in self._parked:
+            return False
+        if row is not None:
+            return any(seq <= self._doubt for seq in row.inbox)
+        seq = turn.removeprefix("row-")
+        return int(seq) <= self._doubt if seq != turn else turn in self._unsent
 
 
 class Outage:

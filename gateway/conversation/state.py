@@ -20,7 +20,7 @@ from agent_core.guardrails.redaction import NOTHING
 from gateway.access.standing import drop_unheeded
 from gateway.conversation.inbox.unshown import tell_unshown
 from gateway.conversation.lease_timer import LeaseTimer
-from gateway.conversation.outage import Unfinished
+from gateway.conversation.outage import ForgottenWork, Unfinished
 from gateway.conversation.services import Services
 from gateway.conversation.turns import OpenTurn
 from gateway.conversation.unsaved import RefusedCommit
@@ -124,6 +124,7 @@ class ConversationState:
         self.lease = opened.lease
         self.row: ConversationRow = drop_unheeded(opened.row, conversation.id)
         self.queue = WaitingRows()
+        self._forgotten = ForgottenWork(opened)
         self.turns: dict[str, TurnRow] = {turn.id: turn for turn in opened.turns}
         self.loaded: dict[str, OpenTurn] = {}
         self.questions: dict[str, QuestionRow] = {q.id: q for q in sort_questions(opened.questions)}
@@ -169,8 +170,7 @@ class ConversationState:
             self.end(LeaseLost(), "not renewed in time")
 
     async def permit_call(self) -> None:
-        """Wait until a call outside of a turn may begin; raises StoreFailed if the session has
-        ended."""
+        """Wait until a call outside of a turn may begin; StoreFailed if the session has ended."""
         await self.lease_timer.permit()
         if self.ended is not None:
             raise StoreFailed("the session has ended")
@@ -297,8 +297,7 @@ class ConversationState:
         return row.message if first or isinstance(view, Card | ReplyView) else ""
 
     async def load_views(self, turn: str) -> None:
-        """Load the turn's views into the outbox unless they are there, including views delivered
-        during the read."""
+        """Load the turn's missing views into the outbox, also those delivered during the read."""
         await self.flush()
         dropped: dict[Key, OutboxRow] = {}
         self.outbox.watched.append(dropped)
@@ -381,6 +380,9 @@ class ConversationState:
         """Return the number of the message that began the turn, `turn` itself if there is none."""
         row = self.turns.get(turn)
         return f"row {row.inbox[0]}" if row is not None and row.inbox else turn
+
+    def may_repeat(self, turn: str) -> bool:
+        return self._forgotten.covers(turn, self.turns.get(turn))
 
     def preview(self, key: Key) -> OutboxRow:
         if self.active is not None and not self.active.stored:

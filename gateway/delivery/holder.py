@@ -27,6 +27,9 @@ class Holder(Protocol):
     def find_origin(self, turn: str) -> str:
         """Return a name of what the turn comes from, `turn` if it is not known."""
 
+    def may_repeat(self, turn: str) -> bool:
+        """Return True if a holder that the store has forgotten may have sent what `turn` sends."""
+
     def may_send(self, seconds: float) -> bool:
         """The lease is ours for longer than `seconds`."""
 

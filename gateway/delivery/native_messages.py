@@ -157,16 +157,19 @@ class FirstSends:
         self._origins: dict[str, str] = {}
 
     def label(self, row: OutboxRow) -> OutboxRow:
-        """Return `row`, in doubt if it has no message although this process has sent one: the store
-        has forgotten it."""
+        """Return `row`, in doubt if it has no message although this process has sent one, or
+        another may have: the store has forgotten it."""
         self._origins.setdefault(row.turn, self._holder.find_origin(row.turn))
-        found = None if row.natives else self._sent.find(self._name_view(row))
-        if found is None or row.doubtful:
+        if row.natives or row.doubtful or self._adapter.abilities.reads_views:
             return row
-        turn, ago = found
-        if turn == row.turn and ago < self._adapter.abilities.recalls:
-            self._tried.add(self._name(row, 0))  # the platform finds it
+        found = self._sent.find(self._name_view(row))
+        if found is None and not self._holder.may_repeat(row.turn):
             return row
+        turn, ago = found or (row.turn, float("inf"))
+        if turn == row.turn:
+            self._tried.add(self._name(row, 0))  # the platform finds it, for a while
+            if ago < self._adapter.abilities.recalls:
+                return row
         log.warning("send_forgotten", extra={"turn": row.turn, "view": row.name})
         return replace(row, doubtful=True)
 

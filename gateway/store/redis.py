@@ -41,7 +41,7 @@ from gateway.store.redis_lists import (
     find_persons,
     list_commands,
 )
-from gateway.store.redis_presence import Presence
+from gateway.store.redis_presence import Lineage, Presence
 from gateway.store.redis_reads import LongReads, RedisReads, index_letter, read_opened
 from gateway.store.redis_scripts import (
     ACCEPT,
@@ -61,6 +61,7 @@ from gateway.store.redis_wire import (
     MAX_SECONDS,
     PATIENCE,
     Command,
+    Greeting,
     RedisWire,
     Reply,
     connect,
@@ -87,6 +88,7 @@ JOURNALS = 30 * 86_400.0
 SPENT_KEPT = 40 * 86_400
 """Seconds for which a day's spending is kept."""
 CHUNK = 100
+MAX_GIVEN_BACK = 1_000
 
 _encode = msgspec.json.Encoder().encode
 
@@ -105,9 +107,12 @@ class RedisStore(RedisReads):
         self._url = url
         self._journals = None if journals is None else int(journals)
         self._wires: list[RedisWire] = []
-        super().__init__(self._wire(), self._wire(), LongReads(connect_blocking(url)))
+        self._lineage = Lineage(SEQ)
+        writes = self._wire(self._lineage.greet)
+        super().__init__(self._wire(), writes, LongReads(connect_blocking(url)))
         self._renewals = self._wire()
         self._held: dict[str, Held] = {}
+        self._given_back: dict[str, Held] = {}
         self._newest = 0
         """The newest inbox row number given to this process."""
         self.losses = 0
@@ -130,8 +135,9 @@ class RedisStore(RedisReads):
             raise StoreFailed(f"cannot open the store at REDIS_URL: {error}") from error
         store = cls(url, journals)
         try:
-            (known,) = await store.call(("EXISTS", FILLED, SEQ, KNOWN, DIRECTORY))
-            await upgrade(store._writes)
+            # over this connection, as one that is greeted writes: a newer store stays as it is
+            (known,) = await store._reads.call(("EXISTS", FILLED, SEQ, KNOWN, DIRECTORY))
+            await upgrade(store._reads)
             if not known:
                 await store.put(CREATED, str(ambient.now()).encode(), b"")
         except BaseException:
@@ -139,15 +145,16 @@ class RedisStore(RedisReads):
             raise
         return store
 
-    def _wire(self) -> RedisWire:
+    def _wire(self, greet: Greeting | None = None) -> RedisWire:
         """Open a connection of its own, so that one that waits delays no other."""
-        wire = RedisWire(connect(self._url), self._leave)
+        wire = RedisWire(connect(self._url, greet=greet), self._leave)
         self._wires.append(wire)
         return wire
 
     def presence(self, name: str) -> Presence:
         """The claim of this process on a name among replicas, over a connection of its own."""
-        return Presence(self._wire(), name)
+        self._lineage.name = name
+        return Presence(self._wire(Lineage(SEQ, name).greet), name)
 
     def _leave(self) -> None:
         """Leave the server on all wires: one was told that it is no master."""
@@ -306,16 +313,22 @@ class RedisStore(RedisReads):
         began, now, nonce = ambient.monotonic(), ambient.now(), ambient.new_id()
         before: tuple[Command, ...] = ()
         epoch = ""
+        known = self._held.get(conversation) or self._given_back.get(conversation)
+        proof = (known.lease.token, known.acknowledged) if known is not None else (-1, 0)
         while True:
-            script = run(ACQUIRE, key(conversation), owner, nonce, now, ttl, epoch)
+            lineage, doubt = self._lineage.id, self._lineage.doubt
+            here = (owner, nonce, now, ttl, epoch, lineage, doubt, *proof)
+            script = run(ACQUIRE, key(conversation), *here)
             match (await self._writes.call(*before, script))[-1]:
                 case [b"unlisted", bytes(current)]:
                     epoch = current.decode()
                     before = _enlist(conversation, int(epoch), now)
+                case [b"taken", *_] if lineage != self._lineage.id:
+                    continue  # found on the way there: what is in doubt is judged again
                 case [b"taken", int(token), head, *rows]:
                     lease = Lease(conversation=conversation, owner=owner, token=token, nonce=nonce)
                     # always the newest: after a failover its token may be lower
-                    known = self._held.get(conversation)
+                    self._given_back.pop(conversation, None)
                     if known is not None and known.lease.token >= token:
                         self._count_loss(conversation)
                     self._held[conversation] = Held(lease=lease, journals=self._journals)
@@ -374,6 +387,9 @@ class RedisStore(RedisReads):
         if held is not None:
             await self._writes.call(_hold(held, ""))
             self._drop(held)
+            self._given_back[lease.conversation] = held
+            if len(self._given_back) > MAX_GIVEN_BACK:
+                del self._given_back[next(iter(self._given_back))]
 
     def _drop(self, held: Held) -> None:
         if self._held.get(held.lease.conversation) is held:

@@ -38,11 +38,13 @@ def question_key(question: str) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Held:
-    """A lease of this process. `number` is the last commit's; `turns` are those whose place is
+    """A lease of this process. `number` is the last commit's, `acknowledged` that of
+    the last one known to be stored; `turns` are those whose place is
     written; `releasing`: its release is on its way."""
 
     lease: Lease
     number: int = 0
+    acknowledged: int = 0
     broken: bool = False
     releasing: bool = False
     turns: set[str] = field(default_factory=set)
@@ -68,6 +70,7 @@ class Commit:
         self._changes = changes
         self._seen = seen
         self._done = done
+        self._number = 0
         self._audit: list[Line] = []
         """Named by this commit's number: the lease may have sent others before its reply."""
         self.lost = False
@@ -80,7 +83,7 @@ class Commit:
         held = self._held
         if held.broken:
             raise StoreFailed("an earlier commit of this lease failed")
-        held.number += 1
+        self._number = held.number = held.number + 1
         self._audit = _name_audit(self._changes, held)
         each = _operations(self._changes, held, self._audit)
         operations = [part for one in each for part in one]
@@ -93,6 +96,7 @@ class Commit:
     def settle(self, replies: Sequence[Reply]) -> None:
         match replies[-1]:
             case [b"kept" | b"held" | b"released" as outcome, int(epoch)]:
+                self._held.acknowledged = max(self._held.acknowledged, self._number)
                 failed = any(isinstance(reply, Exception) for reply in replies[:-1])
                 self.after = [
                     *(self._prepare_commit if failed else ()),

@@ -471,7 +471,7 @@ def read_opened(
     lease: Lease, head: Sequence[bytes], found: Sequence[list[bytes]], began: float
 ) -> AcquiredConversation:
     """Decode the reply of ACQUIRE."""
-    last, crashed, body = head
+    last, crashed, body, doubt = head
     where = lease.conversation
     inbox, turns, views, questions = (pairs(flat) for flat in found)
     damaged: list[Letter] = []
@@ -492,6 +492,7 @@ def read_opened(
         views=tuple(sorted(read("view", views, _view), key=lambda view: view.position)),
         questions=tuple(sorted(read("question", questions, _question), key=lambda one: one.id)),
         crashed=crashed == b"1",
+        doubt=int(doubt),
         damaged=tuple(damaged),
         began=began,
     )

@@ -2,13 +2,14 @@
 only the one of lists reads several.
 
 Layout. `tk:{conversation}` is a hash (token, nonce, number, owner, expires, seen, last, work, at,
-row, listed, epoch; going, begun, bound while it is removed); its other keys begin with the same
-hash tag, so they share a slot and scripts derive their names: `:waiting` (zset of seq), `:in` (seq
-→ "at json"), `:letters` (id → dead letter), `:live` (open turns → status), `:turns`, `:r:<turn>` (n
-→ record), `:views` (bodies) with the zsets `:rev`, `:pos`, `:o:<turn>` and the set `:unsent`,
-`:questions` with the set `:open`, `:transcript` with the zset `:n`, `:audit` (lines on their way to
-the global list), `:e:<key>` (seen events, 24 h). Bodies are opaque strings: never decoded here. A
-script checks everything before it writes anything, since Redis rolls nothing back.
+row, listed, epoch, lineage, doubt, earlier; going, begun, bound while it is removed); its other
+keys begin with the same hash tag, so they share a slot and scripts derive their names: `:waiting`
+(zset of seq), `:in` (seq → "at json"), `:letters` (id → dead letter), `:live` (open turns →
+status), `:turns`, `:r:<turn>` (n → record), `:views` (bodies) with the zsets `:rev`, `:pos`,
+`:o:<turn>` and the set `:unsent`, `:questions` with the set `:open`, `:transcript` with the zset
+`:n`, `:audit` (lines on their way to the global list), `:e:<key>` (seen events, 24 h). Bodies are
+opaque strings: never decoded here. A script checks everything before it writes anything, since
+Redis rolls nothing back.
 
 Time is the server's: a lease runs out by one clock, whoever asks. Callers give durations; `at` and
 the times of rows are for people, and stay the caller's.
@@ -127,24 +128,36 @@ redis.call('PUBLISH', '{HINTS}', ARGV[1])
 return {{'kept'}}
 """
 
-# ARGV: owner, nonce, caller's time, ttl, epoch
+# ARGV: owner, nonce, caller's time, ttl, epoch; the server's lineage, the row up to which holders
+# may be forgotten since, and the token and number of a lease of the caller that would show that
+# none is. What was forgotten is in doubt until the conversation is released.
 ACQUIRE = f"""#!lua
 {_CHECKS}
 {_TIME}
 local k = KEYS[1]
 local h = redis.call('HMGET', k, 'token', 'owner', 'expires', 'nonce', 'crashed', 'row',
-  'last', 'going')
-local token, crashed = h[1], h[5]
-if not (h[2] and h[4] == ARGV[2]) then -- else: a repeated call whose reply was lost
+  'last', 'going', 'lineage', 'doubt', 'number', 'earlier')
+local token, crashed, doubt, number = h[1] or '0', h[5], h[10] or '0', h[11]
+local again = h[2] and h[4] == ARGV[2] -- its reply was lost, or the lineage is another by now
+if not again then
   if h[2] and h[2] ~= ARGV[1] and tonumber(h[3]) > clock() then return {{'held'}} end
   if h[8] then return {{'held'}} end -- it is being removed
   local refused = unlisted(k, ARGV[5])
   if refused then return refused end
+end
+if h[9] ~= ARGV[6] then
+  local before = tonumber(token)
+  if again then before, number = before - 1, h[12] end
+  local whole = before == tonumber(ARGV[8]) and tonumber(number or '0') >= tonumber(ARGV[9])
+  doubt = whole and doubt or ARGV[7]
+  redis.call('HSET', k, 'lineage', ARGV[6], 'doubt', doubt)
+end
+if not again then
   token = redis.call('HINCRBY', k, 'token', 1)
   crashed = h[2] and '1' or '0'
   redis.call('HSET', k, 'owner', ARGV[1], 'nonce', ARGV[2], 'expires',
     clock() + tonumber(ARGV[4]), 'number', 0, 'work', 1,
-    'listed', 1, 'crashed', crashed)
+    'listed', 1, 'crashed', crashed, 'earlier', number or 0)
   redis.call('HSETNX', k, 'at', ARGV[3])
 end
 local function bodies(hash, ids) -- id, body, id, body …
@@ -156,7 +169,7 @@ local function bodies(hash, ids) -- id, body, id, body …
   return found
 end
 local seqs = redis.call('ZRANGE', k .. ':waiting', 0, -1)
-return {{'taken', tonumber(token), {{h[7] or '0', crashed, h[6] or ''}}, bodies(':in', seqs),
+return {{'taken', tonumber(token), {{h[7] or '0', crashed, h[6] or '', doubt}}, bodies(':in', seqs),
   bodies(':turns', redis.call('HKEYS', k .. ':live')),
   bodies(':views', redis.call('SMEMBERS', k .. ':unsent')),
   bodies(':questions', redis.call('SMEMBERS', k .. ':open')),
@@ -264,7 +277,7 @@ if ARGV[4] ~= '' then
   end
   outcome = busy and 'held' or 'released'
   if not busy then
-    redis.call('HDEL', k, 'owner')
+    redis.call('HDEL', k, 'owner', 'doubt')
     redis.call('HSET', k, 'expires', 0, 'work', 0, 'seen', ARGV[4], 'listed', 0,
       'epoch', epoch + 1)
   end
@@ -313,6 +326,29 @@ if held and held ~= ARGV[1] then return 0 end
 if ARGV[2] == '0' then redis.call('DEL', KEYS[1])
 else redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
 return 1
+"""
+
+# ARGV: the server's lineage, the newest inbox row, the caller's replica ('': none). With another
+# lineage than before, all replicas count as those who were there before, for an hour at least.
+SUCCEED = f"""#!lua flags=allow-oom
+{_TIME}
+local k, now = KEYS[1], clock()
+local before = redis.call('HGET', k, 'id')
+if before ~= ARGV[1] then
+  local flat = redis.call('HGETALL', k)
+  for i = 1, #flat, 2 do
+    local name = string.match(flat[i], '^here (.*)')
+    if name then
+      redis.call('HDEL', k, flat[i])
+      redis.call('HSET', k, 'was ' .. name, now)
+    elseif string.match(flat[i], '^was ') and tonumber(flat[i + 1]) < now - 3600 then
+      redis.call('HDEL', k, flat[i])
+    end
+  end
+  redis.call('HSET', k, 'id', ARGV[1], 'seq', before and ARGV[2] or 0)
+end
+if ARGV[3] ~= '' then redis.call('HSET', k, 'here ' .. ARGV[3], now) end
+return redis.call('HGETALL', k)
 """
 
 # ARGV: number. A number only rises.
@@ -444,6 +480,7 @@ ALL = (
     HOLD,
     LOOK,
     KEEP,
+    SUCCEED,
     RAISE,
     MOVE,
     PUT,

@@ -8,7 +8,7 @@ resolved anew, as it may be another machine by now.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
 import hiredis
@@ -70,7 +70,11 @@ _PACKING = {
 }
 
 
-def connect(url: str, *, listening: bool = False) -> Redis:
+Greeting: TypeAlias = Callable[[AbstractConnection], Awaitable[None]]
+"""Prepares a new connection, before anything else is sent over it."""
+
+
+def connect(url: str, *, listening: bool = False, greet: Greeting | None = None) -> Redis:
     """Make a client that tries once, and waits for a reply at most `PATIENCE` seconds unless it
     only listens."""
     client = Redis.from_url(
@@ -82,6 +86,8 @@ def connect(url: str, *, listening: bool = False) -> Redis:
     )
     pool = client.connection_pool
     pool.connection_class = _PACKING.get(pool.connection_class, pool.connection_class)
+    if greet is not None:
+        pool.connection_kwargs["redis_connect_func"] = greet
     return client
 
 
@@ -275,10 +281,15 @@ class RedisWire:
         pool = self._client.connection_pool
         connection: AbstractConnection = await cast(Any, pool).get_connection()
         try:
-            await connection.send_packed_command(connection.pack_commands(commands))
-            return [await _read_reply(connection) for _ in commands]
+            return await exchange(connection, commands)
         finally:
             await pool.release(connection)
+
+
+async def exchange(connection: AbstractConnection, commands: Sequence[Command]) -> list[Reply]:
+    """Send the commands and read a reply for each; a refusal is one too."""
+    await connection.send_packed_command(connection.pack_commands(commands))
+    return [await _read_reply(connection) for _ in commands]
 
 
 async def _read_reply(connection: AbstractConnection) -> Reply:

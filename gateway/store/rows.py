@@ -429,6 +429,8 @@ class AcquiredConversation(Struct, frozen=True, kw_only=True):
     latest, whenever the reply came."""
     damaged: tuple[Letter, ...] = ()
     """Rows that this version cannot read, as letters that are not stored yet."""
+    doubt: int = 0
+    """Rows up to this number may have been answered by a holder that the store has forgotten."""
 
 
 class ErasedWords(Struct, frozen=True, kw_only=True):

@@ -2,17 +2,21 @@
 no master any more is left."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
 
 from gateway.errors import StoreFailed
-from gateway.store import redis_wire
+from gateway.store import redis_presence, redis_wire
 from gateway.store.redis import RedisStore
-from gateway.store.rows import Changes
+from gateway.store.redis_presence import Presence
+from gateway.store.rows import AcquiredConversation, Changes
 from tests.contracts.redis_server import (
     RedisServer,
     all_is_copied,
@@ -20,6 +24,7 @@ from tests.contracts.redis_server import (
     follow,
     promote,
     redis_pair,
+    redis_server,
 )
 from tests.contracts.store_values import keys_of, outcome, place, record, said, take
 from tests.fakes.tcp_proxy import TcpProxy
@@ -161,3 +166,83 @@ async def test_what_a_promoted_copy_never_had_is_seen(
             assert again.token == later.token
             assert await outcome(store.submit(again, Changes(records=(record(1),)))) is True
             assert await client.hlen(f"tk:{{{C1}}}:r:t1") == 2
+
+
+@dataclass(frozen=True)
+class Restart:
+    """Who was there when the server ended, how, and who takes the conversation then."""
+
+    taker: str
+    stopped: bool
+    beside: bool
+    lost: bool
+
+    @property
+    def doubtful(self) -> bool:
+        """One that lived on alone knows what it sent, and one whose lease is whole knows too."""
+        if self.taker == "itself":
+            return self.beside and self.lost
+        return not self.stopped or (self.beside and self.taker == "its next life")
+
+
+RESTARTS = [
+    Restart(taker, stopped, beside, lost)
+    for taker, stopped in (("itself", False), *product(("its next life", "another"), (False, True)))
+    for beside, lost in product({taker == "another", True}, (False, True))
+]
+
+
+@pytest.mark.parametrize("case", RESTARTS, ids=str)
+async def test_what_may_be_forgotten_is_in_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Restart
+) -> None:
+    """The server starts again: what waited there is in doubt for all that cannot know better, until
+    the conversation is released."""
+    monkeypatch.setattr(redis_presence, "TTL", 100)
+    server = redis_server(tmp_path)
+    async with AsyncExitStack() as stack:
+        stack.callback(server.end)
+        one, claim = await enter(server, "one", stack)
+        two = (await enter(server, "two", stack))[0] if case.beside else one
+        (row,) = await one.accept([said(1)])
+        lease = await take(one, owner="one", ttl=0.2)
+        log = next((tmp_path / "appendonlydir").glob("*.incr.aof"))
+        length = log.stat().st_size
+        await one.submit(lease, Changes(records=(record(0),)))
+        if case.stopped:
+            await claim.give_up()
+            length = log.stat().st_size
+        server.kill()
+        if case.lost:
+            os.truncate(log, length)
+        server.start()
+        if case.taker == "its next life":
+            one, _ = await enter(server, "one", stack)
+        taker = two if case.taker == "another" else one
+        opened = await until_taken(taker)
+        assert opened.doubt == (row.seq if case.doubtful else 0)
+        (later,) = await taker.accept([said(2)])
+        assert later.seq > opened.doubt
+        assert await taker.release(opened.lease, later.seq, Changes()) is True
+        again = await taker.acquire(C1, "one", 30.0)
+        assert again is not None and again.doubt == 0
+
+
+async def enter(
+    server: RedisServer, name: str, stack: AsyncExitStack
+) -> tuple[RedisStore, Presence]:
+    """A gateway's store, and its name."""
+    store = await RedisStore.open(server.url)
+    stack.push_async_callback(store.close)
+    claim = store.presence(name)
+    assert await claim.claim()
+    await store.put("works", b"yes")
+    return store, claim
+
+
+async def until_taken(store: RedisStore) -> AcquiredConversation:
+    """The conversation, once the lease before has run out."""
+    async with asyncio.timeout(PATIENCE):
+        while (opened := await store.acquire(C1, "another", 30.0)) is None:
+            await asyncio.sleep(0.05)
+    return opened

@@ -396,7 +396,13 @@ async def test_every_key_of_a_conversation_has_its_tag(redis_world: RedisWorld, 
     await store.put("k", b"v")
     keys = {key async for key in raw.scan_iter()}
     named = {"tk:version", "tk:seq", "tk:active", "tk:conversations", "tk:of:t1", "tk:{directory}"}
-    named |= {"tk:lists:filled", "tk:{directory}:names", "tk:l:a:test:bot", f"tk:l:c:{C1}"}
+    named |= {
+        "tk:lineage",
+        "tk:lists:filled",
+        "tk:{directory}:names",
+        "tk:l:a:test:bot",
+        f"tk:l:c:{C1}",
+    }
     rest = {key for key in keys - named if not key.startswith("tk:{directory}:once:")}
     assert named <= keys
     assert all(key.startswith(f"tk:{{{C1}}}") for key in rest)

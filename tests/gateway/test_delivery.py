@@ -217,6 +217,9 @@ class Alone:
     def find_origin(self, turn: str) -> str:
         return "the message"
 
+    def may_repeat(self, turn: str) -> bool:
+        return False
+
     def may_send(self, seconds: float) -> bool:
         return True
 

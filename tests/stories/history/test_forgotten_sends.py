@@ -18,7 +18,7 @@ from tests.contracts.redis_server import (
 )
 from tests.fakes.model_server import Call, Say
 from tests.fakes.tcp_proxy import TcpProxy
-from tests.stories.rig import PERSON, Rig
+from tests.stories.rig import PERSON, Rig, write
 
 TWICE = "Possibly sent twice"
 LOOK = Call("list_files", "{}")
@@ -70,3 +70,64 @@ async def test_what_is_sent_again_is_labelled(
         await rig.shows("another")
         await rig.quiet()
         assert TWICE not in rig.said()[-1]
+
+
+@pytest.mark.parametrize("before", [(), (LOOK,)], ids=["nothing", "a call"])
+async def test_who_did_not_send_it_labels_it_too(
+    rig: Rig, pair: tuple[RedisServer, RedisServer], before: tuple[Call, ...]
+) -> None:
+    """The gateway that sent it has ended as well, and nobody knows."""
+    old, new = pair
+    await follow(old, new)
+    rig.model.script(*before, Say("the answer"), *before, Say("the answer"), Say("another"))
+    async with TcpProxy(("127.0.0.1", old.port)) as proxy:
+        await rig.start(REDIS_URL=proxy.url)
+        rig.model.gate = Gate(rig, len(before))
+        rig.telegram.say(PERSON, "hello")
+        await rig.model.wait(lambda: rig.model.inflight and len(rig.model.requests) > len(before))
+        await all_is_copied(old)
+        await promote(new)
+        rig.model.gate.set()
+        await rig.shows("the answer")
+        await rig.quiet()
+        await end(rig, proxy)
+        proxy.retarget(("127.0.0.1", new.port))
+        proxy.heal()
+        await rig.start(REDIS_URL=proxy.url)
+        await rig.telegram.wait_text(PERSON, TWICE, SECONDS)
+        await rig.quiet()
+        assert [TWICE in text for text in rig.said() if "the answer" in text] == [False, True]
+        rig.telegram.say(PERSON, "and now?")
+        await rig.shows("another")
+        await rig.quiet()
+        assert TWICE not in rig.said()[-1]
+
+
+async def test_what_waits_for_people_is_not_in_doubt(
+    rig: Rig, pair: tuple[RedisServer, RedisServer]
+) -> None:
+    """Who presses after the loss has not been answered before."""
+    old, new = pair
+    await follow(old, new)
+    rig.model.script(write("a.txt"), Say("it is written"))
+    async with TcpProxy(("127.0.0.1", old.port)) as proxy:
+        await rig.start(REDIS_URL=proxy.url)
+        rig.telegram.say(PERSON, "write it")
+        card = await rig.card()
+        await rig.quiet()
+        await all_is_copied(old)
+        await promote(new)
+        await end(rig, proxy)
+        proxy.retarget(("127.0.0.1", new.port))
+        proxy.heal()
+        await rig.start(REDIS_URL=proxy.url)
+        rig.press(card, "Approve")
+        await rig.shows("it is written")
+        await rig.quiet()
+        assert TWICE not in "".join(rig.said())
+
+
+async def end(rig: Rig, proxy: TcpProxy) -> None:
+    """It ends at once, and can tell nobody."""
+    proxy.cut()
+    await rig.crash()
