@@ -457,6 +457,24 @@ async def test_leases_run_out_by_the_servers_clock(redis_world: RedisWorld, raw:
     assert await other.acquire(C1, "b", 30) is not None
 
 
+@pytest.mark.parametrize("back", [10.0, 3_600.0, 90 * 86_400.0])
+async def test_a_server_whose_clock_was_set_back_keeps_no_lease(
+    redis_world: RedisWorld, back: float
+) -> None:
+    """Nor does one that was promoted, and goes by another clock."""
+    one, other = redis_world.store, await redis_world.replica()
+    await one.accept([said(1)])
+    ended, lives = await take(one, owner="a"), await take(one, "c2", owner="a")
+    redis_world.clock.time -= back
+    for _ in range(3):
+        assert await having_work(other, "b") == ()
+        redis_world.clock.time += 9
+        assert await one.renew([lives], 30) == {lives.conversation}
+    redis_world.clock.time += 15
+    assert await having_work(other, "b") == (ended.conversation,)
+    assert await other.acquire(ended.conversation, "b", 30) is not None
+
+
 async def test_the_stores_clock_is_the_servers(redis_world: RedisWorld, raw: Redis) -> None:
     redis_world.clock.ahead = 3_600.0
     seconds, _ = await raw.time()
