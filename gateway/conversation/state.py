@@ -377,9 +377,9 @@ class ConversationState:
             future.add_done_callback(stands)
 
     def find_origin(self, turn: str) -> str:
-        """Return the number of the message that began the turn, `turn` itself if there is none."""
-        row = self.turns.get(turn)
-        return f"row {row.inbox[0]}" if row is not None and row.inbox else turn
+        """Return a name of the message that began the turn, `turn` itself if there is none."""
+        row = self.turns.get(turn)  # a number that is forgotten may be assigned again
+        return f"row {row.inbox[0]} {row.message}" if row is not None and row.inbox else turn
 
     def may_repeat(self, turn: str) -> bool:
         return self._forgotten.covers(turn, self.turns.get(turn))

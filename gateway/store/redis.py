@@ -3,8 +3,8 @@
 Differences from SQLite: an `accept` is atomic per conversation, not per call; events are
 deduplicated per conversation; a lease works only in the object that took it; done inbox rows, event
 ids and old journals expire by themselves. It is as durable as Redis: with `appendfsync everysec` a
-power cut may lose the last second, a failover what was not yet replicated. A loss is noticed by the
-commit number, and the lease that wrote it writes no more.
+power cut, or a kill while the disk is busy, may lose the last seconds, a failover what was not yet
+replicated. A loss is noticed by the commit number, and the lease that wrote it writes no more.
 """
 
 import asyncio
@@ -242,13 +242,13 @@ class RedisStore(RedisReads):
         `above`: numbers that Redis itself may have forgotten (a failover)."""
         epochs = [("HGET", key(name), "epoch") for name in conversations]
         last, *found = cast("list[int]", await self._writes.call(("INCRBY", SEQ, count), *epochs))
-        if last - count < self._newest:  # numbers were assigned twice
+        if last - count < self._newest:  # forgotten numbers; none is assigned twice
             self._count_loss("")
-        self._newest = last
-        if last - count < above:
+        if last - count < (above := max(above, self._newest)):
             (last,) = cast(
                 "list[int]", await self._writes.call(("INCRBY", SEQ, above + count - last))
             )
+        self._newest = max(last, self._newest)
         named = zip(conversations, (int(epoch or 0) for epoch in found), strict=True)
         return range(last - count + 1, last + 1), dict(named)
 

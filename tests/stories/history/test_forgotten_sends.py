@@ -2,6 +2,7 @@
 says so."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -15,6 +16,7 @@ from tests.contracts.redis_server import (
     follow,
     promote,
     redis_pair,
+    redis_server,
 )
 from tests.fakes.model_server import Call, Say
 from tests.fakes.tcp_proxy import TcpProxy
@@ -125,6 +127,32 @@ async def test_what_waits_for_people_is_not_in_doubt(
         await rig.shows("it is written")
         await rig.quiet()
         assert TWICE not in "".join(rig.said())
+
+
+async def test_a_number_that_is_assigned_again_is_another_message(rig: Rig, tmp_path: Path) -> None:
+    """A server loses the end of its log: what was answered there comes no more, what people write
+    next has not been answered."""
+    server = redis_server(tmp_path, "--appendfsync", "always")
+    try:
+        rig.model.script(Say("the first"), Say("the second"), Say("the third"))
+        await rig.start(REDIS_URL=server.url)
+        rig.telegram.say(PERSON, "one")
+        await rig.shows("the first")
+        await rig.quiet()
+        log = next((tmp_path / "appendonlydir").glob("*.incr.aof"))
+        length = log.stat().st_size
+        rig.telegram.say(PERSON, "two")
+        await rig.shows("the second")
+        await rig.quiet()
+        server.kill()
+        os.truncate(log, length)
+        server.start()
+        rig.telegram.say(PERSON, "three")
+        await rig.shows("the third")
+        await rig.quiet()
+        assert TWICE not in "".join(rig.said())
+    finally:
+        server.end()
 
 
 async def end(rig: Rig, proxy: TcpProxy) -> None:
