@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from gateway.delivery.holder import Holder, Key
+from gateway.errors import RateLimited, Rejected, Unsent
 from gateway.messages import Conversation, button_token, digest
 from gateway.ports import Adapter, Recalling
 from gateway.store.rows import OutboxRow
@@ -128,7 +129,7 @@ class SentHere:
         self._sent: OrderedDict[str, tuple[str, float]] = OrderedDict()
 
     def note(self, view: str, turn: str) -> None:
-        """Note that a first message of the view was sent for `turn`."""
+        """Note that a first message of the view was sent for `turn`, or may have been."""
         self._sent[view] = turn, ambient.monotonic()
         if len(self._sent) > MAX_SENT:
             self._sent.popitem(last=False)
@@ -195,10 +196,15 @@ class FirstSends:
 
     async def send(self, row: OutboxRow, index: int, payload: bytes) -> str:
         """The message's native id. One that stood there already is made to show `payload`."""
-        native = await self._send(row, index, payload)
-        if index == 0:
-            self._sent.note(self._name_view(row), row.turn)
-        return native
+        arrived = True  # or perhaps
+        try:
+            return await self._send(row, index, payload)
+        except (RateLimited, Unsent, Rejected):
+            arrived = False
+            raise
+        finally:
+            if index == 0 and arrived:
+                self._sent.note(self._name_view(row), row.turn)
 
     async def _send(self, row: OutboxRow, index: int, payload: bytes) -> str:
         answered = (row.answers,) if index == 0 and row.answers else ()

@@ -13,6 +13,7 @@ from gateway.delivery.holder import Cause, Holder, Key
 from gateway.delivery.native_messages import FirstSends, SentHere, place
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.pace import CROWD, FEW, MAX_IN_FLIGHT, Pace, Paces, SendGate, SignBudget
+from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Conversation
 from gateway.ports import Abilities, Adapter
 from gateway.store.rows import Changes, Native, OutboxRow
@@ -96,6 +97,37 @@ async def test_what_this_process_has_sent_is_known_by_its_message(
     assert label(row("another"))
     assert not label(row("another", anew=1)), "its message is gone: it is sent again on purpose"
     assert not label(row("t", natives=(Native(id="1", digest=""),)))
+
+
+@pytest.mark.parametrize(
+    ("failure", "perhaps"),
+    [
+        *((one, True) for one in (Ambiguous("cut off"), TimeoutError(), asyncio.CancelledError())),
+        *((one, False) for one in (RateLimited(1.0), Unsent("no way"), Rejected("too long"))),
+    ],
+)
+async def test_what_may_have_arrived_is_known_too(
+    tmp_path: Path, failure: BaseException, perhaps: bool
+) -> None:
+    """The mark of such a send may be forgotten by the store, with all else."""
+    sent, adapter = SentHere(), Failing(Ledger(tmp_path / "ledger"), Points(), Abilities())
+    view = Notice(text="hello")
+    row = OutboxRow(turn="t", name="reply", position=0, version=1, view=view, at=0.0)
+    adapter.failure = failure
+    sends = FirstSends(ROOM, cast(Adapter, adapter), sent, Alone())
+    with pytest.raises(type(failure)):
+        await sends.send(sends.label(row), 0, b"hello")
+    again = FirstSends(ROOM, cast(Adapter, adapter), sent, Alone())
+    assert again.label(row).doubtful == perhaps
+
+
+class Failing(LedgerAdapter):
+    """A platform that does not answer as it should."""
+
+    failure: BaseException
+
+    async def send(self, conversation: Conversation, payload: bytes, answers: str = "") -> str:
+        raise self.failure
 
 
 class Queue:
