@@ -34,9 +34,9 @@ class ForgottenWork:
 
     def __init__(self, opened: AcquiredConversation) -> None:
         self._doubt = opened.doubt
-        answered = any(row.seq <= opened.doubt for row in opened.inbox)
+        self._waited = any(row.seq <= opened.doubt for row in opened.inbox)
         parked = (turn.id for turn in opened.turns if turn.status == "parked")
-        self._parked = frozenset(() if answered else parked)
+        self._parked = frozenset(() if self._waited else parked)
         """Turns that nobody had answered then: what wakes them came later."""
         self._unsent = frozenset(view.turn for view in opened.views)
 
@@ -47,7 +47,9 @@ class ForgottenWork:
         if row is not None:
             return any(seq <= self._doubt for seq in row.inbox)
         seq = turn.removeprefix("row-")
-        return int(seq) <= self._doubt if seq != turn else turn in self._unsent
+        if seq != turn:
+            return int(seq) <= self._doubt
+        return self._waited or turn in self._unsent  # as a question of another conversation
 
 
 class Outage:

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 import redis
+from msgspec.structs import replace
 
 from gateway.access.access import Access
-from gateway.conversation.outage import Outage, Unfinished
+from gateway.conversation.outage import ForgottenWork, Outage, Unfinished
+from gateway.store.rows import AcquiredConversation, ConversationRow, InboxRow, Lease
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.redis_server import RedisServer, redis_server
+from tests.contracts.store_values import said, turn, view
 from tests.fakes.model_server import Say
 from tests.stories.rig import FRIEND, PERSON, Rig, write
 
@@ -76,3 +79,31 @@ async def test_only_a_lease_that_is_no_newer_tells_of_a_loss(told: bool, tmp_pat
     outage.tell_loss(before, first if told else newer)
     assert bool(spawned) == told
     await store.close()
+
+
+COVERED = {"begun": True, "later": False, "parked": False, "row-4": True, "row-6": False}
+COVERED |= {"asked-q": False, "unsent": True}
+
+
+@pytest.mark.parametrize("waited", [False, True], ids=["", "a row waited"])
+@pytest.mark.parametrize("doubt", [0, 5])
+def test_what_a_forgotten_holder_may_have_done(doubt: int, waited: bool) -> None:
+    """What waits for people has not been answered, unless an answer waits."""
+    turns = (turn("begun"), replace(turn("later"), inbox=(6,)), turn("parked", "parked"))
+    opened = AcquiredConversation(
+        lease=Lease(conversation=Rig.where().id, owner="me", token=1, nonce="n"),
+        row=ConversationRow(),
+        last=6,
+        inbox=tuple(InboxRow(seq=n, at=0.0, inbound=said(n)) for n in ((4, 6) if waited else (6,))),
+        turns=turns,
+        views=(replace(view("reply", 1, sent=False), turn="unsent"),),
+        questions=(),
+        crashed=True,
+        began=0.0,
+        doubt=doubt,
+    )
+    work, known = ForgottenWork(opened), {one.id: one for one in turns}
+    covered = {name: work.covers(name, known.get(name)) for name in COVERED}
+    with_rows = COVERED | {"parked": True, "asked-q": True}
+    wanted = with_rows if waited else COVERED
+    assert covered == (wanted if doubt else dict.fromkeys(COVERED, False))
