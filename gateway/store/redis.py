@@ -88,7 +88,6 @@ JOURNALS = 30 * 86_400.0
 SPENT_KEPT = 40 * 86_400
 """Seconds for which a day's spending is kept."""
 CHUNK = 100
-MAX_GIVEN_BACK = 1_000
 
 _encode = msgspec.json.Encoder().encode
 
@@ -112,7 +111,6 @@ class RedisStore(RedisReads):
         super().__init__(self._wire(), writes, LongReads(connect_blocking(url)))
         self._renewals = self._wire()
         self._held: dict[str, Held] = {}
-        self._given_back: dict[str, Held] = {}
         self._newest = 0
         """The newest inbox row number given to this process."""
         self.losses = 0
@@ -313,7 +311,7 @@ class RedisStore(RedisReads):
         began, now, nonce = ambient.monotonic(), ambient.now(), ambient.new_id()
         before: tuple[Command, ...] = ()
         epoch = ""
-        known = self._held.get(conversation) or self._given_back.get(conversation)
+        known = self._held.get(conversation)
         proof = (known.lease.token, known.acknowledged) if known is not None else (-1, 0)
         while True:
             lineage, doubt = self._lineage.id, self._lineage.doubt
@@ -328,7 +326,6 @@ class RedisStore(RedisReads):
                 case [b"taken", int(token), head, *rows]:
                     lease = Lease(conversation=conversation, owner=owner, token=token, nonce=nonce)
                     # always the newest: after a failover its token may be lower
-                    self._given_back.pop(conversation, None)
                     if known is not None and known.lease.token >= token:
                         self._count_loss(conversation)
                     self._held[conversation] = Held(lease=lease, journals=self._journals)
@@ -385,11 +382,10 @@ class RedisStore(RedisReads):
     async def give_back(self, lease: Lease) -> None:
         held = self._find(lease)
         if held is not None:
-            await self._writes.call(_hold(held, ""))
+            await self._writes.call(("TIME",))  # greets a server that is another by now
+            whole = (self._lineage.id, held.acknowledged)
+            await self._writes.call((*_hold(held, ""), *whole))
             self._drop(held)
-            self._given_back[lease.conversation] = held
-            if len(self._given_back) > MAX_GIVEN_BACK:
-                del self._given_back[next(iter(self._given_back))]
 
     def _drop(self, held: Held) -> None:
         if self._held.get(held.lease.conversation) is held:

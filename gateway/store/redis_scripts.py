@@ -129,15 +129,17 @@ return {{'kept'}}
 """
 
 # ARGV: owner, nonce, caller's time, ttl, epoch; the server's lineage, the row up to which holders
-# may be forgotten since, and the token and number of a lease of the caller that would show that
-# none is. What was forgotten is in doubt until the conversation is released.
+# may be forgotten since, and the token and number of a lease of the caller: if it has not run out
+# and lacks nothing, there was no other. What was forgotten is in doubt until the conversation is
+# released.
 ACQUIRE = f"""#!lua
 {_CHECKS}
 {_TIME}
 local k = KEYS[1]
 local h = redis.call('HMGET', k, 'token', 'owner', 'expires', 'nonce', 'crashed', 'row',
   'last', 'going', 'lineage', 'doubt', 'number', 'earlier')
-local token, crashed, doubt, number = h[1] or '0', h[5], h[10] or '0', h[11]
+local token, crashed, doubt, number = h[1] or '0', h[5], h[10] or '0', '-1'
+if h[2] == ARGV[1] and tonumber(h[3]) > clock() then number = h[11] end
 local again = h[2] and h[4] == ARGV[2] -- its reply was lost, or the lineage is another by now
 if not again then
   if h[2] and h[2] ~= ARGV[1] and tonumber(h[3]) > clock() then return {{'held'}} end
@@ -148,7 +150,7 @@ end
 if h[9] ~= ARGV[6] then
   local before = tonumber(token)
   if again then before, number = before - 1, h[12] end
-  local whole = before == tonumber(ARGV[8]) and tonumber(number or '0') >= tonumber(ARGV[9])
+  local whole = before == tonumber(ARGV[8]) and tonumber(number or '-1') >= tonumber(ARGV[9])
   doubt = whole and doubt or ARGV[7]
   redis.call('HSET', k, 'lineage', ARGV[6], 'doubt', doubt)
 end
@@ -157,7 +159,7 @@ if not again then
   crashed = h[2] and '1' or '0'
   redis.call('HSET', k, 'owner', ARGV[1], 'nonce', ARGV[2], 'expires',
     clock() + tonumber(ARGV[4]), 'number', 0, 'work', 1,
-    'listed', 1, 'crashed', crashed, 'earlier', number or 0)
+    'listed', 1, 'crashed', crashed, 'earlier', number or -1)
   redis.call('HSETNX', k, 'at', ARGV[3])
 end
 local function bodies(hash, ids) -- id, body, id, body …
@@ -286,11 +288,12 @@ redis.call('HSET', k, 'number', ARGV[3], 'outcome', outcome)
 return {outcome, epoch}
 """
 
-# ARGV: token, nonce, ttl ('': give back, and say so to all replicas), conversation. 1: it is held;
-# 0: it is another's; -1: the server does not know of it (a failover took it away).
+# ARGV: token, nonce, ttl ('': give back, and say so to all replicas), conversation, then lineage
+# and number as for ACQUIRE: a lease that is given back whole leaves nothing in doubt. 1: it is
+# held; 0: it is another's; -1: the server does not know of it (a failover took it away).
 HOLD = f"""#!lua flags=allow-oom
 {_TIME}
-local h = redis.call('HMGET', KEYS[1], 'token', 'nonce', 'owner')
+local h = redis.call('HMGET', KEYS[1], 'token', 'nonce', 'owner', 'number', 'expires')
 if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then
   return tonumber(h[1] or '0') <= tonumber(ARGV[1]) and -1 or 0
 end
@@ -298,6 +301,9 @@ if not h[3] then return 0 end
 if ARGV[3] ~= '' then
   redis.call('HSET', KEYS[1], 'expires', clock() + tonumber(ARGV[3]))
 else
+  if tonumber(h[4]) >= tonumber(ARGV[6]) and tonumber(h[5]) > clock() then
+    redis.call('HSET', KEYS[1], 'lineage', ARGV[5])
+  end
   redis.call('HDEL', KEYS[1], 'owner')
   redis.call('HSET', KEYS[1], 'expires', 0)
   redis.call('PUBLISH', '{HINTS}', ARGV[4])

@@ -176,6 +176,7 @@ class Restart:
     stopped: bool
     beside: bool
     lost: bool
+    given_back: bool
 
     @property
     def doubtful(self) -> bool:
@@ -186,9 +187,10 @@ class Restart:
 
 
 RESTARTS = [
-    Restart(taker, stopped, beside, lost)
+    Restart(taker, stopped, beside, lost, given_back)
     for taker, stopped in (("itself", False), *product(("its next life", "another"), (False, True)))
     for beside, lost in product({taker == "another", True}, (False, True))
+    for given_back in {taker == "itself", False}
 ]
 
 
@@ -205,7 +207,8 @@ async def test_what_may_be_forgotten_is_in_doubt(
         one, claim = await enter(server, "one", stack)
         two = (await enter(server, "two", stack))[0] if case.beside else one
         (row,) = await one.accept([said(1)])
-        lease = await take(one, owner="one", ttl=0.2)
+        owner = "two" if case.taker == "another" else "one"
+        lease = await take(one, owner="one", ttl=30.0 if owner == "one" else 0.2)
         log = next((tmp_path / "appendonlydir").glob("*.incr.aof"))
         length = log.stat().st_size
         await one.submit(lease, Changes(records=(record(0),)))
@@ -220,7 +223,9 @@ async def test_what_may_be_forgotten_is_in_doubt(
         if case.taker == "its next life":
             one, _ = await enter(server, "one", stack)
         taker = two if case.taker == "another" else one
-        opened = await until_taken(taker)
+        if case.given_back:
+            await taker.give_back(lease)
+        opened = await until_taken(taker, owner)
         known = row if case.lost else newest
         assert opened.doubt == (known.seq if case.doubtful else 0)
         (later,) = await taker.accept([said(3)])
@@ -228,6 +233,32 @@ async def test_what_may_be_forgotten_is_in_doubt(
         assert await taker.release(opened.lease, later.seq, Changes()) is True
         again = await taker.acquire(C1, "one", 30.0)
         assert again is not None and again.doubt == 0
+
+
+@pytest.mark.parametrize("given_back", [True, False], ids=["given back", "run out"])
+async def test_a_lease_that_another_may_have_had_since_shows_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given_back: bool
+) -> None:
+    """What the other did with it is forgotten, and all that the first one did is there."""
+    monkeypatch.setattr(redis_presence, "TTL", 100)
+    server = redis_server(tmp_path, "--appendfsync", "always")
+    async with AsyncExitStack() as stack:
+        stack.callback(server.end)
+        one, _ = await enter(server, "one", stack)
+        two, _ = await enter(server, "two", stack)
+        (row,) = await one.accept([said(1)])
+        lease = await take(one, owner="one", ttl=30.0 if given_back else 0.2)
+        await one.submit(lease, Changes(records=(record(0),)))
+        if given_back:
+            await one.give_back(lease)
+        log = next((tmp_path / "appendonlydir").glob("*.incr.aof"))
+        length = log.stat().st_size
+        other = await until_taken(two, "two")
+        await two.submit(other.lease, Changes(records=(record(1),)))
+        server.kill()
+        os.truncate(log, length)
+        server.start()
+        assert (await until_taken(one, "one")).doubt == row.seq
 
 
 async def enter(
@@ -242,9 +273,9 @@ async def enter(
     return store, claim
 
 
-async def until_taken(store: RedisStore) -> AcquiredConversation:
+async def until_taken(store: RedisStore, owner: str) -> AcquiredConversation:
     """The conversation, once the lease before has run out."""
     async with asyncio.timeout(PATIENCE):
-        while (opened := await store.acquire(C1, "another", 30.0)) is None:
+        while (opened := await store.acquire(C1, owner, 30.0)) is None:
             await asyncio.sleep(0.05)
     return opened
