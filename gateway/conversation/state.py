@@ -352,8 +352,7 @@ class ConversationState:
         return True
 
     async def wait_news(self) -> None:
-        """Wait until something changes from now on; not at all if something came in before, or this
-        ended."""
+        """Wait until something changes; not at all if something came in before, or this ended."""
         self.changed.clear()
         if not self.woken and self.ended is None:
             await self.changed.wait()
@@ -483,8 +482,7 @@ class ConversationState:
         self.services.spawn(tell, "tell")
 
     def works_for(self) -> str:
-        """Return the sender's key of the running turn, of one that a crash cut off, or of the next;
-        "" if there is none."""
+        """Return the sender's key of the running, cut off, or next turn; "" if there is none."""
         if self.active is not None:
             return self.active.row.sender
         cut_off = next((one for one in self.turns.values() if one.status == "running"), None)
