@@ -8,12 +8,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
+from agent_core.mcp.deep_json import cut_levels
 from agent_core.mcp.settings import MAX_MESSAGE, McpServer
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
     from mcp.shared.message import SessionMessage
+    from mcp_types import JSONRPCMessage
 
 MAX_KEPT_TEXT = 2_000
 """Bytes of a server's newest complaints."""
@@ -122,21 +124,27 @@ async def _read(
     their own."""
     import anyio
     from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
 
     output = process.stdout
     assert output is not None
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async with told:
             while line := await _read_line(output, complaints):
-                try:
-                    words = line.decode("utf-8", "replace")  # a bad byte costs only one character
-                    message = jsonrpc_message_adapter.validate_json(words, by_name=False)
-                except ValueError:
-                    continue
-                await told.send(SessionMessage(message))
+                if (message := _parse(line)) is not None:
+                    await told.send(SessionMessage(message))
     while await output.read(1 << 16):  # a server that cannot write does not read or exit either
         pass
+
+
+def _parse(line: bytes) -> "JSONRPCMessage | None":
+    """Return the message, without what is nested too deeply; None if the line is none."""
+    from mcp_types import jsonrpc_message_adapter
+
+    for cut in (bytes, cut_levels):
+        with suppress(ValueError):
+            words = cut(line).decode("utf-8", "replace")  # a bad byte costs only one character
+            return jsonrpc_message_adapter.validate_json(words, by_name=False)
+    return None
 
 
 async def _read_line(output: asyncio.StreamReader, complaints: Complaints) -> bytes:

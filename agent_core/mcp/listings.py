@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
+from agent_core.mcp.deep_json import count_levels
+
 if TYPE_CHECKING:
     from typing import Self
 
@@ -27,6 +29,9 @@ METHODS = {
 """The methods that return entries, by the result's key."""
 MAX_NAME, MAX_WHY = 100, 200
 """Maximum characters of the note about an entry left out."""
+MAX_LEVELS = 100
+"""Levels of an entry; what reads it later is recursive."""
+DEEP = f"nested more than {MAX_LEVELS} levels deep"
 MAX_ENTRIES = 1_000
 """Maximum entries of a faulty list, each of which is checked."""
 MAX_TOLD = 20
@@ -56,7 +61,9 @@ class Listings:
         result = said.message.result
         for key, method in METHODS.items():
             entries = result.get(key)
-            if not isinstance(entries, list) or not self._find_fault(method, result):
+            if not isinstance(entries, list):
+                continue
+            if not any(map(_find_depth, entries)) and not self._find_fault(method, result):
                 continue
             if not self._find_fault(method, {**result, key: []}):
                 result[key] = self._choose(key, entries[:MAX_ENTRIES], result)
@@ -66,7 +73,8 @@ class Listings:
         """Return the valid entries."""
         good = []
         for entry in entries:
-            if why := self._find_fault(METHODS[key], {**result, key: [entry]}):
+            only = {**result, key: [entry]}
+            if why := _find_depth(entry) or self._find_fault(METHODS[key], only):
                 self._note(key, entry, why)
             else:
                 good.append(entry)
@@ -95,6 +103,10 @@ class Listings:
             return
         self.left_out[what] = why
         log.warning("mcp_left_out", extra={"server": self._server, "what": what, "why": why})
+
+
+def _find_depth(entry: object) -> str:
+    return DEEP if count_levels(entry) > MAX_LEVELS else ""
 
 
 class _CleanStream:

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from agent_core.mcp.deep_json import LevelCutter
 from agent_core.mcp.settings import MAX_MESSAGE, McpServer
 
 if TYPE_CHECKING:
@@ -49,17 +50,17 @@ async def _http(server: McpServer, connect: "Connect") -> "AsyncIterator[Transpo
 
 def limit_answers(http: "httpx2.AsyncClient") -> "httpx2.AsyncClient":
     """Return `http`, which gives up an answer or event of more than MAX_MESSAGE bytes, or a
-    compressed one, which could unpack to as much."""
+    compressed one, which could unpack to as much, and cuts JSON that is nested too deeply."""
     import httpx2
 
     class BoundedStream(httpx2.AsyncByteStream):
         """`inner`, until it is too much. Of `events` each one counts for itself."""
 
-        def __init__(self, inner: httpx2.AsyncByteStream, events: bool) -> None:
-            self._inner, self._events = inner, events
+        def __init__(self, inner: httpx2.AsyncByteStream, events: bool, cut: bool) -> None:
+            self._inner, self._events, self._cut = inner, events, cut
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            size, tail = 0, b""
+            size, tail, cutter = 0, b"", LevelCutter()
             async with aclosing(cast("AsyncGenerator[bytes]", aiter(self._inner))) as pieces:
                 async for piece in pieces:
                     tail += piece
@@ -70,7 +71,7 @@ def limit_answers(http: "httpx2.AsyncClient") -> "httpx2.AsyncClient":
                     tail = tail[-3:]
                     if size > MAX_MESSAGE:
                         raise httpx2.ReadError("more than 16 MB in one answer")
-                    yield piece
+                    yield cutter.cut(piece) if self._cut else piece
 
         async def aclose(self) -> None:
             await self._inner.aclose()
@@ -79,8 +80,9 @@ def limit_answers(http: "httpx2.AsyncClient") -> "httpx2.AsyncClient":
         if response.headers.get("content-encoding", "identity") != "identity":
             raise httpx2.ReadError("packed, which was not asked for")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        events = "text/event-stream" in response.headers.get("content-type", "")
-        response.stream = BoundedStream(response.stream, events)
+        kind = response.headers.get("content-type", "")
+        events = "text/event-stream" in kind
+        response.stream = BoundedStream(response.stream, events, events or "json" in kind)
 
     http.headers["Accept-Encoding"] = "identity"
     hooks = http.event_hooks

@@ -54,6 +54,14 @@ BROKEN: tuple[dict[str, Any], ...] = (
 )
 
 
+def nest(levels: int) -> dict[str, Any]:
+    """A tool with a schema of so many levels."""
+    schema: dict[str, Any] = {"type": "object", "default": 1}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"n": schema}}
+    return {"name": "odd", "inputSchema": schema}
+
+
 def mix(chance: random.Random, good: list[Any], odd: tuple[Any, ...]) -> list[Any]:
     """`good` in their order, with some of what is none of them in between."""
     mixed = list(good)
@@ -67,7 +75,8 @@ def make_lists(chance: random.Random) -> tuple[dict[str, Any], int, int]:
     tools = [{"name": f"tool_{n}", "inputSchema": SHAPE} for n in range(chance.randint(1, 4))]
     prompts = [{"name": f"prompt_{n}"} for n in range(chance.randint(0, 3))]
     resources = [{"name": "a", "uri": "docs://a"}]
-    answers: dict[str, Any] = {"tools/list": {"tools": mix(chance, tools, ODD_TOOLS)}}
+    odd_tools = (*ODD_TOOLS, *(nest(chance.randint(50, 400)) for _ in range(4)))
+    answers: dict[str, Any] = {"tools/list": {"tools": mix(chance, tools, odd_tools)}}
     answers["prompts/list"] = {"prompts": mix(chance, prompts, ODD_PROMPTS)}
     if chance.random() < 0.5:
         answers["resources/list"] = {"resources": mix(chance, resources, ODD_RESOURCES)}

@@ -18,6 +18,7 @@ from mcp_types import jsonrpc_message_adapter
 
 from agent_core.errors import ToolFailed
 from agent_core.mcp.child_process import Complaints, _write, child
+from agent_core.mcp.deep_json import MAX_LEVELS, LevelCutter, count_levels, cut_levels
 from agent_core.mcp.servers import Servers
 from agent_core.mcp.settings import McpServer
 from agent_core.messages import ToolOutput
@@ -41,7 +42,7 @@ JUNK = (
     *('{"jsonrpc":"2.0","id":@ID}', '{"jsonrpc":"2.0","id":@ID,"result":null}', '{"jsonrpc":"1.0"}'),
     *('{"jsonrpc":"2.0","id":99999,"result":{"content":[]}}', '{"jsonrpc":"2.0","id":"x","result":{}}'),
     *('{"jsonrpc":"2.0","id":@ID,"result":' + "[" * 400 + "]" * 400 + "}", WORDS % "a\\ud800b"),
-    *('{"jsonrpc":"2.0","id":@ID,"result":{"a":' + '{"a":' * 3_000 + "1" + "}" * 3_000 + "}}", f"[{GOOD}]"),
+    f"[{GOOD}]",
     *('{"jsonrpc":"2.0","id":@ID,"result":{"a":' + "9" * 5_000 + "}}", '{"jsonrpc":"2.0","method":"x"}'),
     *('{"jsonrpc":"2.0","id":7,"method":"roots/list"}', '{"jsonrpc":"2.0","id":8,"method":"no/such"}'),
     '{"jsonrpc":"2.0","id":9,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":5}}',
@@ -52,6 +53,7 @@ JUNK = (
 )  # fmt: skip
 """Lines before an answer: they are nothing, and the answer is heard."""
 UNREADABLE = (
+    '{"jsonrpc":"2.0","id":@ID,"result":{"a":' + '{"a":' * 3_000 + "1" + "}" * 3_000 + "}}",
     answer([{"type": "hologram", "x": 1}]),
     answer("words"),
     answer([{"type": "text"}]),
@@ -68,6 +70,7 @@ ODD = (
     answer([{"type": "resource_link", "name": "a\nb", "uri": "javascript:alert(1)"}]),
     answer([{"type": "resource", "resource": {"uri": "file:///etc/passwd", "blob": "!"}}]),
     answer([], structuredContent={"a": {"b": [1, None, "x"]}}),
+    answer([], structuredContent={"a": "@DEEP"}).replace('"@DEEP"', "[" * 3_000 + "]" * 3_000),
     answer([{"type": "text", "text": "a"}], isError=True),
     '{"jsonrpc":"2.0","id":@ID,"error":{"code":-1,"message":"no"}}',
     '{"jsonrpc":"2.0","id":@ID,"error":{"code":-32042,"message":"x","data":{"elicitations":[]}}}',
@@ -189,6 +192,62 @@ async def test_an_odd_answer_is_told_and_the_next_is_heard(tmp_path: Path, count
             assert ("\nheard\n" in said) is (kind == "heard"), where
             assert ("is not as the protocol has it" in said) is (kind == "unreadable"), where
             assert said.count("It ends at") <= 1 and "not there" not in said, where
+
+
+async def test_what_is_nested_too_deeply_loses_no_more_than_itself(tmp_path: Path) -> None:
+    """Of an answer its text, of a list the other tools; by a child, in JSON and in events."""
+    deep = "[" * 3_000 + "]" * 3_000
+    said = answer([{"type": "text", "text": "heard"}], structuredContent={"a": "@DEEP"})
+    lines = [[said.replace('"@DEEP"', deep)], [GOOD]]
+    async with raw_tool(tmp_path, lines) as call:
+        assert "\nheard\n" in await call(0) and "\nheard\n" in await call(1)
+    odd = {"name": "odd", "inputSchema": {"type": "object", "default": "@DEEP"}}
+    listed = json.dumps({"tools": [odd, *mcp_raw.TOOLS]}).replace('"@DEEP"', deep)
+    for events in (False, True):
+
+        async def post(request: web.Request, events: bool = events) -> web.StreamResponse:
+            asked = await request.json()
+            result = {"initialize": json.dumps(mcp_raw.BEGIN), "tools/list": listed}
+            text = '{"jsonrpc":"2.0","id":@ID,"result":@R}'.replace(
+                "@R", result.get(asked["method"], "{}")
+            )
+            if asked["method"] == "tools/call":
+                text = lines[0][0]
+            text = text.replace("@ID", str(asked.get("id")))
+            if "id" not in asked:
+                return web.Response(status=202)
+            if events:
+                return web.Response(text=f"data: {text}\r\n\r\n", content_type="text/event-stream")
+            return web.Response(text=text, content_type="application/json")
+
+        async with (
+            served(web.post("/mcp", post)) as address,
+            spoken_to(McpServer(name="raw", url=f"{address}/mcp", timeout=20), tmp_path) as call,
+        ):
+            assert "\nheard\n" in await call(0)
+
+
+def test_json_in_pieces_is_cut_as_the_whole() -> None:
+    """Whatever stands in its texts, and wherever a piece ends."""
+    for n in range(100):
+        chance = dice("levels", n)
+        parts, ends = [], [b"\n\n", b"\r\n\r\n"]
+        for _ in range(3):
+            value: object = chance.choice(('a"]}[{', "\\", '\\"[', 'é"\n', 1, None))
+            for _ in range(depth := chance.choice((3, MAX_LEVELS - 2, MAX_LEVELS + 9))):
+                value = chance.choice(([value, "["], {'"{': value, "b": "\\"}))
+            whole = json.dumps({"a": value, "b": ["]"]}).encode()
+            cut = cut_levels(whole)
+            assert (cut == whole) is (depth < MAX_LEVELS)
+            assert json.loads(cut)["b"] == ["]"] and count_levels(json.loads(cut)) <= MAX_LEVELS
+            parts += (b': it\'s "odd" [\n\n', b"data: ", whole, chance.choice(ends))
+        stream = b"".join(parts)
+        places = sorted(chance.choices(range(len(stream)), k=chance.randrange(9)))
+        cutter, edges = LevelCutter(), [0, *places, len(stream)]
+        pieces = [stream[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+        assert b"".join(map(cutter.cut, pieces)) == cut_levels(stream)
+        found = [one[6:] for one in cut_levels(stream).splitlines() if one.startswith(b"data: ")]
+        assert [json.loads(one)["b"] for one in found] == [["]"]] * 3
 
 
 @pytest.mark.slow
