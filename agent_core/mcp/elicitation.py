@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from agent_core.mcp.form_fields import FormField, Unasked, read_form, read_value
+from agent_core.mcp.secret_fields import demands_secret
 from agent_core.phrases import Phrase, phrase
 from agent_core.questions import Answer, Decision, Input, Question
 from agent_core.text import clean
@@ -75,8 +76,11 @@ async def put_elicitation(server: str, wanted: Elicitation, ask: Ask) -> Reactio
     try:
         if isinstance(wanted, ServerLink):
             return await _put_link(lead, wanted, ask)
-        fields = read_form(wanted.schema)
-        return await _put_form(server, lead, _quote(wanted.message), fields, ask)
+        fields, message = read_form(wanted.schema), _quote(wanted.message)
+        is_written = any(one.kind in ("text", "number", "integer") for one in fields)
+        if is_written and demands_secret(message):
+            raise Unasked("its words ask for a secret, which no form may")
+        return await _put_form(server, lead, message, fields, ask)
     except Unasked as why:
         return Reaction(action="decline", note=f"The server's form was not shown: {why}.")
     except _Over as over:
