@@ -17,9 +17,12 @@ from agent_core.guardrails.command_secrets import (
     find_open_command,
 )
 from agent_core.guardrails.escaped_text import ESCAPE_SIGNS, PlainText, read_layers
-from agent_core.guardrails.sign_search import Sign, find_sign, search_ranges
+from agent_core.guardrails.named.named_secrets import MAX_GAP, NAME_SIGNS, find_named_secrets
+from agent_core.guardrails.named.secret_names import BEGINNINGS, MAX_NAME, spell_name
+from agent_core.guardrails.named.secret_names import SIGNS as NAMES
+from agent_core.guardrails.sign_search import Sign, find_sign, lower_letters, search_ranges
 from agent_core.guardrails.token_prefixes import PREFIXED
-from agent_core.guardrails.wrapped_keys import find_wrapped_keys, is_key_open
+from agent_core.guardrails.wrapped_keys import find_key_end, find_wrapped_keys, is_key_open
 
 MARK = "[secret]"
 MAX_RUN = 4_096
@@ -28,7 +31,8 @@ MAX_KEY = 16_000
 """Characters of a private key."""
 MAX_OPEN = MAX_KEY + 2 * MAX_RUN
 """Characters of which the last may be the beginning of a secret."""
-_LOOKS_BACK = 64
+_LOOKS_BACK, _LOOKS_FAR = 64, 800
+_ROUNDS = 16
 _SHORT = 1_000
 """Characters of a text in which signs are found faster than what they would begin."""
 RUN = frozenset(
@@ -69,10 +73,14 @@ _KEY = (
 _KEY_BEGINS = re.compile(r"-----BEGIN [\w ]{0,40}-{0,5}")
 _KEY_ENDS = re.compile(r"-----END [\w ]{0,40}-----\Z")
 _KEY_GOES_ON = re.compile(r"[A-Za-z0-9+/=\s\\:,. -]{0,120}")
+_IN_PGPASS = r"[\w+/=.!@#%^*~?&$,;-]{6,}"
 _BEFORE_6 = re.compile(r"\.(?=[\w-]{6}\.[\w-]{27})", re.ASCII)
 _BEFORE_8_8 = re.compile(r"-(?=[0-9a-f]{8}-[0-9a-f]{8}\b)", re.ASCII)
 _BEFORE_30 = re.compile(r":(?=[A-Za-z0-9_-]{30})")
 _BEFORE_32 = re.compile(r"[_-](?=[A-Za-z0-9]{32})")
+_GOES_ON = re.compile(r"[.!?,;。！？，；]\s{0,4}\w")
+"""Matches behind a name: nothing after it belongs to it any more."""
+_BLANKS = str.maketrans("_-’", "  '")
 Shape: TypeAlias = tuple[tuple[Sign, ...], str]
 SHAPES: tuple[Shape, ...] = (
     (("-----BEGIN ",), _KEY),
@@ -196,7 +204,7 @@ SHAPES: tuple[Shape, ...] = (
     ),
     (
         ("TOKEN=", "SECRET=", "PASSWORD=", "PASSWD=", "PWD=", "PASSPHRASE=", "_KEY=", "_PAT="),
-        r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|PASSPHRASE|_KEY|_PAT)=[\"']?"
+        r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD(?!=[\"']?/)|PASSPHRASE|_KEY|_PAT)=[\"']?"
         r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{8,}(?![\w(])",
     ),
     (
@@ -207,9 +215,9 @@ SHAPES: tuple[Shape, ...] = (
         r"|\bsecret_[\w-]{1,40}_[0-9a-f]{32}\.[A-Za-z0-9]{32}",
     ),
     (
-        (":543", ":6432:", "KEY=base64:"),
-        r"(?<=:543[0-9]:)[\w*-]{1,40}:[\w*-]{1,40}:[^\s:]{6,}|(?<=:6432:)[\w*-]{1,40}:[\w*-]{1,40}:[^\s:]{6,}"
-        r"|(?<=KEY=base64:)[\w+/=]{24,}",
+        (":543", ":6432:", ":*:*:", "KEY=base64:"),
+        rf"(?:(?<=:543[0-9]:)|(?<=:6432:))[\w*-]{{1,40}}:[\w*-]{{1,40}}:{_IN_PGPASS}"
+        rf"|(?<=:\*:\*:)[\w*-]{{1,40}}:{_IN_PGPASS}|(?<=KEY=base64:)[\w+/=]{{24,}}",
     ),
     (
         ("p8e-", "LTAI", "AKCp", "cmVmd", "4b1d", "duffel_", "dt0", "FLWSECK", "fio-u-"),
@@ -374,12 +382,12 @@ def _find_tokens(text: str) -> Iterator[tuple[int, int]]:
     there.update(n for n, sign in _PATTERN_SIGNS if sign.search(text))
     for n in sorted(there):
         yield from find_shape(SHAPES[n], text)
-    small = text.lower()
+    small = lower_letters(text)
     if names := tuple(name for name in (*_NAMES, *_BROAD_NAMES) if name in small):
         ranges = [(at, at) for name in names for at, _ in find_sign(name, small)]
-        if len(small) != len(text):  # some letters are two small ones: these are other places
-            ranges = [(0, len(text))]
         yield from (one.span() for one in search_ranges(_compile_names(names), text, ranges))
+    if _has_any(NAME_SIGNS, small):
+        yield from find_named_secrets(text, small)
 
 
 @cache
@@ -464,11 +472,12 @@ def find_open_end(text: str) -> int:
 
 
 def _find_open_end(text: str) -> int:
-    may_open = len(text) > _SHORT or _has_any(OPENINGS, text)
-    at = find_open_command(text) if may_open else len(text)
-    at = _find_run(text, at)
-    before = _compile_context().search(text, max(0, at - _LOOKS_BACK), at)
-    end = _find_run(text, before.start()) if before is not None else at
+    end = _find_open_word(text)
+    for _ in range(_ROUNDS):  # what is before a name may itself be behind one, or in a command
+        named = _find_named(text, end)
+        if named == end:
+            break
+        end = _find_open_word(text[:named])
     begins = text.rfind(_BEGIN, max(0, len(text) - MAX_KEY))
     if begins < 0:
         return end
@@ -483,12 +492,56 @@ def _find_open_end(text: str) -> int:
     return min(end, begins) if _KEY_GOES_ON.fullmatch(text, found.end()) else end
 
 
+def _find_open_word(text: str) -> int:
+    """Return where the command, the run or the word before a run begins that is open at the end."""
+    may_open = len(text) > _SHORT or _has_any(OPENINGS, text)
+    at = _find_run(text, find_open_command(text) if may_open else len(text))
+    before = _compile_context().search(text, max(0, at - _LOOKS_BACK), at)
+    return _find_run(text, before.start()) if before is not None else at
+
+
+def _find_named(text: str, at: int) -> int:
+    """Return where a name begins whose value may begin at `at`, also one with escapes."""
+    first = _find_open_name(text, at)
+    before = max(0, at - _LOOKS_FAR)
+    for layer in _read_layers(text[before:at]):
+        begin = _find_open_name(layer.text, len(layer.text))
+        if begin < len(layer.text):
+            first = min(first, before + layer.find_origin(begin, begin + 1)[0])
+    return first
+
+
+def _find_open_name(text: str, at: int) -> int:
+    """Return where a name begins whose value may begin at `at`, otherwise `at`."""
+    begin = max(0, at - MAX_GAP - MAX_NAME)
+    tail = text[begin:at]
+    small = lower_letters(tail)
+    if _has_any(NAME_SIGNS, small):
+        for found in _compile_all_names().finditer(tail):
+            behind = tail[found.end() :]
+            if behind.count("\n") < 2 and not _GOES_ON.search(behind):
+                return _take_letter(text, begin + found.start())
+    small = small[-MAX_NAME:].translate(_BLANKS)
+    for n in range(len(small), 0, -1):
+        if small[-n:] in BEGINNINGS:
+            return _take_letter(text, at - n)
+    return at
+
+
+def _take_letter(text: str, begin: int) -> int:
+    """Return `begin`, or the place of the letter before it, which is a part of the word."""
+    return begin - 1 if begin and text[begin - 1].isalpha() else begin
+
+
 def _leave_key(text: str, at: int) -> int:
     """Return `at`, or where the private key begins that it is within: what opens a command may
     occur by chance in a key with others on its line."""
     begins = text.rfind(_BEGIN, max(0, at - MAX_KEY), at)
-    found = _compile_key().match(text, begins) if begins >= 0 else None
-    return begins if found is not None and found.end() > at else at
+    if begins < 0:
+        return at
+    found = _compile_key().match(text, begins)
+    ends = found.end() if found is not None and found.end() > at else find_key_end(text, begins)
+    return begins if ends > at else at
 
 
 def _find_run(text: str, end: int) -> int:
@@ -503,3 +556,8 @@ def _find_run(text: str, end: int) -> int:
 @cache
 def _compile_key() -> re.Pattern[str]:
     return re.compile(_KEY, re.ASCII)
+
+
+@cache
+def _compile_all_names() -> re.Pattern[str]:
+    return re.compile("|".join(map(spell_name, NAMES)), re.ASCII)

@@ -84,6 +84,8 @@ def _write_visibly(byte: int) -> str:
 def _quote_in_shells(value: str) -> Iterator[str]:
     """Quote as `set -x`, `export -p`, `declare -p` and `printf %q` do."""
     yield from (value.replace("'", one) for one in ("'\\''", "'\"'\"'", "\\'"))
+    parts = (f'"{one}"' if one[0] == "'" else f"'{one}'" for one in re.findall("'+|[^']+", value))
+    yield "".join(parts).strip("'")  # as dash does
     yield (words := _SHELL_SIGN.sub(r"\\\g<0>", value))
     yield _WORD_BEGIN.sub(r"\1\\\2", words)
     yield re.sub(r"[\\\"$`]", r"\\\g<0>", value)

@@ -39,6 +39,12 @@ def is_key_open(text: str, begin: int) -> bool:
     return found is not None and _read_lines(text, found.end())[1]
 
 
+def find_key_end(text: str, begin: int) -> int:
+    """Return where the line of a private key's end begins, -1 if the text has none of it."""
+    found = _BEGINS.match(text, begin)
+    return text.find(_END, found.end(), found.end() + MAX_LINES * 100) if found is not None else -1
+
+
 def _read_lines(text: str, at: int) -> tuple[list[tuple[int, int]], bool]:
     """The parts of a key, and whether the text ends before the key does."""
     parts: list[tuple[int, int]] = []

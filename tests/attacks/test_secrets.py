@@ -8,6 +8,7 @@ import shlex
 import string
 import subprocess
 import time
+import unicodedata
 from collections.abc import Callable
 from itertools import cycle
 
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 
 from agent_core.guardrails.answers import redact_arguments, redact_proposal
 from agent_core.guardrails.command_secrets import OPENINGS
+from agent_core.guardrails.named.secret_names import KEYS, PASSWORDS, SIGNS
 from agent_core.guardrails.redaction import MAX_HELD, NOTHING, Redactions, StreamRedactor
 from agent_core.guardrails.secret_shapes import (
     MARK,
@@ -241,6 +243,83 @@ def test_what_only_looks_like_it_stays() -> None:
             assert hide_shapes(text) == text and not has_shape(text), case
             written = json.dumps(text)
             assert hide_shapes(written) == written, case
+
+
+DIRECT = (
+    *(": ", ":", " = ", "=", "： ", " : ", "：", "=> ", '": "', "\u00a0: ", ":= "),
+    "＝",
+    ": «",
+    ': "',
+)
+BEHIND = (
+    *(
+        " ist ",
+        " est ",
+        " es ",
+        " — ",
+        " → ",
+        " -> ",
+        " | ",
+        ":** ",
+        ":\n  ",
+        " (prod): ",
+        "</b>: ",
+    ),
+    *(
+        " для базы: ",
+        "是",
+        "は",
+        "\t",
+        " `",
+        "：「",
+        " will be ",
+        "` | `",
+        " for ann: ",
+        " set to ",
+    ),
+)
+"""What may stand between a name and its value; with the first a password that somebody chose counts."""
+WRITTEN: tuple[Callable[[str], str], ...] = (
+    str,
+    str.upper,
+    str.title,
+    lambda name: (
+        unicodedata.normalize("NFD", name) if " " not in name and name < "\u3000" else name
+    ),
+    lambda name: name.replace(" ", "_").replace("'", "’"),
+    lambda name: f"my_{name}",
+)
+NO_VALUES = (
+    *("required", "2024-11-03", "********", "siehe Wiki2", "os.environ['KEY2']", "get_password2()"),
+    *(
+        "<value>",
+        "${PASSWORD2}",
+        "varchar(255)",
+        "12 Zeichen",
+        "忘れた場合",
+    ),
+)
+
+
+@pytest.mark.parametrize("names", [PASSWORDS, KEYS], ids=["passwords", "keys"])
+def test_a_secret_behind_its_name_is_taken_out_in_any_language(names: tuple[str, ...]) -> None:
+    words = Redactions({}).with_shapes()
+    for n in range(examples(1_600)):
+        chance = dice("names", len(names), n)
+        name = chance.choice(WRITTEN)(chance.choice(names))
+        direct = names is PASSWORDS and chance.random() < 0.5
+        between = chance.choice(DIRECT if direct else (*DIRECT, *BEHIND))
+        value, _ = spell("{a12}" if direct else "{a40}", chance)
+        said = f"{name}{between}{value}"
+        if chance.random() < 0.3:
+            said = json.dumps(said)
+        text = f"{chance.choice(('', 'Hi. ', 'первый ', '数据库', '- '))}{said}{chance.choice(('', '. Bye', '，再见', ' | x'))}"
+        hidden = words.hide(text)
+        assert value[-8:] not in hidden, text
+        assert stream(words, text, [chance.randrange(10_000) for _ in range(6)]) == hidden
+        assert stream(words, text, list(range(len(text)))) == hidden
+        plain = text.replace(value, chance.choice(NO_VALUES))
+        assert hide_shapes(plain) == plain
 
 
 def test_pieces_of_commands_show_what_the_whole_shows() -> None:
@@ -522,7 +601,8 @@ def test_ten_kilobytes_take_five_milliseconds() -> None:
      "&amp;", "\x1b[31m", "\\nghp_", "eyJaaaaaaaa.", "token=", "Bearer ", "://a:b", "sk-", "password: ",
      "?token=aaaaaaaa", "M", "MNO", "mysql ", "mysql -p", "curl -u a:", " -p aaaa", "echo a", "machine a login b ",
      "Private-Lines: 1\n", "AAAAAAAAAAAAAAAA\n", "host=a ", "--password ", "htpasswd -b a ", "nmcli a", "$6$", "00aA", "a.", "password=a-", "://a:b@", "-----BEGIN ", "=", "a=", "\\n", "Proc-Type: a\n",
-     "/hooks/a", "hook/", "/hooks/a1a1a1a1a1", "appid=a"],
+     "/hooks/a", "hook/", "/hooks/a1a1a1a1a1", "appid=a", "пароль ", "密码", "pass ", "pass: aA1aA1aA1aA1(", "mot de ",
+     "password **", "pass\n", "\\u043f\\u0430\\u0440\\u043e\\u043b\\u044c ", "".join(SIGNS)],
 )  # fmt: skip
 def test_no_text_takes_long(unit: str) -> None:
     words = Redactions({}).with_shapes()
