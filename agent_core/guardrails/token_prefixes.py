@@ -41,6 +41,13 @@ PREFIXED: tuple[tuple[tuple[str | re.Pattern[str], ...], str], ...] = (
         r"|(?<=username\":\")[\w.-]{1,30}\",\"key\":\"[0-9a-f]{32}\b"
         r"|(?<=username\": \")[\w.-]{1,30}\", ?\"key\": \"[0-9a-f]{32}\b",
     ),
+    # private keys in base64, as in kubeconfig and in secrets of Kubernetes
+    (
+        ("LS0tLS1CRUdJTi",),
+        r"\bLS0tLS1CRUdJTi(?:BQUklWQVRFIEtFW|BSU0EgUFJJVkFURSBLRV|BFQyBQUklWQVRFIEtFW"
+        r"|BEU0EgUFJJVkFURSBLRV|BPUEVOU1NIIFBSSVZBVEUgS0VZ|BFTkNSWVBURUQgUFJJVkFURSBLRV)"
+        r"[\w+/]{40,}={0,2}",
+    ),
     # Convex: deployment|key, as base64 of JSON or as hex
     (("eyJ2MiI6", "|01"), r"\beyJ2MiI6[\w+/-]{16,}={0,2}|(?<=\|)01[0-9a-f]{72,94}\b"),
     # Composio: of a project, an organization or a person
