@@ -507,6 +507,8 @@ def _find_open_word(text: str) -> int:
 
 def _find_named(text: str, at: int) -> int:
     """Return where a name begins whose value may begin at `at`, also one with escapes."""
+    if text[at - 1 : at] in RUN:  # within a run that is too long for a secret
+        return at
     first = _find_open_name(text, at)
     before = max(0, at - _LOOKS_FAR)
     for layer in _read_layers(text[before:at]):
