@@ -162,6 +162,7 @@ async def no_tier_found(s: Surface) -> None:
     await s.rest("refused")
     await s.say("Write it down")
     await s.shows("Written.")
+    await s.settle()  # the answer's stream may show it before the call is counted
     await s.command("/status")
     await s.shows("Sandbox: none works on this machine")
 
