@@ -20,7 +20,7 @@ from agent_core.guardrails.escaped_text import ESCAPE_SIGNS, PlainText, read_lay
 from agent_core.guardrails.named.named_secrets import MAX_GAP, NAME_SIGNS, find_named_secrets
 from agent_core.guardrails.named.secret_names import BEGINNINGS, MAX_NAME, spell_name
 from agent_core.guardrails.named.secret_names import SIGNS as NAMES
-from agent_core.guardrails.sign_search import Sign, find_sign, lower_letters, search_ranges
+from agent_core.guardrails.sign_search import Sign, find_sign, search_ranges
 from agent_core.guardrails.token_prefixes import PREFIXED
 from agent_core.guardrails.wrapped_keys import find_key_end, find_wrapped_keys, is_key_open
 
@@ -387,12 +387,17 @@ def _find_tokens(text: str) -> Iterator[tuple[int, int]]:
     there.update(n for n, sign in _PATTERN_SIGNS if sign.search(text))
     for n in sorted(there):
         yield from find_shape(SHAPES[n], text)
-    small = lower_letters(text)
+    small = _lower_letters(text)
     if names := tuple(name for name in (*_NAMES, *_BROAD_NAMES) if name in small):
         ranges = [(at, at) for name in names for at, _ in find_sign(name, small)]
         yield from (one.span() for one in search_ranges(_compile_names(names), text, ranges))
     if _has_any(NAME_SIGNS, small):
         yield from find_named_secrets(text, small)
+
+
+def _lower_letters(text: str) -> str:
+    """Return `text` in small letters, each at its place."""
+    return text.replace("\u0130", "I").lower()
 
 
 @cache
@@ -522,7 +527,7 @@ def _find_open_name(text: str, at: int) -> int:
     """Return where a name begins whose value may begin at `at`, otherwise `at`."""
     begin = max(0, at - MAX_GAP - MAX_NAME)
     tail = text[begin:at]
-    small = lower_letters(tail)
+    small = _lower_letters(tail)
     if _has_any(NAME_SIGNS, small):
         for found in _compile_all_names().finditer(tail):
             behind = tail[found.end() :]

@@ -12,11 +12,6 @@ _DENSE = 8
 """With a start to try for each so many characters, a search of the whole text is faster."""
 
 
-def lower_letters(text: str) -> str:
-    """Return `text` in small letters, each at its place."""
-    return text.replace("\u0130", "I").lower()
-
-
 def find_sign(sign: Sign, text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of all places of a sign in `text`."""
     if isinstance(sign, re.Pattern):

@@ -124,7 +124,7 @@ class ConversationState:
         self.lease = opened.lease
         self.row: ConversationRow = drop_unheeded(opened.row, conversation.id)
         self.queue = WaitingRows()
-        self._forgotten = ForgottenWork(opened)
+        self._forgotten = ForgottenWork(opened) if opened.doubt else None
         self.turns: dict[str, TurnRow] = {turn.id: turn for turn in opened.turns}
         self.loaded: dict[str, OpenTurn] = {}
         self.questions: dict[str, QuestionRow] = {q.id: q for q in sort_questions(opened.questions)}
@@ -381,7 +381,7 @@ class ConversationState:
         return f"row {row.inbox[0]} {row.message}" if row is not None and row.inbox else turn
 
     def may_repeat(self, turn: str) -> bool:
-        return self._forgotten.covers(turn, self.turns.get(turn))
+        return self._forgotten is not None and self._forgotten.covers(turn, self.turns.get(turn))
 
     def preview(self, key: Key) -> OutboxRow:
         if self.active is not None and not self.active.stored:
