@@ -20,8 +20,6 @@ QUICK = 8
 """One of so many of hypothesis's examples is tried by a quick run; each seed draws other ones."""
 CASES = 5
 """One of so many cases of a function is run by a quick run, rounded up: of the four surfaces one."""
-PROOFS = 3
-"""One of so many functions that kill or disturb at generated points is run by a quick run."""
 
 
 def dice(*names: object) -> random.Random:
@@ -44,32 +42,22 @@ def take(values: Sequence[Any], count: int, *names: object) -> list[Any]:
 
 def mark_what_is_left(items: Iterable[pytest.Item]) -> None:
     """Mark as slow what a quick run leaves out: all but a few of the tests that bear the mark
-    `pick`, all but a part of the cases of each function that has several, and all but a part of
-    the functions that kill or disturb."""
-    quick = [item for item in items if not item.get_closest_marker("slow")]
-    functions = sorted({_name_function(item) for item in quick})
-    proofs = [name for name in functions if find_part(name.partition("::")[0]) in DISTURBING]
-    left_out = set(proofs).difference(take(proofs, -(-len(proofs) // PROOFS), "proofs"))
+    `pick`, and all but a part of the cases of each function that has several."""
     picked: dict[str, tuple[int, list[pytest.Item]]] = {}
     cases: dict[str, list[pytest.Item]] = {}
-    for item in quick:
-        function = _name_function(item)
-        if function in left_out:
-            item.add_marker(pytest.mark.slow)
-        elif mark := item.get_closest_marker("pick"):
+    for item in items:
+        if item.get_closest_marker("slow"):
+            continue
+        function, *case = item.nodeid.split("[", 1)
+        if mark := item.get_closest_marker("pick"):
             group, count = (*mark.args, 1)[:2] if mark.args else (function, 1)
             picked.setdefault(group, (count, []))[1].append(item)
-        elif function != item.nodeid:
+        elif case:
             cases.setdefault(function, []).append(item)
     for group, (count, found) in picked.items():
         _leave(found, count, group)
     for function, found in cases.items():
         _leave(found, -(-len(found) // CASES), function)
-
-
-def _name_function(item: pytest.Item) -> str:
-    """Return the identifier of the test without its case."""
-    return item.nodeid.split("[", 1)[0]
 
 
 def _leave(found: list[pytest.Item], count: int, group: str) -> None:
@@ -145,8 +133,6 @@ PARTS = {
 }
 """Parts of `make prove`: each test has the mark of the first one that fits, or `rest`. Tests that
 bear the mark `timing` are a part of their own, which runs alone."""
-DISTURBING = ("kills", "faults")
-"""Parts whose tests kill or disturb at generated points."""
 
 
 def mark_parts(items: Iterable[pytest.Item]) -> None:

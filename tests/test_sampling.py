@@ -45,13 +45,6 @@ def test_of_a_function_with_cases_a_part_is_taken_by_a_quick_run() -> None:
     assert taken == {"f": 2, "g": 1, "alone": 1}
 
 
-def test_of_the_functions_that_kill_or_disturb_a_part_is_taken_by_a_quick_run() -> None:
-    kills = [f"tests/test_old_kills.py::f{n}[{case}]" for n in range(6) for case in range(9)]
-    taken = _take_quickly([*kills, "tests/test_faults.py::g", "tests/test_rest.py::h"])
-    assert taken.pop("tests/test_rest.py::h") == 1
-    assert len(taken) == 3 and {count for name, count in taken.items() if "::f" in name} == {2}
-
-
 def _take_quickly(names: list[str]) -> Counter[str]:
     """Return how many cases of each function a quick run takes."""
     items = [_Item(name) for name in names]
