@@ -226,6 +226,7 @@ class DiscordAdapter:
         application, _, token = press.partition("/")
         if not text or not token:
             return
+        await self._receiver.wait_acknowledged(token)
         ids = self._memory.commands
         text = write_commands(text, partial(write_command, ids=ids), moments=True)
         text = write_moments(text, write_moment)

@@ -74,6 +74,8 @@ class DiscordReceiver:
         self._group: asyncio.TaskGroup | None = None
         self._echoes: dict[int, asyncio.Task[bool]] = {}
         """Commands on their way into the store, and the echo that their person is shown."""
+        self._answering: dict[str, asyncio.Task[bool]] = {}
+        """Answers to interactions that are on their way, by token."""
 
     async def run(self, accept: Accept) -> None:
         """Receive until cancelled. Rejected if Discord refuses the bot for good."""
@@ -103,10 +105,19 @@ class DiscordReceiver:
         if kind == "INTERACTION_CREATE" and self._group is not None:
             self._memory.remember_language(event)
             answered = self._group.create_task(self._acknowledge(event))
+            token = str(event.get("token"))
+            self._answering[token] = answered
+            answered.add_done_callback(lambda _: self._answering.pop(token, None))
             if event.get("type") == parse.COMMAND_GIVEN:
                 self._echoes[number] = answered
         self._line.append((number, kind, event))
         self._more.set()
+
+    async def wait_acknowledged(self, token: str) -> None:
+        """Wait until the interaction with this token has its answer: Discord takes no further word
+        before that."""
+        if (answering := self._answering.get(token)) is not None:
+            await asyncio.wait((answering,))
 
     async def wait_for_room(self) -> None:
         """Wait for room: while the store is unavailable, Discord keeps what exceeds MAX_WAITING."""

@@ -442,6 +442,21 @@ async def test_a_job_of_who_lost_the_role_does_not_run(rig: DiscordRig, left: bo
     assert run.reason == "no_rights"
 
 
+async def test_a_private_word_waits_for_the_answer_to_its_press(rig: DiscordRig) -> None:
+    """Discord takes no further word to an interaction before that."""
+    rig.model.script(write("a.txt"))
+    await rig.start()
+    thread = (await rig.discord.say(CHANNEL, "@bot write it", PERSON))["id"]
+    card = await rig.carded(thread)
+    rig.discord.hold("answer")
+    refused = await rig.discord.press(card, "Approve once", STRANGER)
+    await rig.until(lambda: rig.log.named("press_refused") or rig.discord.made("whisper"))
+    await rig.quiet()
+    assert not rig.discord.made("whisper")
+    rig.discord.release("answer")
+    assert await rig.discord.told(refused)
+
+
 async def test_a_plan_is_not_changed_by_who_lost_the_role(rig: DiscordRig) -> None:
     rig.discord.roles = {FRIEND: ["333"]}
     rig.model.script(CHAIN)
