@@ -48,7 +48,6 @@ from gateway.store.rows import (
     TurnRow,
     find_brought,
     show_row,
-    sort_questions,
 )
 from gateway.texts import say
 from gateway.views import (
@@ -127,7 +126,7 @@ class ConversationState:
         self._forgotten = ForgottenWork(opened) if opened.doubt else None
         self.turns: dict[str, TurnRow] = {turn.id: turn for turn in opened.turns}
         self.loaded: dict[str, OpenTurn] = {}
-        self.questions: dict[str, QuestionRow] = {q.id: q for q in sort_questions(opened.questions)}
+        self.questions: dict[str, QuestionRow] = {q.id: q for q in opened.questions}
         self.active: OpenTurn | None = None
         self.seen = 0
         self.language = ""
@@ -492,8 +491,9 @@ class ConversationState:
         return next((sender.key for sender in senders if sender is not None), "")
 
     def open_questions(self) -> list[QuestionRow]:
-        """The questions that wait for an answer, the oldest first."""
-        return [one for one in sort_questions(self.questions.values()) if one.status == "open"]
+        """The questions that wait for an answer, the oldest first: people number them so."""
+        waiting = (one for one in self.questions.values() if one.status == "open")
+        return sorted(waiting, key=lambda one: (one.asked, one.id))
 
     def audit(self, who: str, what: str, detail: str, most: int | None = None) -> AuditRow:
         """Make an audit line, as of now, with secrets redacted. `most`: maximum characters of its

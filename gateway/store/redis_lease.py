@@ -38,9 +38,9 @@ def question_key(question: str) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Held:
-    """A lease of this process. `number` is the last commit's, `acknowledged` that of
-    the last one known to be stored; `turns` are those whose place is
-    written; `releasing`: its release is on its way."""
+    """A lease of this process. `number` is the last commit's, `acknowledged` that of the last one
+    known to be stored; `turns` are those whose place is written; `releasing`: its release is on its
+    way."""
 
     lease: Lease
     number: int = 0

@@ -15,6 +15,7 @@ from redis.asyncio.connection import AbstractConnection
 
 from agent_core import ambient
 from gateway.errors import StoreFailed
+from gateway.store.redis_reads import pairs
 from gateway.store.redis_scripts import KEEP, SUCCEED, TEXTS, run
 from gateway.store.redis_wire import RedisWire, Reply, exchange
 
@@ -50,14 +51,14 @@ class Lineage:
         look = (("INFO", "replication"), ("HGETALL", LINEAGE), ("GET", self._seq))
         info, known, seq = _take(await exchange(connection, look))
         lineage = _find_id(cast(bytes, info))
-        found = _read(known)
+        found = dict(pairs(cast("list[bytes]", known)))
         if found.get(b"id", lineage) != lineage:
             log.warning("redis_succeeded", extra={"before": found[b"id"].decode()})
         if found.get(b"id") != lineage or (self.name and self._here not in found):
             newest = int(cast("bytes | None", seq) or 0)
             note = run(SUCCEED, LINEAGE, lineage, newest, self.name)
             sent = await exchange(connection, (("SCRIPT", "LOAD", TEXTS[SUCCEED]), note))
-            found = _read(_take(sent)[1])
+            found = dict(pairs(cast("list[bytes]", _take(sent)[1])))
         self._compare(lineage.decode(), found)
 
     @property
@@ -79,11 +80,6 @@ def _take(replies: Sequence[Reply]) -> Sequence[Reply]:
         if isinstance(reply, Exception):
             raise reply
     return replies
-
-
-def _read(flat: Reply) -> dict[bytes, bytes]:
-    parts = cast("list[bytes]", flat)
-    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def _find_id(info: bytes) -> bytes:

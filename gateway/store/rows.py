@@ -1,6 +1,5 @@
 """The store's rows as values. JSON by msgspec; `body` fields are typed where they are read."""
 
-from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -216,11 +215,6 @@ class QuestionRow(Struct, frozen=True, kw_only=True):
         remind = 0.0 if self.reminded else self.remind
         relay = self.asked if self.chat and not self.relayed else 0.0
         return min(filter(None, (self.expires, remind, relay, self.escalates)), default=0.0)
-
-
-def sort_questions(questions: Iterable[QuestionRow]) -> list[QuestionRow]:
-    """Sort questions by age, the oldest first: in this order they have numbers for people."""
-    return sorted(questions, key=lambda one: (one.asked, one.id))
 
 
 class TranscriptRow(Struct, frozen=True, kw_only=True):

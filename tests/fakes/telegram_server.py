@@ -60,6 +60,8 @@ class TelegramServer:
     """Topics, as (chat, thread), in which nobody may write."""
     names: dict[int, str] = field(default_factory=dict)
     """user -> the name that they gave themselves."""
+    languages: dict[int, str] = field(default_factory=dict)
+    """user -> the language of their app, English if it is not here."""
     migrated: dict[int, int] = field(default_factory=dict)
     flood: dict[int, float] = field(default_factory=dict)
     """chat -> least seconds between two of its messages or edits."""
@@ -550,7 +552,8 @@ class TelegramServer:
 
     def _user(self, user: int) -> Json:
         name = self.names.get(user, f"U{user}")
-        names = {"first_name": name, "username": f"user{user}", "language_code": "en"}
+        names = {"first_name": name, "username": f"user{user}"}
+        names["language_code"] = self.languages.get(user, "en")
         return {"id": user, "is_bot": False} | names
 
     @staticmethod

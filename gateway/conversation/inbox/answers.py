@@ -107,14 +107,12 @@ def find_open_input(
     approval is denied by the words of whoever pressed Deny, and by nobody else's.
     """
     found: list[QuestionRow] = []
-    for question in state.questions.values():
+    for question in state.open_questions():
         asked = question.question
         denies = isinstance(asked, Approval) and message.sender.key in question.writers
         wants = isinstance(asked, Input | PlanReview) or question.writes or denies
         takes = wants or (isinstance(asked, Decision) and asked.free)
-        if question.status != "open" or not takes:
-            continue
-        if message.sender.key not in (*question.entitled, *question.writers):
+        if not takes or message.sender.key not in (*question.entitled, *question.writers):
             continue
         named = find_option(question, message.text)
         private = (wants or named) and message.conversation.private and seq > question.since

@@ -394,8 +394,7 @@ class Intake:
         asked = await self.reading.read_rows(rows)
         asked = replace(asked, text=f"{earlier}{asked.text}")
         self._tell_lost(rows[0].seq, find_language(state, rows[0]))
-        waiting = [q for q in state.questions.values() if q.status == "open"]
-        if waiting:
+        if waiting := state.open_questions():
             what = "; ".join(map(describe, waiting))
             text = f"{asked.text}\n\n{say('still_waiting', '', what=what)}"
             asked = replace(asked, text=text)

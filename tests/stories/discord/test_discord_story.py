@@ -49,9 +49,10 @@ async def test_words_below_a_question_whose_sender_was_killed_are_an_answer(
     await rig.discord.say(DM, "paint it", PERSON)
     await rig.discord.shows(DM, "which?")
     await rig.crash()
-    rig.discord.release("send")
     await rig.discord.say(DM, "blue", PERSON)
     await rig.start()
+    await rig.until(lambda: rig.seen(role="tool"))
+    rig.discord.release("send")
     await rig.discord.shows(DM, "so be it")
     assert rig.seen(role="tool") == ["blue"]
 

@@ -6,18 +6,12 @@ import asyncio
 import pytest
 
 from gateway.texts import say
-from tests.stories.rig import FRIEND, GROUP, PERSON, Json, Rig, mention
-
-LANGUAGES = {PERSON: "de", FRIEND: "en"}
+from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention
 
 
 @pytest.fixture(autouse=True)
 def _speak(rig: Rig) -> None:
-    def tell(user: int) -> Json:
-        names = {"first_name": f"U{user}", "language_code": LANGUAGES.get(user, "fr")}
-        return {"id": user, "is_bot": False} | names
-
-    rig.telegram._user = tell  # type: ignore[method-assign]
+    rig.telegram.languages = {PERSON: "de", FRIEND: "en"}
 
 
 def write(rig: Rig, chat: int, text: str, user: int) -> None:
