@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agent_core.mcp.listings import DEEP
 from agent_core.mcp.resources import MAX_LISTED
 from agent_core.mcp.servers import Servers
 from agent_core.mcp.settings import McpServer
@@ -113,6 +114,15 @@ async def test_an_odd_entry_of_a_list_loses_none_of_the_others(tmp_path: Path, c
             answers["resources/list"].get("resources"), list
         )
         assert ("read_resource" in facts.tools) is has_resources, where
+
+
+async def test_only_what_is_nested_too_deeply_is_left_out(tmp_path: Path) -> None:
+    """Also where all else of the list is valid."""
+    tools = [nest(20) | {"name": "good"}, nest(60) | {"name": "deep"}]
+    async with Servers([raw_server(tmp_path, {"tools/list": {"tools": tools}})]) as servers:
+        await servers.list_known(())
+        (facts,) = await servers.describe()
+    assert facts.tools == ("good",) and facts.left_out == (("tool deep", DEEP),)
 
 
 async def test_what_is_left_out_is_told_once_by_its_name(

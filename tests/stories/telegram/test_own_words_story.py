@@ -237,6 +237,21 @@ async def test_words_of_any_length_are_not_said_back(rig: Rig, kind: str, length
     assert rig.seen(role="tool")[-1].count("ж") == length // 2
 
 
+async def test_an_answer_makes_no_second_message_of_a_question_that_fills_one(rig: Rig) -> None:
+    """A field that asks for a reply cannot be edited, and so no part of its card may be new."""
+    question = json.dumps({"question": f"which? {'words ' * 640}"})
+    rig.model.script(Call("ask_user", question), Say("so be it"))
+    await rig.start()
+    rig.telegram.say(PERSON, "paint it")
+    await rig.shows("which?")
+    await rig.quiet()
+    before = len(rig.said())
+    rig.telegram.say(PERSON, "blue " * 400)
+    await rig.shows("so be it")
+    await rig.quiet()
+    assert len(rig.said()) == before + 1 and rig.log.named("view_set_aside") == []
+
+
 @pytest.mark.parametrize(
     ("kind", "reply"),
     [("form", True), ("choice", True), ("choice", False), ("reason", True), ("reason", False)],
