@@ -162,6 +162,19 @@ async def test_it_is_ended_when_nobody_comes(desk: Desk) -> None:
 
 
 @both
+async def test_who_ended_it_is_told_whatever_ends_with_it(desk: Desk) -> None:
+    for idle, reason in ((600.0, "its sandbox ended"), (0.3, "it was idle for 0.005 minutes")):
+        desk.began(idle=idle)
+        await desk.run("echo $0", restart=True)
+        desk.sandbox.end_when_idle(desk.workspace, 0.01)  # before the shell's own time
+        (shell,) = desk.background.shells._desks.values()
+        async with asyncio.timeout(PATIENCE):
+            while shell.alive or (idle < 1 and desk.background.shells._desks):
+                await asyncio.sleep(0.01)
+        assert f"is gone ({reason}), with" in await desk.run("echo $0")
+
+
+@both
 async def test_stop_and_cancellation_end_it(desk: Desk) -> None:
     mark = a_mark()
     await desk.run(f"sleep {mark} & :")

@@ -110,8 +110,8 @@ class Shells:
         desk = self._desks.get(workspace)
         if desk is None:
             return
-        if desk.alive:
-            self.note(workspace, why)
+        if desk.session is not None and workspace not in self._why:
+            self.note(workspace, why)  # also where its sandbox ended a moment before
         desk.end()
         if not desk.waiting:
             del self._desks[workspace]

@@ -99,8 +99,9 @@ class Bash:
 
     async def _open(self, context: ToolContext, desk: WorkspaceShell, place: ShellPlace) -> str:
         """Open a new shell; return a note about it for the model."""
+        unknown = "the gateway was started anew" if desk.session is None else "its sandbox ended"
         await self.shells.open(desk, self.sandbox, context.workspace, self.limit)
-        why = self.shells.take_reason(context.workspace) or "the gateway was started anew"
+        why = self.shells.take_reason(context.workspace) or unknown
         lost = place.folder != "." and not await _go(desk, place.folder)
         now = "." if lost else place.folder
         await _keep(context, place, ShellPlace(folder=now, opened=True))
