@@ -21,6 +21,18 @@ QUICK = 8
 CASES = 5
 """One of so many cases of a function is run by a quick run, rounded up: of the four surfaces one."""
 
+HALVED = (
+    *("test_web_jobs.py", "test_web_languages.py", "test_web_looks.py", "test_web_page.py"),
+    *("test_web_story.py", "test_web_use.py", "test_browser_*.py", "test_documents.py"),
+    *("test_e2b*.py", "test_landlock.py", "test_preview.py", "test_sandbox_network.py"),
+    *("test_monty*.py", "test_tiers.py", "test_docker_settings.py", "test_offers.py"),
+    *("test_mcp.py", "test_mcp_story.py", "test_sign_in_story.py", "test_elicitation_story.py"),
+    *("test_resources_story.py", "test_installs_story.py", "test_group_sandbox_story.py"),
+    *("test_profiles_story.py", "test_tools_story.py", "test_at_hand_story.py"),
+)
+"""Files whose tests take seconds each: they start browsers, sandboxes, servers or gateways. A quick
+run takes half of the tests of each, rounded up."""
+
 
 def dice(*names: object) -> random.Random:
     """Chance that is the same in each run with this seed, and another for each name."""
@@ -42,7 +54,9 @@ def take(values: Sequence[Any], count: int, *names: object) -> list[Any]:
 
 def mark_what_is_left(items: Iterable[pytest.Item]) -> None:
     """Mark as slow what a quick run leaves out: all but a few of the tests that bear the mark
-    `pick`, and all but a part of the cases of each function that has several."""
+    `pick`, all but a part of the cases of each function that has several, and half of what then
+    is left of the files that are `HALVED`."""
+    items = list(items)
     picked: dict[str, tuple[int, list[pytest.Item]]] = {}
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -58,6 +72,19 @@ def mark_what_is_left(items: Iterable[pytest.Item]) -> None:
         _leave(found, count, group)
     for function, found in cases.items():
         _leave(found, -(-len(found) // CASES), function)
+    halved: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        path = item.nodeid.partition("::")[0]
+        if is_halved(path) and not item.get_closest_marker("slow"):
+            halved.setdefault(path, []).append(item)
+    for path, found in halved.items():
+        _leave(found, -(-len(found) // 2), path)
+
+
+@cache
+def is_halved(path: str) -> bool:
+    """Return True if a quick run takes half of a file's tests."""
+    return any(map(PurePath(path).match, HALVED))
 
 
 def _leave(found: list[pytest.Item], count: int, group: str) -> None:
