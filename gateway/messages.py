@@ -412,6 +412,12 @@ def sender_of(inbound: Inbound) -> Sender | None:
             return inbound.sender
 
 
+def is_press(inbound: Inbound) -> bool:
+    """Return True if it only presses or fills in something, which a decider may do for a
+    conversation of somebody else."""
+    return isinstance(inbound, ButtonPressed | FormSubmitted | StopPressed)
+
+
 LATE_EDIT = 3_600.0
 """Seconds after which an edit can no longer address the agent."""
 

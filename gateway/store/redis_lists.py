@@ -11,7 +11,7 @@ from typing import cast
 
 import msgspec
 
-from gateway.messages import Conversation, Inbound, read_conversation, sender_of
+from gateway.messages import Conversation, Inbound, is_press, read_conversation, sender_of
 from gateway.ports import account_scope, channel_scope, person_scope
 from gateway.store.redis_lease import DIRECTORY, key
 from gateway.store.redis_scripts import LAST, run
@@ -51,18 +51,21 @@ def list_commands(where: Conversation, person: str, at: float) -> Iterator[Comma
 
 
 async def find_persons(wire: RedisWire, inbounds: Sequence[Inbound]) -> Mapping[str, str]:
-    """Return the owner of each private conversation: the writer, otherwise as stored."""
+    """Return the owner of each private conversation: the writer, otherwise as stored, and who
+    pressed there if nobody is."""
     found = {inbound.conversation.id: "" for inbound in inbounds}
+    pressed: dict[str, str] = {}
     for inbound in inbounds:
         sender = sender_of(inbound)
         if sender is not None and inbound.conversation.private:
-            found[inbound.conversation.id] = sender.key
+            owners = pressed if is_press(inbound) else found
+            owners[inbound.conversation.id] = sender.key
     unsaid = [one.conversation for one in inbounds if not found[one.conversation.id]]
     names = list(dict.fromkeys(where.id for where in unsaid if where.private))
     if names:
         stored = await wire.call(*(("HGET", key(name), "person") for name in names))
         for name, person in zip(names, cast("list[bytes | None]", stored), strict=True):
-            found[name] = (person or b"").decode()
+            found[name] = (person or b"").decode() or pressed.get(name, "")
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from gateway.messages import Conversation, Inbound, sender_of
+from gateway.messages import Conversation, Inbound, is_press, sender_of
 from gateway.ports import ListScope, Summary, account_scope, channel_scope, person_scope
 from gateway.store import search
 from gateway.store.reading import readable
@@ -60,7 +60,8 @@ def bring_forward(c: sqlite3.Connection, inbound: Inbound, now: float) -> None:
     where, sender = inbound.conversation, sender_of(inbound)
     sql = "SELECT person, listed FROM conversations WHERE id = ?"
     known, listed = c.execute(sql, (where.id,)).fetchone()
-    person = sender.key if where.private and sender is not None else known
+    decides = bool(known) and is_press(inbound)  # who decides there is not whose it is
+    person = sender.key if where.private and sender is not None and not decides else known
     lists = name_lists(where, person)
     fronts = [c.execute(_FRONT, (name,)).fetchone() for name in lists]
     if all(front is not None and front[1] == where.id for front in fronts):

@@ -5,7 +5,17 @@ from msgspec.structs import replace
 
 from agent_core.messages import user
 from gateway.errors import Unstorable
-from gateway.messages import JobFired, MessageReceived, Sender, read_conversation
+from gateway.messages import (
+    ButtonPressed,
+    Conversation,
+    FormSubmitted,
+    Inbound,
+    JobFired,
+    MessageReceived,
+    Sender,
+    StopPressed,
+    read_conversation,
+)
 from gateway.ports import ListScope, account_scope, channel_scope, person_scope
 from gateway.store import search
 from gateway.store.removal.periods import CREATED
@@ -197,6 +207,31 @@ class ReadContract:
         world.clock.time += 1
         await world.store.accept([job])
         assert await names(person_scope(ann.key)) == ["pa", "pa2"]
+
+    @pytest.mark.parametrize("kind", [ButtonPressed, FormSubmitted, StopPressed])
+    async def test_who_decides_in_a_private_conversation_does_not_get_it_into_a_list(
+        self, world: StoreWorld, kind: type[ButtonPressed | FormSubmitted | StopPressed]
+    ) -> None:
+        ann, bob = (Sender(platform="test", id=name) for name in ("ann", "bob"))
+        words = {"message": "", "token": "q:1:once", "text": ""}
+        used = {name: words[name] for name in words if name in kind.__struct_fields__}
+
+        def press(where: Conversation, sender: Sender, event: str) -> Inbound:
+            return kind(conversation=where, sender=sender, event=event, **used)
+
+        async def listed(who: Sender) -> list[str]:
+            found = await world.store.recent(person_scope(who.key), 10)
+            return [read_conversation(one.conversation).channel for one in found]
+
+        asked, opened = (replace(place(name), private=True) for name in ("asked", "opened"))
+        await world.store.accept([replace(said(1), conversation=asked, sender=ann)])
+        world.clock.time += 1
+        await world.store.accept([press(asked, bob, "by bob"), press(opened, ann, "by ann")])
+        assert (await listed(ann), await listed(bob)) == (["opened", "asked"], [])
+        world.clock.time += 1
+        told = replace(said(2), conversation=asked, sender=ann)
+        await world.store.accept([told, press(asked, bob, "again")])
+        assert (await listed(ann), await listed(bob)) == (["asked", "opened"], [])
 
     async def test_conversations_by_their_words(self, world: StoreWorld) -> None:
         for n, channel in enumerate(("c1", "c2", "c3")):

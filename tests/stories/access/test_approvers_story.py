@@ -6,6 +6,7 @@ from adapters.telegram.adapter import TelegramAdapter
 from gateway.command_texts import drop_marks
 from gateway.errors import Ambiguous, ChatClosed, DeliveryError, Rejected
 from gateway.messages import Conversation, QuestionDue
+from gateway.ports import person_scope
 from gateway.store.rows import QuestionRow
 from gateway.texts import say
 from tests.fakes.model_server import Say
@@ -274,6 +275,9 @@ async def test_a_press_on_the_board_runs_it_where_it_was_asked(rig: Rig) -> None
     await rig.quiet()
     assert f"by U{ADMIN}" in own["text"] and "reply_markup" not in card
     assert (rig.workspace() / "a.txt").exists() and len(rig.telegram.chats[BOARD]) == 1
+    for who, listed in ((ADMIN, []), (PERSON, [rig.where().id])):
+        found = await rig.store.recent(person_scope(f"telegram:{who}"), 10)
+        assert [one.conversation for one in found] == listed
     assert await rig.store.next_due() is None
     rig.telegram.say(BOARD, "/approvals", user=ADMIN)
     await rig.shows(say("no_approvals"), BOARD)
