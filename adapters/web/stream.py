@@ -118,11 +118,17 @@ class EventStream:
     async def _catch_up(self) -> None:
         """Send what the reader has not received; a reader with views that no longer exist is told
         that they were removed."""
-        if self._last and not await self._desk.views(self._conversation, self._last - 1, 1):
+        if self._last and not await self._is_known():
             await self._tell_removed()
         while views := await self._desk.views(self._conversation, self._last, PAGE):
             for shown in views:
                 await self._show(shown)
+
+    async def _is_known(self) -> bool:
+        """Return False if what the reader has seen was removed: nothing is as new as their last
+        view, or all that is there began after it."""
+        newer = await self._desk.views(self._conversation, self._last - 1, 1)
+        return bool(newer and await self._desk.latest(self._conversation, 1, self._last + 1))
 
     async def _deliver(self, inbox: Inbox) -> bool:
         """Forward the news; return True if the reader fell behind, False at the end."""

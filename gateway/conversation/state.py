@@ -252,9 +252,7 @@ class ConversationState:
         key: Key = (turn, name)
         view = self._hide_secrets(view)
         known = self.outbox.rows.get(key)
-        self.row = replace(
-            self.row, rev=self.row.rev + 1, position=self.row.position + int(known is None)
-        )
+        self.row = self.row.count_view(ambient.now(), new=known is None)
         if isinstance(view, Notice | Activity) and any(one.token for one in view.buttons):
             self.row = replace(self.row, offered=key)
         return self.outbox.want(

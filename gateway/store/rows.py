@@ -384,6 +384,13 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
         """True if something was counted here."""
         return bool(self.end or self.position or self.rev)
 
+    def count_view(self, now: float, *, new: bool) -> "ConversationRow":
+        """Return the row after one more change of a view, of a `new` one or a known one. The first
+        number comes from the clock: whoever has read a conversation that was removed under this
+        address knows only lower ones."""
+        first = 0 if self.rev else int(now * 1000)
+        return replace(self, rev=first + self.rev + 1, position=first + self.position + int(new))
+
 
 LetterKind = Literal["message", "turn", "view", "question", "conversation", "job", "run"]
 JOBS = "jobs"

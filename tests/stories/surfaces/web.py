@@ -7,7 +7,7 @@ import html
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, CookieJar
 from yarl import URL
@@ -148,6 +148,19 @@ class Web(Surface):
     async def stop(self) -> None:
         await self._post("stop")
 
+    async def remove(self) -> None:
+        """Delete the conversation, as in another tab."""
+        async with self._http.delete(CHAT) as answer:
+            assert answer.status == 200, await answer.text()
+
+    @contextlib.asynccontextmanager
+    async def away(self) -> AsyncIterator[None]:
+        """While it is open, nothing is heard of the conversation."""
+        self._reader.cancel()
+        await asyncio.wait({self._reader})
+        yield
+        self._reader = asyncio.create_task(self._read())
+
     # ---- what a person sees --------------------------------------------------------------
 
     async def shows(self, text: str) -> None:
@@ -218,6 +231,10 @@ class Web(Surface):
                 self._growing[data["turn"]] = known + data["text"]
             case "standing":
                 self._standing = data
+            case "removed":
+                self._views.clear()
+                self._growing.clear()
+                self._rev = 0
             case "told":
                 self._told.append(data["text"])
         self._changed.set()
