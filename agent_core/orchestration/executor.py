@@ -201,11 +201,10 @@ async def think(
             words = hands.hides().with_shapes() if hands.hides is not None else NOTHING
             answer = ReplyRedactor(words, on_delta, guard)
             reply = await answer.finish(await hands.complete(brief.model, request, answer.add))
-        reply = drop_cut_call(reply)
-        takes_text = hands.toolbox.takes_text
-        read = reply if last else read_written_calls(reply, is_known, messages, takes_text)
+        read = read_written_calls(reply, is_known, messages, hands.toolbox.takes_text)
         if read is not reply:
             on_delta(Restarted())  # the shown text is a call
+        read = drop_cut_call(read)
         if any(isinstance(part, ToolCall) for part in read.parts):
             read = tidy_calls(unwrap_calls(tidy_calls(read, is_known)), is_known)
         return replace(read, prefix=prefix)

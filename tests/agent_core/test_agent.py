@@ -186,12 +186,18 @@ async def test_a_question_that_nobody_answers_expires(server: ModelServer) -> No
     assert (Agent().approval_seconds, Agent().answer_seconds) == (120, 300)
 
 
-@pytest.mark.parametrize("last", ["says", "fails", "calls"])
+@pytest.mark.parametrize("last", ["says", "fails", "calls", "writes"])
 async def test_at_the_last_round_it_sums_up_over_the_same_prefix(
     server: ModelServer, last: str
 ) -> None:
     one, two = Call("weather", '{"city": "Rome"}', id="1"), Call("weather", '{"city": "Bern"}')
-    ends = {"says": Say("So far."), "fails": Fail(400), "calls": Call("weather", text="So far.")}
+    written = 'So far.\n<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>'
+    ends = {
+        "says": Say("So far."),
+        "fails": Fail(400),
+        "calls": Call("weather", text="So far."),
+        "writes": Say(written),
+    }
     server.script(one, two, ends[last])
     async with Agent(model=provider(server), tools=[weather], max_rounds=2) as agent:
         with pytest.raises(ModelFailed) if last == "fails" else nullcontext():

@@ -31,14 +31,18 @@ def tidy_calls(reply: ModelReply, is_known: Callable[[str], bool]) -> ModelReply
 def _tidy(part: Part, is_known: Callable[[str], bool]) -> Part:
     if not isinstance(part, ToolCall):
         return part
-    name, arguments = part.name, _unpack(part.arguments)
-    if not is_known(name):
-        plain = _SUFFIX.sub("", _PREFIX.sub("", name.strip(), 1))
-        tries = (plain, plain.lower().replace("-", "_"))
-        name = next(filter(is_known, tries), name)
+    name, arguments = find_tool(part.name, is_known), _unpack(part.arguments)
     if (name, arguments) == (part.name, part.arguments):
         return part
     return replace(part, name=name, arguments=arguments)
+
+
+def find_tool(name: str, is_known: Callable[[str], bool]) -> str:
+    """Return the name of the tool that `name` stands for, `name` itself if there is none."""
+    if is_known(name):
+        return name
+    plain = _SUFFIX.sub("", _PREFIX.sub("", name.strip(), 1))
+    return next(filter(is_known, (plain, plain.lower().replace("-", "_"))), name)
 
 
 def _unpack(arguments: str) -> str:
