@@ -34,13 +34,13 @@ from agent_core.messages import (
     ToolCall,
     ToolResult,
 )
+from agent_core.models.answers.broken import PAUSE, Broken
 from agent_core.models.answers.halves import HALF, HalfJoiner
 from agent_core.models.answers.inline_thoughts import Said, ThoughtSplitter
 from agent_core.models.answers.paced_deltas import PacedDeltas
 from agent_core.models.answers.refusals import (
     read_body,
     read_detail,
-    read_error_message,
     read_pause,
     write_time,
 )
@@ -116,27 +116,6 @@ retried where no other retry is allowed."""
 _SECRET = re.compile(
     r"\b(?:(?:sk|pk|key|xai|gsk)[-_]|AIza)[-_A-Za-z0-9]{8,}|Bearer\s+\S+", re.IGNORECASE
 )
-
-
-class Broken(Exception):
-    """The answer broke off or says nothing: worth a retry. `said` is a phrase without the
-    provider's name, or the provider's own text. `window`: see ModelFailed. `told`: the phrase if
-    there is no retry; `tries`: attempts that the allowance does not count."""
-
-    def __init__(
-        self,
-        said: str | Phrase,
-        fault: ModelFault = "unreachable",
-        pause: float = 0.0,
-        window: int = 0,
-    ) -> None:
-        super().__init__(said if isinstance(said, str) else said.key)
-        self.said = said
-        self.fault = fault
-        self.pause = pause
-        self.window = window
-        self.told: ModelFailed | None = None
-        self.tries = 0
 
 
 class Line:
@@ -253,12 +232,21 @@ class Line:
             reply = fold.reply()
             await deltas.flush()
             return reply
+        except Broken as broken:
+            if broken.refusal is not None:
+                raise self.break_off(broken.refusal) from None
+            raise
         except httpx2.ReadTimeout:
             raise Broken(phrase("fault_stopped"), "timeout") from None
         except httpx2.HTTPError:
             raise Broken(phrase("fault_cut")) from None
         finally:
             await response.aclose()
+
+    def break_off(self, refusal: httpx2.Response) -> Broken:
+        """Translate an error status that came after the answer had begun."""
+        told = self.read_refusal(refusal)
+        return Broken(str(told), told.fault, told.retry_after or PAUSE, told.window, told)
 
     def read_refusal(self, response: httpx2.Response) -> ModelFailed:
         """Translate an answer with an error status."""
@@ -565,17 +553,6 @@ def _fit_id(given: str, ids: re.Pattern[str]) -> str:
     if ids.fullmatch(given):
         return given
     return hashlib.sha256(given.encode(errors="replace")).hexdigest()[:9]
-
-
-def make_broken(error: object, fault: ModelFault) -> Broken:
-    """Translate an error that came in place of an answer's rest."""
-    if says_unpaid(error):
-        return Broken(phrase("fault_credit"), "unpaid")
-    if (window := read_overflow(error)) is not None:
-        return Broken(phrase("fault_overflow"), "overflow", window=window)
-    detail = read_error_message(error)
-    said = phrase("fault_error", detail=detail) if detail else phrase("fault_cut")
-    return Broken(said, fault, 0.5)
 
 
 class ToolSheet:

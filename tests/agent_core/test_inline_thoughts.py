@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_core.messages import Message, Text, Thinking, user
+from agent_core.models.answers.broken import Broken
 from agent_core.models.answers.openai_chat import ChatCompletionsReader
 from agent_core.models.openai_chat import render_messages
 from agent_core.models.port import (
@@ -17,7 +18,6 @@ from agent_core.models.port import (
     TextDelta,
     ThinkingDelta,
 )
-from agent_core.models.wire import Broken
 from tests.sampling import examples
 
 REQUEST = ModelRequest(model="m", system="", messages=(user("hi"),))

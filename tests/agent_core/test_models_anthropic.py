@@ -219,11 +219,11 @@ async def test_a_cut_stream_starts_anew(server: ModelServer, model: AnthropicMes
 
 
 async def test_an_error_in_the_stream(server: ModelServer) -> None:
-    error = {"type": "rate_limit_error", "message": f"slow down {KEY}"}
+    error = {"type": "overloaded_error", "message": f"slow down {KEY}"}
     server.script(Events((json.dumps({"type": "error", "error": error}),)))
     model = connect(await server.start(), retries=0)
     failed = await failure(model)
-    assert failed.fault == "rate_limited"
+    assert failed.fault == "overloaded"
     assert "slow down [key]" in str(failed)
     await model.close()
 

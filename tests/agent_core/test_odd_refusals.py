@@ -95,3 +95,75 @@ async def test_an_odd_body_is_told(wire: type, kind: str) -> None:
     assert "None" not in str(failed) and "codec" not in str(failed)
     if kind in ("header", "utf-16", "list", "beside", "detail"):
         assert "no such thing" in str(failed)
+
+
+NAMED = {
+    "chat": [],
+    "responses": [
+        ("invalid_prompt", "rejected"), ("invalid_api_key", "auth"), ("model_not_found", "missing"),
+        ("rate_limit_exceeded", "rate_limited"), ("server_error", "overloaded"),
+        ("slow_down", "overloaded"), ("server_is_overloaded", "overloaded"),
+    ],
+    "anthropic": [
+        ("invalid_request_error", "rejected"), ("authentication_error", "auth"),
+        ("permission_error", "auth"), ("not_found_error", "missing"), ("timeout_error", "timeout"),
+        ("rate_limit_error", "rate_limited"), ("api_error", "overloaded"),
+        ("overloaded_error", "overloaded"), ("billing_error", "unpaid"),
+    ],
+}  # fmt: skip
+STREAMED = {"chat": OpenAIChat, "responses": OpenAIResponses, "anthropic": AnthropicMessages}
+AGAIN = ("rate_limited", "overloaded", "timeout")
+
+
+def place(wire: str, error: object) -> list[bytes]:
+    """An error in each place where a server may put it: in a stream, and as a whole answer."""
+    if wire == "chat":
+        choice = {"index": 0, "delta": {"content": ""}, "finish_reason": "error"}
+        forms: list[object] = [{"error": error}, {"error": error, "choices": [choice]}]
+    elif wire == "responses":
+        failed = {"status": "failed", "error": error}
+        forms = [
+            {"type": "response.failed", "response": failed},
+            {"type": "error", "error": error},
+        ]
+    else:
+        forms = [{"type": "error", "error": error}]
+    streamed = [head() + f"data: {json.dumps(one)}\n\n".encode() for one in forms]
+    return [*streamed, head("application/json") + json.dumps({"error": error}).encode()]
+
+
+@pytest.mark.parametrize("wire", STREAMED)
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 408, 413, 422, 429, 500, 502, 503])
+async def test_a_status_within_an_answer_is_one(wire: str, status: int) -> None:
+    """As OpenRouter and vLLM give it: the same failure and words, and tried again or not."""
+    error = {"message": "It is so.", "type": None}
+    answer = head("application/json", f"{status} So") + json.dumps({"error": error}).encode()
+    wanted = await refuse(STREAMED[wire], answer)
+    for code in (status, str(status)):
+        for answer in place(wire, error | {"code": code}):
+            failed = await refuse(STREAMED[wire], answer)
+            assert (failed.fault, str(failed)) == (wanted.fault, str(wanted))
+
+
+@pytest.mark.parametrize(
+    ("wire", "name", "fault"),
+    [(wire, *one) for wire, named in NAMED.items() for one in named],
+)
+async def test_an_error_has_one_meaning_wherever_it_comes(wire: str, name: str, fault: str) -> None:
+    key = "code" if wire == "responses" else "type"
+    for answer in place(wire, {key: name, "message": "It is so."}):
+        async with serving(lambda n, answer=answer: answer) as (base, server):
+            model = STREAMED[wire](Endpoint(provider="p", api_key="k", base_url=base, retries=1))
+            failed = await failure(model, ask())
+            await model.close()
+        assert failed.fault == fault
+        assert server.asked == (2 if fault in AGAIN else 1), "what cannot help is not paid again"
+
+
+@pytest.mark.parametrize("wire", STREAMED)
+async def test_a_pause_within_an_answer_is_kept(wire: str) -> None:
+    error = {"code": 429, "message": "Limit reached. Please try again in 20m."}
+    for answer in place(wire, error):
+        failed = await refuse(STREAMED[wire], answer, retries=1)
+        assert (failed.fault, failed.retry_after) == ("rate_limited", 1_200.0)
+        assert "20 min" in str(failed)

@@ -8,9 +8,10 @@ from agent_core import phrases
 from agent_core.errors import ModelFailed
 from agent_core.events import ErrorMet
 from agent_core.journal import Emitted, Failed
+from agent_core.models.answers.broken import Broken
 from agent_core.models.endpoint import Endpoint
 from agent_core.models.port import ModelRequest
-from agent_core.models.wire import Broken, Line
+from agent_core.models.wire import Line
 from agent_core.phrases import Phrase, phrase
 from gateway.delivery.failures import describe_error
 from gateway.delivery.fold import ViewFold

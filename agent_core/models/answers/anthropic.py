@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from agent_core.errors import ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
+from agent_core.models.answers.broken import Broken, make_broken
 from agent_core.models.answers.details import find_finish, read_count, read_ending
 from agent_core.models.port import (
     ModelReply,
@@ -16,20 +16,13 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, make_broken, name_calls, says_something
+from agent_core.models.wire import name_calls, says_something
 from agent_core.phrases import phrase
 
 REDACTED = "redacted:"
 """Begins the signature of thinking that came encrypted."""
 
 OVERFLOW = "model_context_window_exceeded"
-FAULTS: dict[object, ModelFault] = {
-    "rate_limit_error": "rate_limited",
-    "authentication_error": "auth",
-    "permission_error": "auth",
-    "invalid_request_error": "rejected",
-    "timeout_error": "timeout",
-}
 
 
 class _Block(Struct):
@@ -120,8 +113,7 @@ class AnthropicReader:
             case "message":
                 self._add_whole(event)
             case "error":
-                kind = event.error.get("type") if isinstance(event.error, dict) else ""
-                raise make_broken(event.error, FAULTS.get(kind, "overloaded"))
+                raise make_broken(event.error, "overloaded")
             case _ if event.error:
                 raise make_broken(event.error, "overloaded")
             case _:

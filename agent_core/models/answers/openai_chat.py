@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from agent_core.messages import Part, Thinking, ToolCall
+from agent_core.models.answers.broken import Broken, make_broken
 from agent_core.models.answers.details import (
     GARBLED,
     GIVEN_UP,
@@ -14,7 +15,7 @@ from agent_core.models.answers.details import (
     read_ending,
 )
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, Usage
-from agent_core.models.wire import Broken, SpokenAnswer, make_broken, name_calls
+from agent_core.models.wire import SpokenAnswer, name_calls
 from agent_core.phrases import phrase
 
 FIELDS = ("reasoning_content", "reasoning")
@@ -66,6 +67,7 @@ class _Chunk(Struct):
     message: object = None
     """Of a server that reports an error beside the form."""
     detail: object = None
+    error_message: object = None
     base_resp: object = None
     """MiniMax's state."""
 
@@ -213,7 +215,7 @@ def _is_other(known: _Open, given: str, function: _Function) -> bool:
 def _find_error(chunk: _Chunk) -> object:
     state = chunk.base_resp
     failed = state if isinstance(state, dict) and state.get("status_code") else None
-    return chunk.message or chunk.detail or failed
+    return chunk.message or chunk.detail or chunk.error_message or failed
 
 
 def _join_texts(given: object) -> str:

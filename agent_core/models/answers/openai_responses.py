@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_core.errors import ModelFault
 from agent_core.messages import Part, Text, Thinking, ToolCall
+from agent_core.models.answers.broken import Broken, make_broken
 from agent_core.models.answers.details import read_count
 from agent_core.models.port import (
     Finish,
@@ -22,18 +22,12 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import Broken, make_broken, name_calls, says_something
+from agent_core.models.wire import name_calls, says_something
 from agent_core.phrases import phrase
 
 MARK = "responses:"
 """Begins the signature of an item of reasoning; its id and its encrypted content follow."""
 
-FAULTS: dict[object, ModelFault] = {
-    "rate_limit_exceeded": "rate_limited",
-    "server_error": "overloaded",
-    "vector_store_timeout": "overloaded",
-}
-"""Faults by the code of a failed response; any other code is about the request."""
 SHOWN = ("response.output_text.delta", "response.refusal.delta")
 ARGUMENTS = "response.function_call_arguments.delta"
 THOUGHT = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
@@ -125,7 +119,7 @@ class ResponsesReader:
         elif kind == "error":
             told = event.error if isinstance(event.error, dict) else {}
             error = {"code": event.code, "message": event.message or ""} | told
-            raise make_broken(error, FAULTS.get(error["code"], "overloaded"))
+            raise make_broken(error, "overloaded")
         elif not kind:
             self._add_whole(event)
 
@@ -141,8 +135,7 @@ class ResponsesReader:
 
     def _finish(self, response: _Response) -> None:
         if response.status == "failed" or response.error:
-            code = response.error.get("code") if isinstance(response.error, dict) else ""
-            raise make_broken(response.error, FAULTS.get(code, "rejected"))
+            raise make_broken(response.error, "rejected")
         self.ended = True
         self._end = response
         self._model = response.model or self._model

@@ -15,13 +15,14 @@ from google.genai import errors, types
 from msgspec.structs import replace
 
 from agent_core.errors import ModelFailed
+from agent_core.models.answers.broken import PAUSE, Broken
 from agent_core.models.answers.paced_deltas import PacedDeltas
 from agent_core.models.google.answer import GeminiReader
 from agent_core.models.google.contents import config, contents
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, permit_request
 from agent_core.models.providers import Effort
 from agent_core.models.trust import load_trust
-from agent_core.models.wire import Broken, Line
+from agent_core.models.wire import Line
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
 
@@ -36,8 +37,6 @@ SENSELESS = (
     UnicodeDecodeError,
 )
 """Errors of the SDK at an answer that it cannot read."""
-PAUSE = 0.5
-"""Seconds before the next attempt, if the provider names none."""
 
 
 class Gemini:
@@ -78,9 +77,8 @@ class Gemini:
             except ModelFailed as failed:
                 if failed.fault not in ("overloaded", "rate_limited", "timeout", "unreachable"):
                     raise
-                broken = Broken(str(failed), failed.fault, failed.retry_after or PAUSE)
-                broken.told = failed
-                raise broken from None
+                pause = failed.retry_after or PAUSE
+                raise Broken(str(failed), failed.fault, pause, told=failed) from None
 
         return await self._line.try_again(request, attempt, on_delta)
 
@@ -137,10 +135,7 @@ class Gemini:
                     await deltas.flush()
             return answer.reply()
         except errors.APIError as error:
-            told = self._line.read_refusal(_response(error))
-            broken = Broken(str(told), told.fault, PAUSE, told.window)
-            broken.told = told
-            raise broken from None
+            raise self._line.break_off(_response(error)) from None
         except SENSELESS:
             raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
         except httpx2.ReadTimeout:
