@@ -36,6 +36,12 @@ def test_other_names_stay(name: str) -> None:
     assert tidy(name).name == name
 
 
+ENDS = ["}", " }\n", "]}", "<|im_end|>", "</tool_call>", "\n```", "</s>", "<|call|><|end|>"]
+"""Signs of templates that servers leave behind arguments."""
+ODD = ['{"a": 1}{"a": 2}', '{"a": 1} and more', '{}{"a":', "{}[1]", "[1]}", '{"a": 1', "{'a': 1}"]
+"""Arguments with more than one meaning, or without any."""
+
+
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [
@@ -47,6 +53,12 @@ def test_other_names_stay(name: str) -> None:
         ('["a"]', '["a"]'),
         ('"a"', '"a"'),
         ('"{', '"{'),
+        *[('{"a": 1}' + end, '{"a": 1}') for end in ENDS],
+        ('{}{"a": 1}', '{"a": 1}'),
+        ('{} \n{"a": 1}', '{"a": 1}'),
+        ('{"a": 1}{"a": 1}', '{"a": 1}'),
+        ("{}{}", "{}"),
+        *[(odd, odd) for odd in ODD],
         (json.dumps("[" * 5_000), json.dumps("[" * 5_000)),
         (json.dumps('{"a":' * 5_000), json.dumps('{"a":' * 5_000)),
     ],

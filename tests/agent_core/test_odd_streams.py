@@ -330,6 +330,55 @@ async def test_calls_of_one_index_are_told_apart(
     assert len({call.id for call in calls}) == 2
 
 
+@pytest.mark.parametrize("text", ["", "{}", '{"a":1}', '{"a":{"b":"c"}}'])
+@pytest.mark.parametrize("cut", [1, 3, 99])
+@pytest.mark.parametrize("form", ["by id", "by id and name", "by index", "legacy"])
+@pytest.mark.parametrize("again", [False, True])
+async def test_pieces_of_one_call_are_one(form: str, cut: int, text: str, again: bool) -> None:
+    """Without an index, with id and name in each piece, in the form from before there could be
+    several calls, and `again`: with all of it once more at its end, or as a message."""
+    pieces = [text[at : at + cut] for at in range(0, len(text), cut)] or [""]
+    lines = []
+    for n, piece in enumerate([*pieces, text] if again and form != "legacy" else pieces):
+        named = {"name": "look"} if n == 0 or form == "by id and name" or n == len(pieces) else {}
+        function = named | {"arguments": piece}
+        call = {"id": "c", "function": function}
+        if form == "by index":
+            call = {"index": 0, "function": function} | ({"id": "c"} if named else {})
+        lines.append(
+            chat({"function_call": function} if form == "legacy" else {"tool_calls": [call]})
+        )
+    lines.append(chat({}, "function_call" if form == "legacy" else "tool_calls"))
+    if again:
+        whole: Json = {"name": "look", "arguments": text}
+        message = {"role": "assistant", "content": "", "function_call": whole}
+        lines[-1]["choices"][0] |= {"message": message, "delta": None}
+    reply = await read("chat", head() + write(lines))
+    (call,) = reply.parts
+    assert isinstance(call, ToolCall) and (call.name, call.arguments) == ("look", text or "{}")
+    assert reply.finish == "tool_calls" and call.id
+
+
+@pytest.mark.parametrize("index", [0, None])
+async def test_calls_that_share_an_id_are_all_made(index: int | None) -> None:
+    texts = ('{"a":1}', '{"a":2}')
+    made = ({"name": "look", "arguments": text} for text in texts)
+    calls = [{"index": index, "id": "same", "function": one} for one in made]
+    lines = [*(chat({"tool_calls": [call]}) for call in calls), chat({}, "tool_calls")]
+    reply = await read("chat", head() + write(lines))
+    assert [one.arguments for one in reply.parts if isinstance(one, ToolCall)] == list(texts)
+    assert len({one.id for one in reply.parts if isinstance(one, ToolCall)}) == 2
+
+
+@pytest.mark.parametrize("delta", [None, {}, {"content": ""}, {"role": "assistant"}])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_message_in_a_stream_is_read_once(delta: Json | None, streamed: bool) -> None:
+    end = chat(delta, "stop")
+    end["choices"][0]["message"] = {"role": "assistant", "content": "hello"}
+    lines = [*events("chat")[:2], end] if streamed else [end]
+    assert words(await read("chat", head() + write(lines))) == "hello"
+
+
 async def test_an_id_may_be_a_number() -> None:
     made = {"index": 0, "id": 5, "function": {"name": "look", "arguments": "{}"}}
     reply = await read("chat", head() + write([chat({"tool_calls": [made]}), chat({}, "stop")]))

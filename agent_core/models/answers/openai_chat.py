@@ -21,6 +21,9 @@ from agent_core.phrases import phrase
 FIELDS = ("reasoning_content", "reasoning")
 """Fields in which providers return reasoning; a part's signature names the second one."""
 
+LEGACY = -1
+"""The index of a call in the form from before there could be several."""
+
 
 class _Function(Struct):
     name: str | None = None
@@ -43,11 +46,18 @@ class _Call(Struct):
 
 
 class _Delta(Struct):
+    """`function_call`: the only call, in the form from before there could be several."""
+
     content: object = None
     refusal: str | None = None
     reasoning_content: object = None
     reasoning: object = None
     tool_calls: list[_Call] | None = None
+    function_call: _Function | None = None
+
+    def has_any(self) -> bool:
+        """Return True if it says anything."""
+        return any((self.content, self.refusal, self.tool_calls, self.function_call))
 
 
 class _Choice(Struct):
@@ -96,6 +106,8 @@ class ChatCompletionsReader:
         self._calls: list[_Open] = []
         self._by_index: dict[int, _Open] = {}
         self._finish = ""
+        self._streamed = False
+        """A part has come: a message after it repeats the whole, as MiniMax sends it."""
         self._chosen: int | None = None
         """The number of the answer, of several."""
 
@@ -120,9 +132,11 @@ class ChatCompletionsReader:
                 self._chosen = choice.index
             elif choice.index not in (None, self._chosen):
                 continue  # another answer to the same request
-            delta = choice.delta or choice.message
-            if delta:
-                self._add_delta(delta)
+            if choice.delta:
+                self._streamed = self._streamed or choice.delta.has_any()
+                self._add_delta(choice.delta)
+            if choice.message and not self._streamed:
+                self._add_delta(choice.message)
             self._finish = choice.finish_reason or self._finish
 
     def _add_delta(self, delta: _Delta) -> None:
@@ -139,6 +153,8 @@ class ChatCompletionsReader:
             raise Broken(phrase("fault_senseless", detail="a chat completion"), "malformed")
         for piece in delta.tool_calls or ():
             self._add_call(piece)
+        if delta.function_call and not delta.tool_calls:
+            self._add_call(_Call(index=LEGACY, function=delta.function_call))
 
     def _add_parts(self, parts: list[object]) -> None:
         """Add content that comes as a list: Mistral's reasoning does."""
@@ -152,23 +168,25 @@ class ChatCompletionsReader:
 
     def _add_call(self, piece: _Call) -> None:
         function = piece.function or _Function()
-        call = self._open(piece, function)
+        given = function.arguments
+        text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+        text = "" if given is None else text
+        call = self._open(piece, function.name or "", text)
         call.name = call.name or function.name or ""
-        if isinstance(function.arguments, str):
-            call.pieces.append(function.arguments)
-        elif function.arguments is not None:
-            call.pieces.append(msgspec.json.encode(function.arguments).decode())
+        if not (function.name and text == "".join(call.pieces)):  # repeated at its end
+            call.pieces.append(text)
         if piece.extra_content and piece.extra_content.google:
             call.signature = piece.extra_content.google.thought_signature
 
-    def _open(self, piece: _Call, function: _Function) -> _Open:
+    def _open(self, piece: _Call, name: str, text: str) -> _Open:
         """Return the call that `piece` belongs to, by index; some providers give none, or always
         0."""
         given = str(piece.id or "")
         known = self._by_index.get(piece.index) if piece.index is not None else None
-        if piece.index is None and self._calls and not (given or function.name):
-            known = self._calls[-1]
-        if known and not (function.name and _is_other(known, given, function)):
+        if piece.index is None and self._calls:
+            last = self._calls[-1]
+            known = last if given == last.id and (given or not name) else None
+        if known and not (name and _is_other(known, given, name, text)):
             known.id = known.id or given
             return known
         call = _Open(id=given, name="", pieces=[])
@@ -199,14 +217,16 @@ class ChatCompletionsReader:
             yield ToolCall(id=name, name=call.name or "unnamed", arguments=arguments)
 
 
-def _is_other(known: _Open, given: str, function: _Function) -> bool:
-    """Return True if a piece with a name begins another call than the `known` one of its index."""
-    if given and known.id:
-        return known.id != given
-    if function.name == known.name and not function.arguments:
+def _is_other(known: _Open, given: str, name: str, text: str) -> bool:
+    """Return True if a piece with a `name` and the arguments `text` begins another call than the
+    `known` one of its index, or of its id."""
+    if given and known.id and known.id != given:
+        return True
+    before = "".join(known.pieces)
+    if name == known.name and (not text or (given and before in ("{}", text))):
         return False
     try:
-        msgspec.json.decode("".join(known.pieces))
+        msgspec.json.decode(before)
     except msgspec.DecodeError:
         return False
     return True

@@ -6,6 +6,7 @@ writes them, and every decoder would run out of stack, here, at a provider, or w
 call.
 """
 
+import json
 import re
 from collections.abc import Callable
 
@@ -19,6 +20,8 @@ DEEPEST = 64
 _PREFIX = re.compile(r"(?:functions?|tools?|default_api)[.:/]+", re.IGNORECASE)
 _SUFFIX = re.compile(r"(?:<\|.*|:\d+)\Z", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_ENDS = re.compile(r"(?:[\s}\]]|</?\w{1,20}>|<[|\uff5c][^<>\n]{1,40}[|\uff5c]>|```)+")
+_decoder = json.JSONDecoder()
 _UNREADABLE = "[nested too deeply"
 """No JSON, so the call is answered as invalid."""
 
@@ -53,13 +56,34 @@ def _unpack(arguments: str) -> str:
     if bare in ("", "null", '""'):
         return "{}"
     if not bare.startswith('"'):
-        return arguments
+        return _drop_rest(arguments)
     try:
         inner = msgspec.json.decode(bare, type=str)
         msgspec.json.decode(inner, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, RecursionError):
         return arguments
     return _UNREADABLE if _is_too_deep(inner) else inner
+
+
+def _drop_rest(arguments: str) -> str:
+    """Return the one object of arguments that have more: an empty one before it, which servers send
+    as a beginning, it once more, or what ends a call in a model's template."""
+    try:
+        value, end = _decoder.raw_decode(arguments.lstrip())
+    except (ValueError, RecursionError):
+        return arguments
+    first, rest = arguments.lstrip()[:end], arguments.lstrip()[end:].strip()
+    if not isinstance(value, dict) or not rest:
+        return arguments
+    if _ENDS.fullmatch(rest) or rest == first.strip():
+        return first
+    if value:
+        return arguments
+    try:
+        more = _decoder.decode(rest)
+    except (ValueError, RecursionError):
+        return arguments
+    return rest if isinstance(more, dict) else arguments
 
 
 def _is_too_deep(arguments: str) -> bool:
