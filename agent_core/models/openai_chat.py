@@ -27,6 +27,7 @@ from agent_core.messages import (
 from agent_core.models.answers.openai_chat import FIELDS, ChatCompletionsReader
 from agent_core.models.answers.openai_responses import MARK
 from agent_core.models.answers.refusals import read_body, read_pause, read_text
+from agent_core.models.answers.refused_fields import OPTIONAL, find_refused_field
 from agent_core.models.credit import says_unpaid
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.streamed_http import StreamedResponse, StreamingClient
@@ -52,7 +53,7 @@ _AGENT = "Turnkeeper"
 
 
 class CallRefused(Exception):
-    """The server answered 400. `param`: the field of the body that it refuses, "" if it names
+    """The server answered 400 or 422. `param`: the field that it refuses, "" if it names
     none."""
 
     def __init__(self, response: httpx2.Response) -> None:
@@ -92,7 +93,7 @@ class ChatClient:
 
     async def post(self, body: bytes, retries: int) -> StreamedResponse:
         """Start a call, with as many more tries as `retries`; raises ModelFailed, and CallRefused
-        for a status of 400."""
+        for a status of 400 or 422."""
         headers = self._headers
         for tried in range(retries + 1):
             if tried:
@@ -109,7 +110,7 @@ class ChatClient:
             else:
                 wanted = read_pause(refusal)
                 if tried == retries or not _is_passing(refusal) or (wanted or 0) > MAX_PAUSE:
-                    if refusal.status_code == 400:
+                    if refusal.status_code in (400, 422):
                         raise CallRefused(refusal)
                     raise self._line.read_refusal(refusal)
             await ambient.wait(wanted or _pick_pause(tried))
@@ -157,6 +158,8 @@ class OpenAIChat:
         self._tools = ToolSheet(render_tool)
         self._calls = ChatClient(endpoint, self._line, "chat/completions")
         self._without_effort: set[str] = set()
+        self._refused: set[tuple[str, str]] = set()
+        """Models, and fields that they do not take here."""
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
@@ -189,16 +192,20 @@ class OpenAIChat:
 
     def _learn(self, request: ModelRequest, error: CallRefused) -> bool:
         """Learn from an error that the model takes tools here only without reasoning (gpt-5.6 and
-        later), or does not know the effort. Return True if the request can be retried."""
-        known = request.model in self._without_effort
-        if known or error.param != "reasoning_effort":
+        later), or does not know a field. Return True if the request can be retried."""
+        model, field = request.model, find_refused_field(error.response)
+        if not field or (model, field) in self._refused:
             return False
-        self._without_effort.add(request.model)
+        if field == "reasoning_effort" and model not in self._without_effort:
+            self._without_effort.add(model)
+        else:
+            self._refused.add((model, field))
         return True
 
     def _body(self, request: ModelRequest, *, stream: bool = True) -> bytes:
         endpoint = self._endpoint
-        body: dict[str, object] = {"model": request.model, "stream": stream}
+        model = request.model
+        body: dict[str, object] = {"model": model, "stream": stream}
         if stream:
             body["stream_options"] = {"include_usage": True}
         if request.cache_key and (
@@ -209,23 +216,35 @@ class OpenAIChat:
             body["enable_thinking"] = endpoint.thinking
         if request.tools:
             body["tools"] = self._tools.render(request.tools)
-        if effort := "none" if request.model in self._without_effort else request.effort:
+        if effort := "none" if model in self._without_effort else request.effort:
             body["reasoning_effort"] = effort
         body["messages"] = self._messages(request)
         if request.tools and request.tool_choice != "auto":
             body["tool_choice"] = request.tool_choice
         if request.max_tokens:
-            if self._calls.own:
-                body["max_completion_tokens"] = request.max_tokens + REASONING
-            else:
-                body["max_tokens"] = request.max_tokens
+            body |= self._limit(model, request.max_tokens)
+        for field in OPTIONAL:
+            if (model, field) in self._refused:
+                body.pop(field, None)
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:
             raise ModelFailed(phrase("fault_characters"), "rejected") from None
 
+    def _limit(self, model: str, tokens: int) -> dict[str, object]:
+        """The field that limits an answer: an older one, or OpenAI's, which counts reasoning."""
+        newer = ("max_completion_tokens", tokens + REASONING)
+        both = (newer, ("max_tokens", tokens))
+        for name, most in both if self._calls.own else reversed(both):
+            if (model, name) not in self._refused:
+                return {name: most}
+        return {}
+
     def _messages(self, request: ModelRequest) -> list[dict[str, object]]:
         messages = render_messages(request, self.provider)
+        if (request.model, FIELDS[0]) in self._refused:
+            for message in messages:
+                message.pop(FIELDS[0], None)
         if not self._calls.own:
             messages = alternate_roles(messages)
         if self._signed and not request.model.startswith("gemini-2"):

@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator
 
 import httpx2
+import msgspec
 import pytest
 
 from agent_core import ambient
@@ -38,6 +39,8 @@ from tests.fakes.model_server import (
     Think,
 )
 from tests.fakes.odd_json import DEEP
+
+NEWER = "max_completion_tokens"
 
 
 @pytest.fixture
@@ -409,6 +412,88 @@ async def test_tools_without_reasoning_where_the_model_wants_it(
         reply = await model.complete(ask(tools=(TOOL,)), ignore)
         assert reply.parts == (Text(text="fine"),)
     assert len(server.requests) == 3
+
+
+FULL: Json = {
+    "stream_options": {"include_usage": True}, "prompt_cache_key": "c", "enable_thinking": True,
+    "reasoning_effort": "high", "tool_choice": "required", "max_tokens": 50,
+}  # fmt: skip
+FORBIDDEN = {"type": "extra_forbidden", "msg": "Extra inputs are not permitted"}
+COMPLAINTS = {
+    "param": lambda name: {"error": {"message": "No.", "param": name}},
+    "OpenAI": lambda name: {"error": {"message": f"Unsupported parameter: '{name}'. Use another."}},
+    "Azure": lambda name: {"error": {"message": f"Unrecognized request argument supplied: {name}"}},
+    "Mistral": lambda name: {"detail": [FORBIDDEN | {"loc": ["body", name]}]},
+    "Groq": lambda name: {"error": {"message": f"property '{name}' is unsupported"}},
+    "plain": lambda name: {"error": f"{name} is not supported by this model"},
+}
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize("form", COMPLAINTS)
+async def test_a_field_that_a_server_does_not_take_is_left_out(
+    server: ModelServer, form: str, status: int
+) -> None:
+    """Each alone, then all of them: the request succeeds, without no other field, and what was
+    learnt is not tried again."""
+    server.extra_fields = {"enable_thinking"}
+    base = await server.start()
+    for refused in (*([name] for name in FULL), list(FULL)):
+
+        def picky(body: Json, refused: list[str] = refused) -> Say | Fail:
+            known = [name for name in refused if name in body]
+            return Fail(status, body=COMPLAINTS[form](known[0])) if known else Say("fine")
+
+        model = connect(base, cache_key=True, thinking=True)
+        server.script(*[picky] * (len(FULL) + 4))
+        asked = ask(tools=(TOOL,), tool_choice="required", max_tokens=50, cache_key="c")
+        asked = msgspec.structs.replace(asked, effort="high")
+        for _ in range(2):
+            assert (await model.complete(asked, ignore)).parts == (Text(text="fine"),)
+        first, last = server.requests[0].body, server.requests[-1].body
+        assert first | FULL == first
+        assert last == {
+            name: value for name, value in last.items() if name in first or name == NEWER
+        }
+        assert set(first) - set(last) == set(refused)
+        assert (NEWER in last) == ("max_tokens" in refused)
+        assert len(server.requests) <= len(refused) + 3
+        server.requests.clear()
+        server.steps.clear()
+        await model.close()
+
+
+async def test_reasoning_that_a_server_does_not_take_back_is_left_out(
+    server: ModelServer, model: OpenAIChat
+) -> None:
+    thought = assistant(Thinking(text="hm", provider="openai"), Text(text="So."))
+
+    def picky(body: Json) -> Say | Fail:
+        known = any("reasoning_content" in message for message in body["messages"])
+        message = "'messages.2': property 'reasoning_content' is unsupported"
+        return Fail(400, message=message) if known else Say("fine")
+
+    server.script(picky, picky, picky)
+    for _ in range(2):
+        reply = await model.complete(ask(user("hi"), thought, user("go")), ignore)
+        assert reply.parts == (Text(text="fine"),)
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "max_tokens: maximum context length is 4096 tokens, but 5000 were requested",
+        "Invalid schema for function 'look'",
+        "tool_choice",
+    ],
+)
+async def test_other_refusals_are_not_sent_again(
+    server: ModelServer, model: OpenAIChat, message: str
+) -> None:
+    server.script(*[Fail(400, message=message)] * 3)
+    await failure(model, ask(tools=(TOOL,), tool_choice="required", max_tokens=50))
+    assert len(server.requests) == 1
 
 
 async def test_silence_is_a_timeout(server: ModelServer) -> None:
