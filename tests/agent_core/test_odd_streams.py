@@ -210,6 +210,7 @@ async def test_an_answer_that_its_server_gave_up_is_not_whole(finish: str) -> No
         ("MAX_TOKENS", "length"),  # QwenLM/qwen-code#9884
         ("FinishReason.MAX_TOKENS", "length"),  # langgenius/dify#8550
         ("max_output_tokens", "length"),
+        ("pause_turn", "length"),  # Anthropic
         ("SAFETY", "refused"),
         ("content_filter: PROHIBITED_CONTENT", "refused"),  # Google, by OpenAI's protocol
         ("refusal", "refused"),
@@ -427,6 +428,37 @@ async def test_each_call_has_an_id_of_its_own(wire: str, given: str | None) -> N
     calls = [part for part in reply.parts if isinstance(part, ToolCall)]
     assert len({call.id for call in calls}) == len(calls) == 2
     assert all(call.id for call in calls)
+
+
+@pytest.mark.parametrize("numbers", [(0, 1, 2, 3, 4), (0,) * 5, (1, 1, 0, 1, 1), (5, 2, 9, 1, 7)])
+@pytest.mark.parametrize("twice", [False, True])
+async def test_blocks_are_read_in_their_order_whatever_their_numbers(
+    numbers: tuple[int, ...], twice: bool
+) -> None:
+    """Of proxies that number all alike, or begin each block twice."""
+    thought: Json = {"type": "thinking", "thinking": "", "signature": ""}
+    blocks = [
+        (thought, {"type": "signature_delta", "signature": "s1"}),
+        (thought, {"type": "signature_delta", "signature": "s2"}),
+        (BLOCK, {"type": "text_delta", "text": "hello"}),
+        (CALL, {"type": "input_json_delta", "partial_json": '{"a":1}'}),
+        (CALL | {"id": "other"}, {"type": "input_json_delta", "partial_json": '{"a":2}'}),
+    ]
+    lines: list[object] = [{"type": "message_start", "message": {"model": "m"}}]
+    for index, (block, delta) in zip(numbers, blocks, strict=True):
+        begun = {"type": "content_block_start", "index": index, "content_block": block}
+        lines += [begun] * (2 if twice else 1)
+        lines += [
+            {"type": "content_block_delta", "index": index, "delta": delta},
+            {"type": "content_block_stop", "index": index},
+        ]
+    lines += [{"type": "message_delta", "delta": {"stop_reason": "tool_use"}}]
+    reply = await read("anthropic", head() + write([*lines, {"type": "message_stop"}]))
+    first, second, _, *calls = reply.parts
+    assert words(reply) == "hello"
+    assert [one.signature for one in (first, second) if isinstance(one, Thinking)] == ["s1", "s2"]
+    made = [(one.id, one.arguments) for one in calls if isinstance(one, ToolCall)]
+    assert made == [("same", '{"a":1}'), ("other", '{"a":2}')]
 
 
 async def test_nothing_where_a_text_belongs_is_none() -> None:

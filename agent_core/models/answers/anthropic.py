@@ -85,7 +85,8 @@ class AnthropicReader:
         self._show = show
         self._request = request
         self._model = request.model
-        self._blocks: dict[int, _Open] = {}
+        self._blocks: list[_Open] = []
+        self._by_index: dict[int, _Open] = {}
         self._stop = ""
         self._usage: dict[str, object] = {}
 
@@ -127,12 +128,17 @@ class AnthropicReader:
             self._start(index, block)
 
     def _start(self, index: int, block: _Block) -> None:
+        """Open a block. Proxies number all of them alike, or begin one twice."""
+        known = self._by_index.get(index)
+        if known is not None and known.start == block and not (known.text or known.signature):
+            return
         opened = _Open(start=block, text=[], signature=block.signature or "")
-        self._blocks[index] = opened
+        self._blocks.append(opened)
+        self._by_index[index] = opened
         self._grow(opened, block.text, block.thinking)
 
     def _add_delta(self, index: int, delta: _Delta) -> None:
-        opened = self._blocks.get(index)
+        opened = self._by_index.get(index)
         if not opened:
             raise Broken(phrase("fault_senseless", detail="an answer in order"), "malformed")
         opened.signature += delta.signature or ""
@@ -185,10 +191,9 @@ class AnthropicReader:
         )
 
     def _parts(self) -> Iterator[Part]:
-        blocks = [opened for _, opened in sorted(self._blocks.items())]
-        calls = (one.start.id or "" for one in blocks if one.start.type == "tool_use")
+        calls = (one.start.id or "" for one in self._blocks if one.start.type == "tool_use")
         names = name_calls(calls, self._request)
-        for opened in blocks:
+        for opened in self._blocks:
             start, text = opened.start, "".join(opened.text)
             match start.type:
                 case "text" if text:

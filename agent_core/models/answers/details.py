@@ -12,6 +12,7 @@ CUT = frozenset(
         "model_length",  # Mistral
         "model_context_window_exceeded",
         "continuation",  # Google
+        "pause_turn",  # Anthropic, after a long work of its own
     ]
 )
 REFUSED = frozenset(
