@@ -211,12 +211,14 @@ def _read_row(row: object, *, marked: bool) -> WrittenCall:
     """Read one call. Behind a mark it is one whatever else it has, and without arguments."""
     if not isinstance(row, dict):
         raise _NoCall
-    if isinstance(row.get("function"), dict) and not set(row) - {"function", *_BESIDE}:
-        row = row["function"]
-    names = [row[key] for key in _NAMES if isinstance(row.get(key), str)]
-    given = [row[key] for key in _ARGUMENTS if row.get(key) is not None]
+    fields: dict[str, object] = row
+    inner = row.get("function")
+    if isinstance(inner, dict) and not set(row) - {"function", *_BESIDE}:
+        fields = inner
+    names = [name for key in _NAMES if isinstance(name := fields.get(key), str)]
+    given = [fields[key] for key in _ARGUMENTS if fields.get(key) is not None]
     given = given or ([{}] if marked else [])
-    more = set(row) - {*_NAMES, *_ARGUMENTS, *_BESIDE}
+    more = set(fields) - {*_NAMES, *_ARGUMENTS, *_BESIDE}
     if not names or not given or (not marked and (more or len(names) + len(given) > 2)):
         raise _NoCall
     return WrittenCall(names[0], _read_object(given[0]))
