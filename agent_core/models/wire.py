@@ -476,7 +476,7 @@ class SpokenAnswer:
     ) -> ModelReply:
         """The whole answer, ended as the provider says; `signature`: of its reasoning. Raises
         Broken if it says nothing."""
-        self._take(self._splitter.end())
+        self._take(self._splitter.end(self._text))
         if finish == "stop" and calls:
             finish = "tool_calls"
         text = "".join(self._text)

@@ -34,6 +34,12 @@ ANSWERS = [
     ("<th", "", "<th"),
     ("Close it with </think> at the end.", "", "Close it with </think> at the end."),
     ("Write:\n<think>\nhm\n</think>\nSo.", "", "Write:\n<think>\nhm\n</think>\nSo."),
+    ("<think>a</think><think>b</think>Hi!", "a\nb", "Hi!"),
+    ("<think>a</think>\n<think>b\nc</think>\n\nHi!", "a\nb\nc", "Hi!"),
+    ("<think>a</think>Hi.\n<think>b</think>\nSo.\n<think>c</think>", "a\nb\nc", "Hi.\nSo.\n"),
+    ("<think>a</think>Write <think>b</think>!", "a", "Write <think>b</think>!"),
+    ("<think>a</think>So:\n```\n<think>b</think>\n```", "a", "So:\n```\n<think>b</think>\n```"),
+    ("<think>a</think>Hi.\n<think>b", "a", "Hi.\n<think>b"),
     ("<think>a</think>One\n</think>\ntwo", "a", "One\n</think>\ntwo"),
 ]  # fmt: skip
 

@@ -8,6 +8,7 @@ then.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 OPENING = ("<think>", "<thinking>", "<thought>", "[THINK]")
@@ -30,6 +31,8 @@ class ThoughtSplitter:
     def __init__(self) -> None:
         self._state: Literal["begins", "thinks", "ended", "speaks"] = "begins"
         self._held = ""
+        self._opening = ""
+        """The tag with which the answer began."""
         self._closing = ""
         """The tag that ended the reasoning, or will; "" if none was seen."""
 
@@ -39,10 +42,29 @@ class ThoughtSplitter:
             return self._find_late(text, before) if ">" in text else Said(words=text)
         return self._take(self._held + text)
 
-    def end(self) -> Said:
-        """Return what was held back."""
+    def end(self, before: list[str]) -> Said:
+        """Return what was held back; `before` holds the words so far. An answer that began with
+        reasoning may have more of it, from the beginning of a line on."""
         held, self._held = self._held, ""
-        return Said(thought=held) if self._state == "thinks" else Said(words=held)
+        if self._state == "thinks":
+            return Said(thought=held)
+        if not self._opening:
+            return Said(words=held)
+        whole = "".join((*before, held))
+        more = [
+            one for one in self._find_more(whole) if whole.count("```", 0, one.start()) % 2 == 0
+        ]
+        if not more:
+            return Said(words=held)
+        words, end = "", 0
+        for one in more:
+            words, end = words + whole[end : one.start()], one.end()
+        thought = "".join(f"\n{one['thought']}" for one in more)
+        return Said(thought=thought, words=(words + whole[end:]).lstrip(), restart=True)
+
+    def _find_more(self, whole: str) -> Iterator[re.Match[str]]:
+        begin, end = re.escape(self._opening), re.escape(self._closing)
+        return re.finditer(rf"(?:^|(?<=\n))[ \t]*{begin}(?P<thought>.*?){end}\s*", whole, re.DOTALL)
 
     def _take(self, text: str) -> Said:
         self._held = ""
@@ -55,7 +77,7 @@ class ThoughtSplitter:
                     return Said()
                 self._state = "speaks"
                 return self._find_late(text, [])
-            self._state, self._closing = "thinks", _CLOSING[tag]
+            self._state, self._opening, self._closing = "thinks", tag, _CLOSING[tag]
             text = begun.removeprefix(tag)
         thought = ""
         if self._state == "thinks":
