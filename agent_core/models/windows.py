@@ -20,7 +20,16 @@ from agent_core.models.endpoint import Endpoint
 LIMIT = 3.0
 """Seconds for one question."""
 MAX_BYTES = 2_000_000
-_LISTED = ("max_model_len", "context_length", "context_window", "max_input_tokens")
+MAX_WINDOW = 100_000_000
+"""Tokens: more stands for an unknown window (tokenizers say 10**30)."""
+MAX_DIGITS = 12
+_LISTED = (
+    "max_model_len",
+    "context_length",
+    "context_window",
+    "max_input_tokens",
+    "max_context_length",  # Mistral
+)
 _SILENT = re.compile(
     r"embed|whisper|tts|dall-e|image|audio|moderation|realtime|transcribe|rerank|sora|veo|imagen"
     r"|minilm|paraphrase|(?:\b|_)(?:bge|e5|gte)[-_]"
@@ -174,7 +183,7 @@ class _Server:
                 found = msgspec.json.decode(await response.content.read(MAX_BYTES))
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
             return {}
-        return _as_object(found)
+        return {"data": found} if isinstance(found, list) else _as_object(found)
 
 
 def may_be_ollama(endpoint: Endpoint) -> bool:
@@ -231,7 +240,9 @@ def _find(body: Json, model: str) -> Json:
 
 
 def _make_window(value: object, sure: bool = True) -> AskedWindow | None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value[:MAX_DIGITS])
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_WINDOW:
         return None
     return AskedWindow(value, sure)
 

@@ -16,6 +16,13 @@ Routes = dict[str, object]
 
 KINDS: dict[str, tuple[Routes, int]] = {
     "vLLM": ({"GET /v1/models": {"data": [{"id": MODEL, "max_model_len": 8192}]}}, 8192),
+    "Mistral": ({"GET /v1/models": {"data": [{"id": MODEL, "max_context_length": 8192}]}}, 8192),
+    "Together": ({"GET /v1/models": [{"id": MODEL, "context_length": 8192}]}, 8192),
+    "in quotes": ({"GET /v1/models": {"data": [{"id": MODEL, "context_length": "8192"}]}}, 8192),
+    "the next field": (
+        {"GET /v1/models": {"data": [{"id": MODEL, "max_model_len": 10**18, "context_length": 9}]}},
+        9,
+    ),
     "OpenRouter": (
         {
             "GET /v1/models": {
@@ -65,6 +72,9 @@ KINDS: dict[str, tuple[Routes, int]] = {
 ODD = [
     {"data": 7},
     {"data": [7, None, {"id": MODEL, "max_model_len": True}]},
+    {"data": [{"id": MODEL, "max_model_len": 10**18, "context_length": 1e30}]},
+    {"data": [{"id": MODEL, "max_model_len": "9" * 30, "context_length": None}]},
+    {"data": [{"id": MODEL, "max_model_len": 0, "context_length": "0"}]},
     {"data": [{"id": MODEL, "max_model_len": -1, "context_length": "many"}]},
     [],
     "no JSON at all",
