@@ -33,6 +33,7 @@ from agent_core.models.wire import (
     UNANSWERED,
     Line,
     ToolSheet,
+    fit_arguments,
     take_raw,
 )
 from agent_core.phrases import phrase
@@ -44,7 +45,6 @@ makers'."""
 CACHE = {"type": "ephemeral"}
 CHOICES = {"none": "none", "required": "any"}
 _NO_TEXT = "(no text)"
-_decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class AnthropicMessages:
@@ -264,7 +264,7 @@ def _block(part: Part, provider: str, shown: Mapping[str, str]) -> dict[str, obj
                 "type": "tool_use",
                 "id": part.id,
                 "name": part.name,
-                "input": _input(part.arguments),
+                "input": msgspec.Raw(fit_arguments(part.arguments).encode()),
             }
         case ToolResult():
             block: dict[str, object] = {
@@ -298,12 +298,3 @@ def _render_thinking(part: Thinking) -> dict[str, object] | None:
     if signature.startswith(REDACTED):
         return {"type": "redacted_thinking", "data": signature.removeprefix(REDACTED)}
     return {"type": "thinking", "thinking": part.text, "signature": signature}
-
-
-def _input(arguments: str) -> object:
-    """Return the arguments as an object, byte for byte; anything else is wrapped in one."""
-    try:
-        _decode(arguments)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return {"invalid_arguments": arguments}
-    return msgspec.Raw(arguments.encode())

@@ -40,6 +40,7 @@ from agent_core.models.wire import (
     UNSIGNED,
     Line,
     ToolSheet,
+    fit_arguments,
 )
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
@@ -372,7 +373,7 @@ def _assistant(message: Message, provider: str, waiting: dict[str, None]) -> dic
                     signature = part.signature or ""
             case ToolCall():
                 waiting[part.id] = None
-                function = {"name": part.name, "arguments": part.arguments}
+                function = {"name": part.name, "arguments": fit_arguments(part.arguments)}
                 call: dict[str, object] = {"id": part.id, "type": "function", "function": function}
                 if signature:
                     call["extra_content"] = {"google": {"thought_signature": signature}}

@@ -22,7 +22,7 @@ from agent_core.models.openai_chat import CallRefused, ChatClient
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.providers import Effort
 from agent_core.models.streamed_http import StreamedResponse
-from agent_core.models.wire import CONTINUED, REASONING, UNANSWERED, Line, ToolSheet
+from agent_core.models.wire import CONTINUED, REASONING, UNANSWERED, Line, ToolSheet, fit_arguments
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
 
@@ -178,7 +178,7 @@ def _item(part: Part, behind: tuple[Part, ...], provider: str) -> dict[str, obje
                 "type": "function_call",
                 "call_id": part.id,
                 "name": part.name,
-                "arguments": part.arguments,
+                "arguments": fit_arguments(part.arguments),
             }
         case _:
             return None

@@ -110,6 +110,7 @@ _ODD = re.compile(r"[^A-Za-z0-9_-]")
 REASONING = 4_096
 """Tokens of reasoning added to an answer of limited length: providers count them as part of it, and
 one that is to say a word would say none."""
+_decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 STALE = 1.0
 """Seconds within which a connection closed by the provider is noticed: the only failure that is
 retried where no other retry is allowed."""
@@ -513,6 +514,17 @@ def name_calls(given: Iterable[str], request: ModelRequest) -> Iterator[str]:
         name = one if one and one not in seen else f"call_{len(request.messages)}_{index}"
         seen.add(name)
         yield name
+
+
+def fit_arguments(arguments: str) -> str:
+    """Return arguments as the JSON of an object, byte for byte if they are that: templates of local
+    servers read them, and refuse the whole conversation otherwise."""
+    try:
+        _decode_object(arguments)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        words = arguments.encode(errors="replace").decode()
+        return msgspec.json.encode({"invalid_arguments": words} if words.strip() else {}).decode()
+    return arguments
 
 
 def fit_calls(request: ModelRequest, own: bool) -> ModelRequest:

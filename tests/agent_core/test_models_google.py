@@ -111,7 +111,7 @@ async def test_calls_of_another_model_are_taken(server: ModelServer, model: Gemi
     server.script(Say("fine"))
     await model.complete(ask(*history, model=NAME, tools=(TOOL,)), ignore)
     part = server.requests[0].body["contents"][1]["parts"][0]
-    assert part["functionCall"]["args"] == {"arguments": "not json"}
+    assert part["functionCall"]["args"] == {"invalid_arguments": "not json"}
     assert part["thoughtSignature"] and "AAAA" not in str(server.requests[0].body)
 
 

@@ -18,7 +18,7 @@ from agent_core.messages import (
 )
 from agent_core.models.port import ModelRequest, ToolChoice, ToolSpec
 from agent_core.models.providers import Effort
-from agent_core.models.wire import CONTINUED, GO_ON, REASONING, UNANSWERED, UNSIGNED
+from agent_core.models.wire import CONTINUED, GO_ON, REASONING, UNANSWERED, UNSIGNED, fit_arguments
 
 MODES: dict[ToolChoice, str] = {"none": "NONE", "required": "ANY", "auto": "AUTO"}
 LEVELS: dict[Effort, str] = {
@@ -30,6 +30,7 @@ LEVELS: dict[Effort, str] = {
 }
 
 Json = dict[str, object]
+_decode = msgspec.json.Decoder(Json).decode
 
 
 def config(request: ModelRequest, thinking: bool | None) -> Json:
@@ -127,7 +128,11 @@ def _part(part: Part, shown: Mapping[str, str]) -> Json | None:
                 return {"text": describe_unseen(part)}
             return _picture(part, data)
         case ToolCall():
-            call = {"id": part.id, "name": part.name, "args": _object(part.arguments)}
+            call = {
+                "id": part.id,
+                "name": part.name,
+                "args": _decode(fit_arguments(part.arguments)),
+            }
             return {"function_call": call}
         case _:
             return None
@@ -154,15 +159,6 @@ def _results(
 def _result(call: ToolCall, content: str, failed: bool) -> Json:
     said = {"error" if failed else "output": content}
     return {"function_response": {"id": call.id, "name": call.name, "response": said}}
-
-
-def _object(arguments: str) -> Json:
-    """Return arguments as an object, as required; anything else is wrapped in one."""
-    try:
-        value = msgspec.json.decode(arguments or "{}")
-    except msgspec.DecodeError:
-        value = arguments
-    return value if isinstance(value, dict) else {"arguments": value}
 
 
 def _tool(tool: ToolSpec) -> Json:
