@@ -39,6 +39,8 @@ ANSWERS = [
     ("<think>a</think>Hi.\n<think>b</think>\nSo.\n<think>c</think>", "a\nb\nc", "Hi.\nSo.\n"),
     ("<think>a</think>Write <think>b</think>!", "a", "Write <think>b</think>!"),
     ("<think>a</think>So:\n```\n<think>b</think>\n```", "a", "So:\n```\n<think>b</think>\n```"),
+    ("<think>a</think>Hi.\n<think>b</think>\n <think>c</think>So.", "a\nb\nc", "Hi.\nSo."),
+    ("<think>a</think>Hi.\n<think>b\n<think>c</think>So.", "a\nb\n<think>c", "Hi.\nSo."),
     ("<think>a</think>Hi.\n<think>b", "a", "Hi.\n<think>b"),
     ("<think>a</think>One\n</think>\ntwo", "a", "One\n</think>\ntwo"),
 ]  # fmt: skip

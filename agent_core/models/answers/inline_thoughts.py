@@ -8,12 +8,12 @@ then.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 OPENING = ("<think>", "<thinking>", "<thought>", "[THINK]")
 _CLOSING = {tag: f"{tag[0]}/{tag[1:]}" for tag in OPENING}
 _LONE = "</think>"
+_SPACE = re.compile(r"\s*")
 _LATE = re.compile(rf"(?:^|\n)[ \t]*{_LONE}[ \t]*(?=\n|$)")
 
 
@@ -51,20 +51,10 @@ class ThoughtSplitter:
         if not self._opening:
             return Said(words=held)
         whole = "".join((*before, held))
-        more = [
-            one for one in self._find_more(whole) if whole.count("```", 0, one.start()) % 2 == 0
-        ]
-        if not more:
+        words, thought = _split_later(whole, self._opening, self._closing)
+        if not thought:
             return Said(words=held)
-        words, end = "", 0
-        for one in more:
-            words, end = words + whole[end : one.start()], one.end()
-        thought = "".join(f"\n{one['thought']}" for one in more)
-        return Said(thought=thought, words=(words + whole[end:]).lstrip(), restart=True)
-
-    def _find_more(self, whole: str) -> Iterator[re.Match[str]]:
-        begin, end = re.escape(self._opening), re.escape(self._closing)
-        return re.finditer(rf"(?:^|(?<=\n))[ \t]*{begin}(?P<thought>.*?){end}\s*", whole, re.DOTALL)
+        return Said(thought=thought, words=words.lstrip(), restart=True)
 
     def _take(self, text: str) -> Said:
         self._held = ""
@@ -103,6 +93,26 @@ class ThoughtSplitter:
         words = whole[found.end() :].lstrip()
         self._state = "speaks" if words else "ended"
         return Said(thought=whole[: found.start()], words=words, restart=True)
+
+
+def _split_later(whole: str, opening: str, closing: str) -> tuple[str, str]:
+    """Return the words, and the reasoning between tags that begin a line outside fences."""
+    words, thoughts = [], []
+    at = seen = fences = 0
+    for one in re.finditer(rf"(?:^|(?<=\n))[ \t]*{re.escape(opening)}", whole):
+        if one.end() <= at:
+            continue  # within the one before
+        fences += whole.count("```", seen, one.start())
+        seen = one.start()
+        if fences % 2:
+            continue
+        if (stop := whole.find(closing, one.end())) < 0:
+            break
+        words.append(whole[at : one.start()])
+        thoughts.append(f"\n{whole[one.end() : stop]}")
+        behind = _SPACE.match(whole, stop + len(closing))
+        at = behind.end() if behind else stop
+    return "".join((*words, whole[at:])), "".join(thoughts)
 
 
 def _count_begun(text: str, tag: str) -> int:
