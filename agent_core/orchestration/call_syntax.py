@@ -8,6 +8,7 @@ IBM, Cohere, NVIDIA, OpenAI's harmony, Anthropic (November 2026).
 import ast
 import json
 import re
+import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from msgspec import Struct
 MAX_CALLS = 8
 MAX_PLAIN = 20_000
 """Maximum characters of a text without a mark in which calls are looked for."""
+MAX_END = 400
+"""Maximum characters of template signs behind a line of Python."""
 MAX_SAID = 400
 """Maximum characters before calls in a fence, which may also be examples."""
 _BAR = "[|\N{FULLWIDTH VERTICAL LINE}]"
@@ -54,6 +57,7 @@ _PAIR = re.compile(
     re.DOTALL,
 )
 _FENCE = re.compile(r"```(?:json|tool_calls?|tool_code)?[ \t]*\n((?:(?!```).)*)```", re.DOTALL)
+_END = re.compile(rf"(?:<{_BAR}[^<>\n]{{1,40}}{_BAR}>|</s>|\s)+\Z")
 _PYTHON = re.compile(r"\[?\s*[A-Za-z_][\w.]*\(")
 _NAME_IN = re.compile(r"""["'](?:name|tool_name|tool)["']\s*:\s*["']([\w.:-]{1,128})["']""")
 _BODY = re.compile(r"""\{\s*["']|\[\s*\{\s*["']""")
@@ -238,11 +242,12 @@ def _read_object(arguments: object) -> dict[str, object]:
 
 def _read_python(text: str) -> list[WrittenCall]:
     """Read calls with named, literal arguments; [] for other code."""
-    text = re.sub(rf"(?:<{_BAR}[^<>\n]{{1,40}}{_BAR}>|</s>|\s)+\Z", "", text).strip()
+    text = (text[:-MAX_END] + _END.sub("", text[-MAX_END:])).strip()
     if not _PYTHON.match(text):
         return []
     try:
-        body = ast.parse(text, mode="eval").body
+        with warnings.catch_warnings(action="ignore"):  # about `1if x`
+            body = ast.parse(text, mode="eval").body
         rows = body.elts if isinstance(body, ast.List) else [body]
         return [_read_expression(row) for row in rows]
     except (SyntaxError, ValueError):

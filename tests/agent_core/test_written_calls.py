@@ -1,13 +1,15 @@
 """Calls that a model wrote as text are made; all else that looks like one stays text."""
 
+import itertools
 import json
 import re
+import time
 
 import pytest
 
 from agent_core.messages import Message, Text, Thinking, ToolCall, user
 from agent_core.models.port import ModelReply
-from agent_core.orchestration.call_syntax import MAX_CALLS, MAX_PLAIN
+from agent_core.orchestration.call_syntax import MAX_CALLS, MAX_PLAIN, find_calls
 from agent_core.orchestration.cut_answers import NO_WORDS, drop_cut_call
 from agent_core.orchestration.written_calls import read_written_calls
 from agent_core.tools.files import file_tools
@@ -272,3 +274,22 @@ def test_thoughts_stay_and_real_calls_count() -> None:
         provider="p",
     )
     assert read_written_calls(made, SHOWN, THREAD) is made
+
+
+SIGNS = ["<|a|>", " ", "</s>", "<tool_call>", "<function=a>", "<parameter=a>", "f(a=", "```\n", "{"]
+
+
+@pytest.mark.parametrize("mark", ["", "<tool_call>", "<|python_tag|>", "<function=a>"])
+def test_time_grows_with_the_text_alone(mark: str) -> None:
+    for one, other in itertools.product(SIGNS, SIGNS):
+        count = 100_000 // len(one + other)
+        begun = time.process_time()
+        find_calls(f"{mark}{(one + other) * count}"[: MAX_PLAIN if not mark else None])
+        assert time.process_time() - begun < 1, (one, other)
+
+
+def test_python_warns_of_nothing_that_a_model_wrote() -> None:
+    for text in (r'[f(a="\d")]', "f(a=[1if 1else 2])"):
+        find_calls(text)
+    found = find_calls(r'[f(a="\d")]<|eom_id|>')
+    assert found is not None and found.calls[0].arguments == {"a": r"\d"}
