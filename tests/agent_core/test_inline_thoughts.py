@@ -1,6 +1,7 @@
 """Reasoning between tags in an answer is no part of it, however its pieces are cut."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -94,3 +95,10 @@ def test_what_stood_in_the_answer_does_not_go_back_as_something_else() -> None:
         messages=(user("hi"), Message(role="assistant", parts=reply.parts), user("and")),
     )
     assert render_messages(request, "p")[1] == {"role": "assistant", "content": "Hi!"}
+
+
+@pytest.mark.parametrize("rest", ["<think>\n", "<think>b</think>\n", "\n<think>b", "```\n<think>"])
+def test_time_grows_with_the_answer_alone(rest: str) -> None:
+    begun = time.process_time()
+    read(["<think>a</think>Hi.\n", rest * (400_000 // len(rest))])
+    assert time.process_time() - begun < 1
