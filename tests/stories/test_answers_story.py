@@ -1,15 +1,21 @@
 """To which question an answer belongs, where several wait or something else is replied to."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from agent_core import ambient
+from gateway.messages import Conversation, MessageReceived, Sender
 from tests.fakes.model_server import Call, Say
 from tests.stories.discord_rig import DM as DISCORD_DM
 from tests.stories.discord_rig import PERSON as DISCORDER
 from tests.stories.discord_rig import DiscordRig
-from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention
+from tests.stories.plan_rig import ASK as PLANNED
+from tests.stories.plan_rig import CHAIN, plan
+from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, living, mention
 from tests.stories.slack_rig import DM, SlackRig
+from tests.stories.surfaces import Held, Web
 
 pytestmark = pytest.mark.pick("answers", 3)
 DEPLOY = Call("run_command", '{"command": "make deploy"}')
@@ -141,3 +147,44 @@ async def test_a_reply_below_another_message_of_the_apps_chat_does_not(slack: Sl
     slack.slack.say(DM, "why so early?", thread=old["ts"])
     await slack.shows("Because of the snow.")
     assert slack.seen(role="tool") == []
+
+
+WAY = Call("ask_user", '{"question": "Which way?", "options": ["Train", "Plane"]}')
+EARLY = {
+    "words": ("paint it", [ask("Which colour?"), Say("so be it")], "Which colour?", "in red"),
+    "option": ("book it", [WAY, Say("so be it")], "Which way?", "train"),
+    "plan": ("[Planning]", [CHAIN], "Find the hosts", "in Bern"),
+}
+"""Each question that takes plain words: the request, what the model says, the words of the card,
+and words that would answer it."""
+
+
+@pytest.mark.parametrize("kind", EARLY)
+async def test_at_the_page_what_was_stored_before_the_card_is_no_answer(
+    tmp_path: Path, kind: str
+) -> None:
+    """The message had not been looked at when the question came. The same words are one after it."""
+    request, (first, *then), shown, words = EARLY[kind]
+    async with living(tmp_path) as rig:
+        person = Web(rig)
+        person.answers(**{request: [Held(first), *then], "[Planning again]": [plan("a: so be it")]})
+        await person.open()
+        if kind == "plan":
+            await person.command("/plan on")
+        await person.say(PLANNED if kind == "plan" else request)
+        await person.thinks()
+        where = Conversation(platform="web", account="local", channel="owner~c1", private=True)
+        said = MessageReceived(
+            conversation=where, sender=Sender(platform="web", id="owner", name="owner"),
+            event="early", message="early", text=words, at=ambient.now(),
+        )  # fmt: skip
+        await rig.store.accept([said])
+        person.mind.let_go()
+        await person.card(shown)
+        rig.host.wake(where.id)
+        await person.shows(words)  # in the answer to it, or as the title of a plan of its own
+        await person.settle()
+        assert "so be it" not in str(person.screen())
+        await person.say(words)
+        await person.shows("so be it")
+        await person.close()

@@ -18,6 +18,10 @@ from gateway.roles import at_least
 from gateway.store.rows import OutboxRow, QuestionRow
 from gateway.views import FormCard
 
+MAX_UNSEEN = 30.0
+"""Seconds that a stored message may wait until its conversation looks at it: another replica's
+clock that is further off, or one that was set, tells nothing."""
+
 
 async def mark_answer(services: Services, inbound: Inbound) -> Inbound:
     """Return `inbound` as a reply to the question that it answers; itself if it answers none.
@@ -152,7 +156,9 @@ def _is_about_earlier(
 
 def _precedes(state: ConversationState, message: MessageReceived, question: QuestionRow) -> bool:
     """Return True if it was certainly written before the question's card was there, by the numbers
-    of messages; a card that was sent again does not tell."""
+    of messages, or by the clock where nothing is sent; a card that was sent again does not tell."""
+    if state.adapter.abilities.reads_views:
+        return 0 < question.asked - message.at < MAX_UNSEEN
     row = _find_card(state, question)
     if row is None or row.doubtful or row.anew or row.given:
         return False
