@@ -444,6 +444,13 @@ class ViewFold:
         key: Key = "covers_private" if self.private else "covers_group"
         return say(key, self.language, rule=told, name=self.asker)
 
+    def _show_change(self, asked: str, answer: Answer) -> tuple[str, ...]:
+        """Show the words that change a plan, if the surface does not: the next plan hides them."""
+        if not self.said or answer.choice != "edit" or not answer.text:
+            return ()
+        said = SaidView(name=answer.name or answer.by, text=answer.text)
+        return self._set(f"said:{asked}", said, True)
+
     def _fold_answer(self, asked: str, answer: Answer) -> tuple[str, ...]:
         name = self._cards.get(asked, f"ask:{asked}")
         shape = self.shapes.get(name)
@@ -470,7 +477,8 @@ class ViewFold:
                 view = with_(view, state=state, outcome=outcome)
             case PlanView() if self.course is not None:
                 word = outcome if answer.choice in ("once", "edit") else ""
-                return self._course(with_(self.course, asking="", outcome=word))
+                said = self._show_change(asked, answer)
+                return (*said, *self._course(with_(self.course, asking="", outcome=word)))
             case _:
                 pass
         return (*changed, *self._set(name, view, True))

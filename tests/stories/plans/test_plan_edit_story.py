@@ -3,6 +3,9 @@ to see it first. Over Telegram, the real gateway and model SDK."""
 
 import asyncio
 import json
+from pathlib import Path
+
+import pytest
 
 from gateway.texts import say
 from tests.fakes.model_server import Call, Say
@@ -14,9 +17,11 @@ from tests.stories.rig import (
     Json,
     Rig,
     labels,
+    living,
     mention,
     write,
 )
+from tests.stories.surfaces import Web
 
 
 async def begun(rig: Rig, *answers: Say | Call, steps: Say = CHAIN) -> None:
@@ -330,3 +335,34 @@ async def test_five_errors_in_a_row_lead_to_a_plan(rig: Rig) -> None:
     asked_for = rig.seen(5, "user")[-1]
     assert "5 errors in a row" in asked_for and "[Planning]" in asked_for
     assert "☑ 1. Look elsewhere" in str(rig.said())
+
+
+@pytest.mark.parametrize("way", ["unasked", "after a press", "with the press"])
+@pytest.mark.parametrize("crash", [False, True])
+async def test_the_page_shows_with_which_words_a_plan_was_changed(
+    tmp_path: Path, way: str, crash: bool
+) -> None:
+    words = "only those in Bern"
+    async with living(tmp_path) as rig:
+        person = Web(rig)
+        again = plan("find: Find those in Bern")
+        person.answers(**{"[Planning again]": [again], "[Planning]": [CHAIN]})
+        await person.open()
+        await person.command("/plan on")
+        await person.say(ASK)
+        await person.card("Find the hosts")
+        if way == "with the press":
+            await person.press("Edit", words)
+        else:
+            if way == "after a press":
+                await person.press("Edit")
+                await person.told("Write what to change")
+            await person.say(words)
+        await person.card("Find those in Bern")
+        if crash:
+            await rig.quiet()
+            await person.restart()
+        await person.settle()
+        said = [line for line in person.screen() if line.startswith("owner: ")]
+        assert said == ["owner: /plan on", f"owner: {ASK}", f"owner: {words}"]
+        await person.close()

@@ -108,14 +108,19 @@ class Web(Surface):
         name, _, arguments = text.removeprefix("/").partition(" ")
         await self._post("commands", name=name, arguments=arguments)
 
-    async def press(self, label: str) -> None:
+    async def press(self, label: str, text: str = "") -> None:
         tokens = [
             button["token"]
             for view in self._bearing()
             for button in view.get("buttons", ())
             if button["label"] == label
         ]
-        await self._post("answers", token=tokens[-1])
+        await self._post("answers", token=tokens[-1], text=text)
+
+    async def told(self, text: str) -> None:
+        """Until a private word says so; it is done with then."""
+        await self._wait(lambda: any(text in one for one in self._told))
+        self._told.clear()
 
     def link(self, label: str) -> str:
         buttons = [one for view in self._bearing() for one in view.get("buttons", ())]
