@@ -366,3 +366,23 @@ async def test_the_page_shows_with_which_words_a_plan_was_changed(
         said = [line for line in person.screen() if line.startswith("owner: ")]
         assert said == ["owner: /plan on", f"owner: {ASK}", f"owner: {words}"]
         await person.close()
+
+
+@pytest.mark.parametrize("mark", ["[Planning]", "Step: "])
+async def test_a_call_in_an_answer_that_allows_none_is_not_shown(tmp_path: Path, mark: str) -> None:
+    """Such a call is never run, so its line would be at work for ever."""
+    call = Call("run_command", '{"command": "echo never"}', text="I run it.")
+    right = {"[Planning]": CHAIN, "Step: ": GOOD}
+    async with living(tmp_path) as rig:
+        person = Web(rig)
+        lines = {one: [step] for one, step in right.items()} | {mark: [call]}
+        person.answers(
+            **lines, **{"That cannot be used": [right[mark]], "[Finishing]": [Say("All.")]}
+        )
+        await person.open()
+        await person.say(ASK)
+        await person.shows("All.")
+        await person.settle()
+        assert "echo never" not in str(person.screen()) and "I run it" not in str(person.screen())
+        assert "That cannot be used" in str([one.body for one in rig.model.requests])
+        await person.close()
