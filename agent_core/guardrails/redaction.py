@@ -62,12 +62,7 @@ class Redactions:
 
     def hide_words(self, text: str) -> str:
         """`text` with names in place of the words alone, whatever else has a shape of secrets."""
-        shown: list[str] = []
-        at = 0
-        for start, end, name in self._find(text):
-            shown += (text[at:start], name)
-            at = end
-        return "".join((*shown, text[at:])) if shown else text
+        return _replace(text, self._find_spans(text))
 
     def hide_start(self, text: str, most: int) -> str:
         """Redact the first `most` characters of `text`, and some more; less is returned where a key
@@ -83,42 +78,34 @@ class Redactions:
         end = find_open_end(text)
         if end < MIN_RELEASED and _is_within_run(text, end):
             return "", text
-        end = self._leave_escaped(text, end)
-        least, begin, spans = end - MAX_HELD, 0, None
-        while True:  # each round ends earlier, at the start of a run, and reads little
-            shown, held = self._part_words(text[begin:end])
-            safe = end - len(held)
-            earlier = self._leave_escaped(text, find_open_end(text[:safe])) if held else safe
-            if earlier == safe or earlier < least:
-                shown = self._part_words(text[:end])[0] if begin else shown
-                return hide_shapes(shown), text[safe:]
-            end = earlier
-            spans = self._find_spans(text[:end]) if spans is None else spans
-            begin = _find_border(spans, self._find_window(text[:end]))
+        safe = self._leave_escaped(text, end)
+        if not safe:
+            return "", text
+        spans, least = self._find_spans(text), safe - MAX_HELD
+        begun = self._find_begun(text, spans)
+        while (border := _find_border(spans, min(safe, begun))) < safe:
+            safe = border  # the run before it is cut there: what is left of it may grow
+            earlier = self._leave_escaped(text, find_open_end(text[:safe]))
+            if earlier < least:
+                break
+            safe = earlier
+        return hide_shapes(_replace(text[:safe], spans)), text[safe:]
 
     def _part_words(self, text: str) -> tuple[str, str]:
-        if self._first is None:
-            return text, ""
-        shown: list[str] = []
-        at, end = 0, self._find_partial(text, 0)
-        for start, stop, name in self._find(text):
+        spans = self._find_spans(text)
+        end = self._find_begun(text, spans)
+        return _replace(text[:end], spans), text[end:]
+
+    def _find_begun(self, text: str, spans: list[tuple[int, int, str]]) -> int:
+        """Return where the end of `text` begins that more text could make a word; `spans`: the
+        words in it."""
+        end = self._find_partial(text, 0)
+        for start, stop, _ in _choose(spans):
             if start >= end:
                 break  # a longer word may start before it
-            shown += (text[at:start], name)
-            at = stop
-            if at > end:
-                end = self._find_partial(text, at)
-        shown.append(text[at:end])
-        return "".join(shown), text[end:]
-
-    def _find(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield (start, end, name) of the words in `text`, in order; of overlapping ones the first,
-        of those with the same start the longest."""
-        done = 0
-        for start, stop, name in self._find_spans(text):
-            if start >= done:
-                yield start, stop, name
-                done = stop
+            if stop > end:
+                end = self._find_partial(text, stop)
+        return end
 
     def _find_spans(self, text: str) -> list[tuple[int, int, str]]:
         """Return all places of words, also overlapping ones, in that order."""
@@ -156,7 +143,8 @@ class Redactions:
     def _find_partial(self, text: str, start: int) -> int:
         """Return where the end of `text` begins that more text could make a word, at `start` at the
         earliest."""
-        assert self._first is not None
+        if self._first is None:
+            return len(text)
         for found in self._first.finditer(text, max(start, self._find_window(text))):
             end = text[found.start() :]
             if _is_begun(self._sorted_whole, end) or _is_begun(self._sorted_cut, _join(end)):
@@ -170,6 +158,27 @@ class Redactions:
         while (ends := len(_LINE_END.findall(text, max(begin, 0), counted))) and begin > 0:
             begin, counted = begin - ends, begin
         return max(begin, 0)
+
+
+def _choose(spans: list[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+    """Yield of overlapping words the first, of those with the same start the longest."""
+    done = 0
+    for start, stop, name in spans:
+        if start >= done:
+            yield start, stop, name
+            done = stop
+
+
+def _replace(text: str, spans: list[tuple[int, int, str]]) -> str:
+    """Return `text` with names in place of the words; none lies across its end."""
+    shown: list[str] = []
+    at = 0
+    for start, stop, name in _choose(spans):
+        if start >= len(text):
+            break
+        shown += (text[at:start], name)
+        at = stop
+    return "".join((*shown, text[at:])) if shown else text
 
 
 def _is_within_run(text: str, at: int) -> bool:
