@@ -18,11 +18,17 @@ SIGNS = (
     *("ipmitool", "bcp ", "freerdp", "net use", "wpa_passphrase", "nmcli", "-pass"),
     *("-storepass", "-keypass", "-token", "-secret", "Private-Lines", " password="),
     *("secret_access_key ", "-password", "http -a", "https -a", "PASSWORD FOR"),
-    *("--token-stdin", "configure set"),
+    *("--token-stdin", "configure set", "requirepass", "masterauth", "bindpw", "rootpw"),
+    *("auth_pass", "AUTH ", "kinit", "net user", "sqlplus"),
+    *("SecureString", "ssh-keygen", "sp_addlogin", "community ", "isakmp key ", "password 7 "),
+    *("ascii-text"),
 )  # fmt: skip
 """One of these occurs in each text with such a secret."""
 _BARE = r"[^\s'\"`$;|&<>()\\]"
 _PLAIN = rf"{_BARE}{{4,{_LONGEST}}}"
+_MIXED = r"(?=[^\s\"'\\]{0,80}\d)(?=[^\s\"'\\]{0,80}[A-Za-z])"
+_CASES = rf"{_MIXED}(?=[^\s\"']{{0,80}}[a-z])(?=[^\s\"']{{0,80}}[A-Z])"
+"""Letters and digits, as placeholders and prose rarely have together."""
 _VALUE = (
     rf"(?:'(?P<single>[^'\"`$;|&<>()\\\n]{{4,{_LONGEST}}})(?=')"
     rf"|\"(?P<double>[^'\"`$;|&<>()\\\n]{{4,{_LONGEST}}})(?=\")"
@@ -60,7 +66,7 @@ _ONE = re.compile(
     "|".join(
         (
             rf"\becho[ \t]['\"]?(?:\w{{1,32}}:)?(?P<piped>{_PLAIN})['\"]?[ \t]{{0,4}}\|[ \t]{{0,4}}"
-            r"(?:sudo[ \t](?:-\w+[ \t]){0,3}-\w*S|(?:sudo[ \t])?chpasswd\b"
+            r"(?:sudo[ \t](?:-\w+[ \t]){0,3}-\w*S|(?:sudo[ \t])?chpasswd\b|kinit\b"
             r"|[^\n|;&]{1,120}--(?:pass(?:word|phrase)?|token)-(?:stdin|fd)\b)",
             rf"\bPASSWORD FOR[ \t][^\n=]{{1,80}}=[ \t]{{0,4}}['\"](?P<sql>{_PLAIN})['\"]",
             rf"\bhttps?[ \t](?:-\w+[ \t]){{0,3}}-a[ \t]['\"]?[\w.@-]{{1,64}}:(?P<pie>{_PLAIN})",
@@ -81,13 +87,34 @@ _ONE = re.compile(
             r"\b(?:host|user|dbname)=\S{1,80}[ \t](?:\w{1,20}=\S{1,80}[ \t]){0,4}"
             rf"password=(?P<dsn>{_PLAIN})",
             rf"\bsecret_access_key[ \t](?P<key>{_BARE}{{30,{_LONGEST}}})",
+            # settings of servers, whose value stands behind blanks
+            rf"\b(?:requirepass|masterauth|bindpw|rootpw|auth_pass)[\"']?(?::|[ \t]=)?[ \t]{{1,20}}"
+            rf"(?:\{{\w{{1,16}}\}})?+[\"']?(?P<setting>{_MIXED}{_PLAIN})",
+            rf"\bAUTH[ \t](?:(?:PLAIN|LOGIN|default)[ \t])?"
+            rf"(?P<auth>{_CASES}{_BARE}{{12,{_LONGEST}}})(?=\s|\Z)",
+            rf"\b(?:snmp-server community|rocommunity6?|rwcommunity6?)[ \t]"
+            rf"(?P<snmp>{_MIXED}{_PLAIN})",
+            rf"\bisakmp key[ \t](?:[06][ \t])?"
+            rf"(?P<isakmp>{_MIXED}{_PLAIN})[ \t](?=address|hostname)",
+            r"\bpassword 7[ \t](?P<cisco>[0-9A-F]{8,64})\b",
+            rf"\bascii-text[ \t]\"(?P<ike>{_MIXED}[^\s\"]{{6,{_LONGEST}}})(?=\")",
+            rf"\bnet user[ \t][\w.-]{{1,40}}[ \t](?P<account>(?!/){_MIXED}{_PLAIN})",
+            rf"\bsqlplus[ \t](?:-\w{{1,8}}[ \t]){{0,3}}[\"']?\w{{1,30}}/"
+            rf"(?P<oracle>{_MIXED}[\w#$!.-]{{4,60}})",
+            rf"\bConvertTo-SecureString[ \t](?:-String[ \t])?[\"']"
+            rf"(?P<secure>{_MIXED}{_PLAIN})[\"']",
+            rf"\bssh-keygen[ \t](?:-\w[ \t][^\s-]\S{{0,80}}[ \t]){{0,4}}-N[ \t][\"']?"
+            rf"(?P<phrase>{_PLAIN})",
+            rf"\bsp_addlogin[ \t]'[^'\n]{{1,60}}',[ \t]?'(?P<login>{_PLAIN})'",
         )
     )
 )
 _BEGINNINGS = (
     *("echo", "PASSWORD FOR", "http", "configure set", "chpasswd", "htpasswd", "wpa_passphrase"),
     *("nmcli", "net use", "machine", "default", "Private-Lines:", "host=", "user=", "dbname="),
-    "secret_access_key",
+    *("secret_access_key", "requirepass", "masterauth", "bindpw", "rootpw", "auth_pass", "AUTH"),
+    *("snmp-server", "rocommunity", "rwcommunity", "isakmp", "password 7"),
+    *("ascii-text", "sqlplus", "ConvertTo-", "ssh-keygen", "sp_addlogin"),
 )  # fmt: skip
 """Each match of `_ONE` begins with one of these."""
 _WORDS = (
@@ -97,7 +124,9 @@ _WORDS = (
     *("zip", "7z", "echo", "htpasswd", "chpasswd", "snmp", "ipmitool", "freerdp", "net ", "nmcli"),
     *("wpa_passphrase", "host=", "user=", "dbname=", "-pass", "-storepass", "-keypass", "-token"),
     *("-secret", "secret_access_key", "-user ", "-passwd", "http ", "https ", "PASSWORD"),
-    "configure",
+    *("configure", "requirepass", "masterauth", "bindpw", "rootpw", "auth_pass", "AUTH"),
+    *("community", "isakmp", "password 7", "ascii-text", ),
+    *("sqlplus", "ConvertTo-", "ssh-keygen", "sp_addlogin"),
 )  # fmt: skip
 """After one of these the rest of a line may contain a secret."""
 OPENINGS = (*_WORDS, "machine", "default", "Private-Lines:")

@@ -17,11 +17,12 @@ from agent_core.guardrails.command_secrets import (
     find_open_command,
 )
 from agent_core.guardrails.escaped_text import ESCAPE_SIGNS, PlainText, read_layers
+from agent_core.guardrails.named.line_secrets import find_line_secrets, find_open_lines
 from agent_core.guardrails.named.named_secrets import MAX_GAP, NAME_SIGNS, find_named_secrets
 from agent_core.guardrails.named.secret_names import BEGINNINGS, MAX_NAME, spell_name
 from agent_core.guardrails.named.secret_names import SIGNS as NAMES
 from agent_core.guardrails.sign_search import Sign, find_sign, search_ranges
-from agent_core.guardrails.token_prefixes import PREFIXED
+from agent_core.guardrails.token_prefixes import HASHES, PREFIXED
 from agent_core.guardrails.wrapped_keys import find_key_end, find_wrapped_keys, is_key_open
 
 MARK = "[secret]"
@@ -51,13 +52,14 @@ _KEY_AFTER = r"(?:\"(?:,(?: ?(?:\"(?:key(?:\"(?::(?: ?\"?)?)?)?)?)?)?)?)?"
 _CONTEXT = (
     r"(?:(?:authorization[\"']?(?:[ \t]{0,2}[:=][ \t]{0,2}[\"']?(?:[A-Za-z-]{1,20}[ \t])?)?"
     r"|identified(?: by)?|api|(?:app|encryption|signing)[_-]?key"
-    r"|(?:set-)?cookie:|auth(?=\")|(?<!\w)[dk](?=\")"
+    r"|(?:set-)?cookie:|auth(?=\")|(?<!\w)(?:[dkpq]|d[pq]|qi)(?=\")|(?:ary|aster)key"
+    r"|secretstring|authtok|unseal(?: key(?: \d)?)?"
     r"|Bearer|Basic|token"
     r"|(?:client[_-]?|aws[_-]?)?(?:secret|passw(?:or)?d)(?:[_-]?access)?(?:[_-]?key(?:_base)?)?"
     r"|api[_ -]?(?:key|secret)|passphrase|pwd|psk|-u|_(?:pass|auth)|[_-](?:key|pat)"
-    r"|(?:access|auth|session|security|refresh|shared|private|vault)[_-]?(?:key|token)"
+    r"|(?:access|auth|session|security|refresh|shared|private|vault)[_ -]?(?:key|token)"
     r"|(?:auth|nonce|logged_in)_(?:key|salt)|private[_-]?key(?:_id)?)"
-    rf"{_QUOTE_BEGUN}\]?(?:[ \t]{{1,4}}value)?{_TYPED}?[ \t]{{0,4}}"
+    rf"{_QUOTE_BEGUN}\]?(?:[ \t]\[[\w*]{{0,24}}\]?)?(?:[ \t]{{1,4}}value)?{_TYPED}?[ \t]{{0,20}}"
     rf"(?:=>|:=|[=:>,]|{_SPOKEN}:?(?=[ \t]))?[ \t]{{0,4}}{_QUOTE_BEGUN}"
     rf"|\||username\"(?::(?: ?(?:\"(?:[\w.-]{{0,30}}{_KEY_AFTER})?)?)?)?)"
 )
@@ -78,7 +80,10 @@ _BEFORE_6 = re.compile(r"\.(?=[\w-]{6}\.[\w-]{27})", re.ASCII)
 _BEFORE_8_8 = re.compile(r"-(?=[0-9a-f]{8}-[0-9a-f]{8}\b)", re.ASCII)
 _BEFORE_30 = re.compile(r":(?=[A-Za-z0-9_-]{30})")
 _BEFORE_32 = re.compile(r"[_-](?=[A-Za-z0-9]{32})")
-_GOES_ON = re.compile(r"[.!?,;。！？，；]\s{0,4}\w")
+_GOES_ON = re.compile(
+    r"[.!?,;。！？，；]\s{0,4}(?!(?:t(?:y(?:pe?)?)?|v(?:a(?:l(?:ue?)?)?)?)(?:\W|\Z))\w",
+    re.IGNORECASE,
+)
 """Matches behind a name: nothing after it belongs to it any more."""
 _BLANKS = str.maketrans("_-’", "  '")
 Shape: TypeAlias = tuple[tuple[Sign, ...], str]
@@ -204,8 +209,11 @@ SHAPES: tuple[Shape, ...] = (
         r"(?<=-u )[\w.@-]{1,64}:(?=[\w+/=.!-]{0,80}\d)(?=[\w+/=.!-]{0,80}[A-Za-z])[\w+/=.!-]{8,}",
     ),
     (
-        ("TOKEN=", "SECRET=", "PASSWORD=", "PASSWD=", "PWD=", "PASSPHRASE=", "_KEY=", "_PAT="),
-        r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD(?!=[\"']?/)|PASSPHRASE|_KEY|_PAT)=[\"']?"
+        (
+            *("TOKEN=", "SECRET=", "PASSWORD=", "PASSWD=", "PWD=", "PASSPHRASE=", "_KEY=", "_PAT="),
+            "_SALT=",
+        ),
+        r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD(?!=[\"']?/)|PASSPHRASE|_KEY|_PAT|_SALT)=[\"']?"
         r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{8,}(?![\w(])",
     ),
     (
@@ -221,27 +229,6 @@ SHAPES: tuple[Shape, ...] = (
         rf"|(?<=:\*:\*:)[\w*-]{{1,40}}:{_IN_PGPASS}|(?<=KEY=base64:)[\w+/=]{{24,}}",
     ),
     (
-        ("p8e-", "LTAI", "AKCp", "cmVmd", "4b1d", "duffel_", "dt0", "FLWSECK", "fio-u-"),
-        r"\bp8e-[A-Za-z0-9-]{32}|\bLTAI(?=\w{0,24}\d)[A-Za-z0-9]{16,24}\b|\bAKCp[A-Za-z0-9]{60,}"
-        r"|\bcmVmd[A-Za-z0-9]{50,}|\b4b1d(?=\w{0,38}[A-Zg-z])[A-Za-z0-9]{38}\b"
-        r"|\bduffel_(?:live|test)_[\w-]{40,}|\bdt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{60,}"
-        r"|\bFLWSECK(?:_TEST)?-[A-Za-z0-9]{12,40}(?:-X)?\b|\bfio-u-[\w-]{60,}",
-    ),
-    (
-        ("GR1348941", "EZAK", "EZTK", "dG9rO", "api_org_", "ico-", "NRI", "NRJS-", "sha256~"),
-        r"\bGR1348941[\w-]{20}|\bEZ[AT]K[A-Za-z0-9]{50,}|\bdG9rO[\w+/]{40,}={0,2}"
-        r"|\bapi_org_(?=\w{0,40}\d)\w{30,}|\bico-[A-Za-z0-9]{32}\b|\bNRI[IQ]-[\w-]{32}"
-        r"|\bNRJS-[0-9a-f]{19}\b|\bsha256~[\w-]{43}",
-    ),
-    (
-        ("csk-", "access-", "oauth:", "s.", "nsec1", "AKID", ".local."),
-        r"\bcsk-[a-z0-9]{40,}"
-        r"|\baccess-(?:production|development|sandbox)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
-        r"|\boauth:[a-z0-9]{30}\b|\bnsec1[a-z0-9]{50,}|\bv[1-4]\.local\.[\w-]{60,}"
-        r"|\bs\.(?=\w{0,24}\d)(?=\w{0,24}[A-Z])[A-Za-z0-9]{24}\b"
-        r"|\bAKID(?=\w{0,32}\d)[A-Za-z0-9]{32}\b",
-    ),
-    (
         (_BEFORE_32,),
         r"(?<![\w/+.-])(?!pk_|phc_|pub|prj_|sha\d)[a-z][a-z0-9]{1,11}(?:[_-][a-z]{2,8}){0,2}[_-]"
         r"(?=\w{0,80}\d)(?=\w{0,80}[a-z])(?=\w{0,80}[A-Z])[A-Za-z0-9]{32,}"
@@ -249,15 +236,18 @@ SHAPES: tuple[Shape, ...] = (
     ),
     (("syt_",), r"\bsyt_\w{4,40}_\w{20}_\w{6}\b"),
     (
-        ('auth":', 'd":', 'k":'),
+        ('auth":', 'd":', 'k":', 'p":', 'q":', 'qi":'),
         r"(?:(?<=auth\": \")|(?<=auth\":\"))[\w+/]{16,}={0,2}(?=\")"
-        r"|(?:(?<=\b[dk]\": \")|(?<=\b[dk]\":\"))(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Z])"
+        r"|(?:(?<=\b[dkpq]\": \")|(?<=\b[dkpq]\":\")|(?<=\b[dq][pqi]\": \")|(?<=\b[dq][pqi]\":\"))"
+        r"(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Z])"
         r"[\w-]{43,}(?=\")",
     ),
     (
         ("uthorization", "UTHORIZATION"),
         r"(?i:authorization)[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?[A-Za-z-]{1,20}[ \t]"
-        r"(?=\S{0,80}[\d=])[\w.~+/=:-]{16,}",
+        r"(?=\S{0,80}[\d=])[\w.~+/=:-]{16,}"
+        r"|(?i:authorization)[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?(?=(?:[A-Za-z_+/=-]{0,80}\d){3})"
+        r"(?=[\w+/=-]{0,80}[A-Za-z])[\w+/=-]{24,}(?![\w(.\[:])",
     ),
     (
         ("ookie:",),
@@ -282,10 +272,23 @@ SHAPES: tuple[Shape, ...] = (
     ),
     (
         (
-            *("$1$", "$5$", "$6$", "$7$", "$y$", "$2a$", "$2b$", "$2x$", "$2y$", "$apr1$"),
+            *(
+                "$1$",
+                "$5$",
+                "$6$",
+                "$7$",
+                "$8$",
+                "$9$",
+                "$y$",
+                "$2a$",
+                "$2b$",
+                "$2x$",
+                "$2y$",
+                "$apr1$",
+            ),
             *("$argon2", "$scrypt$"),
         ),
-        r"\$(?:[1567y]|2[abxy]|apr1|argon2id?|scrypt)\$[\w./+=,$-]{20,200}",
+        r"\$(?:[15-9y]|2[abxy]|apr1|argon2id?|scrypt)\$[\w./+=,$-]{20,200}",
     ),
     ((_BEFORE_6,), r"\b[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,45}"),
     (
@@ -326,6 +329,8 @@ _BACK: dict[Sign, int] = {
     **dict.fromkeys(("-us", ":fx", "_mmk", "/webhooks/", '"key'), 40),
     **dict.fromkeys((_BEFORE_6, _BEFORE_8_8, _BEFORE_32), 32),
     **dict.fromkeys(("AzCa", "AzSe", "AzFu", "AZDO", "APIM", "ACDb", "AIoT"), 84),
+    **dict.fromkeys(("@tcp(", "@unix(", "@/"), 98),
+    **dict.fromkeys((HASHES,), 11),
     **dict.fromkeys(("+ASb", "+ARm", "+AMC", "JQQJ99"), 84),
 }
 """Maximum characters of a secret before its sign. Those not named begin at the sign, or up to
@@ -341,10 +346,12 @@ _NAMES = (
     *("psk", "_pass", "_auth", "apisecret", "api_secret", "api key", "identified by", "app_key"),
     *("encryption_key", "encryptionkey", "signing_key", "signingkey", "security-token"),
     *("auth_key", "nonce_key", "logged_in_key", "auth_salt", "nonce_salt", "logged_in_salt"),
+    *("subscription-key", "hmac_key", "hmac-key", "pre-shared-key", "preshared-key", "master_key"),
+    *("secretstring", "authtok", "secret access key"),
 )
 _VALUE = (
-    rf"(?:{_QUOTE}?\]?(?:[ \t]{{1,4}}value)?{_TYPED}?[ \t]{{0,4}}(?:=>|:=|[=:>])|{_QUOTE},"
-    rf"|[ \t]{{1,4}}(?=[\"']))[ \t]{{0,4}}{_QUOTE}?"
+    rf"(?:{_QUOTE}?\]?(?:[ \t]\[[\w*]{{0,24}}\])?(?:[ \t]{{1,4}}value)?{_TYPED}?"
+    rf"[ \t]{{0,4}}(?:=>|:=|[=:>])|{_QUOTE},|[ \t]{{1,4}}(?=[\"']))[ \t]{{0,4}}{_QUOTE}?"
 )
 _MIXED = r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[A-Za-z])"
 _NUMBERED = (
@@ -352,7 +359,7 @@ _NUMBERED = (
     r"(?=(?:[A-Za-z_+/=-]{0,80}\d){3}|[A-Z\d_+/=-]{0,80}[a-z][\w+/=-]{0,80}[A-Z]|[A-Z])"
 )
 _SAID = (
-    rf"[ \t]{{1,4}}(?:{_SPOKEN}:?[ \t]{{1,4}})?{_QUOTE}?"
+    rf"[ \t]{{1,20}}(?:{_SPOKEN}:?[ \t]{{1,4}})?{_QUOTE}?"
     r"(?=[\w+/=-]{0,80}\d)(?=[\w+/=-]{0,80}[a-z])(?=[\w+/=-]{0,80}[A-Z])"
 )
 _CHOSEN = r"(?=[^\s\"'\\]{0,80}\d)(?=[^\s\"'\\]{0,80}[A-Za-z])[\w+/=.!@#%^*~?:,-]{8,200}"
@@ -361,7 +368,9 @@ _SIGNS_TOO = r"(?:[!@#^*~$]{1,8}[\w+/=-]{1,200}){0,20}"
 """Characters after a special one that still belong to the secret."""
 _BROAD_NAMES = ("token", "secret")
 """Names that also occur with other words: their values need three digits."""
-_NO_BROAD = r"(?<![Pp]age)(?<![Pp]age_)(?<![Nn]ext)(?<![Nn]ext_)(?<![Ss]ync)(?<![Ss]ync_)"
+_NO_BROAD = (
+    r"(?<![Pp]age)(?<![Pp]age_)(?<![Nn]ext)(?<![Nn]ext_)(?<![Ss]ync)(?<![Ss]ync_)(?<!ontinuation)"
+)
 _SHORT_NAMES = (
     *("identified by", "passwd", "password", "passphrase", "psk", "_pass"),
     *("auth_key", "nonce_key", "logged_in_key", "auth_salt", "nonce_salt", "logged_in_salt"),
@@ -435,7 +444,7 @@ def _compile_context() -> re.Pattern[str]:
 
 def hide_shapes(text: str, mark: str = MARK) -> str:
     """Replace what looks like a secret by a mark, also behind and between escapes."""
-    spans = _find_shapes(text)
+    spans = [*_find_shapes(text), *find_line_secrets(text)]
     for layer in _read_layers(text):
         spans += (layer.find_origin(*span) for span in _find_shapes(layer.text))
     shown: list[str] = []
@@ -457,7 +466,8 @@ def _find_shapes(text: str) -> list[tuple[int, int]]:
 
 def has_shape(text: str) -> bool:
     """Return True if something in `text` looks like a secret."""
-    return _has_plain(text) or any(_has_plain(layer.text) for layer in _read_layers(text))
+    found = _has_plain(text) or next(find_line_secrets(text), None) is not None
+    return found or any(_has_plain(layer.text) for layer in _read_layers(text))
 
 
 def _read_layers(text: str) -> Iterable[PlainText]:
@@ -482,12 +492,13 @@ def find_open_end(text: str) -> int:
 
 
 def _find_open_end(text: str) -> int:
-    end = _find_open_word(text)
+    lines = find_open_lines(text)
+    end = _find_open_word(text, lines)
     for _ in range(_ROUNDS):  # what is before a name may itself be behind one, or in a command
         named = _find_named(text, end)
         if named == end:
             break
-        end = _find_open_word(text[:named])
+        end = _find_open_word(text, named)
     begins = text.rfind(_BEGIN, max(0, len(text) - MAX_KEY))
     if begins < 0:
         return end
@@ -498,12 +509,13 @@ def _find_open_end(text: str) -> int:
     if found is None:
         return min(end, begins) if _KEY_BEGINS.fullmatch(text, begins) else end
     if _KEY_ENDS.search(found[0]) is not None:
-        return max(end, found.end())
+        return max(end, found.end()) if lines >= begins else end
     return min(end, begins) if _KEY_GOES_ON.fullmatch(text, found.end()) else end
 
 
-def _find_open_word(text: str) -> int:
-    """Return where the command, the run or the word before a run begins that is open at the end."""
+def _find_open_word(text: str, end: int) -> int:
+    """Return where the command, the run or the word before a run begins that is open there."""
+    text = text[:end]
     may_open = len(text) > _SHORT or _has_any(OPENINGS, text)
     at = _find_run(text, find_open_command(text) if may_open else len(text))
     before = _compile_context().search(text, max(0, at - _LOOKS_BACK), at)

@@ -14,6 +14,10 @@ _CASES = r"(?=[\w-]{0,19}[A-Z])(?=[\w-]{0,19}[a-z])"
 
 _DOT, _COLON = re.compile(r"\.(?=[\w-]{16})", re.ASCII), re.compile(":(?=[0-9a-f]{32})")
 
+_UNSEAL = re.compile(r"Unseal Key \d: ")
+HASHES = re.compile(":(?=[0-9A-Fa-f]{32}:[0-9A-Fa-f]{32}:)")
+_CHOSEN = r"(?=[^\s@]{0,64}\d)(?=[^\s@]{0,64}[A-Za-z])[^\s:@/'\"()]{6,64}"
+
 _ADDRESS = rf"(?:{_UUID}|{_MIXED}[A-Za-z0-9]{{20,}})(?![A-Za-z0-9]|\.[a-z])"
 """The end of an address whose knowledge is enough to call it; a file's name goes on."""
 
@@ -106,6 +110,60 @@ PREFIXED: tuple[tuple[tuple[str | re.Pattern[str], ...], str], ...] = (
         r"\b[\w+/]{22,74}Az(?:Ca|Se|Fu)[\w+/]{5,}={0,2}|\b[\w+/]{43,84}(?:AZDO|APIM)\w{4}\b"
         r"|\b[\w+/]{42,76}(?:ACDb|AIoT|\+ASb|\+ARm|\+AMC)[\w+/]{5,}={0,2}"
         r"|\b\w{52}JQQJ99[A-Z]\w{20,}",
+    ),
+    # A variable that is set without a sign, as by `setx`, fish and old Dockerfiles
+    (
+        ("TOKEN ", "SECRET ", "_KEY "),
+        r"(?:TOKEN|SECRET|_KEY)[ \t]{1,4}(?=\w{0,80}\d)(?=\w{0,80}[a-z])(?=\w{0,80}[A-Z])"
+        r"\w{20,}(?![\w(.])",
+    ),
+    # Names and passwords of databases, without a scheme
+    (
+        ("@tcp(", "@unix(", "@/", "thin:"),
+        rf"(?<![\w/.-])[\w.-]{{1,32}}:{_CHOSEN}(?=@(?:tcp|unix)\()"
+        rf"|(?<![\w/.-])[\w.-]{{1,32}}:(?=[^\s@]{{0,64}}[A-Z]){_CHOSEN}(?=@/\w)"
+        rf"|(?<=thin:)[\w$#]{{1,30}}/{_CHOSEN}(?=@)",
+    ),
+    # Hashes of passwords: Samba and Windows, PostgreSQL, Django
+    ((HASHES,), r"(?<!\d)\d{1,10}:[0-9A-Fa-f]{32}:[0-9A-Fa-f]{32}(?=:)"),
+    (
+        ("SCRAM-SHA-", "md5", "pbkdf2"),
+        r"\bSCRAM-SHA-\d{1,3}\$\d{3,8}:[\w+/=]{8,}\$[\w+/=]{20,}:[\w+/=]{20,}"
+        r"|\bmd5[0-9a-f]{32}(?![\w.])"
+        r"|\bpbkdf2[\w:-]{0,12}[$:]\d{3,8}[$:][\w+/=.-]{4,}\$[\w+/=.-]{20,}",
+    ),
+    # The code of a wireless network, and Docker's passwords in base64
+    (
+        ("WIFI:", "eyJhdXRocyI6"),
+        r"\bWIFI:(?:[TSHR]:[^;\s]{0,64};){0,4}P:[^;\s]{8,64}(?=;)|\beyJhdXRocyI6[\w+/-]{20,}={0,2}",
+    ),
+    # Azure's keys behind their names in JSON, Vault's in its output
+    (
+        (*('aryKey": "', 'aryKey":"', 'asterKey": "', 'asterKey":"'), _UNSEAL),
+        r"(?:(?<=aryKey\": \")|(?<=aryKey\":\")|(?<=asterKey\": \")|(?<=asterKey\":\"))"
+        r"[\w+/]{43,86}={1,2}(?=\")|(?<=Unseal Key \d: )[\w+/]{43,}={0,2}",
+    ),
+    # Phabricator, Alibaba, Artifactory, Mapbox, Shippo, GitLab's runners, Twitch, …
+    (
+        ("p8e-", "LTAI", "AKCp", "cmVmd", "4b1d", "duffel_", "dt0", "FLWSECK", "fio-u-"),
+        r"\bp8e-[A-Za-z0-9-]{32}|\bLTAI(?=\w{0,24}\d)[A-Za-z0-9]{16,24}\b|\bAKCp[A-Za-z0-9]{60,}"
+        r"|\bcmVmd[A-Za-z0-9]{50,}|\b4b1d(?=\w{0,38}[A-Zg-z])[A-Za-z0-9]{38}\b"
+        r"|\bduffel_(?:live|test)_[\w-]{40,}|\bdt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{60,}"
+        r"|\bFLWSECK(?:_TEST)?-[A-Za-z0-9]{12,40}(?:-X)?\b|\bfio-u-[\w-]{60,}",
+    ),
+    (
+        ("GR1348941", "EZAK", "EZTK", "dG9rO", "api_org_", "ico-", "NRI", "NRJS-", "sha256~"),
+        r"\bGR1348941[\w-]{20}|\bEZ[AT]K[A-Za-z0-9]{50,}|\bdG9rO[\w+/]{40,}={0,2}"
+        r"|\bapi_org_(?=\w{0,40}\d)\w{30,}|\bico-[A-Za-z0-9]{32}\b|\bNRI[IQ]-[\w-]{32}"
+        r"|\bNRJS-[0-9a-f]{19}\b|\bsha256~[\w-]{43}",
+    ),
+    (
+        ("csk-", "access-", "oauth:", "s.", "nsec1", "AKID", ".local."),
+        r"\bcsk-[a-z0-9]{40,}"
+        r"|\baccess-(?:production|development|sandbox)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+        r"|\boauth:[a-z0-9]{30}\b|\bnsec1[a-z0-9]{50,}|\bv[1-4]\.local\.[\w-]{60,}"
+        r"|\bs\.(?=\w{0,24}\d)(?=\w{0,24}[A-Z])[A-Za-z0-9]{24}\b"
+        r"|\bAKID(?=\w{0,32}\d)[A-Za-z0-9]{32}\b",
     ),
     # Two random parts with a separator: found by the separator, which is fast
     (

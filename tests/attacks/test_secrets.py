@@ -602,7 +602,9 @@ def test_ten_kilobytes_take_five_milliseconds() -> None:
      "?token=aaaaaaaa", "M", "MNO", "mysql ", "mysql -p", "curl -u a:", " -p aaaa", "echo a", "machine a login b ",
      "Private-Lines: 1\n", "AAAAAAAAAAAAAAAA\n", "host=a ", "--password ", "htpasswd -b a ", "nmcli a", "$6$", "00aA", "a.", "password=a-", "://a:b@", "-----BEGIN ", "=", "a=", "\\n", "Proc-Type: a\n",
      "/hooks/a", "hook/", "/hooks/a1a1a1a1a1", "appid=a", "пароль ", "密码", "pass ", "pass: aA1aA1aA1aA1(", "mot de ",
-     "password **", "pass\n", "\\u043f\\u0430\\u0440\\u043e\\u043b\\u044c ", "".join(SIGNS)],
+     "password **", "pass\n", "\\u043f\\u0430\\u0440\\u043e\\u043b\\u044c ", "".join(SIGNS), "user,password\n",
+     "| a | token |\n", "|\n", "key,\n", '"token",', "kind: Secret\n", "apiVersion: v1\n", "data:\n", "token is ",
+     "a:1a@/", "thin:a/", "TOKEN ", "AUTH ", "requirepass ", 'secret"value":'],
 )  # fmt: skip
 def test_no_text_takes_long(unit: str) -> None:
     words = Redactions({}).with_shapes()

@@ -13,6 +13,7 @@ from agent_core.guardrails.named.secret_names import (
     MAX_NAME,
     PASSWORDS,
     SIGNS,
+    TOKENS,
     spell_name,
 )
 from agent_core.guardrails.sign_search import find_sign, search_ranges
@@ -31,13 +32,24 @@ _VERB = (
     r"(?:is|was|are|ist|war|lautet|est|était|es|era|é|è|será|jest|to|är|er|on|это|будет"
     r"|(?:will|shall) be|(?:set|changed|reset) to|는|은|は|是|为|為)"
 )
+_BLOCK = r"(?:[|>][+-]?|<<[-~]?[\"']?\w{1,12}[\"']?)"
+"""The beginning of a text of several lines, in YAML and in shells."""
 _DIRECT = rf"{_CLOSE}{_BLANK}{{0,4}}(?:=>|:=|[:=：＝]){_BLANK}{{0,4}}{_OPEN}"
 _ANY = (
     rf"{_CLOSE}(?:[ (（][^\n.!?,;:：=＝|\"'`<>。！？，；]{{0,24}}?)?{_CLOSE}"
-    rf"(?:{_BLANK}{{0,4}}{_SIGN}{_CLOSE}{_BLANK}{{0,4}}(?:\\?\r?\n{_BLANK}{{0,12}})?"
+    rf"(?:{_BLANK}{{0,4}}{_SIGN}{_CLOSE}{_BLANK}{{0,4}}(?:{_BLOCK}?\\?\r?\n{_BLANK}{{0,12}})?"
+    rf"|(?<=>)\s{{0,12}}<td[^<>\n]{{0,40}}>"
     rf"|{_BLANK}{{0,4}}{_VERB}[:：]?{_BLANK}{{0,4}}|{_BLANK}{{1,4}}(?=[\"'`“„«「]))"
     rf"{_OPEN}"
 )
+_PAIR = (
+    r"(?:[\"'],?\s{0,24}|,?\s{1,24})"
+    r"(?:[\"']?[Tt]ype[\"']?\s?[:=]\s?[\"']?\w{1,24}[\"']?(?:,\s{0,24}|\s{1,24}))?"
+    r"[\"']?[Vv]alue[\"']?\s{0,4}[:=]\s{0,4}[\"']?"
+)
+"""The characters between a name and its value where both are values of fields."""
+_SAID = rf"{_CLOSE}{_BLANK}{{1,4}}{_VERB}[:：]?{_BLANK}{{1,4}}{_OPEN}"
+_HEX = r"(?=[a-f]{0,80}\d)(?=\d{0,80}[a-f])[0-9a-f]{32,128}(?![\w.-])"
 _CASES = r"(?=[^\s\"'\\]{0,80}[a-z])(?=[^\s\"'\\]{0,80}[A-Z])"
 _MORE = r"(?:[!@#^*~]{1,8}[\w+/=-]{1,200}){0,20}"
 _WORD = (
@@ -49,6 +61,7 @@ _QUOTED = (
     r"[\w+/=.!@#%^*~?:,-]{8,200}(?=\\{0,2}[\"'`”“»」』])"
 )
 _VALUE = f"(?:{_QUOTED}|{_WORD})"
+_SURE = ("direct", "pair", "said")
 _PARTS = re.compile("[a-z]+|[A-Z]+|[0-9]+")
 
 
@@ -61,7 +74,7 @@ def find_named_secrets(text: str, small: str) -> Iterator[tuple[int, int]]:
     ranges = [(at - MAX_NAME, at) for sign in signs for at, _ in find_sign(sign, small)]
     for found in search_ranges(_compile(names), text, _join(ranges)):
         start, end = found.span(found.lastgroup or "any")
-        if found.lastgroup == "direct" or _looks_drawn(text[start:end]):
+        if found.lastgroup in _SURE or _looks_drawn(text[start:end]):
             yield start, end
 
 
@@ -81,7 +94,12 @@ def _compile(names: tuple[str, ...]) -> re.Pattern[str]:
     loud = "|".join(spell_name(one) for one in names if one in PASSWORDS)
     each = [rf"(?:{loud}){_DIRECT}(?P<direct>{_VALUE})"] if loud else []
     every = "|".join(map(spell_name, names))
-    each.append(rf"(?:{every}){_ANY}(?P<any>{_CASES}{_VALUE})")
+    each += (
+        rf"(?:{every}){_PAIR}(?P<pair>{_VALUE})",
+        rf"(?:{every}){_SAID}(?P<said>{_HEX}|{_CASES}[\w+/=-]{{20,}}(?![\w(.\[:]))",
+    )
+    if often := "|".join(spell_name(one) for one in names if one not in TOKENS):
+        each.append(rf"(?:{often}){_ANY}(?P<any>{_CASES}{_VALUE})")
     return re.compile("|".join(each), re.ASCII)
 
 

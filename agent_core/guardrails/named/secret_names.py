@@ -23,6 +23,8 @@ KEYS = (
 )  # fmt: skip
 """Names of what may also be something else, or of what is found already if it is written plainly:
 a value has to look drawn."""
+TOKENS = ("token", "api key", "secret key", "access key", "secret")
+"""Names that stand before many other words: a sentence or a pair of fields tells their value."""
 MAX_NAME = 24
 """Characters of a name as it is written, at most."""
 _AFTER = r"(?![A-Za-z_\u00df-\u024f\u0370-\u03ff\u0430-\u052f])"
@@ -40,7 +42,7 @@ def spell_name(name: str) -> str:
     written = f"(?:{composed}|{apart})" if _has_marks(name) else composed
     if len(name) <= _SHORT and name.isascii():
         return rf"(?<![A-Za-z0-9+/]){written}(?![A-Za-z0-9_+/])"
-    return f"{_BEFORE if name in KEYS else ''}{written}{_AFTER}"
+    return f"{_BEFORE if name in KEYS or name in TOKENS else ''}{written}{_AFTER}"
 
 
 def _spell(name: str) -> str:
@@ -64,7 +66,7 @@ def _find_sign(name: str) -> str:
     return max(words, key=lambda word: (len(word), not word.isascii()))
 
 
-SIGNS = {name: _find_sign(name) for name in (*PASSWORDS, *KEYS)}
+SIGNS = {name: _find_sign(name) for name in (*PASSWORDS, *KEYS, *TOKENS)}
 """By the name the part of it by which texts, in small letters, are searched."""
 BEGINNINGS = frozenset(
     written[:n]

@@ -1,0 +1,26 @@
+"""Finds secrets by what lines before them tell: the header of a table, the kind of a manifest."""
+
+from collections.abc import Iterator
+
+from agent_core.guardrails.named.secret_manifests import (
+    MANIFEST_SIGNS,
+    find_manifest_secrets,
+    find_open_manifest,
+)
+from agent_core.guardrails.named.secret_tables import find_open_table, find_table_secrets
+
+
+def find_line_secrets(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each."""
+    if "\n" in text:
+        yield from find_table_secrets(text)
+        if any(map(text.__contains__, MANIFEST_SIGNS)):
+            yield from find_manifest_secrets(text)
+
+
+def find_open_lines(text: str) -> int:
+    """Return where the lines begin that may tell more about those that follow `text`."""
+    at = find_open_table(text)
+    if any(map(text.__contains__, MANIFEST_SIGNS)):
+        return min(at, find_open_manifest(text))
+    return at

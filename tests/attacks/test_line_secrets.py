@@ -1,0 +1,130 @@
+"""Secrets of which a line before them tells are hidden: tables by their header, manifests by kind."""
+
+import json
+import random
+
+import pytest
+
+from agent_core.guardrails.redaction import Redactions, StreamRedactor
+from tests.attacks.secret_grammar import spell
+from tests.sampling import dice, examples
+
+WORDS = Redactions({}).with_shapes()
+SECRET = ("password", "passwd", "pwd", "db_password", "API_KEY", "token", "Access Token", "secret")
+PLAIN = ("name", "user", "url", "id", "role", "created", "key_name", "page_token", "sha256")
+VALUES = {"name": "ann", "user": "bob2", "url": "https://a.example/x1", "id": "12", "role": "admin"}
+
+
+def stream(text: str, chance: random.Random) -> str:
+    shown: list[str] = []
+    redactor, at = StreamRedactor(WORDS, shown.append), 0
+    most = chance.choice((1, 4, 40))
+    while at < len(text):
+        step = chance.randrange(1, most + 1)
+        redactor.add(text[at : at + step])
+        at += step
+    redactor.end()
+    return "".join(shown)
+
+
+def draw(name: str, chance: random.Random) -> str:
+    given = {"created": "2026-01-05", "key_name": "key-2", "page_token": "{a32}", "sha256": "{h64}"}
+    return spell(given.get(name, VALUES.get(name, "{a24}")), chance)[0]
+
+
+def write_row(kind: str, cells: list[str]) -> str:
+    match kind:
+        case "bars":
+            return f"| {' | '.join(cells)} |"
+        case "psql":
+            return f" {' | '.join(f'{one:12}' for one in cells)}"
+        case "quoted":
+            return ",".join(f'"{one}"' for one in cells)
+        case _:
+            return kind.join(cells)
+
+
+@pytest.mark.parametrize("kind", ["bars", "psql", "quoted", ",", ";"])
+def test_a_column_of_secrets_is_hidden_in_tables(kind: str) -> None:
+    for n in range(examples(40)):
+        chance = dice(kind, n)
+        names = chance.sample(PLAIN, chance.randrange(1, 5))
+        secret = chance.choice(
+            [one for one in SECRET if " " not in one or kind in ("bars", "psql")]
+        )
+        names.insert(chance.randrange(kind == "psql", len(names) + 1), secret)
+        rows = [[draw(name, chance) for name in names] for _ in range(chance.randrange(1, 30))]
+        lines = [write_row(kind, names), *(write_row(kind, row) for row in rows)]
+        if kind in ("bars", "psql"):
+            lines.insert(1, "|---" * len(names) + "|" if kind == "bars" else "-----+----")
+        around = chance.choice(("{}", "Here it is:\n\n{}\n\nand so on.", "```\n{}\n```"))
+        text = around.format("\n".join(lines))
+        hidden = WORDS.hide(text)
+        for row in rows:
+            for name, cell in zip(names, row, strict=True):
+                assert (cell in hidden) == (name != secret), (name, cell, hidden)
+        assert stream(text, chance) == hidden
+
+
+def write_manifest(form: str, kind: str, fields: dict[str, str], chance: random.Random) -> str:
+    block = chance.choice(("data", "stringData")) if kind == "Secret" else "data"
+    parts: dict[str, object] = {
+        "apiVersion": "v1",
+        block: fields,
+        "kind": kind,
+        "metadata": {"name": "app", "labels": {"app": "shop", "tier": "web"}},
+    }
+    if form == "json":
+        return json.dumps(parts, indent=4)
+    order = list(parts)
+    if chance.random() < 0.5:
+        order = ["apiVersion", "kind", "metadata", block]
+    lines = []
+    for name in order:
+        if isinstance(part := parts[name], dict):
+            lines.append(f"{name}:")
+            for key, value in part.items():
+                lines.append(f"  {key}: {value if isinstance(value, str) else ''}".rstrip())
+                lines += (
+                    [f"    {a}: {b}" for a, b in value.items()]
+                    if not isinstance(value, str)
+                    else []
+                )
+        else:
+            lines.append(f"{name}: {part}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+@pytest.mark.parametrize("kind", ["Secret", "ConfigMap", "Service"])
+def test_values_of_a_manifest_of_secrets_are_hidden_whatever_their_keys(
+    kind: str, form: str
+) -> None:
+    for n in range(examples(40)):
+        chance = dice(kind, form, n)
+        keys = chance.sample(("main", "conn", "app.yaml", "a-b", "x", "ca.crt", "n_1"), 3)
+        fields = {
+            key: spell(chance.choice(("{a24}==", "{l9}", "{a40}")), chance)[0] for key in keys
+        }
+        text = write_manifest(form, kind, fields, chance)
+        text = chance.choice(("{}\n", "$ kubectl get -o yaml\n{}\n", "```\n{}\n```\nDone.")).format(
+            text
+        )
+        hidden = WORDS.hide(text)
+        for value in fields.values():
+            assert (value in hidden) == (kind != "Secret"), hidden
+        assert "shop" in hidden and "app" in hidden
+        assert stream(text, chance) == hidden
+
+
+@pytest.mark.parametrize("begin", ["user,password\n", "| a | token |\n", "kind: Secret\ndata:\n"])
+def test_what_may_go_on_for_ever_is_shown_at_last(begin: str) -> None:
+    row = {"u": "ann,x\n", "|": "| a | b |\n", "k": "  a: b\n"}[begin[0]]
+    shown: list[str] = []
+    redactor, text = StreamRedactor(WORDS, shown.append), begin + row * 4_000
+    most = 0
+    for at in range(0, len(text), 50):
+        redactor.add(text[at : at + 50])
+        most = max(most, at + 50 - len("".join(shown)))
+    redactor.end()
+    assert "".join(shown) == WORDS.hide(text) and most < 10_000
