@@ -52,11 +52,13 @@ _PIECE = 1 << 20
 
 _TEMPORARY = re.compile(r"\.[0-9A-Za-z]{19}\.tmp")
 _SCHEME = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]{0,63}:[\\/]|[A-Za-z]:$|[A-Za-z]:[^/]{0,255}\\|(?:file|data|zip|jar|php):"
+    r"[A-Za-z][A-Za-z0-9+.-]{0,63}:[\\/]|[A-Za-z]:$|[A-Za-z]:[^/]{0,255}\\"
+    r"|(?:file|data|zip|jar|php):(?! ?\w[\w .-]{0,100}\.\w{1,8}\Z)"
     r"|\$\{?[A-Z_]+\}?(/|$)|%[A-Z_]+%",
     re.IGNORECASE,
 )
-"""Matches what other programs take for a way out: a URL, a drive, a variable."""
+"""Matches what other programs take for a way out: a URL, a drive, a variable; not the plain name of
+a file, such as `data:2024.csv`."""
 _DRAFT = re.compile(r"~\$.*|~\w{1,80}\.[A-Za-z]{2,4}", re.DOTALL)
 _STEP = re.compile(r"[\w.@+-][\w .@+-]*")
 """Matches a folder's name that means the same to every reader."""

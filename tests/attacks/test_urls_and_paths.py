@@ -54,6 +54,16 @@ def test_no_public_url_is_an_alarm() -> None:
     assert [one for one in OPEN if judge_call("read_page", url=one) != "ask"] == []
 
 
+@pytest.mark.parametrize("scheme", ["file", "data", "zip", "jar", "php", "DATA"])
+def test_a_scheme_is_no_alarm_before_the_plain_name_of_a_file(scheme: str) -> None:
+    for name in ("2024.csv", "a b.txt", "x-1.tar.gz", "y.z.md"):
+        assert judge_path(f"{scheme}:{name}") == "allow"
+        for other in (f"//{name}", f"/{name}", f"a/{name}", f"../{name}", f",{name}", f"%2f{name}"):
+            assert judge_path(f"{scheme}:{other}") == "deny", other
+    for rest in ("", "x", "text/plain,x", "//", ".env", "id_rsa/../a.b"):
+        assert judge_path(f"{scheme}:{rest}") == "deny", rest
+
+
 def test_no_path_leaves_or_names_a_secret() -> None:
     assert [one for one in (*OUTSIDE, *SECRET) if judge_path(one) != "deny"] == []
     assert [one for one in OWN if judge_path(one, write=True) != "deny"] == []
