@@ -33,7 +33,9 @@ _OPEN, _CLOSE = "\u27e8", "\u27e9"
 """Marks around the count of omitted text, which nobody else may write."""
 _BLANK_LETTERS = frozenset(
     map(chr, (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164))
-) | frozenset(map(chr, (0xFFA0, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+) | frozenset(
+    map(chr, (0xFFA0, 0xFFFC, 0x16FE4, 0x1D159, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+)
 """Letters, marks and symbols in which nothing is seen."""
 _JOINERS = frozenset("\u200c\u200d")
 _EMOJI = "\ufe0f"
@@ -41,11 +43,23 @@ _LATIN_LOOKS = frozenset(
     "аеорсухіјѕԁһӏкмтвнгпԛԝьАВЕКМНОРСТУХІЈЅԌҮүԚԜ"
     "ορνυικτχεωΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳϹ"
     "օսոցհյքզԼՏՍԱ"
+    "ɑɡɩɪɢɴʀʏʙʜʟᴀᴄᴅᴇᴊᴋᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱꞌѵⵏ"
     "ᎠᎡᎢᎥᎦᎩᎪᎫᎬᎳᎷᎻᎽᎾᏀᏃᏆᏎᏔᏚᏞᏟᏢᏦᏧᏒᏙ"
 )
-"""Letters of other alphabets that look like Latin ones: Cyrillic, Greek, Armenian, Cherokee."""
-_PUNCTUATION = frozenset("\u037e\u01c0\u01c3\u2024\u2044\u2215\u2223\u2236\u29f5\u29f8\ua789\ufe68")
+"""Letters that look like those of ASCII: Cyrillic, Greek, Armenian, Cherokee, phonetic ones."""
+_PUNCTUATION = frozenset(
+    "\u02f8\u037e\u05c0\u01c0\u01c3\u2024\u2044\u2215\u2223\u2236\u23aa\u2758\u29f5\u29f8\ua4f8\ua789\ufe63"
+    "\ufe68"
+)
 """Look-alikes of ; | ! . / : and the backslash."""
+
+_STYLED = (
+    ("\u2100", "\u218f"),
+    ("\u24b6", "\u24e9"),
+    ("\U0001d400", "\U0001d7ff"),
+    ("\U0001f110", "\U0001f149"),
+)
+"""Blocks of letters in other styles: letterlike, in circles, of mathematics, in squares."""
 
 
 class Sign(Struct, frozen=True):
@@ -164,7 +178,7 @@ def _imitates(sign: str, *, asian: bool) -> bool:
         return True
     if "\uff01" <= sign <= "\uff5e":
         return not asian
-    styled = "\u2100" <= sign <= "\u218f" or "\U0001d400" <= sign <= "\U0001d7ff"
+    styled = any(first <= sign <= last for first, last in _STYLED)
     return styled and _plain_twin(sign)
 
 
