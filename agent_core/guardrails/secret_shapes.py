@@ -23,7 +23,12 @@ from agent_core.guardrails.named.secret_names import BEGINNINGS, MAX_NAME, spell
 from agent_core.guardrails.named.secret_names import SIGNS as NAMES
 from agent_core.guardrails.sign_search import Sign, find_sign, search_ranges
 from agent_core.guardrails.token_prefixes import HASHES, PREFIXED
-from agent_core.guardrails.wrapped_keys import find_key_end, find_wrapped_keys, is_key_open
+from agent_core.guardrails.wrapped_keys import (
+    find_encoded,
+    find_key_end,
+    find_wrapped_keys,
+    is_key_open,
+)
 
 MARK = "[secret]"
 MAX_RUN = 4_096
@@ -493,7 +498,7 @@ def find_open_end(text: str) -> int:
 
 def _find_open_end(text: str) -> int:
     lines = find_open_lines(text)
-    end = _find_open_word(text, lines)
+    end = _find_open_word(text, min(lines, find_encoded(text)))
     for _ in range(_ROUNDS):  # what is before a name may itself be behind one, or in a command
         named = _find_named(text, end)
         if named == end:

@@ -25,6 +25,20 @@ _LAST = re.compile(
 """The end of a key, shorter than a line."""
 
 
+_ENCODED = ("LS0tLS1CRUdJTi", "eyJhdXRocyI6")
+"""Beginnings in base64 of a key and of Docker's passwords, which may be longer than tokens are."""
+_IN_BASE64 = re.compile(r"[\w+/-]*={0,2}", re.ASCII)
+
+
+def find_encoded(text: str) -> int:
+    """Return where such a beginning stands that goes on to the end of `text`, else its length."""
+    for sign in _ENCODED:
+        begin = text.rfind(sign)
+        if begin >= 0 and _IN_BASE64.fullmatch(text, begin):
+            return begin
+    return len(text)
+
+
 def find_wrapped_keys(text: str) -> list[tuple[int, int]]:
     """(start, end) of each part of a key, in order."""
     found: list[tuple[int, int]] = []

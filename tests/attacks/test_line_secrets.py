@@ -1,5 +1,6 @@
 """Secrets of which a line before them tells are hidden: tables by their header, manifests by kind."""
 
+import base64
 import json
 import random
 
@@ -115,6 +116,25 @@ def test_values_of_a_manifest_of_secrets_are_hidden_whatever_their_keys(
             assert (value in hidden) == (kind != "Secret"), hidden
         assert "shop" in hidden and "app" in hidden
         assert stream(text, chance) == hidden
+
+
+@pytest.mark.parametrize("head", ["-----BEGIN RSA PRIVATE KEY-----\n", '{"auths":{"'])
+def test_a_key_in_base64_is_hidden_whole_however_long_it_is(head: str) -> None:
+    """A key of 4,096 bits is longer than the longest run in which other tokens are looked for."""
+    for n in range(examples(8)):
+        chance = dice(head, n)
+        body = spell("{a64}\n" * chance.randrange(40, 150), chance)[0]
+        coded = base64.b64encode(f"{head}{body}".encode()).decode()
+        text = f"client-key-data: {coded}\nnext: 1 {chance.choice(('', 'and so on'))}"
+        hidden = WORDS.hide(text)
+        assert coded[-60:-10] not in hidden and "next: 1" in hidden
+        for step in (chance.randrange(1, 9), chance.randrange(9, 5_000)):
+            shown: list[str] = []
+            redactor = StreamRedactor(WORDS, shown.append)
+            for at in range(0, len(text), step):
+                redactor.add(text[at : at + step])
+            redactor.end()
+            assert "".join(shown) == hidden, step
 
 
 @pytest.mark.parametrize("begin", ["user,password\n", "| a | token |\n", "kind: Secret\ndata:\n"])
