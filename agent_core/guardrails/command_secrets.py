@@ -21,7 +21,7 @@ SIGNS = (
     *("--token-stdin", "configure set", "requirepass", "masterauth", "bindpw", "rootpw"),
     *("auth_pass", "AUTH ", "kinit", "net user", "sqlplus"),
     *("SecureString", "ssh-keygen", "sp_addlogin", "community ", "isakmp key ", "password 7 "),
-    *("ascii-text"),
+    "ascii-text",
 )  # fmt: skip
 """One of these occurs in each text with such a secret."""
 _BARE = r"[^\s'\"`$;|&<>()\\]"
@@ -125,7 +125,7 @@ _WORDS = (
     *("wpa_passphrase", "host=", "user=", "dbname=", "-pass", "-storepass", "-keypass", "-token"),
     *("-secret", "secret_access_key", "-user ", "-passwd", "http ", "https ", "PASSWORD"),
     *("configure", "requirepass", "masterauth", "bindpw", "rootpw", "auth_pass", "AUTH"),
-    *("community", "isakmp", "password 7", "ascii-text", ),
+    *("community", "isakmp", "password 7", "ascii-text"),
     *("sqlplus", "ConvertTo-", "ssh-keygen", "sp_addlogin"),
 )  # fmt: skip
 """After one of these the rest of a line may contain a secret."""

@@ -25,14 +25,14 @@ _LAST = re.compile(
 """The end of a key, shorter than a line."""
 
 
-_ENCODED = ("LS0tLS1CRUdJTi", "eyJhdXRocyI6")
+ENCODED = ("LS0tLS1CRUdJTi", "eyJhdXRocyI6")
 """Beginnings in base64 of a key and of Docker's passwords, which may be longer than tokens are."""
 _IN_BASE64 = re.compile(r"[\w+/-]*={0,2}", re.ASCII)
 
 
 def find_encoded(text: str) -> int:
     """Return where such a beginning stands that goes on to the end of `text`, else its length."""
-    for sign in _ENCODED:
+    for sign in ENCODED:
         begin = text.rfind(sign)
         if begin >= 0 and _IN_BASE64.fullmatch(text, begin):
             return begin

@@ -58,7 +58,7 @@ _PAIR = re.compile(
 )
 _FENCE = re.compile(r"```(?:json|tool_calls?|tool_code)?[ \t]*\n((?:(?!```).)*)```", re.DOTALL)
 _END = re.compile(rf"(?:<{_BAR}[^<>\n]{{1,40}}{_BAR}>|</s>|\s)+\Z")
-_PYTHON = re.compile(r"\[?\s*[A-Za-z_][\w.]*\(")
+_PYTHON = re.compile(r"(?:\[\s{0,80})?[A-Za-z_][\w.]{0,200}\(")
 _NAME_IN = re.compile(r"""["'](?:name|tool_name|tool)["']\s*:\s*["']([\w.:-]{1,128})["']""")
 _BODY = re.compile(r"""\{\s*["']|\[\s*\{\s*["']""")
 _NAMES = ("name", "tool_name", "tool", "function", "action")

@@ -21,6 +21,8 @@ TakesText: TypeAlias = Callable[[str, str], bool]
 """Tells whether a tool takes a text for an argument, both by name: a text that looks like JSON
 stays one."""
 _ID = "written-"
+_SIGNS = "<[{("
+"""One of these occurs in each call."""
 
 
 def read_written_calls(
@@ -36,7 +38,7 @@ def read_written_calls(
     if any(isinstance(part, ToolCall) for part in reply.parts):
         return reply
     text = "".join(part.text for part in reply.parts if isinstance(part, Text)).strip()
-    found = find_calls(text)
+    found = find_calls(text) if any(map(text.__contains__, _SIGNS)) else None
     if found is None or not _are_meant(found, reply, is_known, thread):
         return reply
     before: list[Part] = [part for part in reply.parts if isinstance(part, Thinking)]

@@ -14,14 +14,17 @@ MAX_MANIFEST = 8_000
 MANIFEST_SIGNS = ("apiVersion", "kind")
 """One of these occurs in each beginning of one."""
 _BEGIN = re.compile(
-    r"(?<![\w.-])(?:apiVersion\"?: ?\"?v1|kind\"?: ?\"?Secret)\"?,?[ \t]*\r?(?:\n|\Z)", re.ASCII
+    r"(?<![\w.-])(?:apiVersion\"?: ?\"?v1|kind\"?: ?\"?Secret)\"?,?[ \t]{0,80}\r?(?:\n|\Z)",
+    re.ASCII,
 )
 _BEGUN = re.compile(r"(?<![\w.-])(?:apiVersion|kind)\"?(?::[^\n]{0,24})?\Z", re.ASCII)
-_LINE = re.compile(r"[ \t]*(?:-[ \t]|[\w./\"-]{1,253}\"?:(?:[ \t]|\Z)|[{}\[\]]|[ \t])|[ \t]*\Z")
-_LINE_BEGUN = re.compile(r"[ \t]*(?:-[ \t]*)?[\w./\"-]*:?")
-_KIND = re.compile(r"[ \t]*(?:- )?\"?kind\"?: ?\"?(\w+)\"?,?[ \t]*")
-_DATA = re.compile(r"([ \t]*)(?:- )?\"?(?:data|stringData)\"?:[ \t]*\{?[ \t]*")
-_FIELD = re.compile(r"[ \t]*\"?[\w./-]{1,253}\"?:[ \t]+")
+_LINE = re.compile(
+    r"[ \t]{0,80}(?:-[ \t]|[\w./\"-]{1,253}\"?:(?:[ \t]|\Z)|[{}\[\]]|[ \t])|[ \t]{0,80}\Z"
+)
+_LINE_BEGUN = re.compile(r"[ \t]{0,80}(?:-[ \t]{0,80})?[\w./\"-]{0,255}:?")
+_KIND = re.compile(r"[ \t]{0,80}(?:- )?\"?kind\"?: ?\"?(\w{1,80})\"?,?[ \t]{0,80}")
+_DATA = re.compile(r"([ \t]{0,80})(?:- )?\"?(?:data|stringData)\"?:[ \t]{0,80}\{?[ \t]{0,80}")
+_FIELD = re.compile(r"[ \t]{0,80}\"?[\w./-]{1,253}\"?:[ \t]{1,80}")
 _EMPTY = re.compile(r"[|>][+-]?\d?|[{}\[\]]+,?|\"\"|''|null|[{$<].*|ENC\[.*")
 _MIN_VALUE = 6
 
