@@ -177,6 +177,7 @@ class Supervisor:
         self._named: list[object] = []
         self._roots: list[int] = []
         self._seen: dict[int, float] = {}
+        self._killed: set[int] = set()  # they may take a moment to be gone
         self._listed = 0.0
 
     def run(self) -> None:
@@ -359,6 +360,8 @@ class Supervisor:
                 self._close_input(command.input)
             if not command.pipes:
                 del self._commands[stream]
+            if command.reason == "memory":
+                self._stop_session(pid)  # the kernel ended one of them
             if self._has_orphans():  # known also if the gateway ends right now
                 self._looked = 0.0
                 self._watch(0.0)
@@ -388,8 +391,16 @@ class Supervisor:
         if command.ended:
             return
         tree = _list_tree(command.pid)
+        self._killed.update(tree)
         for pid in (-command.pid, *tree):  # its process group first
             _kill_one(pid)
+
+    def _stop_session(self, leader: int) -> None:
+        pids = _list_all() if os.getpid() == 1 else list_alive(os.getpid())
+        for pid in pids:
+            if (stat := _read_stat(pid)) and stat[3] == str(leader):
+                self._killed.add(pid)
+                _kill_one(pid)
 
     def _kill_all(self, spared: frozenset[int]) -> None:
         if os.getpid() == 1:
@@ -580,7 +591,7 @@ class Supervisor:
         pids = list(sessions)
         self._occupied = bool(pids)
         self._put_behind(sessions)
-        self._name_running({pid: int(stat[1]) for pid, stat in stats.items() if stat[0] != "Z"})
+        self._killed &= sessions.keys()
         if len(pids) > limits["processes"]:
             self._stop_largest(sessions, dict.fromkeys(pids, 1), "processes")
         taken = {pid: _measure_memory(pid) for pid in pids}
@@ -589,6 +600,8 @@ class Supervisor:
             taken = {pid: size + _measure_shared(pid) for pid, size in taken.items()}
         if sum(taken.values()) > limits["memory"] or self._counters.count_new("memory"):
             self._stop_largest(sessions, taken, "memory")
+        alive = {pid for pid, stat in stats.items() if stat[0] != "Z"} - self._killed
+        self._name_running({pid: int(stats[pid][1]) for pid in alive})
         if self._spec["folders"] and self._is_size_due(now):
             began = time.monotonic()
             size = _measure_nameless(pids)
@@ -597,6 +610,7 @@ class Supervisor:
             if size > limits["disk"]:
                 for command in self._commands.values():
                     command.reason = command.reason or "disk"
+                self._killed.update(pids)
                 self._kill_all(self._ground.own)
 
     def _name_running(self, parents: dict[int, int]) -> None:
@@ -656,6 +670,7 @@ class Supervisor:
             command, strays = self._commands[largest], of_command[largest]
             command.reason = command.reason or reason
             self._kill(command)
+        self._killed |= strays
         for pid in strays:
             _kill_one(pid)
 
