@@ -406,7 +406,7 @@ MUTANTS: list[tuple[str, Mutant, Callable[..., None], tuple[str, ...]]] = [
     ),
     (
         "R23 words do not answer an input",
-        code("find_open_input", 'question.status != "open"', "True"),
+        code("find_open_input", "state.open_questions()", "()"),
         rules.test_R23_a_parked_turn_gives_the_lane_back,
         (),
     ),
