@@ -28,7 +28,9 @@ HALVED = (
     *("test_monty*.py", "test_tiers.py", "test_docker_settings.py", "test_offers.py"),
     *("test_mcp.py", "test_mcp_story.py", "test_sign_in_story.py", "test_elicitation_story.py"),
     *("test_resources_story.py", "test_installs_story.py", "test_group_sandbox_story.py"),
-    *("test_profiles_story.py", "test_tools_story.py", "test_at_hand_story.py"),
+    *("test_profiles_story.py", "test_tools_story.py", "test_at_hand_story.py", "test_run.py"),
+    *("test_output.py", "test_sandboxes.py", "test_scripts.py", "test_web_network.py"),
+    *("test_looks.py", "test_described_api.py"),
 )
 """Files whose tests take seconds each: they start browsers, sandboxes, servers or gateways. A quick
 run takes half of the tests of each, rounded up."""
