@@ -52,6 +52,7 @@ from agent_core.questions import (
     PlanReview,
     list_choices,
 )
+from agent_core.tools import ask
 from gateway.command_texts import OwnText
 from gateway.delivery import reasons
 from gateway.delivery.failures import describe_error
@@ -109,7 +110,7 @@ OWN_EVENTS: frozenset[type] = frozenset(
 
 HEARD = "heard"
 """Key of the note that keeps the words of a voice note."""
-_SHOWN = frozenset({"ask_user", "memory", "schedule_job", "todo"})
+_SHOWN = frozenset({ask.NAME, *ask.ALSO, "memory", "schedule_job", "todo"})
 """Tools that are shown by a card or a notice alone, without a tool line."""
 _APPROVED: dict[Choice, Key] = {
     "conversation": "approved_conversation",
