@@ -142,10 +142,10 @@ async def test_general_computes_asks_and_ends(rig: Rig) -> None:
     rig.telegram.say(ADMIN, "blue")
     await rig.shows("42, in blue.", ADMIN)
     assert rig.seen(-1, "tool") == ["42\n[exit code 0]", "blue"]
-    assert [text for text in rig.said(ADMIN) if "colour" in text] == ["Which colour?"], "once"
     assert {"python_execute", "str_replace_editor", "ask_user", "terminate"} <= tools(rig)
     assert "ask_human" not in tools(rig)
     await rig.quiet()
+    assert [text for text in rig.said(ADMIN) if "colour" in text] == ["Which colour?"], "once"
 
 
 @NEEDS_BWRAP
