@@ -396,8 +396,8 @@ class Supervisor:
             _kill_one(pid)
 
     def _stop_session(self, leader: int) -> None:
-        pids = _list_all() if os.getpid() == 1 else list_alive(os.getpid())
-        for pid in pids:
+        """Kill what is left of the session that `leader` began."""
+        for pid in _list_here():
             if (stat := _read_stat(pid)) and stat[3] == str(leader):
                 self._killed.add(pid)
                 _kill_one(pid)
@@ -583,7 +583,7 @@ class Supervisor:
             return
         self._looked = now
         limits = self._spec["limits"]
-        pids = _list_all() if os.getpid() == 1 else list_alive(os.getpid())
+        pids = _list_here()
         pids = [pid for pid in pids if pid != os.getpid() and pid not in self._ground.own]
         # before their sizes: one that the kernel ends meanwhile is still known as its command's
         stats = {pid: stat for pid in pids if (stat := _read_stat(pid))}
@@ -733,6 +733,11 @@ def _kill_one(pid: int) -> None:
 
 def _list_all() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _list_here() -> list[int]:
+    """Return the processes of the sandbox, this one among them."""
+    return _list_all() if os.getpid() == 1 else list_alive(os.getpid())
 
 
 def _read_stat(pid: int) -> list[str]:
