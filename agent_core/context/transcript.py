@@ -13,6 +13,11 @@ ASIDE = "aside-"
 STOPPED = "Cancelled by the user. It was running when the turn was stopped; outcome unknown."
 
 
+def is_aside(record: Replied) -> bool:
+    """Return True if it answers a model call that is no part of the conversation."""
+    return record.key.rpartition("/")[2].startswith(ASIDE)
+
+
 def messages_of(records: Iterable[Record], started: str = STOPPED) -> tuple[Message, ...]:
     """Build a turn's messages from its records, acceptable to a provider: every call has its
     result. `started` is the result of a call that began and has no end."""
@@ -26,7 +31,7 @@ def messages_of(records: Iterable[Record], started: str = STOPPED) -> tuple[Mess
     messages: list[Message] = []
     for record in known:
         if isinstance(record, Replied):
-            if record.key.rpartition("/")[2].startswith(ASIDE):
+            if is_aside(record):
                 continue
             reply = Message(role="assistant", parts=record.reply.parts)
             if messages and messages[-1].role == "assistant":  # consecutive steps of a plan

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace as with_
 
 from agent_core import ambient
-from agent_core.context.transcript import ASIDE
+from agent_core.context.transcript import is_aside
 from agent_core.events import (
     AgentEvent,
     Compressed,
@@ -192,7 +192,7 @@ class ViewFold:
         match record:
             case Began() | Steered() | Noted():
                 return self._fold_words(record)
-            case Replied(key=key) if key.rpartition("/")[2].startswith(ASIDE):
+            case Replied() if is_aside(record):
                 return ()  # calls of an answer beside the conversation are never run
             case Replied():
                 return self._fold_reply(Message(role="assistant", parts=record.reply.parts))
