@@ -50,7 +50,7 @@ async def test_what_a_killed_trial_left_goes_with_the_next(temporary: Path) -> N
         assert made <= set(temporary.iterdir()), "it is still being worked in"
     child.send_signal(signal.SIGKILL)
     async with asyncio.timeout(PATIENCE):
-        await child.wait()
+        await child.communicate()  # its pipes are closed too, before the loop is
     assert set(temporary.iterdir()) == made
     with hold_trial() as own:
         assert set(temporary.iterdir()) == {own}
