@@ -21,7 +21,7 @@ QUICK = 8
 CASES = 5
 """One of so many cases of a function is run by a quick run, rounded up: of the four surfaces one."""
 
-HALVED = (
+COSTLY = (
     *("test_web_jobs.py", "test_web_languages.py", "test_web_looks.py", "test_web_page.py"),
     *("test_web_story.py", "test_web_use.py", "test_browser_*.py", "test_documents.py"),
     *("test_e2b*.py", "test_landlock.py", "test_preview.py", "test_sandbox_network.py"),
@@ -33,7 +33,9 @@ HALVED = (
     *("test_looks.py", "test_described_api.py"),
 )
 """Files whose tests take seconds each: they start browsers, sandboxes, servers or gateways. A quick
-run takes half of the tests of each, rounded up."""
+run takes a part of the tests of each."""
+SHARE = 3
+"""One of so many tests of a costly file is run by a quick run, rounded up."""
 
 
 def dice(*names: object) -> random.Random:
@@ -56,8 +58,8 @@ def take(values: Sequence[Any], count: int, *names: object) -> list[Any]:
 
 def mark_what_is_left(items: Iterable[pytest.Item]) -> None:
     """Mark as slow what a quick run leaves out: all but a few of the tests that bear the mark
-    `pick`, all but a part of the cases of each function that has several, and half of what then
-    is left of the files that are `HALVED`."""
+    `pick`, all but a part of the cases of each function that has several, and all but a part of
+    what then is left of the files that are `COSTLY`."""
     items = list(items)
     picked: dict[str, tuple[int, list[pytest.Item]]] = {}
     cases: dict[str, list[pytest.Item]] = {}
@@ -74,19 +76,19 @@ def mark_what_is_left(items: Iterable[pytest.Item]) -> None:
         _leave(found, count, group)
     for function, found in cases.items():
         _leave(found, -(-len(found) // CASES), function)
-    halved: dict[str, list[pytest.Item]] = {}
+    costly: dict[str, list[pytest.Item]] = {}
     for item in items:
         path = item.nodeid.partition("::")[0]
-        if is_halved(path) and not item.get_closest_marker("slow"):
-            halved.setdefault(path, []).append(item)
-    for path, found in halved.items():
-        _leave(found, -(-len(found) // 2), path)
+        if is_costly(path) and not item.get_closest_marker("slow"):
+            costly.setdefault(path, []).append(item)
+    for path, found in costly.items():
+        _leave(found, -(-len(found) // SHARE), path)
 
 
 @cache
-def is_halved(path: str) -> bool:
-    """Return True if a quick run takes half of a file's tests."""
-    return any(map(PurePath(path).match, HALVED))
+def is_costly(path: str) -> bool:
+    """Return True if a quick run takes a part of a file's tests."""
+    return any(map(PurePath(path).match, COSTLY))
 
 
 def _leave(found: list[pytest.Item], count: int, group: str) -> None:

@@ -45,14 +45,14 @@ def test_of_a_function_with_cases_a_part_is_taken_by_a_quick_run() -> None:
     assert taken == {"f": 2, "g": 1, "alone": 1}
 
 
-def test_of_a_file_whose_tests_take_long_half_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_file_whose_tests_take_long_a_part_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     file = "tests/agent_core/test_landlock.py"
     names = [*(f"{file}::f{n}" for n in range(6)), f"{file}::g[1]", f"{file}::g[2]", "t.py::alone"]
     taken: Counter[str] = Counter()
     for seed in range(40):
         monkeypatch.setattr(sampling, "SEED", str(seed))
         quick = _take_quickly(names)
-        assert sum(quick.values()) == 4 + 1 and quick["t.py::alone"] == 1
+        assert sum(quick.values()) == 3 + 1 and quick["t.py::alone"] == 1
         taken += quick
     assert len(taken) == 8, "each by some seed"
 
