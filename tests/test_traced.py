@@ -13,7 +13,7 @@ import pytest
 
 from agent_core import ambient
 from gateway.ops import store_identity
-from gateway.store.sqlite import SqliteStore
+from gateway.store.sqlite_threads import Reader
 from tests.fakes.model_server import Say
 from tests.stories.jobs_rig import DAY, Shifted, fire, make
 from tests.stories.rig import PERSON, Rig, write
@@ -81,13 +81,13 @@ async def test_a_text_waits_for_no_reading_of_the_store(
     await rig.shows("warm")
     await rig.quiet()
     read: list[object] = []
-    plain = SqliteStore._run_read
+    plain = Reader.run_here
 
-    def note(store: SqliteStore, work: Callable[[Connection], object]) -> object:
+    def note(reader: Reader, work: Callable[[Connection], object]) -> object:
         read.append([cell.cell_contents for cell in work.__closure__ or ()])
-        return plain(store, work)
+        return plain(reader, work)
 
-    monkeypatch.setattr(SqliteStore, "_run_read", note)
+    monkeypatch.setattr(Reader, "run_here", note)
     rig.telegram.say(PERSON, "hello")
     await rig.shows("hello")
     assert read == []

@@ -118,7 +118,7 @@ class Ticket:
         loop = asyncio.get_running_loop()
         self.may_mark: asyncio.Future[None] = loop.create_future()
         self.may_send: asyncio.Future[None] = loop.create_future()
-        self.until = ambient.monotonic() + patience
+        self.until = loop.time() + patience
         self.impatient = False
 
 
@@ -137,7 +137,8 @@ class SendGate:
         self._patience = patience
         self._line: dict[Ticket, None] = {}
         self._behind: dict[Ticket, None] = {}
-        """Requests that may not send yet."""
+        """Requests that may not send yet, the one that has waited longest first."""
+        self._timer: asyncio.TimerHandle | None = None
         self._impatient = 0
         self._crowded = False
         self.sent = SentHere()
@@ -151,12 +152,16 @@ class SendGate:
     async def enter(self) -> Ticket:
         """A place from which to mark, in order of arrival."""
         ticket = self._join()
-        await self._wait(ticket, ticket.may_mark)
+        try:
+            await ticket.may_mark
+        except asyncio.CancelledError:
+            self.leave(ticket)
+            raise
         return ticket
 
     async def wait_turn(self, ticket: Ticket) -> None:
         """Wait until it may send."""
-        await self._wait(ticket, ticket.may_send)
+        await ticket.may_send
 
     def leave(self, ticket: Ticket) -> None:
         """Let the next request send."""
@@ -173,14 +178,24 @@ class SendGate:
 
     def _advance(self) -> None:
         self._crowded = len(self._behind) > (0 if self._crowded else CROWD)
-        while self._crowded and self._behind and self._impatient < MAX_IN_FLIGHT:
-            self._let_along(next(iter(self._behind)))
         for place, ticket in enumerate(islice(self._line, MARKED_AHEAD)):
             if not ticket.may_mark.done():
                 ticket.may_mark.set_result(None)
             if place == 0 and not ticket.may_send.done():
                 ticket.may_send.set_result(None)
                 self._behind.pop(ticket, None)
+        loop = asyncio.get_running_loop()
+        while self._behind and self._impatient < MAX_IN_FLIGHT:
+            longest = next(iter(self._behind))
+            if not self._crowded and longest.until > loop.time():
+                # one timer for all: one for each request would cost more than its send
+                self._timer = self._timer or loop.call_at(longest.until, self._end_patience)
+                break
+            self._let_along(longest)
+
+    def _end_patience(self) -> None:
+        self._timer = None
+        self._advance()
 
     def _let_along(self, ticket: Ticket) -> None:
         """Let it send beside others."""
@@ -190,16 +205,6 @@ class SendGate:
         for step in (ticket.may_mark, ticket.may_send):
             if not step.done():
                 step.set_result(None)
-
-    async def _wait(self, ticket: Ticket, step: "asyncio.Future[None]") -> None:
-        while not step.done():
-            try:
-                async with ambient.limit(max(0.0, ticket.until - ambient.monotonic())):
-                    await asyncio.shield(step)
-            except TimeoutError:
-                ticket.until += self._patience
-                if self._impatient < MAX_IN_FLIGHT and not ticket.impatient:
-                    self._let_along(ticket)
 
 
 class Delay:

@@ -5,8 +5,7 @@ import logging
 import shutil
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
@@ -49,7 +48,7 @@ from gateway.store.rows import (
 from gateway.store.spending import budgets
 from gateway.store.spending.expenses import Expense
 from gateway.store.sqlite_sweep import JOURNALS, Sweep
-from gateway.store.writer import Writer
+from gateway.store.sqlite_threads import Reader, Writer, give_up
 
 log = logging.getLogger("turnkeeper.store")
 
@@ -82,11 +81,9 @@ class SqliteStore:
         self._path = path
         self._place = FilePlace(path)
         self._writer = Writer(self._connect, self._place.check)
-        self._reader = ThreadPoolExecutor(1, "store-reader")
-        self._searcher = ThreadPoolExecutor(1, "store-search")
-        """Starts its thread with the first search; long searches delay no turn."""
-        self._reading: sqlite3.Connection | None = None
-        self._searching: sqlite3.Connection | None = None
+        self._reader = Reader(partial(_open_to_read, path), "store-reader")
+        self._searcher = Reader(partial(_open_to_read, path), "store-search")
+        """Long searches delay no turn."""
         self._broken: set[tuple[str, int]] = set()
         self._leases: dict[str, tuple[int, float]] = {}
         """Token and end (monotonic) of the leases given out; written by the writer's thread
@@ -118,11 +115,10 @@ class SqliteStore:
             log.error("store_left_open", extra={"why": str(error)})
             return
         await self._writer.close()
-        self._reader.shutdown()
-        self._searcher.shutdown()
-        for connection in (self._reading, self._searching, self._recent):
-            if connection is not None:
-                connection.close()
+        await self._reader.close()
+        await self._searcher.close()
+        if self._recent is not None:
+            self._recent.close()
         self._place.close()
 
     @property
@@ -151,7 +147,7 @@ class SqliteStore:
                 self._recent.execute("PRAGMA cache_size = -256")
             return statements.arrivals(self._recent, conversation, after)
         except sqlite3.Error:
-            _give_up(self._recent)
+            give_up(self._recent)
             self._recent = None
             return await self._read(lambda c: statements.arrivals(c, conversation, after))
 
@@ -384,7 +380,7 @@ class SqliteStore:
     async def find_holding(
         self, conversations: Sequence[str], words: frozenset[str], limit: int
     ) -> tuple[tuple[str, tuple[TranscriptRow, ...]], ...]:
-        return await self._search(
+        return await self._searcher.run(
             lambda c: sqlite_lists.read_holding(c, conversations, words, limit)
         )
 
@@ -415,7 +411,7 @@ class SqliteStore:
 
     async def recent(self, scope: ListScope, limit: int, words: str = "") -> tuple[Summary, ...]:
         wanted = parse_words(words)
-        look = self._search if wanted else self._read
+        look = self._searcher.run if wanted else self._read
         return await look(lambda c: sqlite_lists.read_recent(c, scope, limit, wanted))
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:
@@ -551,39 +547,7 @@ class SqliteStore:
         return connection
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._reader, self._run_read, work)
-
-    def _run_read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        try:
-            if self._reading is None:
-                self._reading = _open_to_read(self._path)
-            return work(self._reading)
-        except sqlite3.Error as error:
-            _give_up(self._reading)
-            self._reading = None
-            raise StoreFailed(f"the store could not be read: {error}") from error
-
-    async def _search(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(
-            self._searcher, self._run_search, work
-        )
-
-    def _run_search(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        try:
-            if self._searching is None:
-                self._searching = _open_to_read(self._path)
-            return work(self._searching)
-        except sqlite3.Error as error:
-            _give_up(self._searching)
-            self._searching = None
-            raise StoreFailed(f"the store could not be searched: {error}") from error
-
-
-def _give_up(connection: sqlite3.Connection | None) -> None:
-    """Close a connection that failed: the next one may do."""
-    if connection is not None:
-        with suppress(sqlite3.Error):
-            connection.close()
+        return await self._reader.run(work)
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection:

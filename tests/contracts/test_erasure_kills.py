@@ -26,7 +26,7 @@ from gateway.store.port import Store
 from gateway.store.redis import RedisStore
 from gateway.store.rows import AuditRow, Changes
 from gateway.store.sqlite import SqliteStore
-from gateway.store.writer import Writer
+from gateway.store.sqlite_threads import Writer
 from tests.contracts.erasure_rig import BOB, GROUP, NONCE, OTHER, SAID, talk
 from tests.contracts.redis_server import RedisServer, redis_server
 from tests.contracts.store_values import START, place

@@ -77,7 +77,7 @@ async def test_what_is_not_there_costs_one_look(tmp_path: Path) -> None:
     try:
         assert await again.get("identity:ann") == b"1", "written in an earlier life"
         assert await again.get("identity:bob") is None
-        again._reader.shutdown()
+        again._reader._thread.shutdown()
         assert await again.get("identity:bob") is None
     finally:
         await again.close()

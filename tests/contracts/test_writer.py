@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import StoreFailed
-from gateway.store import sqlite, writer
+from gateway.store import sqlite, sqlite_threads
 from gateway.store.removal.periods import CREATED
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.store_values import outcome, place, said
@@ -152,7 +152,7 @@ async def test_a_writer_that_ends_says_so(tmp_path: Path) -> None:
         assert await outcome(waiting) is StoreFailed
         assert await outcome(store.accept([said(2)])) is StoreFailed
     assert "writes no more" in store.failed
-    assert isinstance(store._writer, writer.Writer)
+    assert isinstance(store._writer, sqlite_threads.Writer)
     await store.close()
 
 

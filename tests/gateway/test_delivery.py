@@ -12,7 +12,16 @@ from agent_core import ambient
 from gateway.delivery.holder import Cause, Holder, Key
 from gateway.delivery.native_messages import FirstSends, SentHere, place
 from gateway.delivery.outbox import Outbox
-from gateway.delivery.pace import CROWD, FEW, MAX_IN_FLIGHT, Pace, Paces, SendGate, SignBudget
+from gateway.delivery.pace import (
+    CROWD,
+    FEW,
+    MARKED_AHEAD,
+    MAX_IN_FLIGHT,
+    Pace,
+    Paces,
+    SendGate,
+    SignBudget,
+)
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Conversation
 from gateway.ports import Abilities, Adapter
@@ -201,6 +210,22 @@ async def test_who_has_waited_long_goes_along_with_others() -> None:
                 for ended in queue.under_way.values():
                     ended.set()
                 await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize("behind", [MARKED_AHEAD, MARKED_AHEAD + 1, 7])
+async def test_who_is_cancelled_holds_up_nobody(behind: int) -> None:
+    gate = SendGate(patience=3_600.0)
+    first = await gate.enter()
+    waiting = [asyncio.create_task(gate.enter()) for _ in range(8)]
+    await asyncio.sleep(0)
+    waiting[behind].cancel()
+    await asyncio.wait([waiting.pop(behind)])
+    gate.leave(first)
+    async with asyncio.timeout(PATIENCE):
+        for one in waiting:
+            ticket = await one
+            await gate.wait_turn(ticket)
+            gate.leave(ticket)
 
 
 async def test_a_decided_card_is_edited_before_the_activity_and_a_new_one_is_not() -> None:

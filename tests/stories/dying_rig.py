@@ -11,7 +11,7 @@ from aiohttp import ClientError
 
 from gateway.errors import StoreFailed
 from gateway.store import sqlite
-from gateway.store.writer import Writer
+from gateway.store.sqlite_threads import Writer
 from tests.sampling import spread
 from tests.stories.rig import PATIENCE, Rig, living
 from tests.stories.surfaces import Surface, Web

@@ -42,7 +42,7 @@ from gateway.messages import (
     button_token,
 )
 from gateway.store.sqlite import SqliteStore
-from gateway.store.writer import Writer, _resolve
+from gateway.store.sqlite_threads import Writer, _resolve
 from gateway.texts import say
 from gateway.views import Card, ChoiceCard, ReplyView, View
 from gateway.wiring.features import load_features
@@ -176,7 +176,7 @@ class InlineStore(SqliteStore):
         await asyncio.sleep(0)
         if self._writer.dead or self._writer.cut:
             raise StoreFailed("cut off")
-        return self._run_read(work)
+        return self._reader.run_here(work)
 
 
 class Notes:
@@ -361,8 +361,8 @@ class Simulation:
         else:
             raise AssertionError("a killed gateway lives on")
         gateway.store._writer._connection.close()
-        if gateway.store._reading is not None:
-            gateway.store._reading.close()
+        if gateway.store._reader._connection is not None:
+            gateway.store._reader._connection.close()
         self.gateways.remove(gateway)
 
     def close(self) -> None:

@@ -1,11 +1,12 @@
-"""One writer thread over one SQLite connection, with group commit: requests made while a commit is
-running share the next one and its fsync."""
+"""Threads over one SQLite file. One writes, with group commit: requests made while a commit is
+running share the next one and its fsync. Others read, each on a connection of its own."""
 
 import asyncio
 import logging
 import sqlite3
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import TypeAlias, TypeVar, cast
@@ -18,6 +19,7 @@ T = TypeVar("T")
 Work: TypeAlias = Callable[[sqlite3.Connection], object]
 Broken: TypeAlias = Callable[[], None]
 _Item: TypeAlias = "tuple[Work, asyncio.Future[object], Broken | None]"
+_Read: TypeAlias = "tuple[Work, asyncio.Future[object]]"
 _Outcome: TypeAlias = "tuple[asyncio.Future[object], object, Exception | None]"
 
 MAX_AT_ONCE = 512
@@ -122,8 +124,7 @@ class Writer:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error as error:
             log.error("rollback_failed", extra={"why": str(error)})
-            with suppress(sqlite3.Error):
-                self._connection.close()
+            give_up(self._connection)
             self._connection = None
 
     def _tell(self, outcomes: list[_Outcome]) -> None:
@@ -131,6 +132,72 @@ class Writer:
             self._loop.call_soon_threadsafe(_resolve, outcomes)
         except RuntimeError:
             return  # the loop is closed: there are no waiters
+
+
+class Reader:
+    """Runs reads in order, in a thread that starts with the first one. Reads asked for while others
+    are running share one hand-over to the thread and back: it costs more than most of them."""
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection], name: str) -> None:
+        self._connect = connect
+        self._connection: sqlite3.Connection | None = None
+        self._thread = ThreadPoolExecutor(1, name)
+        self._waiting: list[_Read] = []
+        self._busy = False
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Return what `work` returns; raises StoreFailed, and what else it raises."""
+        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self._waiting.append((work, future))
+        if not self._busy:
+            self._begin()
+        return cast("T", await future)
+
+    async def close(self) -> None:
+        """Finish what was asked for, end the thread and close the connection."""
+        if self._busy:
+            await self.run(lambda _: None)
+        self._thread.shutdown()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _begin(self) -> None:
+        batch, self._waiting = self._waiting, []
+        self._busy = bool(batch)
+        if batch:
+            self._thread.submit(self._run_batch, batch, asyncio.get_running_loop())
+
+    def _run_batch(self, batch: list[_Read], loop: asyncio.AbstractEventLoop) -> None:
+        outcomes: list[_Outcome] = []
+        for work, future in batch:
+            try:
+                outcomes.append((future, self.run_here(work), None))
+            except Exception as error:  # noqa: BLE001  # it is the waiter's
+                outcomes.append((future, None, error))
+        with suppress(RuntimeError):  # the loop is closed: there are no waiters
+            loop.call_soon_threadsafe(self._end, outcomes)
+
+    def run_here(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in this thread."""
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            return work(self._connection)
+        except sqlite3.Error as error:
+            give_up(self._connection)
+            self._connection = None
+            raise StoreFailed(f"the store could not be read: {error}") from error
+
+    def _end(self, outcomes: list[_Outcome]) -> None:
+        _resolve(outcomes)
+        self._begin()
+
+
+def give_up(connection: sqlite3.Connection | None) -> None:
+    """Close a connection that failed: the next one may do."""
+    if connection is not None:
+        with suppress(sqlite3.Error):
+            connection.close()
 
 
 def _fail(batch: list[_Item], error: StoreFailed) -> list[_Outcome]:
