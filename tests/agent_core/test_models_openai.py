@@ -484,6 +484,7 @@ async def test_reasoning_that_a_server_does_not_take_back_is_left_out(
     "message",
     [
         "max_tokens: maximum context length is 4096 tokens, but 5000 were requested",
+        "Invalid max_tokens: maximum context length is 4096 tokens, but 5000 were requested",
         "Invalid schema for function 'look'",
         "tool_choice",
     ],

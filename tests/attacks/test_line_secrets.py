@@ -118,6 +118,30 @@ def test_values_of_a_manifest_of_secrets_are_hidden_whatever_their_keys(
         assert stream(text, chance) == hidden
 
 
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_of_a_list_the_values_of_secrets_are_hidden(form: str) -> None:
+    for n in range(examples(40)):
+        chance = dice("list", form, n)
+        kinds = [chance.choice(("Secret", "ConfigMap")) for _ in range(chance.randrange(1, 5))]
+        values = [spell("{a24}==", chance)[0] for _ in kinds]
+        items = [
+            {"apiVersion": "v1", "data": {"main": value}, "kind": kind, "metadata": {"name": "app"}}
+            for kind, value in zip(kinds, values, strict=True)
+        ]
+        if form == "json":
+            text = json.dumps({"apiVersion": "v1", "items": items, "kind": "List"}, indent=4)
+        else:
+            lines = [
+                f"- apiVersion: v1\n  data:\n    main: {value}\n  kind: {kind}\n  metadata:"
+                "\n    name: app"
+                for kind, value in zip(kinds, values, strict=True)
+            ]
+            text = "\n".join(("apiVersion: v1", "items:", *lines, "kind: List"))
+        hidden = WORDS.hide(text)
+        assert [value in hidden for value in values] == [kind != "Secret" for kind in kinds]
+        assert stream(text, chance) == hidden
+
+
 @pytest.mark.parametrize("head", ["-----BEGIN RSA PRIVATE KEY-----\n", '{"auths":{"'])
 def test_a_key_in_base64_is_hidden_whole_however_long_it_is(head: str) -> None:
     """A key of 4,096 bits is longer than the longest run in which other tokens are looked for."""

@@ -212,6 +212,25 @@ async def test_who_has_waited_long_goes_along_with_others() -> None:
                 await asyncio.sleep(0.001)
 
 
+async def test_who_waits_goes_along_once_its_patience_has_ended() -> None:
+    queue = Queue(SendGate(patience=0.05))
+    async with asyncio.TaskGroup() as group:
+        for n in range(3):
+            group.create_task(queue.send(n))
+        await queue.settle()
+        assert list(queue.under_way) == [0]
+        async with asyncio.timeout(PATIENCE):
+            while len(queue.under_way) < 3:
+                await asyncio.sleep(0.001)
+            group.create_task(queue.send(3))
+            await queue.settle()
+            assert list(queue.under_way) == [0, 1, 2], "a later one waits as long"
+            while len(queue.under_way) < 4:
+                await asyncio.sleep(0.001)
+        for ended in queue.under_way.values():
+            ended.set()
+
+
 @pytest.mark.parametrize("behind", [MARKED_AHEAD, MARKED_AHEAD + 1, 7])
 async def test_who_is_cancelled_holds_up_nobody(behind: int) -> None:
     gate = SendGate(patience=3_600.0)

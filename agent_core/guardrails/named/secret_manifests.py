@@ -22,6 +22,8 @@ _LINE = re.compile(
     r"[ \t]{0,80}(?:-[ \t]|[\w./\"-]{1,253}\"?:(?:[ \t]|\Z)|[{}\[\]]|[ \t])|[ \t]{0,80}\Z"
 )
 _LINE_BEGUN = re.compile(r"[ \t]{0,80}(?:-[ \t]{0,80})?[\w./\"-]{0,255}:?")
+_NEXT = re.compile(r"[ \t]{0,80}(?:- |\{\s{1,80})\"?(?:apiVersion|kind)\"?:")
+"""Matches where the next one of a list begins."""
 _KIND = re.compile(r"[ \t]{0,80}(?:- )?\"?kind\"?: ?\"?(\w{1,80})\"?,?[ \t]{0,80}")
 _DATA = re.compile(r"([ \t]{0,80})(?:- )?\"?(?:data|stringData)\"?:[ \t]{0,80}\{?[ \t]{0,80}")
 _FIELD = re.compile(r"[ \t]{0,80}\"?[\w./-]{1,253}\"?:[ \t]{1,80}")
@@ -72,7 +74,7 @@ def _read_manifest(text: str, begin: int) -> tuple[int, str, list[tuple[int, int
         stop -= text[stop - 1 : stop] == "\r"
         if end < 0 and _LINE_BEGUN.fullmatch(text, at, stop):
             break
-        if not _LINE.match(text, at, stop):
+        if not _LINE.match(text, at, stop) or _NEXT.match(text, at):
             return at, kind, values
         indent = stop - at - len(text[at:stop].lstrip(" \t"))
         if block >= 0 and (indent > block or at == stop):
