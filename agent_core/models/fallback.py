@@ -214,6 +214,8 @@ class Chain:
             case "unpaid":
                 keys.rest(place.endpoint, REST)
                 return left
+            case "missing":
+                return left  # another key may have it
             case "rate_limited":
                 if failed.retry_after:
                     keys.rest(place.endpoint, failed.retry_after)

@@ -114,6 +114,8 @@ _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 STALE = 1.0
 """Seconds within which a connection closed by the provider is noticed: the only failure that is
 retried where no other retry is allowed."""
+_OF_KEY = re.compile(r"\bkey\b|api.?key|token|credential|authenti|unauthori[sz]ed", re.IGNORECASE)
+"""Words of a 403 that is about the key."""
 _SECRET = re.compile(
     r"\b(?:(?:sk|pk|key|xai|gsk)[-_]|AIza)[-_A-Za-z0-9]{8,}|Bearer\s+\S+", re.IGNORECASE
 )
@@ -258,6 +260,9 @@ class Line:
         if says_unpaid(body, status):
             return ModelFailed(phrase("fault_credit", name=name), "unpaid")
         match status:
+            case 403 if isinstance(body, dict) and not _OF_KEY.search(read_detail(response)):
+                # a model, a region or a text that is not allowed, with a key that is
+                return ModelFailed(self._tell_refused(response), "missing")
             case 401 | 403:
                 setting = self._endpoint.key_setting
                 told = phrase("fault_key", name=name, status=str(status), setting=setting)
@@ -279,9 +284,12 @@ class Line:
                     told = phrase("fault_down", **down)
                 return ModelFailed(told, "overloaded", pause)
             case _:
-                detail = self.clean(read_detail(response))
-                told = phrase("fault_refused", name=name, status=str(status), detail=detail)
-                return ModelFailed(told, "missing" if status == 404 else "rejected")
+                fault: ModelFault = "missing" if status == 404 else "rejected"
+                return ModelFailed(self._tell_refused(response), fault)
+
+    def _tell_refused(self, response: httpx2.Response) -> Phrase:
+        detail, status = self.clean(read_detail(response)), str(response.status_code)
+        return phrase("fault_refused", name=self._endpoint.provider, status=status, detail=detail)
 
     def unreachable(self, cause: BaseException | None) -> ModelFailed:
         """Translate a failed connection: the cause of an SDK's error."""

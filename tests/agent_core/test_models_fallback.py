@@ -163,6 +163,16 @@ async def test_no_model_and_no_credit_are_not_everywhere(two: Two, refusal: Fail
     assert len(two.openai.requests) == 2, "it is not tried again"
 
 
+async def test_what_one_key_may_not_use_another_may_and_both_go_on(two: Two) -> None:
+    entry = {"name": "house", "base_url": two.env["OPENAI_BASE_URL"], "api_key": ["k-1", "k-2"]}
+    two.set(OPENAI_COMPATIBLE_PROVIDERS=json.dumps([entry]), PRO_MODEL="house/big")
+    for n in range(2):
+        two.openai.script(Fail(403, message="No access to model `big`"), Say(f"the second {n}"))
+        assert (await two.ask()).provider == "house"
+    assert two.keys(two.openai) == ["k-1", "k-2"] * 2, "the first one is not set aside"
+    assert two.anthropic.requests == []
+
+
 async def test_a_pause_of_an_hour_is_not_made(two: Two) -> None:
     two.set(PRO_MODEL="anthropic/other", FALLBACK_PROVIDERS="")
     two.anthropic.script(Fail(429, retry_after=3600.0))

@@ -67,6 +67,28 @@ async def test_a_redirect_is_not_followed_and_says_where_to(wire: type, status: 
     assert failed.fault == "rejected" and where in str(failed)
 
 
+FORBIDDEN = {
+    "Country, region, or territory not supported": "missing",
+    "Project `proj_1` does not have access to model `gpt-x`": "missing",
+    "Your chosen model requires moderation and your input was flagged": "missing",
+    "You are not authorized to use this model in your plan": "missing",
+    "API key not valid. Please pass a valid API key.": "auth",
+    "Method doesn't allow unregistered callers. Please use API Key": "auth",
+    "Request had insufficient authentication scopes.": "auth",
+    "The token has been revoked": "auth",
+}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("words", FORBIDDEN)
+async def test_what_is_forbidden_to_a_key_that_holds_is_told(wire: type, words: str) -> None:
+    """The key goes on for what it may do."""
+    body = json.dumps({"error": {"message": words}}).encode()
+    failed = await refuse(wire, head("application/json", "403 Forbidden") + body)
+    assert failed.fault == FORBIDDEN[words]
+    assert (words in str(failed)) == (failed.fault == "missing")
+
+
 ODD_BODIES = {
     "charset": head("application/json; charset=none-such", "400 No") + REFUSED,
     "undefined": head("application/json; charset=undefined", "400 No") + REFUSED,
@@ -106,7 +128,7 @@ NAMED = {
     ],
     "anthropic": [
         ("invalid_request_error", "rejected"), ("authentication_error", "auth"),
-        ("permission_error", "auth"), ("not_found_error", "missing"), ("timeout_error", "timeout"),
+        ("permission_error", "missing"), ("not_found_error", "missing"), ("timeout_error", "timeout"),
         ("rate_limit_error", "rate_limited"), ("api_error", "overloaded"),
         ("overloaded_error", "overloaded"), ("billing_error", "unpaid"),
     ],
