@@ -17,15 +17,11 @@ from agent_core.guardrails.command_secrets import (
     find_open_command,
 )
 from agent_core.guardrails.escaped_text import ESCAPE_SIGNS, PlainText, read_layers
-from agent_core.guardrails.named.line_secrets import (
-    LINE_SIGNS,
-    TELLING,
-    find_line_secrets,
-    find_open_lines,
-)
+from agent_core.guardrails.named.line_secrets import find_line_secrets, find_open_lines
 from agent_core.guardrails.named.named_secrets import MAX_GAP, NAME_SIGNS, find_named_secrets
 from agent_core.guardrails.named.secret_names import BEGINNINGS, MAX_NAME, spell_name
 from agent_core.guardrails.named.secret_names import SIGNS as NAMES
+from agent_core.guardrails.named.secret_statements import leave_statement
 from agent_core.guardrails.sign_search import Sign, find_sign, search_ranges
 from agent_core.guardrails.token_prefixes import HASHES, PREFIXED
 from agent_core.guardrails.wrapped_keys import (
@@ -443,7 +439,7 @@ def _compile_context() -> re.Pattern[str]:
 
 def hide_shapes(text: str, mark: str = MARK) -> str:
     """Replace what looks like a secret by a mark, also behind and between escapes."""
-    spans = [*_find_shapes(text), *_find_lines(text)]
+    spans = [*_find_shapes(text), *find_line_secrets(text)]
     for layer in _read_layers(text):
         spans += (layer.find_origin(*span) for span in _find_shapes(layer.text))
     shown: list[str] = []
@@ -463,15 +459,10 @@ def _find_shapes(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def _find_lines(text: str) -> list[tuple[int, int]]:
-    several = "\n" in text and TELLING.search(text)
-    return list(find_line_secrets(text)) if several else []
-
-
 def has_shape(text: str) -> bool:
     """Return True if something in `text` looks like a secret."""
     return (
-        bool(_find_lines(text))
+        next(find_line_secrets(text), None) is not None
         or _has_plain(text)
         or any(_has_plain(layer.text) for layer in _read_layers(text))
     )
@@ -495,11 +486,12 @@ def find_open_end(text: str) -> int:
     """Return where the end of `text` begins that more text could make a secret. Only its last
     MAX_OPEN characters are read."""
     before = max(0, len(text) - MAX_OPEN)
-    return before + _find_open_end(text[before:])
+    end = text[before:]
+    return before + leave_statement(end, _find_open_end(end))
 
 
 def _find_open_end(text: str) -> int:
-    lines = find_open_lines(text) if _has_any(LINE_SIGNS, text) else len(text)
+    lines = find_open_lines(text)
     encoded = find_encoded(text) if _has_any(ENCODED, text) else len(text)
     end = _find_open_word(text, min(lines, encoded))
     for _ in range(_ROUNDS):  # what is before a name may itself be behind one, or in a command

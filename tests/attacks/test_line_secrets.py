@@ -1,4 +1,5 @@
-"""Secrets of which a line before them tells are hidden: tables by their header, manifests by kind."""
+"""Secrets of which something before them tells are hidden: tables by their header, manifests by
+kind, statements by their columns."""
 
 import base64
 import json
@@ -13,6 +14,7 @@ from tests.sampling import dice, examples
 WORDS = Redactions({}).with_shapes()
 SECRET = ("password", "passwd", "pwd", "db_password", "API_KEY", "token", "Access Token", "secret")
 PLAIN = ("name", "user", "url", "id", "role", "created", "key_name", "page_token", "sha256")
+INSERT = "insert into t (user, password) values "
 VALUES = {"name": "ann", "user": "bob2", "url": "https://a.example/x1", "id": "12", "role": "admin"}
 
 
@@ -96,6 +98,62 @@ def write_manifest(form: str, kind: str, fields: dict[str, str], chance: random.
     return "\n".join(lines)
 
 
+def write_value(value: str, chance: random.Random) -> str:
+    plain = value.replace("'", "''")
+    ways = ["'{}'", "'{}'", "E'{}'", "N'{}'", "crypt('{}', gen_salt('bf'))", "SHA2('{}', 256)"]
+    return chance.choice(ways).format(plain)
+
+
+def write_statement(names: list[str], rows: list[list[str]], chance: random.Random) -> str:
+    quote = chance.choice(("{}", "`{}`", '"{}"'))
+    shape = chance.choice(("{} {} ({}) {}{}", "{} {}({}) {}{}", "{} {}\n  ({})\n{}{}"))
+    begin, word = chance.choice((("INSERT INTO", "VALUES"), ("insert ignore into", "values")))
+    told = (f"({', '.join(row)})" for row in rows)
+    space = chance.choice((" ", "\n", "\n  "))
+    table = chance.choice(("users", "public.users", "`app`.`keys`"))
+    columns = ", ".join(map(quote.format, names))
+    return shape.format(begin, table, columns, word, space) + f",{space}".join(told)
+
+
+def test_columns_of_secrets_are_hidden_in_statements() -> None:
+    for n in range(examples(120)):
+        chance = dice("statement", n)
+        names = chance.sample(PLAIN, chance.randrange(1, 5))
+        secret = chance.choice([one for one in SECRET if " " not in one])
+        names.insert(chance.randrange(len(names) + 1), secret)
+        cells = [[draw(name, chance) for name in names] for _ in range(chance.randrange(1, 9))]
+        rows = [
+            [
+                write_value(cell, chance)
+                if name == secret
+                else chance.choice((f"'{cell}'", f"'it''s ({cell}, '", "NULL", "now()", "12"))
+                for name, cell in zip(names, row, strict=True)
+            ]
+            for row in cells
+        ]
+        around = chance.choice(("{};", "Run this:\n```sql\n{};\n```\nand in it", "i in ins {} ON"))
+        text = around.format(write_statement(names, rows, chance))
+        hidden = WORDS.hide(text)
+        for row, written in zip(cells, rows, strict=True):
+            for name, cell, shown in zip(names, row, written, strict=True):
+                if name == secret or cell in shown:
+                    assert (cell in hidden) == (name != secret), (name, cell, hidden)
+        assert stream(text, chance) == hidden
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO t (a, token) SELECT a, 'Zx9kqLmw8TrsVb2n' FROM x",
+        "please insert into the (user, password) values that fit: (1, 'abc1def2x)",
+        "INSERT INTO t (id, password_changed, pwd) VALUES (1, '2026-01-05', 'none')",
+        "insert into t (name, token_count) values ('a', 'x1y2z3a4b5')",
+    ],
+)
+def test_what_no_statement_tells_of_is_shown(text: str) -> None:
+    assert WORDS.hide(text) == text == stream(text, random.Random(text))
+
+
 @pytest.mark.parametrize("form", ["yaml", "json"])
 @pytest.mark.parametrize("kind", ["Secret", "ConfigMap", "Service"])
 def test_values_of_a_manifest_of_secrets_are_hidden_whatever_their_keys(
@@ -161,9 +219,11 @@ def test_a_key_in_base64_is_hidden_whole_however_long_it_is(head: str) -> None:
             assert "".join(shown) == hidden, step
 
 
-@pytest.mark.parametrize("begin", ["user,password\n", "| a | token |\n", "kind: Secret\ndata:\n"])
+@pytest.mark.parametrize(
+    "begin", ["user,password\n", "| a | token |\n", "kind: Secret\ndata:\n", INSERT]
+)
 def test_what_may_go_on_for_ever_is_shown_at_last(begin: str) -> None:
-    row = {"u": "ann,x\n", "|": "| a | b |\n", "k": "  a: b\n"}[begin[0]]
+    row = {"u": "ann,x\n", "|": "| a | b |\n", "k": "  a: b\n", "i": "('a', 'b'), "}[begin[0]]
     shown: list[str] = []
     redactor, text = StreamRedactor(WORDS, shown.append), begin + row * 4_000
     most = 0

@@ -97,10 +97,10 @@ def _find_header(text: str, line: int, end: int) -> int:
         begin = end - 1 if text[end - 1] == "\r" else end
         while begin > line and text[begin - 1] in _HEADER:
             begin -= 1
-    return begin if _choose_columns(text[begin:end]) is not None else -1
+    return begin if choose_columns(text[begin:end]) is not None else -1
 
 
-def _choose_columns(header: str) -> tuple[str, int, dict[int, re.Pattern[str]]] | None:
+def choose_columns(header: str) -> tuple[str, int, dict[int, re.Pattern[str]]] | None:
     """Return what separates the columns, their number, and those with secrets."""
     sign = next((one for one in "|,;" if one in header), "")
     names = [one.strip(_AROUND) for one in header.split(sign)] if sign else []
@@ -117,7 +117,7 @@ def _choose_columns(header: str) -> tuple[str, int, dict[int, re.Pattern[str]]] 
 def _read_rows(text: str, begin: int, line_end: int) -> tuple[list[tuple[int, int]], int]:
     """Return the values of the rows, and where the table ends; behind the text if it may go on."""
     found: list[tuple[int, int]] = []
-    chosen = _choose_columns(text[begin:line_end])
+    chosen = choose_columns(text[begin:line_end])
     assert chosen is not None
     sign, count, columns = chosen
     at = line_end + 1
@@ -132,7 +132,9 @@ def _read_rows(text: str, begin: int, line_end: int) -> tuple[list[tuple[int, in
         elif not _RULE.fullmatch(text, at, stop) and len(cells) != count:
             return found, at
         if len(cells) == count:
-            found += (span for n, like in columns.items() if (span := _read(text, cells[n], like)))
+            found += (
+                span for n, like in columns.items() if (span := read_cell(text, cells[n], like))
+            )
         at = max(at, stop + 1)
     return found, len(text) + 1
 
@@ -156,7 +158,7 @@ def _split(text: str, at: int, end: int, sign: str) -> list[tuple[int, int]]:
     return [*cells, (start, end)]
 
 
-def _read(text: str, cell: tuple[int, int], like: re.Pattern[str]) -> tuple[int, int] | None:
+def read_cell(text: str, cell: tuple[int, int], like: re.Pattern[str]) -> tuple[int, int] | None:
     """Return where the value of a cell stands if it looks like a secret."""
     start, end = cell
     while start < end and text[start] in _AROUND:
