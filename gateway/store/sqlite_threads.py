@@ -5,6 +5,7 @@ import asyncio
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -23,6 +24,8 @@ _Read: TypeAlias = "tuple[Work, asyncio.Future[object]]"
 _Outcome: TypeAlias = "tuple[asyncio.Future[object], object, Exception | None]"
 
 MAX_AT_ONCE = 512
+MAX_HELD = 0.002
+"""Seconds for which what was read waits for the reads behind it."""
 
 
 class Writer:
@@ -156,7 +159,8 @@ class Reader:
     async def close(self) -> None:
         """Finish what was asked for, end the thread and close the connection."""
         if self._busy:
-            await self.run(lambda _: None)
+            with suppress(StoreFailed):
+                await self.run(lambda _: None)
         self._thread.shutdown()
         if self._connection is not None:
             self._connection.close()
@@ -164,18 +168,30 @@ class Reader:
     def _begin(self) -> None:
         batch, self._waiting = self._waiting, []
         self._busy = bool(batch)
-        if batch:
+        if not batch:
+            return
+        try:
             self._thread.submit(self._run_batch, batch, asyncio.get_running_loop())
+        except RuntimeError:
+            self._busy = False
+            _resolve([(future, None, StoreFailed("the store is closed")) for _, future in batch])
 
     def _run_batch(self, batch: list[_Read], loop: asyncio.AbstractEventLoop) -> None:
         outcomes: list[_Outcome] = []
-        for work, future in batch:
-            try:
-                outcomes.append((future, self.run_here(work), None))
-            except Exception as error:  # noqa: BLE001  # it is the waiter's
-                outcomes.append((future, None, error))
+        told = time.perf_counter()
         with suppress(RuntimeError):  # the loop is closed: there are no waiters
+            for work, future in batch:
+                outcomes.append(self._run_one(work, future))
+                if time.perf_counter() - told > MAX_HELD:
+                    loop.call_soon_threadsafe(_resolve, outcomes)
+                    outcomes, told = [], time.perf_counter()
             loop.call_soon_threadsafe(self._end, outcomes)
+
+    def _run_one(self, work: Work, future: "asyncio.Future[object]") -> _Outcome:
+        try:
+            return future, self.run_here(work), None
+        except Exception as error:  # noqa: BLE001  # it is the waiter's
+            return future, None, error
 
     def run_here(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in this thread."""

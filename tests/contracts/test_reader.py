@@ -2,6 +2,8 @@
 
 import asyncio
 import sqlite3
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,24 @@ async def test_those_that_wait_share_a_hand_over(tmp_path: Path) -> None:
     await asyncio.gather(*(reader.run(lambda _, n=n: ran.append(n)) for n in range(500)))
     assert ran == list(range(500)), "in order"
     assert reader.given <= 3
+    await reader.close()
+
+
+async def test_a_long_one_does_not_hold_back_those_before_it(tmp_path: Path) -> None:
+    reader = _make(tmp_path)
+    going_on = threading.Event()
+    first = asyncio.create_task(reader.run(lambda _: going_on.wait(PATIENCE)))
+    await asyncio.sleep(0)
+    behind = [asyncio.create_task(reader.run(lambda _: time.sleep(0.005))) for _ in range(2)]
+    ended = threading.Event()
+    long = asyncio.create_task(reader.run(lambda _: ended.wait(PATIENCE)))
+    await asyncio.sleep(0)
+    going_on.set()
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.gather(first, *behind)
+        assert not long.done()
+        ended.set()
+        assert await long
     await reader.close()
 
 
@@ -74,3 +94,26 @@ async def test_what_was_asked_for_is_read_before_it_closes(tmp_path: Path, count
     async with asyncio.timeout(PATIENCE):
         await reader.close()
         assert [await task for task in waiting] == list(range(count))
+
+
+async def test_once_it_is_closed_nobody_waits(tmp_path: Path) -> None:
+    reader = _make(tmp_path)
+    await reader.close()
+    async with asyncio.timeout(PATIENCE):
+        outcomes = await asyncio.gather(
+            *(reader.run(lambda _: 1) for _ in range(3)), return_exceptions=True
+        )
+    assert [type(one) for one in outcomes] == [StoreFailed] * 3
+
+
+async def test_it_closes_also_where_nothing_can_be_read(tmp_path: Path) -> None:
+    def refuse() -> sqlite3.Connection:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    reader = Reader(refuse, "reader")
+    waiting = asyncio.create_task(reader.run(lambda _: 1))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENCE):
+        await reader.close()
+        with pytest.raises(StoreFailed):
+            await waiting
