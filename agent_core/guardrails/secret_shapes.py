@@ -17,12 +17,19 @@ from agent_core.guardrails.command_secrets import (
     find_open_command,
 )
 from agent_core.guardrails.escaped_text import ESCAPE_SIGNS, PlainText, read_layers
-from agent_core.guardrails.named.line_secrets import find_line_secrets, find_open_lines
+from agent_core.guardrails.named.line_secrets import (
+    BEGUN_WORDS,
+    LINE_SIGNS,
+    STATEMENT_SIGNS,
+    TELLING,
+    find_line_secrets,
+    find_open_lines,
+)
 from agent_core.guardrails.named.named_secrets import MAX_GAP, NAME_SIGNS, find_named_secrets
 from agent_core.guardrails.named.secret_names import BEGINNINGS, MAX_NAME, spell_name
 from agent_core.guardrails.named.secret_names import SIGNS as NAMES
 from agent_core.guardrails.named.secret_statements import leave_statement
-from agent_core.guardrails.sign_search import Sign, find_sign, search_ranges
+from agent_core.guardrails.sign_search import Sign, find_sign, has_any, search_ranges
 from agent_core.guardrails.token_prefixes import HASHES, PREFIXED
 from agent_core.guardrails.wrapped_keys import (
     ENCODED,
@@ -361,6 +368,7 @@ _CHOSEN = r"(?=[^\s\"'\\]{0,80}\d)(?=[^\s\"'\\]{0,80}[A-Za-z])[\w+/=.!@#%^*~?:,-
 """A password chosen by a person, with special characters if quotes tell its extent."""
 _SIGNS_TOO = r"(?:[!@#^*~$]{1,8}[\w+/=-]{1,200}){0,20}"
 """Characters after a special one that still belong to the secret."""
+_MAX_WORDS = 20
 _BROAD_NAMES = ("token", "secret")
 """Names that also occur with other words: their values need three digits."""
 _NO_BROAD = (
@@ -395,7 +403,7 @@ def _find_tokens(text: str) -> Iterator[tuple[int, int]]:
     if names := tuple(name for name in (*_NAMES, *_BROAD_NAMES) if name in small):
         ranges = [(at, at) for name in names for at, _ in find_sign(name, small)]
         yield from (one.span() for one in search_ranges(_compile_names(names), text, ranges))
-    if _has_any(NAME_SIGNS, small):
+    if has_any(NAME_SIGNS, small):
         yield from find_named_secrets(text, small)
 
 
@@ -439,7 +447,7 @@ def _compile_context() -> re.Pattern[str]:
 
 def hide_shapes(text: str, mark: str = MARK) -> str:
     """Replace what looks like a secret by a mark, also behind and between escapes."""
-    spans = [*_find_shapes(text), *find_line_secrets(text)]
+    spans = [*_find_shapes(text), *_find_lines(text)]
     for layer in _read_layers(text):
         spans += (layer.find_origin(*span) for span in _find_shapes(layer.text))
     shown: list[str] = []
@@ -452,47 +460,51 @@ def hide_shapes(text: str, mark: str = MARK) -> str:
 
 
 def _find_shapes(text: str) -> list[tuple[int, int]]:
-    found = find_command_secrets(text) if _has_any(SIGNS, text) else []
+    found = find_command_secrets(text) if has_any(SIGNS, text) else []
     found += _find_tokens(text)
     if _BEGIN in text:
         found += find_wrapped_keys(text)
     return found
 
 
+def _find_lines(text: str) -> list[tuple[int, int]]:
+    tells = ("\n" in text and TELLING.search(text)) or has_any(STATEMENT_SIGNS, text)
+    return list(find_line_secrets(text)) if tells else []
+
+
 def has_shape(text: str) -> bool:
     """Return True if something in `text` looks like a secret."""
     return (
-        next(find_line_secrets(text), None) is not None
+        bool(_find_lines(text))
         or _has_plain(text)
         or any(_has_plain(layer.text) for layer in _read_layers(text))
     )
 
 
 def _read_layers(text: str) -> Iterable[PlainText]:
-    return read_layers(text) if _has_any(ESCAPE_SIGNS, text) else ()
+    return read_layers(text) if has_any(ESCAPE_SIGNS, text) else ()
 
 
 def _has_plain(text: str) -> bool:
     if next(_find_tokens(text), None) is not None:
         return True
-    return _has_any(SIGNS, text) and bool(find_command_secrets(text))
-
-
-def _has_any(signs: tuple[str, ...], text: str) -> bool:
-    return any(map(text.__contains__, signs))
+    return has_any(SIGNS, text) and bool(find_command_secrets(text))
 
 
 def find_open_end(text: str) -> int:
     """Return where the end of `text` begins that more text could make a secret. Only its last
     MAX_OPEN characters are read."""
     before = max(0, len(text) - MAX_OPEN)
-    end = text[before:]
-    return before + leave_statement(end, _find_open_end(end))
+    last = text[before:]
+    end = _find_open_end(last)
+    return before + (leave_statement(last, end) if has_any(STATEMENT_SIGNS, last) else end)
 
 
 def _find_open_end(text: str) -> int:
-    lines = find_open_lines(text)
-    encoded = find_encoded(text) if _has_any(ENCODED, text) else len(text)
+    lines = find_open_lines(text) if has_any(LINE_SIGNS, text) else len(text)
+    if begun := BEGUN_WORDS.search(text, max(0, len(text) - _MAX_WORDS)):
+        lines = min(lines, begun.start())
+    encoded = find_encoded(text) if has_any(ENCODED, text) else len(text)
     end = _find_open_word(text, min(lines, encoded))
     for _ in range(_ROUNDS):  # what is before a name may itself be behind one, or in a command
         named = _find_named(text, end)
@@ -516,7 +528,7 @@ def _find_open_end(text: str) -> int:
 def _find_open_word(text: str, end: int) -> int:
     """Return where the command, the run or the word before a run begins that is open there."""
     text = text[:end]
-    may_open = len(text) > _SHORT or _has_any(OPENINGS, text)
+    may_open = len(text) > _SHORT or has_any(OPENINGS, text)
     at = _find_run(text, find_open_command(text) if may_open else len(text))
     before = _compile_context().search(text, max(0, at - _LOOKS_BACK), at)
     return _find_run(text, before.start()) if before is not None else at
@@ -540,7 +552,7 @@ def _find_open_name(text: str, at: int) -> int:
     begin = max(0, at - MAX_GAP - MAX_NAME)
     tail = text[begin:at]
     small = _lower_letters(tail)
-    if _has_any(NAME_SIGNS, small):
+    if has_any(NAME_SIGNS, small):
         for found in _compile_all_names().finditer(tail):
             behind = tail[found.end() :]
             if behind.count("\n") < 2 and not _GOES_ON.search(behind):

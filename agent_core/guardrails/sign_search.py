@@ -12,6 +12,11 @@ _DENSE = 8
 """With a start to try for each so many characters, a search of the whole text is faster."""
 
 
+def has_any(signs: tuple[str, ...], text: str) -> bool:
+    """Return True if one of the texts occurs in `text`."""
+    return any(map(text.__contains__, signs))
+
+
 def find_sign(sign: Sign, text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of all places of a sign in `text`."""
     if isinstance(sign, re.Pattern):

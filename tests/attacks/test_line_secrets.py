@@ -131,7 +131,9 @@ def test_columns_of_secrets_are_hidden_in_statements() -> None:
             ]
             for row in cells
         ]
-        around = chance.choice(("{};", "Run this:\n```sql\n{};\n```\nand in it", "i in ins {} ON"))
+        around = chance.choice(
+            ("{};", "Run this:\n```sql\n{};\n```\nand in it", "i in ins insert {} ON")
+        )
         text = around.format(write_statement(names, rows, chance))
         hidden = WORDS.hide(text)
         for row, written in zip(cells, rows, strict=True):

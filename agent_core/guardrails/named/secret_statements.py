@@ -9,18 +9,13 @@ from typing import NamedTuple
 
 from agent_core.guardrails.named.secret_tables import MAX_TABLE, choose_columns, read_cell
 
-STATEMENT_SIGNS = ("nsert", "NSERT")
-"""One of these occurs in each statement."""
-_WORD = "insert"
 _MAX_HEAD = 1_400
+_INTO = r"(?<!\w)insert (?:ignore )?into"
 _NAME = r"[^\s()]{1,200}\s{0,8}\("
-_BEGIN = re.compile(
-    rf"(?<!\w)insert\s{{1,8}}(?:ignore\s{{1,8}})?into\s{{1,8}}{_NAME}([^()]{{1,1000}})\)\s{{0,80}}values",
-    re.IGNORECASE,
-)
+_BEGIN = re.compile(rf"{_INTO}\s{{1,8}}{_NAME}([^()]{{1,1000}})\)\s{{0,80}}values", re.IGNORECASE)
 _BEGUN = re.compile(
-    r"(?<!\w)insert(?:\s{1,8}(?:ignore\s{1,8})?(?:i\w{0,5}|into\s{1,8}(?:[^\s()]{0,200}\s{0,8}|"
-    rf"{_NAME}[^()]{{0,1000}}(?:\)\s{{0,80}}\w{{0,5}})?))?)?\Z",
+    rf"{_INTO}(?:\s{{1,8}}(?:[^\s()]{{0,200}}\s{{0,8}}"
+    rf"|{_NAME}[^()]{{0,1000}}(?:\)\s{{0,80}}\w{{0,5}})?))?\Z",
     re.IGNORECASE,
 )
 _STRING = r"'(?>[^'\\]+|\\.)*+'|\"(?>[^\"\\]+|\\.)*+\"|`[^`]*+`"
@@ -61,24 +56,21 @@ def find_statement_secrets(text: str) -> Iterator[tuple[int, int]]:
 
 def find_open_statement(text: str) -> int:
     """Return where a statement begins that the end of `text` may be within."""
-    if not any(map(text.__contains__, STATEMENT_SIGNS)):
-        return _find_open_word(text)
     done = 0
     for one in _read_statements(text):
         if one.is_open:
             return one.start
         done = one.end
     begun = _BEGUN.search(text, max(done, len(text) - _MAX_HEAD))
-    return begun.start() if begun else _find_open_word(text)
+    return begun.start() if begun else len(text)
 
 
 def leave_statement(text: str, at: int) -> int:
     """Return `at`, or where the statement begins that it is within: without it nothing tells of the
     rest."""
-    if any(map(text.__contains__, STATEMENT_SIGNS)):
-        for one in _read_statements(text, at):
-            if at < one.end:
-                return one.start
+    for one in _read_statements(text, at):
+        if at < one.end:
+            return one.start
     return at
 
 
@@ -92,16 +84,6 @@ def _read_statements(text: str, until: int | None = None) -> Iterator[_Statement
         if chosen is not None and chosen[0] == ",":
             yield (found := _read_rows(text, head, *chosen[1:]))
             done = found.end
-
-
-def _find_open_word(text: str) -> int:
-    """Return where the end of `text` begins that may become the statement's first word."""
-    end = text[-len(_WORD) :].lower()
-    for length in range(len(end), 0, -1):
-        if end[-length:] == _WORD[:length]:
-            at = len(text) - length
-            return len(text) if at and (text[at - 1].isalnum() or text[at - 1] == "_") else at
-    return len(text)
 
 
 def _read_rows(
