@@ -150,6 +150,8 @@ def test_columns_of_secrets_are_hidden_in_statements() -> None:
         "please insert into the (user, password) values that fit: (1, 'abc1def2x)",
         "INSERT INTO t (id, password_changed, pwd) VALUES (1, '2026-01-05', 'none')",
         "insert into t (name, token_count) values ('a', 'x1y2z3a4b5')",
+        "insert into t (id, token) values ('Zx9kqLmw8TrsVb2n'), (1, 2, 'Zx9kqLmw8TrsVb2n')",
+        "insert into t (id, token, note) values (1, 'Zx9kqLmw8TrsVb2n')",
     ],
 )
 def test_what_no_statement_tells_of_is_shown(text: str) -> None:

@@ -73,6 +73,14 @@ async def test_each_has_its_own_outcome(tmp_path: Path) -> None:
     await reader.close()
 
 
+async def test_after_a_connection_that_failed_another_one_reads(tmp_path: Path) -> None:
+    reader = _make(tmp_path)
+    with pytest.raises(StoreFailed):
+        await reader.run(lambda c: (c.close(), c.execute("SELECT 1")))
+    assert await reader.run(lambda c: c.execute("SELECT 1").fetchone()[0]) == 1
+    await reader.close()
+
+
 async def test_who_waits_no_more_holds_up_nobody(tmp_path: Path) -> None:
     reader = _make(tmp_path)
     waiting = [asyncio.create_task(reader.run(lambda _, n=n: n)) for n in range(6)]
