@@ -3,13 +3,13 @@
 import asyncio
 import sqlite3
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from gateway.errors import StoreFailed
-from gateway.store.sqlite_threads import Reader
+from gateway.store import sqlite_threads
+from gateway.store.sqlite_threads import Reader, Work
 from tests.fakes.waiting import PATIENCE
 
 
@@ -18,9 +18,13 @@ class Counted(Reader):
 
     given = 0
 
-    def _run_batch(self, *batch: object) -> None:
+    def _run_batch(
+        self,
+        batch: "list[tuple[Work, asyncio.Future[object]]]",
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
         self.given += 1
-        super()._run_batch(*batch)  # type: ignore[arg-type]
+        super()._run_batch(batch, loop)
 
 
 def _make(tmp_path: Path) -> Counted:
@@ -37,12 +41,15 @@ async def test_those_that_wait_share_a_hand_over(tmp_path: Path) -> None:
     await reader.close()
 
 
-async def test_a_long_one_does_not_hold_back_those_before_it(tmp_path: Path) -> None:
+async def test_a_long_one_does_not_hold_back_those_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_threads, "MAX_HELD", 0.0)
     reader = _make(tmp_path)
     going_on = threading.Event()
     first = asyncio.create_task(reader.run(lambda _: going_on.wait(PATIENCE)))
     await asyncio.sleep(0)
-    behind = [asyncio.create_task(reader.run(lambda _: time.sleep(0.005))) for _ in range(2)]
+    behind = [asyncio.create_task(reader.run(lambda _: None)) for _ in range(2)]
     ended = threading.Event()
     long = asyncio.create_task(reader.run(lambda _: ended.wait(PATIENCE)))
     await asyncio.sleep(0)
