@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from agent_core.guardrails.sign_search import has_any
+
 _ESCAPE = re.compile(
     r"(?:[\x1b\ufffd]|\\{1,8}(?:e|0?33|[xX]1[bB]|u001[bB]))\[[\d;?]{0,16}[A-Za-z]"  # a colour
     r"|\\{1,8}(?:(?P<sign>[nrtfvb!-/:-@\[^-`{-~])"
@@ -63,7 +65,7 @@ def read_layers(written: str) -> Iterator[PlainText]:
     escapes."""
     layer: PlainText | None = None
     for _ in range(MAX_LAYERS):
-        if not any(map(written.__contains__, ESCAPE_SIGNS)):
+        if not has_any(ESCAPE_SIGNS, written):
             return
         layer = read_escapes(written, layer)
         if layer is None:

@@ -9,6 +9,8 @@ import re
 from functools import cache
 from typing import Literal
 
+from agent_core.guardrails.sign_search import has_any
+
 OutputScanner = Literal["harmful", "toxic"]
 _THINGS = (
     r"(?:pipe|nail|dirty|fertili[sz]er|car|letter|pressure[- ]cooker|petrol|homemade) bombs?|"
@@ -122,7 +124,7 @@ _SIGNS = (
 
 def has_harm_sign(small: str) -> bool:
     """Return True if a lower-case sentence contains a word that every harmful one has."""
-    return any(map(small.__contains__, _SIGNS))
+    return has_any(_SIGNS, small)
 
 
 def find_harm(sentence: str) -> OutputScanner | None:

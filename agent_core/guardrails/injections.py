@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from agent_core.guardrails.injection_phrases import ELSEWHERE, ROWS
+from agent_core.guardrails.sign_search import has_any
 
 InputScanner = Literal["injection", "jailbreak"]
 MOST = 200_000
@@ -541,7 +542,7 @@ def _cut_around(sign: re.Pattern[str], text: str) -> str:
 
 def _find_family(small: str) -> InputScanner | None:
     for n, family in enumerate(_FAMILIES):
-        if any(map(small.__contains__, family.signs)) and _orders(small, _compile(n)):
+        if has_any(family.signs, small) and _orders(small, _compile(n)):
             return family.scanner
     return None
 

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from agent_core.guardrails.escaped_text import ESCAPE_SIGNS, read_layers
 from agent_core.guardrails.secret_shapes import MAX_RUN, RUN, find_open_end, hide_shapes
+from agent_core.guardrails.sign_search import has_any
 
 MIN_CUT = 16
 """Minimum characters of a word that is found across line ends."""
@@ -117,7 +118,7 @@ class Redactions:
             last = at + len(word) - 1
             start, stop = at + bisect_right(removed, at), last + bisect_right(removed, last) + 1
             spans.append((start, stop, name))
-        if self._shapes and any(map(text.__contains__, ESCAPE_SIGNS)):
+        if self._shapes and has_any(ESCAPE_SIGNS, text):
             spans += self._find_escaped(text)
         return sorted(spans, key=lambda span: (span[0], -span[1]))
 

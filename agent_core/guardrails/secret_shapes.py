@@ -20,6 +20,7 @@ from agent_core.guardrails.escaped_text import ESCAPE_SIGNS, PlainText, read_lay
 from agent_core.guardrails.named.line_secrets import (
     BEGUN_WORDS,
     LINE_SIGNS,
+    MAX_WORDS,
     STATEMENT_SIGNS,
     TELLING,
     find_line_secrets,
@@ -368,7 +369,6 @@ _CHOSEN = r"(?=[^\s\"'\\]{0,80}\d)(?=[^\s\"'\\]{0,80}[A-Za-z])[\w+/=.!@#%^*~?:,-
 """A password chosen by a person, with special characters if quotes tell its extent."""
 _SIGNS_TOO = r"(?:[!@#^*~$]{1,8}[\w+/=-]{1,200}){0,20}"
 """Characters after a special one that still belong to the secret."""
-_MAX_WORDS = 20
 _BROAD_NAMES = ("token", "secret")
 """Names that also occur with other words: their values need three digits."""
 _NO_BROAD = (
@@ -502,7 +502,7 @@ def find_open_end(text: str) -> int:
 
 def _find_open_end(text: str) -> int:
     lines = find_open_lines(text) if has_any(LINE_SIGNS, text) else len(text)
-    if begun := BEGUN_WORDS.search(text, max(0, len(text) - _MAX_WORDS)):
+    if begun := BEGUN_WORDS.search(text, max(0, len(text) - MAX_WORDS)):
         lines = min(lines, begun.start())
     encoded = find_encoded(text) if has_any(ENCODED, text) else len(text)
     end = _find_open_word(text, min(lines, encoded))

@@ -26,6 +26,7 @@ BEGUN_WORDS = re.compile(
     rf"(?<!\w)(?:{'|'.join('(?:'.join(one) + ')?' * (len(one) - 1) for one in _WORDS)})\Z", re.I
 )
 """Matches an end that may become a statement's first words."""
+MAX_WORDS = max(map(len, _WORDS))
 LINE_SIGNS = ("\n", "|", ",", ";", '"', "'", *MANIFEST_SIGNS, *STATEMENT_SIGNS)
 """One of these occurs in each longer beginning."""
 TELLING = re.compile("|".join((*COLUMN_SIGNS, *MANIFEST_SIGNS)), re.IGNORECASE)
