@@ -197,6 +197,6 @@ class LatePattern:
         """See `re.Pattern`."""
         return self.expression.fullmatch(text, pos, end)
 
-    def search(self, text: str) -> re.Match[str] | None:
+    def search(self, text: str, pos: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
         """See `re.Pattern`."""
-        return self.expression.search(text)
+        return self.expression.search(text, pos, end)

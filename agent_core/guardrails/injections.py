@@ -30,11 +30,13 @@ _SMALL_CAPITALS = str.maketrans(_CAPITALS, "abcdefghijklmnoprstuvwyz")
 _HAS_CAPITALS = re.compile(f"[{_CAPITALS}]")
 _DIGITS = str.maketrans("013457@$", "oleastas")
 _SPELT = re.compile(
-    r"(?<!\w)[a-z](?:[ .-][a-z]){6,}(?!\w)|[a-z]{3}[_-][a-z]{2,}[_-][a-z]{2}|\\n[a-z]{3}"
+    r"[ ._\\-](?:[a-z][ .-](?<=(?<!\w)[a-z][ .-]..)[a-z](?:[ .-][a-z]){4,}(?!\w)"
+    r"|(?<=[a-z]{3}[_-])[a-z]{2,}[_-][a-z]{2}|(?<=\\)n[a-z]{3})"
 )
-"""Matches letters apart, and words that something else than a blank parts."""
+"""Matches letters apart, and words that something else than a blank parts. It begins with what
+parts them, as the search for one of few characters is fast."""
 _APART = re.compile(r"(?<![a-z])([a-z])[ .-](?=[a-z](?![a-z]))")
-_AS_DIGITS = re.compile(r"[a-z]{2}[013457@$][a-z]{2}")
+_AS_DIGITS = re.compile(r"[013457@$](?<=[a-z]{2}.)[a-z]{2}")
 _BETWEEN = re.compile(r"\\[nrt]|[_-]+")
 _REACH = 300
 """Characters before and after a word that belong to the order that it is part of."""

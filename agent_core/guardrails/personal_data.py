@@ -9,6 +9,8 @@ from typing import Literal
 from msgspec import Struct
 
 from agent_core.guardrails import checksums
+from agent_core.guardrails.sign_search import has_any
+from agent_core.text import LatePattern
 
 PersonalKind = Literal["card", "iban", "email", "phone", "national_id"]
 CHECKED: tuple[PersonalKind, ...] = ("card", "iban")
@@ -30,8 +32,8 @@ class PersonalSpan(Struct, frozen=True, kw_only=True):
 
 
 class _Shape(Struct, frozen=True, kw_only=True):
-    """A kind of number: its pattern, its check, and the words of which one must precede it, "" if
-    its pattern is enough."""
+    """A kind of number: its pattern behind an `_EDGE`, its check, and the words of which one must
+    precede it, "" if its pattern is enough."""
 
     pattern: str
     check: Callable[[str], bool]
@@ -45,95 +47,100 @@ def _match_words(words: str) -> re.Pattern[str]:
 _EDGE, _CLOSE = r"(?<![\w.,/+-])", r"(?![\w]|[-/,.]\d)"
 _SIGN = re.compile(r"[\d@]")
 _MAYBE = re.compile(
-    r"@|\d(?:[ ./()-]{0,3}\d){5,40}|[A-Z]{2}\d\d[ -]?[A-Z]{4}|[A-Z]{6}\d\d[A-Z]\d\d"
+    r"[@\dA-Z](?:(?<=@)|(?<=\d)(?:[ ./()-]{0,3}\d){5,40}"
+    r"|(?<=[A-Z])[A-Z](?:\d\d[ -]?[A-Z]{4}|[A-Z]{4}\d\d[A-Z]\d\d))"
 )
+"""Begins with all first characters, as the search for one of them is fast."""
 _LOCAL = re.compile(r"[\w.+%'-]{1,64}\Z")
 _DOMAIN = re.compile(r"(?:[^\W_](?:[\w-]{0,62})\.){1,6}[^\W\d_]{2,24}(?![\w-])")
-_CARD = re.compile(
-    rf"{_EDGE}(?:\d{{13,19}}|\d{{4}}([ -])\d{{4}}\1\d{{4}}\1(?:\d{{4}}(?:\1\d{{3}})?|\d{{2,3}})"
-    rf"|\d{{4}}([ -])\d{{6}}\2\d{{4,5}})(?!\w|-\d)"
+_CARD = (
+    r"(?:\d{13,19}|\d{4}(?P<gap>[ -])\d{4}(?P=gap)\d{4}(?P=gap)(?:\d{4}(?:(?P=gap)\d{3})?|\d{2,3})"
+    r"|\d{4}(?P<apart>[ -])\d{6}(?P=apart)\d{4,5})(?!\w|-\d)"
 )
 _IBAN_BEGINS = re.compile(r"(?<!\w)([A-Za-z]{2})\d\d(?=[ -]?[A-Za-z0-9])")
 _DATE = re.compile(r"\d{4}([-./])\d\d?\1\d\d?|\d\d?([-./])\d\d?\2\d{4}")
-_PHONE = re.compile(r"(?<![\w.,/+-])(?:\+|00)[1-9](?:[ ./()-]{0,2}\d){6,13}(?!\w|[-./]\d)")
-_LOCAL_PHONE = re.compile(r"(?<![\w.,/+-])\(?\d(?:[ ./()-]{0,3}\d){5,13}(?!\w|[-./]\d)")
-_US_PHONE = re.compile(
-    r"(?<![\w.,/+-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}(?![\w-])"
+_PHONES = (
+    r"(?:\+|00)[1-9](?:[ ./()-]{0,2}\d){6,13}(?!\w|[-./]\d)",
+    r"(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d[-.]\d{4}(?![\w-])",
+    r"(?:0\d{2,4} ?/ ?\d{5,8}|0[67](?:(?P<dot>[ .])\d\d)(?:(?P=dot)\d\d){3}|07\d{3} \d{6})"
+    r"(?![\w]|[-/.]\d)",
 )
-_NATIONAL_PHONE = re.compile(
-    r"(?<![\w.,/+-])(?:0\d{2,4} ?/ ?\d{5,8}|0[67](?:([ .])\d\d)(?:\1\d\d){3}|07\d{3} \d{6})"
-    r"(?![\w]|[-/.]\d)"
-)
-"""Numbers that are written like no other: German with a slash, French and British mobile phones."""
+"""Numbers that are written like no other: international, American, German with a slash, French and
+British mobile phones."""
+_LOCAL_PHONE = r"\(?\d(?:[ ./()-]{0,3}\d){5,13}(?!\w|[-./]\d)"
 _CALLS = _match_words(
     r"\bphone|\bcall|\bt[eé]l\b|t[eé]l[eéè]f|telefon|t[eé]l[eé]phone|\bmobile?|handy|\bcell|"
     r"\bfax|\bring\b|\bsms\b|whatsapp|\banruf|\bruf|erreich|rufnummer|appel|joindre|portable|"
     r"m[oó]vil|"
     r"ll[aá]m|\btext me"
 )
-
+_CALL_SIGNS = (
+    *("phon", "call", "tel", "tél", "mobil", "handy", "cell", "fax", "ring", "sms", "whatsapp"),
+    *("ruf", "erreich", "appel", "joindre", "portable", "movil", "móvil", "llam", "llám", "text"),
+)
+"""One of these occurs in all that `_CALLS` matches."""
 
 _IDS = (
-    _Shape(pattern=rf"{_EDGE}\d{{3}}-\d{{2}}-\d{{4}}{_CLOSE}", check=checksums.is_ssn),
+    _Shape(pattern=rf"\d{{3}}-\d{{2}}-\d{{4}}{_CLOSE}", check=checksums.is_ssn),
     _Shape(
-        pattern=rf"{_EDGE}(?:\d{{11}}|\d\d \d{{3}} \d{{3}} \d{{3}}){_CLOSE}",
+        pattern=rf"(?:\d{{11}}|\d\d \d{{3}} \d{{3}} \d{{3}}){_CLOSE}",
         check=checksums.is_tax_id,
         near=r"steuer|\bidnr|\btin\b|tax",
     ),
     _Shape(
-        pattern=rf"{_EDGE}(?:\d{{8}}|[XYZ]\d{{7}})[- ]?[A-Z]\b",
+        pattern=r"(?:\d{8}|[XYZ]\d{7})[- ]?[A-Z]\b",
         check=checksums.is_dni,
     ),
     _Shape(
         pattern=(
-            rf"{_EDGE}[12] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d\d|2[AB]) ?\d{{3}} ?\d{{3}} "
-            rf"?\d\d"
+            r"[12] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d\d|2[AB]) ?\d{3} ?\d{3} ?\d\d"
             rf"{_CLOSE}"
         ),
         check=checksums.is_nir,
     ),
     _Shape(
-        pattern=rf"{_EDGE}[A-Z]{{6}}\d\d[A-EHLMPRST]\d\d[A-Z]\d{{3}}[A-Z]\b",
+        pattern=r"[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]\b",
         check=checksums.is_fiscal_code,
     ),
     _Shape(
-        pattern=rf"{_EDGE}\d{{11}}{_CLOSE}",
+        pattern=rf"\d{{11}}{_CLOSE}",
         check=checksums.is_pesel,
         near="pesel",
     ),
     _Shape(
-        pattern=rf"{_EDGE}\d{{3}}\.\d{{3}}\.\d{{3}}-\d\d{_CLOSE}",
+        pattern=rf"\d{{3}}\.\d{{3}}\.\d{{3}}-\d\d{_CLOSE}",
         check=checksums.is_cpf,
     ),
     _Shape(
-        pattern=rf"{_EDGE}756\.?\d{{4}}\.?\d{{4}}\.?\d\d{_CLOSE}",
+        pattern=rf"756\.?\d{{4}}\.?\d{{4}}\.?\d\d{_CLOSE}",
         check=checksums.is_ahv,
     ),
     _Shape(
-        pattern=rf"{_EDGE}\d{{9}}{_CLOSE}",
+        pattern=rf"\d{{9}}{_CLOSE}",
         check=checksums.is_bsn,
         near=r"\bbsn\b|burgerservice",
     ),
     _Shape(
-        pattern=rf"{_EDGE}\d{{3}} ?\d{{3}} ?\d{{4}}{_CLOSE}",
+        pattern=rf"\d{{3}} ?\d{{3}} ?\d{{4}}{_CLOSE}",
         check=checksums.is_nhs,
         near=r"\bnhs\b",
     ),
     _Shape(
         pattern=(
-            rf"{_EDGE}(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d "
-            rf"?\d\d"
-            rf" ?[A-D]\b"
+            r"(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d"
+            r" ?[A-D]\b"
         ),
         check=bool,
     ),
 )
+_RARE = LatePattern(f"{_EDGE}(?:{'|'.join((_CARD, *(shape.pattern for shape in _IDS), *_PHONES))})")
+"""Matches all numbers but those that only the words before them tell."""
 
 
 @cache
-def _compile(text: str) -> re.Pattern[str]:
+def _compile(text: str, before: str = _EDGE) -> re.Pattern[str]:
     """Compile at the first use, so that the start is not delayed."""
-    return re.compile(text)
+    return re.compile(f"{before}(?:{text})")
 
 
 def find_personal_data(text: str) -> list[PersonalSpan]:
@@ -169,25 +176,34 @@ def _look(text: str, start: int, end: int) -> Iterator[PersonalSpan]:
     """Yield the candidates in a zone, the most certain first."""
     yield from _find_emails(text, start, end)
     yield from _find_ibans(text, start, end)
-    for found in _CARD.finditer(text, start, end):
+    if _RARE.search(text, start, end) is not None:
+        yield from _find_rare(text, start, end)
+    for found in _find_phones(_LOCAL_PHONE, text, start, end):
+        before = _start_around(found), found.start()
+        if has_any(_CALL_SIGNS, text[slice(*before)].lower()) and _CALLS.search(text, *before):
+            yield PersonalSpan(kind="phone", start=found.start(), end=found.end())
+
+
+def _find_rare(text: str, start: int, end: int) -> Iterator[PersonalSpan]:
+    for found in _compile(_CARD).finditer(text, start, end):
         if checksums.is_card(_strip(found[0])):
             yield PersonalSpan(kind="card", start=found.start(), end=found.end())
     for shape in _IDS:
         for found in _compile(shape.pattern).finditer(text, start, end):
-            near = _compile(f"(?i:{shape.near})") if shape.near else None
+            near = _compile(shape.near, "(?i)") if shape.near else None
             said = near is None or near.search(text, _start_around(found), found.start())
             if said and shape.check(_strip(found[0])):
                 yield PersonalSpan(kind="national_id", start=found.start(), end=found.end())
-    for pattern in (_PHONE, _US_PHONE, _NATIONAL_PHONE, _LOCAL_PHONE):
-        for found in pattern.finditer(text, start, end):
-            digits = sum(map(str.isdecimal, found[0]))
-            if not _MIN_DIGITS <= digits <= _MAX_DIGITS or _DATE.fullmatch(found[0]):
-                continue
-            if pattern is _LOCAL_PHONE and not _CALLS.search(
-                text, _start_around(found), found.start()
-            ):
-                continue
+    for pattern in _PHONES:
+        for found in _find_phones(pattern, text, start, end):
             yield PersonalSpan(kind="phone", start=found.start(), end=found.end())
+
+
+def _find_phones(pattern: str, text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+    for found in _compile(pattern).finditer(text, start, end):
+        digits = sum(map(str.isdecimal, found[0]))
+        if _MIN_DIGITS <= digits <= _MAX_DIGITS and _DATE.fullmatch(found[0]) is None:
+            yield found
 
 
 def _find_emails(text: str, first: int, last: int) -> Iterator[PersonalSpan]:

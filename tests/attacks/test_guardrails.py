@@ -119,10 +119,17 @@ def test_commands_that_destroy_are_recognised_and_others_are_not() -> None:
     assert (missed, false) == ([], [])
 
 
-@pytest.mark.parametrize("word", ["Tél. :", "tél :", "Tel.:", "Téléphone :", "telefon"])
-def test_a_word_for_telephone_is_known_with_and_without_accents(word: str) -> None:
-    found = find_personal_data(f"{word} 06 12 34 56 78")
+CALLS = ("Tél. :", "tél :", "Tel.:", "Téléphone :", "telefon", "Telefax", "Phone:", "call", "Mobil",
+         "Handynummer", "my cell is", "FAX", "ring me on", "SMS", "WhatsApp", "Anruf unter", "rufe",
+         "erreichbar unter", "Rufnummer", "appelez le", "joindre au", "portable :", "móvil", "Movil",
+         "llame al", "llámame al", "text me at", "télefono")  # fmt: skip
+
+
+@pytest.mark.parametrize("word", CALLS)
+def test_digits_are_a_phone_behind_a_word_for_telephone(word: str) -> None:
+    found = find_personal_data(f"{word} 612 34 56 78")
     assert [span.kind for span in found] == ["phone"]
+    assert find_personal_data("word 612 34 56 78") == []
 
 
 def test_personal_data_with_a_check_digit_is_found_and_nothing_else() -> None:
