@@ -350,7 +350,8 @@ PREVIEWS: dict[PreviewKey, str] = {
     "moment.",
     "preview_closed": "This preview is no longer open here.",
     "preview_stopped": "This was stopped: what runs in a sandbox ends {minutes} minutes after "
-    "its last use, with a stop, and with the gateway. Ask in the chat to have it started again.",
+    "its last use at the latest, with a stop, and with the gateway. Ask in the chat to have it "
+    "started again.",
     "preview_down": "This was started again, but did not come up. Ask in the chat to have it "
     "checked and started.",
     "preview_silent": "Nothing answers here. Ask in the chat to have it checked and started.",

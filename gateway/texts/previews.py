@@ -18,9 +18,9 @@ GERMAN: dict[PreviewKey, str] = {
     "preview_not_kept": "Das Gateway kann gerade nicht speichern, dass dieser Link geöffnet "
     "wird. Versuchen Sie es in einer Weile noch einmal.",
     "preview_closed": "Diese Vorschau ist hier nicht mehr geöffnet.",
-    "preview_stopped": "Das wurde beendet: Was in einer Sandbox läuft, endet {minutes} Minuten "
-    "nach der letzten Nutzung, mit einem Stopp und mit dem Gateway. Bitten Sie im Chat darum, es "
-    "wieder zu starten.",
+    "preview_stopped": "Das wurde beendet: Was in einer Sandbox läuft, endet "
+    "spätestens {minutes} Minuten nach der letzten Nutzung, mit einem Stopp und mit dem Gateway. "
+    "Bitten Sie im Chat darum, es wieder zu starten.",
     "preview_down": "Das wurde wieder gestartet, kam aber nicht hoch. Bitten Sie im Chat darum, "
     "es anzusehen und zu starten.",
     "preview_silent": "Hier antwortet nichts. Bitten Sie im Chat darum, es anzusehen und zu "
