@@ -47,9 +47,9 @@ async def serve(
     announce: Callable[[str], None],
     visit: Callable[[str], None] = ignore_link,
 ) -> None:
-    """Run a gateway until a signal or `turnkeeper stop`. Raises SettingsError and StoreFailed,
-    in an ExceptionGroup once it has begun. `announce` gets lines for who started it, `visit` the
-    link that signs them in at the page."""
+    """Run a gateway until a signal or `turnkeeper stop`, and anew after each restore. Raises
+    SettingsError and StoreFailed, in an ExceptionGroup once it has begun. `announce` gets lines
+    for who started it, `visit` the link that signs them in at the page."""
     with lock.hold(settings.home), listen(settings.host, settings.port) as listening:
         while True:
             gateway = Gateway(settings, announce, visit)
@@ -59,6 +59,8 @@ async def serve(
                 return
             await _put_in_place(settings.home, gateway.unpacked)
             gateway.let_go()
+            if gateway.ends:
+                return
 
 
 async def _put_in_place(home: Path, unpacked: Path) -> None:
@@ -90,10 +92,16 @@ class Gateway:
         self._parts: Parts | None = None
         self._open = asyncio.Event()
         self._stop = asyncio.Event()
+        self.ends = False
+        """Nothing is to run after this one, whatever it puts in place."""
         self.unpacked: Path | None = None
         """An unpacked backup to put in place after shutdown."""
         self.let_go: Callable[[], None] = lambda: None
         """Set once nothing holds that backup any longer."""
+
+    def _end(self) -> None:
+        self.ends = True
+        self._stop.set()
 
     def _restore(self, name: str) -> bool:
         """Stop, for the unpacked backup `name` of the data folder."""
@@ -235,7 +243,7 @@ class Gateway:
         def issue(name: str) -> str:
             return gate.issue(name or OWNER)
 
-        asked = parts.operations(health, url, issue, self._stop.set, self._restore)
+        asked = parts.operations(health, url, issue, self._end, self._restore)
         guard, most = partial(guard_metrics, gate), self._settings.connections
         await stack.enter_async_context(serve_http(listening, health, routes, guard, most))
         await stack.enter_async_context(control.serve(home, asked))
@@ -270,14 +278,14 @@ class Gateway:
 
     def _obey(self, group: asyncio.TaskGroup) -> None:
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._stop.set)
+        loop.add_signal_handler(signal.SIGTERM, self._end)
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         loop.add_signal_handler(signal.SIGHUP, self._reload, group)
 
     def _interrupt(self) -> None:
-        if self._stop.is_set():
+        if self.ends:
             os._exit(130)  # the conventional exit code after an interrupt
-        self._stop.set()
+        self._end()
 
     def _reload(self, group: asyncio.TaskGroup) -> None:
         if self._parts is not None:

@@ -24,7 +24,7 @@ plain, left = os.replace, [int(os.environ["KILL_AT"])]
 def replace(source, to, **given):
     if any(word in f"{source} {to}" for word in ("restore-", "turnkeeper-backup-")):
         if not left[0]:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), int(os.environ["KILL_WITH"]))
         left[0] -= 1
     return plain(source, to, **given)
 os.replace = replace
@@ -33,12 +33,12 @@ os.replace = replace
 MAX_STEPS = 20
 
 
-def kill_at(world: World, step: int) -> dict[str, str]:
+def kill_at(world: World, step: int, how: signal.Signals = signal.SIGKILL) -> dict[str, str]:
     """Settings of a process that kills itself before it renames something for the `step`-th time."""
     place = world.folder / "kills"
     place.mkdir(exist_ok=True)
     (place / "sitecustomize.py").write_text(KILLS_ITSELF)
-    return {"PYTHONPATH": f"{place}:{ROOT}", "KILL_AT": str(step)}
+    return {"PYTHONPATH": f"{place}:{ROOT}", "KILL_AT": str(step), "KILL_WITH": str(int(how))}
 
 
 async def talk(world: World, *words: str) -> None:
@@ -111,6 +111,40 @@ async def test_a_gateway_that_is_killed_while_it_restores_is_whole_after_the_sta
         assert await run.ended() == -signal.SIGKILL
         assert (home / UNFINISHED).exists() == (step > 0)
         assert await check_start(world, home, step) == ("earlier" if step else "later")
+
+
+@pytest.mark.parametrize("how", ["stop", "SIGTERM", "SIGINT"])
+async def test_a_gateway_that_is_ended_before_it_restores_does_so_and_ends(
+    world: World, how: str
+) -> None:
+    home = await make_states(world)
+    drains = (world.folder / "log.txt").read_text().count("draining")
+    run = await world.start()
+    world.model.gate = asyncio.Event()
+    world.telegram.say(PERSON, "third")
+    await world.model.wait_inflight()
+    code, said = await world.command("restore", str(world.folder / "all.backup"), "--force")
+    assert code == 0, said
+    await until(lambda: run.log.count("draining") > drains, START)
+    if how == "stop":
+        code, said = await world.command("stop")
+        assert code == 0, said
+    else:
+        run.signal(signal.Signals[how])
+    world.model.gate.set()
+    assert await run.ended() == 0
+    assert run.out.count("is ready") == 1 and read_state(home) == ("earlier", "earlier")
+
+
+@pytest.mark.parametrize("step", [0, 2, 5])
+async def test_a_gateway_that_is_ended_while_it_restores_does_so_and_ends(
+    world: World, step: int
+) -> None:
+    home = await make_states(world)
+    run = await world.start(**kill_at(world, step, signal.SIGTERM))
+    await world.command("restore", str(world.folder / "all.backup"), "--force")
+    assert await run.ended() == 0
+    assert run.out.count("is ready") == 1 and read_state(home) == ("earlier", "earlier")
 
 
 async def test_a_backup_that_is_killed_leaves_the_one_before_and_nothing_else(
