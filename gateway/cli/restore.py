@@ -30,7 +30,7 @@ def restore(settings: Settings, words: argparse.Namespace, say: Say) -> int:
         return FAILED
     lock.make_private(home)
     if restore_swap.find_content(home) and not words.force:
-        say(TAKEN.format(home=home))
+        print(TAKEN.format(home=home), file=sys.stderr)
         return FAILED
     try:
         needed = restore_swap.list_needed(home)
@@ -51,18 +51,18 @@ def _put_in_place(
     if running:
         question = control.Question(command="restore", words=(place.name,))
         answer = control.ask(settings.home, question)
-        say(answer.text if answer is not None else control.NOT_RUNNING)
-        done = answer is not None and answer.ok
+        if answer is None or not answer.ok:
+            raise backup.BackupError(answer.text if answer is not None else control.NOT_RUNNING)
+        say(answer.text)
     else:
         with lock.hold(settings.home):
             aside = restore_swap.swap_in(settings.home, place)
         say(f"{len(manifest.files)} files are restored.")
         if aside is not None:
             say(f"What was there lies in {aside} now.")
-        done = True
     if manifest.store == "redis":
         say(BY_REDIS)
-    return OK if done else FAILED
+    return OK
 
 
 def _show_progress(text: str) -> None:

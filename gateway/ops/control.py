@@ -278,7 +278,7 @@ class Operations:
         if self.live is None:
             return ControlAnswer(text=NOT_RUNNING, ok=False)
         if not words or not self.live.restore(words[0]):
-            return ControlAnswer(text="There is no unpacked backup of that name.", ok=False)
+            return ControlAnswer(text="Another restore is under way; try again when it is done.", ok=False)
         return ControlAnswer(
             text="The gateway finishes running turns, puts the backup in place and goes on."
         )

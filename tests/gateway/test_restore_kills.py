@@ -126,6 +126,8 @@ async def test_a_gateway_that_is_ended_before_it_restores_does_so_and_ends(
     code, said = await world.command("restore", str(world.folder / "all.backup"), "--force")
     assert code == 0, said
     await until(lambda: run.log.count("draining") > drains, START)
+    code, said = await world.command("restore", str(world.folder / "all.backup"), "--force")
+    assert code == 1 and "Another restore is under way" in said
     if how == "stop":
         code, said = await world.command("stop")
         assert code == 0, said
