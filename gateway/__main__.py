@@ -50,17 +50,27 @@ async def serve(
     """Run a gateway until a signal or `turnkeeper stop`, and anew after each restore. Raises
     SettingsError and StoreFailed, in an ExceptionGroup once it has begun. `announce` gets lines
     for who started it, `visit` the link that signs them in at the page."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, ended.set)
+    loop.add_signal_handler(signal.SIGINT, _interrupt, ended)
     with lock.hold(settings.home), listen(settings.host, settings.port) as listening:
         while True:
-            gateway = Gateway(settings, announce, visit)
+            gateway = Gateway(settings, announce, visit, ended)
             with listening.dup() as own:
                 await gateway.run(own)
             if gateway.unpacked is None:
                 return
             await _put_in_place(settings.home, gateway.unpacked)
             gateway.let_go()
-            if gateway.ends:
+            if ended.is_set():
                 return
+
+
+def _interrupt(ended: asyncio.Event) -> None:
+    if ended.is_set():
+        os._exit(130)  # the conventional exit code after an interrupt
+    ended.set()
 
 
 async def _put_in_place(home: Path, unpacked: Path) -> None:
@@ -77,13 +87,15 @@ async def _put_in_place(home: Path, unpacked: Path) -> None:
 
 
 class Gateway:
-    """One gateway process: its adapters, the services behind them, and its shutdown."""
+    """The gateway of a process until it ends or a backup is restored: its adapters, the services
+    behind them, and its shutdown. `ended` is set once the process is to end."""
 
     def __init__(
         self,
         settings: Settings,
         announce: Callable[[str], None],
         visit: Callable[[str], None] = ignore_link,
+        ended: asyncio.Event | None = None,
     ) -> None:
         self._settings = settings
         self._announce, self._visit = announce, visit
@@ -92,16 +104,11 @@ class Gateway:
         self._parts: Parts | None = None
         self._open = asyncio.Event()
         self._stop = asyncio.Event()
-        self.ends = False
-        """Nothing is to run after this one, whatever it puts in place."""
+        self._ended = asyncio.Event() if ended is None else ended
         self.unpacked: Path | None = None
         """An unpacked backup to put in place after shutdown."""
         self.let_go: Callable[[], None] = lambda: None
         """Set once nothing holds that backup any longer."""
-
-    def _end(self) -> None:
-        self.ends = True
-        self._stop.set()
 
     def _restore(self, name: str) -> bool:
         """Stop, for the unpacked backup `name` of the data folder."""
@@ -118,7 +125,7 @@ class Gateway:
     async def run(self, listening: socket.socket) -> None:
         """Start, serve, drain, end."""
         async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
-            self._obey(group)
+            self._reload_on_signal(group)
             self._adapters |= {one.platform: one for one in self._platforms()}
             polls = [group.create_task(self._receive(one)) for one in self._adapters.values()]
             tier = await self._choose_tier(stack)
@@ -132,7 +139,7 @@ class Gateway:
             hints, name = assembly.listen_for_hints(parts), parts.hold_name()
             warm = _warm_imports(parts, asks=self._settings.discovery)
             jobs = (parts.host.run(self._open), warm, hints, name)
-            work = [group.create_task(job) for job in jobs]
+            work = [group.create_task(job) for job in (*jobs, self._stop_at_end())]
             await self._open.wait()
             work.append(group.create_task(parts.agent.jobs.run()))
             work.append(group.create_task(parts.run_removals()))
@@ -243,7 +250,7 @@ class Gateway:
         def issue(name: str) -> str:
             return gate.issue(name or OWNER)
 
-        asked = parts.operations(health, url, issue, self._end, self._restore)
+        asked = parts.operations(health, url, issue, self._ended.set, self._restore)
         guard, most = partial(guard_metrics, gate), self._settings.connections
         await stack.enter_async_context(serve_http(listening, health, routes, guard, most))
         await stack.enter_async_context(control.serve(home, asked))
@@ -276,16 +283,13 @@ class Gateway:
         if outage is not None:
             outage.end()
 
-    def _obey(self, group: asyncio.TaskGroup) -> None:
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._end)
-        loop.add_signal_handler(signal.SIGINT, self._interrupt)
-        loop.add_signal_handler(signal.SIGHUP, self._reload, group)
+    async def _stop_at_end(self) -> None:
+        await self._ended.wait()
+        self._stop.set()
 
-    def _interrupt(self) -> None:
-        if self.ends:
-            os._exit(130)  # the conventional exit code after an interrupt
-        self._end()
+    def _reload_on_signal(self, group: asyncio.TaskGroup) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, self._reload, group)
 
     def _reload(self, group: asyncio.TaskGroup) -> None:
         if self._parts is not None:

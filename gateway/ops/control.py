@@ -278,7 +278,9 @@ class Operations:
         if self.live is None:
             return ControlAnswer(text=NOT_RUNNING, ok=False)
         if not words or not self.live.restore(words[0]):
-            return ControlAnswer(text="Another restore is under way; try again when it is done.", ok=False)
+            return ControlAnswer(
+                text="Another restore is under way; try again when it is done.", ok=False
+            )
         return ControlAnswer(
             text="The gateway finishes running turns, puts the backup in place and goes on."
         )
