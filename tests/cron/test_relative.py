@@ -81,7 +81,7 @@ def test_moments_are_read(text: str, wanted: str) -> None:
     ["0 9 * * *", "30 0 9 * * 1", "@daily", "every 2h", "at 2026-12-01 09:00", "in a while", "soon",
      "in 20 minutes or so", "tomorrow evening at 9 am", "in 2.5 days at nine",
      "tomorrow at nine or ten", "9 9", "in", "", "at", "every friday 18:00",
-     "in 2 hours at nine", "friday and sunday 9:00"],
+     "in 2 hours at nine", "friday and sunday 9:00", "24. um 9", "24th at 9"],
 )  # fmt: skip
 def test_what_says_no_moment_is_left_to_others(text: str) -> None:
     assert read_relative(text, "Europe/Berlin", NOW) is None
