@@ -31,7 +31,9 @@ ANY_LOW = "risk:low"
 """The pattern of a grant for all low-risk calls of a tool."""
 MAX_RULE = 300
 """Characters of a rule that a person can still check."""
-
+MAX_DIGEST = 32
+"""Characters of a digest in a rule. Whoever writes two scripts must find no two whose digests begin
+alike."""
 
 Bound = Literal["words", "named", "sources"]
 
@@ -466,7 +468,7 @@ def _narrow(call: CallFacts, digest: str, bond: Bond) -> tuple[str, Coverage | N
     if bound and not call.countable:
         return "", None
     behind = " · in the background" if call.background else ""
-    as_of = f" · as of {digest[:16]}" if bound else ""
+    as_of = f" · as of {digest[:MAX_DIGEST]}" if bound else ""
     covers = Coverage(
         words=call.words,
         background=call.background,

@@ -43,6 +43,7 @@ from agent_core.tools.finding.mcp_tools import (
     NAME_SEPARATOR,
     Definition,
     NoRegistry,
+    digest_meaning,
     foreign_tool,
 )
 from agent_core.tools.finding.schema import objects
@@ -71,8 +72,9 @@ CHANGED = (
     "at it with find_tools, and ask again if the call is still wanted."
 )
 NOBODY = "The person is not signed in at {server}, or it cannot be reached. Nothing was done."
-MAX_VERSION = 12
-"""Characters of a definition's digest in a rule that people read."""
+MAX_VERSION = 32
+"""Characters of a definition's digest in a rule. Whoever writes two definitions must find no two
+whose digests begin alike."""
 
 
 class _Account(msgspec.Struct, frozen=True):
@@ -461,6 +463,7 @@ class Servers:
         self, connection: Connection, definition: Definition, arguments: BaseModel
     ) -> RunningCall:
         before = self._version(definition)
+        await connection.wait_ready(START)  # what is known of one that starts is of an earlier time
         await connection.look_again()
         if self._version(definition) != before:
             raise ToolFailed(CHANGED.format(name=definition.name, server=definition.server))
@@ -547,7 +550,20 @@ def _definition(server: str, tool: "Listed") -> Definition:
         tool=tool.name,
         description=(tool.description or tool.title or tool.name)[:MAX_DESCRIPTION],
         parameters=objects(tool.input_schema),
+        traits=_digest_traits(tool),
     )
+
+
+def _digest_traits(tool: "Listed") -> str:
+    """Return the digest of what a server says of a tool to others than the model, "" for nothing.
+    Icons and `_meta` say nothing."""
+    said = {
+        "title": tool.title,
+        "annotations": tool.annotations.model_dump(exclude_none=True) if tool.annotations else None,
+        "output": tool.output_schema,
+    }
+    known = {name: one for name, one in said.items() if one}
+    return digest_meaning(known) if known else ""
 
 
 def _needs_task(tool: "Listed") -> bool:

@@ -21,12 +21,15 @@ from agent_core.tools.finding.toolsets import Reach, is_in_all
 
 NAME_SEPARATOR = "__"
 """Stands between the names of server and tool in a foreign tool's name, and in no other's."""
+_VALUES = frozenset({"const", "default", "enum", "examples"})
+"""Keywords of a schema whose lists are values, and mean what their order says."""
 GONE = "{name} is not available now: {why}. Go on without it, or say what you would need."
 
 
 class Definition(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The definition of a foreign tool. `name` is ours, `tool` its server's. `ours`: the server has
-    no such tool; it stands for another ability of servers."""
+    no such tool; it stands for another ability of servers. `traits`: the digest of what the server
+    says of it besides."""
 
     name: str
     server: str
@@ -34,16 +37,40 @@ class Definition(Struct, frozen=True, kw_only=True, omit_defaults=True):
     description: str
     parameters: dict[str, object]
     ours: bool = False
+    traits: str = ""
 
     @property
     def version(self) -> str:
         """The digest of its server's description: an approval of the call approves this."""
-        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
+        return digest_meaning(msgspec.to_builtins(self))
 
     @property
     def spec(self) -> ToolSpec:
         """The specification for the model."""
         return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
+
+
+def digest_meaning(value: object) -> str:
+    """Return the digest of JSON with a schema in it: the same in any order that means nothing."""
+    return hashlib.sha256(msgspec.json.encode(_sort_sets(value), order="sorted")).hexdigest()
+
+
+def _sort_sets(value: object) -> object:
+    """Sort the lists of required names and of types; servers may make them from sets."""
+    match value:
+        case dict():
+            return {
+                key: one
+                if key in _VALUES
+                else sorted(one, key=str)
+                if key in ("required", "type") and isinstance(one, list)
+                else _sort_sets(one)
+                for key, one in value.items()
+            }
+        case list():
+            return [_sort_sets(one) for one in value]
+        case _:
+            return value
 
 
 class ToolRegistry(Protocol):

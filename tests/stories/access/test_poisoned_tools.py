@@ -141,3 +141,30 @@ async def test_what_changes_is_asked_about_again(rig: Rig, how: str) -> None:
     await rig.shows("second")
     await rig.quiet()
     assert len(called(rig)) == 1
+
+
+@pytest.mark.parametrize("answer", ["Always", "Approve once"])
+async def test_what_changed_between_two_starts_does_not_run(rig: Rig, answer: str) -> None:
+    """Until its server has started, only the former definition is known; it was allowed."""
+    call = Call("raw__weather", json.dumps({"city": "Bonn"}))
+    rig.model.script(find("weather"), call, Say("first"), call, Say("second"))
+    settings = serve(rig, [TRUSTED])
+    await rig.start(MCP_SERVERS=settings)
+    rig.telegram.say(PERSON, "What is the weather?")
+    card = await rig.card()
+    if answer == "Always":
+        rig.press(card, answer)
+        await rig.shows("first")
+    await rig.quiet()
+    await rig.stop()
+    before = len(called(rig))
+    (rig.folder / "tools.json").write_text(json.dumps([change("an order")]))
+    await rig.start(MCP_SERVERS=settings)
+    if answer == "Always":
+        rig.telegram.say(PERSON, "And now?")
+    else:
+        rig.press(card, answer)
+    await rig.shows("second" if answer == "Always" else "first")
+    assert "in other words than when this call was allowed" in rig.seen(role="tool")[-1]
+    assert len(called(rig)) == before, "nothing ran"
+    await rig.quiet()
