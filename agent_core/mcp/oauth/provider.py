@@ -5,9 +5,10 @@ The SDK waits in memory for the person who signs in. Here nobody waits: the stat
 the sign-in is returned with the link (`SignInNeeded`), and `exchange` uses it. Imports the SDK.
 """
 
+import logging
 import re
 from collections.abc import AsyncGenerator, Callable
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import unquote_plus, urlencode, urljoin, urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError
@@ -31,6 +32,14 @@ from agent_core.mcp.settings import McpServer
 Keep = Callable[[ServerGrant], None]
 Doc = TypeVar("Doc", bound=BaseModel)
 CLIENT_NAME = "Turnkeeper"
+MAX_TOKEN = 20_000
+"""Characters of a token, and of a scope; each request carries one."""
+_OURS = frozenset(
+    ("response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce")
+) | {"code_challenge", "code_challenge_method", "resource", "prompt", "request", "request_uri"}
+"""Parameters of a sign-in's page that only the gateway sets: of two some servers take the first."""
+# the SDK logs whole answers of authorization servers, with their tokens
+logging.getLogger(OAuthClientProvider.__module__).setLevel(logging.CRITICAL)
 
 
 class SignInNeeded(OAuthFlowError):
@@ -84,7 +93,8 @@ class PersonalOAuth(OAuthClientProvider):
     async def set_tokens(self, tokens: OAuthToken) -> None:
         """Keep new tokens, with the moment at which they expire. Raises OAuthFlowError for those
         that no header can hold."""
-        if not re.fullmatch(r"[!-~]+", tokens.access_token):
+        given = (tokens.access_token, tokens.refresh_token or "", tokens.scope or "")
+        if not re.fullmatch(r"[!-~]+", given[0]) or max(map(len, given)) > MAX_TOKEN:
             raise OAuthFlowError("the tokens are none that can be sent")
         expires = ambient.now() + tokens.expires_in if tokens.expires_in else 0.0
         self._grant = ServerGrant(
@@ -186,6 +196,8 @@ class PersonalOAuth(OAuthClientProvider):
         if "offline_access" in scope.split():
             asked["prompt"] = "consent"
         base = self._find_sign_in_page()
+        if "#" in base or _OURS & _list_parameters(base):
+            raise OAuthFlowError("the page to sign in at sets what is the gateway's to set")
         url = f"{base}{'&' if urlsplit(base).query else '?'}{urlencode(asked)}"
         raise SignInNeeded(
             PendingSignIn(
@@ -233,6 +245,12 @@ class PersonalOAuth(OAuthClientProvider):
 
 
 _NOBODY = Parties(client="")
+
+
+def _list_parameters(url: str) -> frozenset[str]:
+    """The names of a URL's parameters, whichever separators its server takes."""
+    pairs = re.split("[&;]", urlsplit(url).query)
+    return frozenset(unquote_plus(pair.partition("=")[0]).lower() for pair in pairs)
 
 
 def _parse(kind: type[Doc], text: str) -> Doc | None:
