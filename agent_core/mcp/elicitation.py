@@ -8,7 +8,6 @@ import hashlib
 import re
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +17,7 @@ from agent_core.mcp.secret_fields import demands_secret
 from agent_core.phrases import Phrase, phrase
 from agent_core.questions import Answer, Decision, Input, Question
 from agent_core.text import clean
+from agent_core.tools.web.addresses import Unreachable, read_url
 
 MAX_WORDS = 1_000
 """Characters of a server's message that are shown."""
@@ -31,6 +31,8 @@ ACCEPT, DECLINE, YES, NO, SKIP = "/accept", "/decline", "/yes", "/no", "/skip"
 """Options of ours; no server's begins like them."""
 NONE = "-"
 """The word with which a person skips a field."""
+_PLACE = re.compile(r"https?://[^/?#]*", re.IGNORECASE)
+_MARKUP = {ord(sign): f"%{ord(sign):02X}" for sign in "[]|$"}
 Ask: TypeAlias = Callable[[str, Question], Awaitable[Answer]]
 """Puts a question, under a name that no other of the elicitation has. Raises Parked."""
 Value: TypeAlias = str | int | float | bool | list[str]
@@ -89,22 +91,27 @@ async def put_elicitation(server: str, wanted: Elicitation, ask: Ask) -> Reactio
 
 async def _put_link(lead: tuple[Phrase, ...], link: ServerLink, ask: Ask) -> Reaction:
     try:
-        parts = urlsplit(link.url)
-        host = parts.hostname or ""
-    except ValueError:
-        raise Unasked("its link is none") from None
-    plain = link.url.isascii() and link.url.isprintable() and " " not in link.url
-    if parts.scheme not in ("https", "http") or not host or not plain or len(link.url) > MAX_URL:
+        target = read_url(link.url)
+    except Unreachable:
+        raise Unasked("its link is none that can be opened") from None
+    if not link.url.isascii() or len(link.url) > MAX_URL:
         raise Unasked("its link is none that can be opened")
     question = Decision(
         lead=lead,
-        text=f"{_quote(link.message)}\n\n{link.url}",
+        text=f"{_quote(link.message)}\n\n<{_write_url(link.url)}>",
         options=(ACCEPT, DECLINE),
         labels={ACCEPT: phrase("elicit_opened"), DECLINE: phrase("elicit_decline")},
-        hints=(phrase("elicit_link", host=host),),
+        hints=(phrase("elicit_link", host=target.host),),
     )
     await _decide(question, ask, link.url)
     return Reaction(action="accept")
+
+
+def _write_url(url: str) -> str:
+    """`url` as the same one, in which no reader of Markdown finds another link or a formula."""
+    place = _PLACE.match(url)
+    end = place.end() if place is not None else 0
+    return url[:end] + url[end:].translate(_MARKUP)
 
 
 async def _put_form(

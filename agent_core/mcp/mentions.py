@@ -44,11 +44,15 @@ class ResourceReader(Protocol):
 
 
 class _Read(Struct, frozen=True, kw_only=True):
-    """One read. `text`: for the model; `why`: why it failed."""
+    """One read. `text`: for the model; `why`: why it failed, for people."""
 
     mention: str
     text: str = ""
     why: str = ""
+
+    def tell(self) -> str:
+        """The text for the model."""
+        return self.text or f"[{self.mention} could not be read: {self.why}]"
 
 
 def find_mentions(texts: Iterable[str], servers: Iterable[str]) -> tuple[Mention, ...]:
@@ -86,8 +90,8 @@ async def add_mentions(scope: Scope, brief: Brief, servers: ResourceReader) -> B
     for n, one in enumerate(found):
         said = one.why or f"{len(one.text):,} characters"
         own.emit(StatusShown(text=said, phase=one.mention), f"mention-{n}")
-    told = (one.text or f"[{one.mention} could not be read: {one.why}]" for one in found)
-    return brief.append("\n\n".join(told), brief.said or brief.request_text())
+    told = "\n\n".join(one.tell() for one in found)
+    return brief.append(told, brief.said or brief.request_text())
 
 
 async def _read(own: Scope, brief: Brief, servers: ResourceReader, mention: Mention) -> _Read:
@@ -99,13 +103,20 @@ async def _read(own: Scope, brief: Brief, servers: ResourceReader, mention: Ment
     try:
         text = await servers.read(mention, Path(brief.workspace), key)
     except ToolFailed as error:
-        said = [line for line in str(error).splitlines() if line and not line.startswith("[")]
-        return _Read(mention=shown, why=" ".join(said)[:MAX_SHOWN] or "it cannot be read")
+        return _tell_failure(shown, str(error))
     most = brief.most_observed
     text = text if len(text) <= most else _cut(text, most)
     if mention.prompt:
         text = RUN.format(name=mention.prompt, server=mention.server, text=text)
     return _Read(mention=shown, text=text)
+
+
+def _tell_failure(shown: str, said: str) -> _Read:
+    """A failed read. The model is told a server's words within their marks, people without."""
+    ours, mark, marked = said.partition("\n[")
+    lines = (line for line in said.splitlines() if line and not line.startswith("["))
+    told = f"[{shown} could not be read: {' '.join(ours.split())}]{mark}{marked}"
+    return _Read(mention=shown, text=told, why=" ".join(lines)[:MAX_SHOWN])
 
 
 def _cut(text: str, most: int) -> str:

@@ -1,5 +1,6 @@
 """A server's prompts: texts that a person has run as their own request."""
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ MAX_ABOUT = 120
 STRAIGHT = dict.fromkeys(map(ord, "“”„"), '"')
 """The quotes that phones write."""
 ANSWERED = "(You answered then:)"
+_NAME = re.compile(r"[\w.-]{1,60}")
+"""Matches an argument's name that people can write; another one may be anything."""
 
 
 async def list_prompts(client: "Client") -> tuple[PromptFacts, ...]:
@@ -60,13 +63,14 @@ def read_arguments(prompt: PromptFacts, words: str) -> dict[str, str]:
     strange = sorted(given.keys() - set(names)) or [name for name, mark, _ in pairs if not given]
     missing = [name for name in prompt.required if name not in given]
     if strange or missing:
-        takes = " ".join((*(f"{one}=…" for one in prompt.required), *_brackets(prompt.optional)))
+        needed = (f"{one}=…" for one in filter(_NAME.fullmatch, prompt.required))
+        takes = " ".join((*needed, *_brackets(prompt.optional)))
         raise ToolFailed(f"it takes: {takes}" if takes else "it takes no arguments")
     return given
 
 
 def _brackets(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"[{one}=…]" for one in names)
+    return tuple(f"[{one}=…]" for one in names if _NAME.fullmatch(one))
 
 
 def _describe(prompt: "Prompt") -> PromptFacts:

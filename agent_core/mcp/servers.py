@@ -37,6 +37,7 @@ from agent_core.messages import Mention, ToolOutput
 from agent_core.models.port import ToolSpec
 from agent_core.phrases import phrase
 from agent_core.questions import Decision
+from agent_core.text import escape_name
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.finding.mcp_tools import (
     GONE,
@@ -229,8 +230,10 @@ class Servers:
             there=connection.there,
             tools=tools,
             prompts=await connection.list_prompts(),
-            left_out=tuple(connection.left_out.items()),
-            why="" if connection.there else connection.why,
+            left_out=tuple(
+                (escape_name(what), escape_name(why)) for what, why in connection.left_out.items()
+            ),
+            why="" if connection.there else escape_name(connection.why),
         )
 
     def find(self, names: Iterable[str]) -> tuple[Definition, ...]:
@@ -426,7 +429,9 @@ class Servers:
         connection = self._connect(server.name, desk)
         if connection is None or not await connection.wait_ready(START):
             raise ToolFailed(NOBODY.format(server=server.name))
-        return tell_tools(server.name, self._there.get(server.name, ()))
+        there = self._there.get(server.name, ())
+        own = (one for one in self._known.values() if one.server == server.name)
+        return tell_tools(server.name, (one for one in own if one.tool in there))
 
     async def _call(
         self,

@@ -1,4 +1,5 @@
-r"""Shows signs that hide, reorder or imitate text as codes, and names them. Pure.
+r"""Shows signs that hide, reorder or imitate text as codes, and names them; quotes words of others.
+Pure.
 
 A sign is written as JSON writes it (`\u202e`). Letters of people's languages stay: a letter of
 another alphabet counts only within a word of Latin letters, or if the whole word looks Latin and no
@@ -14,6 +15,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from gateway.command_texts import drop_marks
 from gateway.texts import say
 from gateway.texts.isolation import find_isolates, write_code
 
@@ -21,11 +23,14 @@ SignKind = Literal["hidden", "alike"]
 
 MAX_NAMED = 12
 """Maximum signs of one kind that are named; the rest is counted."""
+MAX_QUOTED = 1_000
+"""Characters of others' words in a line; more could be parted for two messages."""
 MAX_MARKS = 3
 """Marks above or below one letter; more of them would cover the lines around it."""
 WORD_JOINER = "\u2060"
 """Put between two signs that a platform would read as one mark; it shows nothing."""
 
+_MARKUP = re.compile(r"[\\`*~<>&\[\]!|#$^]|\b_|_\b|__|://|[@\u200b]|^\W")
 _FOREIGN = re.compile(r"[^\n\t -\[\]-~]")
 _WORD = re.compile(r"[^\W\d_]+")
 _TURNED = frozenset({"R", "AL"})
@@ -81,6 +86,21 @@ def visible(text: str, *, exact: bool = False) -> str:
         pieces += [text[at:place], write_code(text[place])]
         at = place + 1
     return "".join((*pieces, text[at:]))
+
+
+def quote_verbatim(words: str, most: int = MAX_QUOTED) -> str:
+    """Quote `words` in one line of Markdown, literally: nothing in them can look like another line,
+    a link or emphasis. Two backticks are written as JSON would; not every platform takes three.
+    `most`: characters, also of a line in which signs are shown as codes."""
+    line = visible(" ".join(drop_marks(words)[:most].split()))
+    line = line if len(line) <= most else f"{line[: most - 1]}…"
+    if not _MARKUP.search(line):
+        return line
+    if "`" not in line:
+        return f"`{line}`"
+    line = line.replace("``", "`\\u0060")
+    before, behind = (" " if at == "`" else "" for at in (line[0], line[-1]))
+    return f"``{before}{line}{behind}``"
 
 
 def name_signs(text: str, language: str = "") -> tuple[str, ...]:

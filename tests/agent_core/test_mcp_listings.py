@@ -143,6 +143,23 @@ async def test_what_is_left_out_is_told_once_by_its_name(
     assert len(told) == 1
 
 
+SIGNS = "\x1b[2J\x1b]0;x\x07\x9b1m\u202egnp\u200b\u2028"
+
+
+async def test_what_a_server_says_moves_no_terminal(tmp_path: Path) -> None:
+    """`doctor` prints it."""
+    odd = {"name": f"odd{SIGNS}", "inputSchema": {"type": "array", SIGNS: 1}}
+    listed = raw_server(tmp_path, {"tools/list": {"tools": [odd]}})
+    program = f"import sys; sys.stderr.write({f'no{SIGNS}'!r})"
+    lost = McpServer(name="lost", command=sys.executable, args=("-c", program))
+    async with Servers([listed, lost]) as servers:
+        await servers.meet(20)
+        first, second = await servers.describe()
+    ((what, why),) = first.left_out
+    assert what.startswith("tool odd") and second.why.startswith("no") and not second.there
+    assert (what + why + second.why).isprintable()
+
+
 COUNT = 130
 """Of each kind, on pages of a few."""
 

@@ -145,7 +145,8 @@ def _count_object(platform: str, one: dict[str, object]) -> Counter[str]:
         tokens = [token for reader in _READERS for token in reader.parse(str(one["text"]))]
         inner = [child for token in tokens for child in token.children or ()]
         found.update(token.type for token in (*tokens, *inner) if token.type in _MARKED)
-        found += _count(_SLACK, _BODY.sub("", str(one["text"])))
+        found["ping"] += len(_SLACK["ping"].findall(_BODY.sub("", str(one["text"]))))
+        found["link"] += len(_SLACK["link"].findall(_bare(str(one["text"]))))
     return found
 
 

@@ -51,9 +51,9 @@ def define_sign_in_tool(server: str, parameters: dict[str, object] | None = None
     )
 
 
-def tell_tools(server: str, tools: Iterable[str]) -> str:
-    """Describe the available tools to the model once the person is signed in."""
-    names = sorted(tools)
+def tell_tools(server: str, tools: Iterable[Definition]) -> str:
+    """Name the available tools to the model once the person is signed in."""
+    names = sorted(one.name for one in tools)
     more = f" and {len(names) - MAX_TOOLS} more" if len(names) > MAX_TOOLS else ""
-    shown = ", ".join(f"{server}{NAME_SEPARATOR}{name}" for name in names[:MAX_TOOLS])
+    shown = ", ".join(names[:MAX_TOOLS])
     return f"The person is signed in at {server}. Its tools: {shown or 'none'}{more}."

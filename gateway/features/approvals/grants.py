@@ -1,7 +1,6 @@
 """Standing rules in plain words, and their revocation: by a button below the list, or by
 `/permissions drop 2`."""
 
-import re
 from functools import partial
 
 from msgspec.structs import replace
@@ -9,7 +8,7 @@ from msgspec.structs import replace
 from agent_core import ambient
 from agent_core.text import parse_number
 from gateway.access.standing import drop_rule, read_rules
-from gateway.command_texts import OwnText, drop_marks
+from gateway.command_texts import OwnText
 from gateway.conversation.permission import describe_mode
 from gateway.delivery import reasons
 from gateway.feature import Call, Context
@@ -24,6 +23,7 @@ from gateway.messages import (
 from gateway.moment_texts import mark_moment
 from gateway.store.rows import Changes, InboxRow, OutboxRow, Rule
 from gateway.texts import Key, say
+from gateway.texts.signs import quote_verbatim
 from gateway.texts.tool_names import name_tool
 from gateway.views import Button, ChoiceCard, Notice, View
 
@@ -31,7 +31,6 @@ CARD = "permissions"
 MAX_BUTTONS = 20
 NEWEST = 40
 """Views that are looked through for older lists."""
-_SIGNS = re.compile(r"[\\`*~<>&\[\]!|#]|\b_|_\b|://|[@\u200b]")
 _RISKS: dict[str, Key] = {
     "risk:low": "risk_low",
     "risk:medium": "risk_medium",
@@ -52,7 +51,7 @@ async def permissions(call: Call) -> str:
         by, rule = call.command.sender, rules[n - 1]
         if not await context.services.access.may_act_for(rule.person, by, call.role):
             return say("grant_not_yours", language)
-        what = _quote_verbatim(allows(rule, language))
+        what = quote_verbatim(allows(rule, language))
         told = Notice(text=say("grant_dropped", language, what=what))
         await _drop(context, rule, by, call.seq, told)
         return ""
@@ -156,10 +155,10 @@ def describe_rule(rule: Rule, language: str, *, private: bool, old: bool = False
     `old`: stored for this conversation alone."""
     always: Key = "grant_always" if old else "grant_private" if private else "grant_group"
     pieces = [
-        _quote_verbatim(allows(rule, language)),
+        quote_verbatim(allows(rule, language)),
         say(always if rule.lasting else "grant_here", language),
         say("grant_since", language, when=_show_day(rule.at)) if rule.at else "",
-        say("grant_by", language, name=_quote_verbatim(rule.by)) if rule.by else "",
+        say("grant_by", language, name=quote_verbatim(rule.by)) if rule.by else "",
         "" if private else say("grant_whose", language, person=rule.person),
     ]
     return ", ".join(filter(None, pieces))
@@ -179,17 +178,6 @@ def allows(rule: Rule, language: str) -> str:
         return f"{tool}: {rule.pattern}"
     words = reasons.describe_coverage(rule.tool, rule.covers, language)
     return words if rule.covers.phrase is None else f"{tool}: {words}"
-
-
-def _quote_verbatim(words: str) -> str:
-    """Quote `words` in one line of Markdown, literally: nothing in them can look like another rule,
-    a link or emphasis."""
-    line = " ".join(drop_marks(words).split())
-    if not _SIGNS.search(line):
-        return line
-    ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
-    apart = " " if line.startswith("`") or line.endswith("`") else ""
-    return f"{ticks}{apart}{line}{apart}{ticks}"
 
 
 def _name(rule: Rule) -> str:

@@ -9,11 +9,14 @@ from gateway.feature import Call, Context, Meaning, Pressed
 from gateway.features.servers.texts import TEXTS, ServersKey
 from gateway.messages import PluginPress
 from gateway.store.rows import InboxRow, QuestionRow
+from gateway.texts.signs import quote_verbatim
 
 MAX_TOOLS = 30
 """Tools of one server that are named."""
 MAX_PROMPTS = 50
 """Prompts of one server that are named."""
+MAX_NAME, MAX_LINE = 100, 400
+"""Characters of a tool's name, and of a prompt with its arguments."""
 
 
 async def show_servers(call: Call) -> str:
@@ -96,7 +99,7 @@ def _describe(server: ServerFacts, language: str) -> str:
         return TEXTS.say("server_sign_in", language, server=server.name)
     if not server.there:
         return TEXTS.say("server_away", language, server=server.name)
-    names = ", ".join(server.tools[:MAX_TOOLS]) or "—"
+    names = ", ".join(quote_verbatim(one, MAX_NAME) for one in server.tools[:MAX_TOOLS]) or "—"
     more = f" (+{len(server.tools) - MAX_TOOLS})" if len(server.tools) > MAX_TOOLS else ""
     lines = [TEXTS.say("server_tools", language, server=server.name, tools=f"{names}{more}")]
     lines += [_describe_prompt(server.name, one) for one in server.prompts[:MAX_PROMPTS]]
@@ -106,10 +109,10 @@ def _describe(server: ServerFacts, language: str) -> str:
 
 
 def _describe_prompt(server: str, prompt: PromptFacts) -> str:
-    """Describe the command that runs a prompt, in a block that none of its words can end."""
+    """Describe the command that runs a prompt, in a line that none of its words can end."""
     needed = [f"{one}=…" for one in prompt.required]
     left = [f"[{one}=…]" for one in prompt.optional]
     name = f'"{prompt.name}"' if len(prompt.name.split()) > 1 else prompt.name
     line = " ".join((f"/prompt {server} {name}", *needed, *left))
     about = f" — {prompt.about}" if prompt.about else ""
-    return f"- `{f'{line}{about}'.replace('`', 'ˋ')}`"
+    return f"- {quote_verbatim(f'{line}{about}', MAX_LINE)}"
