@@ -47,7 +47,7 @@ from adapters.formulas import show_formulas
 from adapters.links import show_targets
 from adapters.text import cut_beginning, split, utf16
 from adapters.words import RISKS
-from adapters.written import shorten_growing
+from adapters.written import shorten_growing, show_signs
 from gateway.command_texts import write_in_view
 from gateway.moment_texts import map_words
 from gateway.texts import say
@@ -103,6 +103,7 @@ def render(view: View, commands: Mapping[str, str] = NO_COMMANDS) -> tuple[bytes
     write = partial(write_command, ids=commands)
     view = shorten_growing(show_doubt(view), LIMIT)
     view = write_in_view(show_targets(show_formulas(view)), write, moments=True)
+    view = show_signs(view)
     return tuple(map(write_in_payload, _payloads(view)))
 
 

@@ -51,7 +51,7 @@ from adapters.slack.moments import write_in_payload
 from adapters.slack.progress import activity, plan
 from adapters.text import cut_beginning
 from adapters.words import RISKS
-from adapters.written import shorten_growing
+from adapters.written import shorten_growing, show_signs
 from gateway.command_texts import write_in_view
 from gateway.texts import say
 from gateway.texts.signs import visible
@@ -90,6 +90,7 @@ def render(view: View, *, thread: bool = False) -> tuple[bytes, ...]:
     view = shorten_growing(show_doubt(view), ROOM)
     view = show_targets(show_formulas(view))
     view = write_in_view(view, lambda command: f"`{plain(command)}`", plain, moments=True)
+    view = show_signs(view)
     payloads, status = tuple(map(write_in_payload, _payloads(view))), _session(view)
     if not payloads or status is None:
         return payloads

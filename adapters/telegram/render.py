@@ -38,7 +38,7 @@ from adapters.telegram.payloads import (
 )
 from adapters.text import split_end, utf16
 from adapters.words import RISKS
-from adapters.written import shorten_growing
+from adapters.written import shorten_growing, show_signs
 from gateway.command_texts import NamedCommand, write_in_view
 from gateway.moment_texts import has_moment
 from gateway.texts import say
@@ -80,6 +80,7 @@ def render(view: View, *, rich: bool = False, bot: str = "") -> tuple[bytes, ...
     write = partial(_write_command, bot=bot)
     view = shorten_growing(show_doubt(view), LIMIT)
     view = write_in_view(show_targets(view), write, plain, moments=True)
+    view = show_signs(view)
     return tuple(
         write_moments(one) if has_moment(one.decode()) else one
         for one in _payloads(view, rich=rich)

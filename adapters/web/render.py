@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from adapters.calls import CallDescription, DecidedLine, describe_call, fold_decided
 from adapters.formulas import mark_formulas
 from adapters.links import tell_targets
+from adapters.written import show_signs
 from gateway.command_texts import (
     MARKED,
     OPENS,
@@ -81,7 +82,7 @@ def draw(shown: Shown) -> RenderedView:
         name=shown.name,
         position=shown.position,
         at=shown.at,
-        view=_show_hidden(write_in_view(shown.view)),
+        view=_show_hidden(show_signs(write_in_view(shown.view))),
         html=_html(shown.view),
         calls=_describe_calls(shown.view),
         decided=_fold(shown.view),

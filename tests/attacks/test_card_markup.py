@@ -1,9 +1,12 @@
 """Words of others in a card stay words: they make no link, mention, heading, quote, picture or button
 that is not there without them, on no surface."""
 
+import json
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 
+import msgspec
 import pytest
 
 from adapters.discord.markdown import escape_markup
@@ -97,3 +100,35 @@ def test_markup_within_a_line_stays_on_telegram() -> None:
         ("code", 7),
         ("text_link", 9),
     ]
+
+
+TURNING = ("\u202e", "\u2066", "\u200b", "\u2060", "\u061c", "\u2028", "\u00ad", "\U000e0041")
+OUTPUTS = frozenset({"line's output", "line's summary", "line's tool", "file"})
+"""A tool's own output is shown as it is, within a block; a file's name was changed as it came."""
+
+
+def test_no_sign_hides_or_turns_what_people_decide_by() -> None:
+    for sign in TURNING:
+        words = f"rm a{sign}b"
+        places = [*place_words(words), ("step", place_step(words))]
+        for name, view in places:
+            if name in OUTPUTS:
+                continue
+            for surface in SURFACES:
+                assert sign not in "".join(list_shown(DRAWN[surface](view))), (name, surface)
+
+
+def list_shown(drawn: object) -> Iterator[str]:
+    """Each text in it but the arguments themselves, which the page has besides what it shows."""
+    match drawn:
+        case bytes():
+            yield from list_shown(json.loads(drawn))
+        case dict():
+            yield from list_shown([one for key, one in drawn.items() if key != "arguments"])
+        case tuple() | list():
+            for one in drawn:
+                yield from list_shown(one)
+        case str():
+            yield drawn
+        case msgspec.Struct():
+            yield from list_shown(msgspec.to_builtins(drawn))
