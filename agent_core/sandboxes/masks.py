@@ -110,7 +110,10 @@ def has_committed(workspace: Path, found: SecretFiles) -> bool:
 
 def _follow(root: Path, path: str) -> str:
     """Return the workspace file that the link leads to, "" for none."""
-    real = Path(os.path.realpath(root / path))
+    try:
+        real = Path(os.path.realpath(root / path))
+    except OSError:  # it is swapped for a file just now, which has its own name
+        return ""
     if not real.is_relative_to(root) or (root / paths.OWN) in real.parents:
         return ""
     return str(real.relative_to(root)) if paths.is_file(root, real) else ""

@@ -174,16 +174,17 @@ def resolve(workspace: Path, path: str, write: bool = False) -> Path:
     second name (a hard link may lead outside); and, to be written, settings that the path does not
     name: the policy judged another file.
     """
-    why = why_refused(path, write)
-    if why:
+    if why := why_refused(path, write):
         raise ToolFailed(str(why))
     root = Path(os.path.realpath(workspace))
-    real = Path(os.path.realpath(root / unescape_name(locate_inside(path))))
+    try:
+        real = Path(os.path.realpath(root / unescape_name(locate_inside(path))))
+    except OSError as error:  # a link is swapped for a file just now
+        raise as_tool_failure(path, error) from None
     if not real.is_relative_to(root):
         raise ToolFailed(f"{path} is a link that leaves the workspace.")
     inner = display_path(real.relative_to(root))
-    why = why_refused(inner, write)
-    if why:
+    if why := why_refused(inner, write):
         raise ToolFailed(str(why))
     if write and holds_settings(inner) and not holds_settings(locate_inside(path)):
         raise ToolFailed(

@@ -114,6 +114,22 @@ def test_a_folder_swapped_after_the_check(inside: Path, outside: Path) -> None:
         pass
 
 
+def test_a_link_swapped_while_it_is_followed(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path is no link any more as it is read as one."""
+    (inside / "a").write_text("mine")
+    (inside / "b").symlink_to("a")
+    look = os.readlink
+
+    def swap(path: str) -> str:
+        (inside / "b").unlink()
+        (inside / "b").write_text("mine")
+        return look(path)
+
+    monkeypatch.setattr(os, "readlink", swap)
+    with pytest.raises(ToolFailed, match="cannot be used"):
+        paths.resolve(inside, "b")
+
+
 def test_pipes_and_devices_do_not_hang(inside: Path) -> None:
     os.mkfifo(inside / "p")
     blocked(inside, "p")
