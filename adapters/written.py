@@ -21,6 +21,7 @@ from gateway.views import (
     ReplyView,
     ReportView,
     SaidView,
+    ToolLine,
     View,
 )
 
@@ -41,7 +42,7 @@ def rewrite_written(view: View, rewrite: Callable[[str], str]) -> View:
 
 def show_signs(view: View) -> View:
     """`view` with signs that hide or reorder text shown as codes in what people decide by: a plan,
-    titles, notes, buttons, and what became of a question."""
+    titles, notes, buttons, the calls of an answer, and what became of a question."""
     match view:
         case PlanView():
             steps = tuple(
@@ -49,7 +50,10 @@ def show_signs(view: View) -> View:
             )
             shown = replace(view, title=_show(view.title), steps=steps, outcome=_show(view.outcome))
             return replace(shown, buttons=_show_labels(view.buttons))
-        case ReplyView() | Activity():
+        case Activity():
+            lines = tuple(_show_line(one) for one in view.lines)
+            return replace(view, note=_show(view.note), lines=lines)
+        case ReplyView():
             return replace(view, note=_show(view.note))
         case ReportView():
             return replace(view, title=_show(view.title), note=_show(view.note))
@@ -64,6 +68,12 @@ def show_signs(view: View) -> View:
 
 def _show(text: str) -> str:
     return text if text.isascii() else map_words(text, visible)
+
+
+def _show_line(line: ToolLine) -> ToolLine:
+    if line.summary.isascii() and line.tool.isascii():
+        return line
+    return replace(line, summary=_show(line.summary), tool=_show(line.tool))
 
 
 def _show_labels(buttons: tuple[Button, ...]) -> tuple[Button, ...]:

@@ -30,6 +30,7 @@ _UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\
 _ESCAPED = re.compile(r"\\(?:[bfr]|u(?:00[01]|007[fF]|00[89]|[dD][89a-fA-F]|[fF][dD][dDeE]))")
 """Matches the JSON escapes of cleaned characters; a backslash before one makes it something
 else."""
+_JOINERS = "\u200c\u200d"
 _STRUCTURE = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
 MAX_DEPTH = 100
 """Levels of JSON."""
@@ -125,6 +126,13 @@ def file_name(name: str) -> str:
     while len(stem.encode()) > room:
         stem = stem[:-1]
     return f"{stem}{dot}{ending}" or "file"
+
+
+def drop_hidden(text: str) -> str:
+    """`text` without signs that are not seen and may reorder it; those that join letters stay."""
+    if text.isascii():
+        return text
+    return "".join(one for one in text if one in _JOINERS or unicodedata.category(one) != "Cf")
 
 
 def parse_number(text: str) -> int | None:

@@ -15,6 +15,7 @@ from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.mcp.elicitation import Elicitation, Reaction, put_elicitation
 from agent_core.questions import Answer, Question
+from agent_core.text import drop_hidden
 from agent_core.tools.contract import ToolContext
 
 if TYPE_CHECKING:
@@ -193,5 +194,5 @@ class RunningCalls:
 
 def _describe_progress(done: float, total: float | None, message: str | None) -> str:
     far = f"{done:g}/{total:g}" if total else f"{done:g}"
-    words = " ".join((message or "").split())
+    words = " ".join(drop_hidden(message or "").split())
     return f"{words[:MAX_SIGN]} ({far})" if words else far

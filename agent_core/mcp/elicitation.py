@@ -16,7 +16,7 @@ from agent_core.mcp.form_fields import FormField, Unasked, read_form, read_value
 from agent_core.mcp.secret_fields import demands_secret
 from agent_core.phrases import Phrase, phrase
 from agent_core.questions import Answer, Decision, Input, Question
-from agent_core.text import clean
+from agent_core.text import clean, drop_hidden
 from agent_core.tools.web.addresses import Unreachable, read_url
 
 MAX_WORDS = 1_000
@@ -214,7 +214,9 @@ def _describe_field(field: FormField) -> str:
 
 def _quote(words: str) -> str:
     """Quote a stranger's words in a block that none of them can end."""
-    lines = [re.sub(r"\s+", " ", line) for line in clean(words).splitlines() if line.strip()]
+    lines = [
+        re.sub(r"\s+", " ", line) for line in drop_hidden(clean(words)).splitlines() if line.strip()
+    ]
     text = "\n".join(lines).replace("`", "ˋ").replace("](", "] (")
     text = text if len(text) <= MAX_WORDS else f"{text[:MAX_WORDS]}…"
     return f"```\n{text or '—'}\n```"
@@ -227,5 +229,5 @@ def _write_value(value: Value | None) -> str:
 
 
 def _show_value(value: Value | None) -> str:
-    line = " ".join(clean(_write_value(value)).replace("`", "ˋ").split())
+    line = " ".join(drop_hidden(clean(_write_value(value))).replace("`", "ˋ").split())
     return f"`{line[:MAX_VALUE]}`" if line else "—"

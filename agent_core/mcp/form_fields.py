@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from agent_core.mcp.secret_fields import asks_for_secret
 from agent_core.phrases import Phrase, phrase
-from agent_core.text import clean
+from agent_core.text import clean, drop_hidden
 
 MAX_FIELDS = 20
 MAX_OPTIONS = 50
@@ -238,5 +238,5 @@ def _number(given: object) -> float | None:
 
 def _line(words: object, most: int = MAX_ABOUT) -> str:
     """Write a stranger's words in one line without marks."""
-    line = re.sub(r"[\s`]+", " ", clean(str(words or ""))).strip()
+    line = re.sub(r"[\s`]+", " ", drop_hidden(clean(str(words or "")))).strip()
     return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -209,7 +209,7 @@ async def test_a_servers_words_stay_in_their_block() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["javascript:alert(1)", "https://", "file:///etc/passwd", "https://a b", "https://[", "https://a\u202e.example/", "https://x/" + "a" * 2_000]
+    "url", ["javascript:alert(1)", "https://", "file:///etc/passwd", "https://a b", "https://[", "https://a\u202e.example/", "https://x/" + "a" * 2_000, "https://good.example@evil.example/x"]
 )  # fmt: skip
 async def test_what_is_no_link_is_not_shown(url: str) -> None:
     said = await put_elicitation("s", ServerLink(message="m", url=url), Person().ask)
@@ -218,7 +218,7 @@ async def test_what_is_no_link_is_not_shown(url: str) -> None:
 
 async def test_the_host_of_a_link_is_told() -> None:
     person = Person(ACCEPT)
-    link = ServerLink(message="m", url="https://good.example@evil.example/x")
+    link = ServerLink(message="m", url="https://evil.example/x@good.example")
     assert await put_elicitation("s", link, person.ask) == Reaction(action="accept")
     (asked,) = person.asked
     assert isinstance(asked, Decision) and "at evil.example." in str(asked.hints[0])

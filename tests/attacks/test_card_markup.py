@@ -103,7 +103,7 @@ def test_markup_within_a_line_stays_on_telegram() -> None:
 
 
 TURNING = ("\u202e", "\u2066", "\u200b", "\u2060", "\u061c", "\u2028", "\u00ad", "\U000e0041")
-OUTPUTS = frozenset({"line's output", "line's summary", "line's tool", "file"})
+OUTPUTS = frozenset({"line's output", "file"})
 """A tool's own output is shown as it is, within a block; a file's name was changed as it came."""
 
 

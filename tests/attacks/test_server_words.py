@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 from markdown_it import MarkdownIt
 from mcp_types import Tool
 
 from agent_core.errors import ToolFailed
-from agent_core.mcp.elicitation import ServerLink, put_elicitation
+from agent_core.mcp.elicitation import ServerForm, ServerLink, put_elicitation
 from agent_core.mcp.marks import PASSAGE, mark_untrusted
 from agent_core.mcp.mentions import _tell_failure
 from agent_core.mcp.oauth.questions import tell_tools
@@ -194,3 +195,37 @@ async def test_a_link_to_be_opened_is_the_one_that_is_told() -> None:
 async def test_usual_links_are_shown_as_they_are(url: str) -> None:
     question = await ask_to_open(url)
     assert question is not None and f"<{url}>" in question.text and find_links(question.text)
+
+
+SIGNS = "\u202e\u2066\u200b\u00ad\u2060\ufeff\u061c\U000e0041"
+
+
+async def list_asked(schema: dict[str, object], message: str) -> list[Question]:
+    """What a person is asked who goes on."""
+    shown: list[Question] = []
+
+    async def ask(name: str, question: Question) -> Answer:
+        shown.append(question)
+        options = question.options if isinstance(question, Decision) else ()
+        return Answer(choice="once", by="x", text=options[0] if options else "5")
+
+    await put_elicitation("s", ServerForm(message=message, schema=schema), ask)
+    return shown
+
+
+async def test_no_sign_of_a_form_hides_or_turns_another() -> None:
+    for sign in SIGNS:
+        said = f"Pay{sign} now \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f468\u200d\U0001f469"
+        field = {"title": said, "description": said}
+        schema: dict[str, object] = {
+            "properties": {
+                f"a{sign}": {**field, "type": "string", "default": said},
+                f"b{sign}": {**field, "type": "string", "enum": [said, "x"]},
+                "c": {**field, "type": "array", "items": {"enum": [said, "5"]}},
+            },
+        }
+        asked = await list_asked(schema, said)
+        assert len(asked) == 4
+        told = msgspec.json.encode(asked).decode()
+        assert sign not in told, asked
+        assert "\u200c" in told and "\U0001f468\u200d" in told, "what joins letters stays"
