@@ -8,8 +8,8 @@ forget; nobody else can dictate entries to the model.
 import re
 from collections.abc import Iterable
 
+from agent_core.context import stranger_marks
 from agent_core.context.data_marks import PASSAGE
-from agent_core.mcp import marks
 from agent_core.memory.documents import Change
 
 UNTOLD = (
@@ -24,7 +24,7 @@ MIXED_TOOLS = frozenset({"find_tools"})
 LEAST = 0.5
 """Minimum share of an entry's pieces that people must have said."""
 _PIECE = 3
-_FOREIGN = re.compile(rf"{PASSAGE}|{marks.PASSAGE}|^>.*$", re.MULTILINE)
+_FOREIGN = re.compile(rf"{PASSAGE}|{stranger_marks.PASSAGE}|^>.*$", re.MULTILINE)
 _WISH = re.compile(
     r"\b(?:remember|memori[sz]|forget|keep in mind|make a note|note (?:that|down)|from now on"
     r"|in (?:the )?future|merk|erinner|notier|behalt|verg[ei]ss|ab (?:jetzt|sofort)|k(?:ü|ue)nftig"

@@ -7,6 +7,7 @@ from functools import partial
 
 from msgspec import Struct
 
+from agent_core.context.stranger_marks import mark_strangers
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.messages import user
 from agent_core.models.port import ModelRequest
@@ -15,7 +16,7 @@ from agent_core.orchestration.side_calls import Unusable, ask_json, find_json, t
 from agent_core.research.means import FOCUS, Kind
 from agent_core.research.sources import SourcePage
 from agent_core.scope import Scope
-from agent_core.tools.web.tools import BEGINS, ENDS
+from agent_core.tools.web.tools import WEB
 
 MAX_FINDINGS = 8
 """Findings of one source."""
@@ -38,11 +39,7 @@ Answer with JSON alone: {{"findings": [{{"claim": "...", "quote": "..."}}]}}"""
 SOURCE = """\
 Question: {question}
 
-Source: {title}
-{url}
-{begins}
-{text}
-{ends}"""
+{source}"""
 
 _MARKS = re.compile(r"[*_`#>|\\]+")
 _SAME = str.maketrans("“”„«»‘’‚‹›–—‐‑−", "\"\"\"\"\"'''''-----", "\u00ad\u200b\u2060\ufeff")
@@ -97,7 +94,7 @@ async def analyze(
 async def _look(
     scope: Scope, brief: Brief, hands: Hands, kind: Kind, source: SourcePage
 ) -> tuple[Claim, ...]:
-    text, tries = source.text.replace(ENDS, "[…]"), 0
+    text, tries = source.text, 0
     if brief.room.most:
         text = text[: brief.room.most * CHARACTERS]
     part = scope
@@ -116,14 +113,8 @@ async def _look_at(
 ) -> tuple[Claim, ...]:
     """Return the claims in a source by the part of its text that is `shown`."""
     source, text = shown
-    asked = SOURCE.format(
-        question=brief.request_text(),
-        title=source.title,
-        url=source.url,
-        begins=BEGINS,
-        text=text,
-        ends=ENDS,
-    )
+    told = mark_strangers(WEB, [f"Source: {source.title}", source.url, text])
+    asked = SOURCE.format(question=brief.request_text(), source=told)
     request = ModelRequest(
         model=tier(brief.model, "flash"),
         system=ANALYZE.format(focus=FOCUS[kind], most=MAX_FINDINGS),

@@ -12,9 +12,10 @@ import pytest
 from markdown_it import MarkdownIt
 from mcp_types import Tool
 
+from agent_core.context.stranger_marks import PASSAGE
 from agent_core.errors import ToolFailed
 from agent_core.mcp.elicitation import ServerForm, ServerLink, put_elicitation
-from agent_core.mcp.marks import PASSAGE, mark_untrusted
+from agent_core.mcp.marks import mark_untrusted
 from agent_core.mcp.mentions import _tell_failure
 from agent_core.mcp.oauth.questions import tell_tools
 from agent_core.mcp.prompts import read_arguments

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agent_core.context.stranger_marks import mark_strangers
 from agent_core.errors import ToolFailed
 from agent_core.messages import Browsed, GivenFile, Picture, ToolOutput
 from agent_core.tools import paths
@@ -17,7 +18,7 @@ from agent_core.tools.browser.desk import HEIGHT, BrowserSession
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.web import pages
 from agent_core.tools.web.port import Fetched
-from agent_core.tools.web.tools import BEGINS, ENDS
+from agent_core.tools.web.tools import WEB
 
 QUALITY = 70
 MAX_SHOTS = 100
@@ -77,8 +78,7 @@ async def content(desk: BrowserSession, offset: int) -> str:
 
 def mark_untrusted(lines: list[str]) -> str:
     """Put strangers' words between marks that they cannot forge."""
-    text = "\n".join(lines).replace(ENDS, "[…]").replace(BEGINS, "[…]")
-    return f"{BEGINS}\n{text}\n{ENDS}" if text else ""
+    return mark_strangers(WEB, lines) if any(lines) else ""
 
 
 class _Open:
