@@ -28,7 +28,7 @@ class McpServer(BaseModel):
     asked about them, and they may be run again. `timeout`: seconds for a call. `roots`: folders
     that the server is told it may work in. `auth`: each person signs in there (OAuth 2.1); `scope`,
     `client_id` and `client_secret`: where the server does not tell the scope, or registers nobody
-    by itself.
+    by itself. `issuer`: the authorization server at which that was done; no other gets them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -50,6 +50,7 @@ class McpServer(BaseModel):
     scope: str = ""
     client_id: str = ""
     client_secret: str = Field(default="", repr=False)
+    issuer: str = ""
 
     @model_validator(mode="after")
     def _check_whole(self) -> "McpServer":
@@ -68,8 +69,8 @@ class McpServer(BaseModel):
 
     def _check_auth(self) -> None:
         if not self.auth:
-            if self.scope or self.client_id or self.client_secret:
-                raise ValueError("scope, client_id and client_secret go with auth")
+            if self.scope or self.client_id or self.client_secret or self.issuer:
+                raise ValueError("scope, client_id, client_secret and issuer go with auth")
             return
         if not self.url or self.transport == "sse":
             raise ValueError("auth: oauth goes with a url that is reached by streamable HTTP")
@@ -77,6 +78,8 @@ class McpServer(BaseModel):
             raise ValueError("auth: oauth makes the Authorization header; take it out of headers")
         if self.client_secret and not self.client_id:
             raise ValueError("client_secret goes with client_id")
+        if self.issuer and not is_url(self.issuer):
+            raise ValueError("issuer: must be http or https")
 
     @property
     def secrets(self) -> tuple[str, ...]:

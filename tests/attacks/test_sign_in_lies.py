@@ -12,7 +12,7 @@ import pytest
 from agent_core.mcp.oauth.flow import SignInGuard, begin, finish
 from agent_core.mcp.oauth.grants import PendingSignIn, ServerGrant, SignInFailed
 from agent_core.mcp.settings import McpServer
-from tests.attacks.oauth_grammar import CODE, ISSUER, SECRET, SET_BY_US, Liars, lie
+from tests.attacks.oauth_grammar import CODE, ISSUER, METADATA, SECRET, SET_BY_US, Liars, lie
 from tests.sampling import dice, examples
 
 BACK = "http://127.0.0.1:9/servers/callback"
@@ -36,14 +36,17 @@ async def guard(liars: Liars) -> AsyncIterator[SignInGuard]:
     await made.close()
 
 
-async def sign_in(liars: Liars, guard: SignInGuard) -> tuple[PendingSignIn | None, object]:
-    """The page where a person is sent, and what became of it: a grant, or why there is none."""
-    headers = {"X-Api-Key": KEY}
-    server = McpServer(name="s", url=f"{liars.url('server')}/mcp", auth="oauth", headers=headers)
-    pending = None
+async def sign_in(
+    liars: Liars, guard: SignInGuard, says: str = "", **fields: str
+) -> tuple[PendingSignIn | None, object]:
+    """The page where a person is sent, and what became of it: a grant, or why there is none.
+    `says`: who they are sent back by, as the way back has it."""
+    url, headers = f"{liars.url('server')}/mcp", {"X-Api-Key": KEY}
+    given = {"name": "s", "url": url, "auth": "oauth", "headers": headers, **fields}
+    server, pending = McpServer.model_validate(given), None
     try:
         pending = await begin(server, BACK, guard)
-        return pending, await finish(server, pending, CODE, "", guard)
+        return pending, await finish(server, pending, CODE, says, guard)
     except SignInFailed as why:
         return pending, str(why)
 
@@ -89,3 +92,38 @@ async def test_the_truth_signs_in(liars: Liars, guard: SignInGuard) -> None:
         assert isinstance(became, ServerGrant) and became.access == "ACCESS-1", became
         assert pending is not None and pending.url.startswith(page)
         check_page(pending)
+
+
+async def test_who_sends_a_person_back_is_who_they_were_sent_to(
+    liars: Liars, guard: SignInGuard
+) -> None:
+    authority = liars.url("authority")
+    others = ("https://e.invalid", f"{authority}/x", authority.upper(), f"{authority}.", "x")
+    for always in (True, False):
+        for says in (*others, "", authority):
+            liars.tell_the_truth()
+            known = liars.said["authority", ISSUER]
+            known["authorization_response_iss_parameter_supported"] = always
+            _, became = await sign_in(liars, guard, says)
+            fits = says == authority or (not always and not says)
+            assert isinstance(became, ServerGrant) is fits, (always, says, became)
+            asked = [path for name, path, _ in liars.asked if name == "authority"]
+            assert ("/token" in asked) is fits, "no code goes to somebody else"
+
+
+async def test_a_registration_made_by_hand_goes_to_no_other_authority(
+    liars: Liars, guard: SignInGuard
+) -> None:
+    made = {"client_id": "c-hand", "client_secret": SECRET}
+    for issuer, fits in (("", True), (liars.url("authority"), True), ("https://e.invalid", False)):
+        liars.tell_the_truth()
+        _, became = await sign_in(liars, guard, issuer=issuer, **made)
+        assert isinstance(became, ServerGrant) is fits, became
+        asked = [path for name, path, _ in liars.asked if name == "authority"]
+        assert ("/token" in asked) is fits and "/register" not in asked
+    liars.tell_the_truth()
+    named = liars.said["server", METADATA]["authorization_servers"]
+    named.insert(0, "https://e.invalid")
+    pending, became = await sign_in(liars, guard, **made, issuer=named[1])
+    assert isinstance(became, ServerGrant) and pending is not None
+    assert pending.url.startswith(named[1]), "of several the one of the settings is taken"

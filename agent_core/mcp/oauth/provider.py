@@ -13,7 +13,7 @@ from urllib.parse import unquote_plus, urlencode, urljoin, urlsplit
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError
 from mcp.client.auth.oauth2 import PKCEParameters
-from mcp.client.auth.utils import validate_authorization_response_iss
+from mcp.client.auth.utils import issuers_match, validate_authorization_response_iss
 from mcp.shared.auth import (
     OAuthClientInformationFull,
     OAuthClientMetadata,
@@ -73,7 +73,7 @@ class PersonalOAuth(OAuthClientProvider):
                 "scope": server.scope or None,
             }
         )
-        self._registered = _read_client(server, metadata)
+        self._registered, self._issuer = _read_client(server, metadata), server.issuer
         super().__init__(server.url, metadata, self)
 
     # ---- what is kept: the SDK's TokenStorage -------------------------------------------------
@@ -171,9 +171,18 @@ class PersonalOAuth(OAuthClientProvider):
             raise OAuthFlowError("the authorization server fails for now")  # the tokens are kept
         return await super()._handle_refresh_response(response)
 
+    def _select_authorization_server(self, advertised: list[str]) -> str:
+        """Select the first that the server advertises, or the one of the settings."""
+        return next(filter(self._may_serve, advertised), advertised[0])
+
+    def _may_serve(self, issuer: str) -> bool:
+        return not self._issuer or issuers_match(issuer, self._issuer)
+
     async def _perform_authorization_code_grant(self) -> tuple[str, str]:
         """Hand out the link instead of waiting for who follows it."""
         context, metadata = self.context, self.context.oauth_metadata
+        if not self._may_serve(self._expected_issuer()):
+            raise OAuthFlowError("the authorization server is another one than in the settings")
         if not self._redirect or context.client_info is None:
             if self._end is not None:
                 self._end(context.client_metadata.scope or "")
