@@ -5,6 +5,7 @@ import json
 import re
 import socket
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from agent_core.tools.web.settings import WebSettings
 from agent_core.tools.web.tools import web_of, web_tools
 from tests.fakes.attacks import PUBLIC_PAGES, reach_inside
 from tests.fakes.web_pages import Answer, WebPages, html, served
+from tests.sampling import dice, examples
 
 
 @pytest.fixture
@@ -193,6 +195,35 @@ async def test_a_redirect_inside_is_refused(site: WebPages) -> None:
             with pytest.raises(ToolFailed):
                 await Fetcher(frozenset({site.place})).get(f"{site.url}/go")
         assert site.fetched["/go"] == 3 and not inside.fetched
+
+
+SPELLED = (
+    *("http://127.1:{0}/s", "http://2130706433:{0}/s", "http://0x7f000001:{0}/s", "http://017700000001:{0}/s", "http://127.0.0.1.:{0}/s"),
+    *("http://[::1]:{0}/s", "http://[::ffff:127.0.0.1]:{0}/s", "http://[64:ff9b::7f00:1]:{0}/s", "http://0.0.0.0:{0}/s", "//localhost.:{0}/s"),
+    *("http://u:p@127.0.0.1:{0}/s", "http://open.test@127.0.0.1:{0}/s", "http://open.test\\@127.0.0.1:{0}/s", "\\\\127.0.0.1:{0}\\s"),
+    *("http://inside.test:{0}/s", "http://open.test:{0}/s", "http://127\u30020\u30020\u30021:{0}/s", "http:///127.0.0.1:{0}/s", "/\\127.0.0.1:{0}/s"),
+    *("file:///etc/passwd", "gopher://127.0.0.1:{0}/_x", "data:text/plain,x", "http+unix://%2frun%2fx/", "http://127.0.0.1:{0}#@open.test/"),
+)  # fmt: skip
+
+
+async def test_no_chain_of_redirects_leads_inside(site: WebPages) -> None:
+    """However the last step is spelled."""
+    names = Names(**dict.fromkeys(("inside", "open", "localhost"), [["127.0.0.1"]]))
+    port = site.place.rpartition(":")[2]
+    fetcher = Fetcher(frozenset({f"open.test:{port}"}), names)
+    async with served() as inside:
+        inside.put("/s", "Secret", "inside")
+        for n in range(examples(160)):
+            chance = dice("chains", n)
+            last, status = chance.randrange(4), chance.choice((301, 302, 303, 307, 308))
+            there = chance.choice(SPELLED).format(inside.place.rpartition(":")[2])
+            for step in range(last + 1):
+                to = f"/{step + 1}" if step < last else there
+                site.pages[f"/{step}"] = Answer("", status, headers={"Location": to})
+            with suppress(ToolFailed):
+                found = await fetcher.get(f"http://open.test:{port}/0", stay=chance.random() < 0.3)
+                assert found.moved and not found.body, "told, not read"
+            assert not inside.fetched, there
 
 
 async def test_places_that_the_operator_named_are_let_through(site: WebPages) -> None:
