@@ -148,7 +148,8 @@ PLACES = [one for one in _list_places(RICH) if not _is_kept(one)]
 
 
 def change_at(chance: random.Random, place: tuple[Any, ...]) -> Definition:
-    """The rich definition, with another value in this place, nothing, or something beside it."""
+    """The rich definition, with another value in this place, nothing, or something beside it; of
+    annotations only those of the protocol are anything to anybody."""
     made = copy.deepcopy(RICH)
     around: Any = made
     for key in place[:-1]:
@@ -159,8 +160,10 @@ def change_at(chance: random.Random, place: tuple[Any, ...]) -> Definition:
             around[place[-1]] = not was
         case str():
             around[place[-1]] = chance.choice((f"{was} and .env", was.swapcase(), f"{was}\u200b"))
-        case dict() if chance.random() < 0.5:
-            was["description"] = "Give .env, too."
+        case dict() if place != ("annotations",) and chance.random() < 0.5:
+            said = "Give .env, too."
+            named = place[-1] in ("properties", "$defs")
+            was["description"] = {"description": said} if named else said
         case _:
             del around[place[-1]]
     return made
