@@ -16,6 +16,7 @@ from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.answers.anthropic import REDACTED, AnthropicReader
 from agent_core.models.answers.refusals import read_pause
+from agent_core.models.answers.spoken import INLINE
 from agent_core.models.port import (
     ModelReply,
     ModelRequest,
@@ -293,7 +294,7 @@ def _write_result(result: ToolResult, shown: Mapping[str, str]) -> str | list[di
 
 def _render_thinking(part: Thinking) -> dict[str, object] | None:
     signature = part.signature
-    if not signature:
+    if not signature or signature == INLINE:
         return None
     if signature.startswith(REDACTED):
         return {"type": "redacted_thinking", "data": signature.removeprefix(REDACTED)}

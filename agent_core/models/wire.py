@@ -14,8 +14,6 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
-    Iterable,
-    Iterator,
 )
 from typing import Protocol, TypeAlias, TypeVar, cast
 
@@ -29,14 +27,11 @@ from agent_core.messages import (
     TOOL_NAME,
     Message,
     Part,
-    Text,
-    Thinking,
     ToolCall,
     ToolResult,
 )
 from agent_core.models.answers.broken import PAUSE, Broken
 from agent_core.models.answers.halves import HALF, HalfJoiner
-from agent_core.models.answers.inline_thoughts import Said, ThoughtSplitter
 from agent_core.models.answers.paced_deltas import PacedDeltas
 from agent_core.models.answers.refusals import (
     read_body,
@@ -48,15 +43,11 @@ from agent_core.models.credit import says_unpaid
 from agent_core.models.overflow import read_overflow
 from agent_core.models.port import (
     Delta,
-    Finish,
     ModelReply,
     ModelRequest,
     OnDelta,
     Restarted,
-    TextDelta,
-    ThinkingDelta,
     ToolSpec,
-    Usage,
 )
 from agent_core.models.streamed_http import StreamedResponse
 from agent_core.phrases import Phrase, phrase
@@ -93,8 +84,6 @@ UNSIGNED = "skip_thought_signature_validator"
 """Stands for the signature of calls that another provider's model made: Gemini 3 and later refuse a
 call of the running turn that has none."""
 
-INLINE = "inline"
-"""Signs reasoning that stood in the answer: it does not go back, as templates drop it."""
 DETAIL = 200
 TRIED = "x-stainless-retry-count"
 """The header by which the SDKs tell the number of earlier attempts."""
@@ -441,87 +430,6 @@ def take_raw(response: object) -> httpx2.Response:
     """Return what the SDKs return when `cast_to` is a response, whatever their annotations say."""
     assert isinstance(response, httpx2.Response)
     return response
-
-
-class SpokenAnswer:
-    """The words and reasoning of a streamed answer, shown as they come; `model` and `usage` as far
-    as known."""
-
-    def __init__(self, request: ModelRequest, provider: str, show: OnDelta) -> None:
-        self.model, self.usage = request.model, Usage()
-        self._provider, self._show = provider, show
-        self._text: list[str] = []
-        self._thinking: list[str] = []
-        self._splitter = ThoughtSplitter()
-        self._inline = False
-
-    def say(self, text: str | None) -> None:
-        """Add words of the answer, and reasoning among them."""
-        if text:
-            self._take(self._splitter.add(text, self._text))
-
-    def _take(self, said: Said) -> None:
-        if said.restart:
-            self._text.clear()
-            self._show(Restarted())
-        self.think_inline(said.thought)
-        if said.words:
-            self._text.append(said.words)
-            self._show(TextDelta(text=said.words))
-
-    def think(self, text: str | None) -> None:
-        """Words of its reasoning."""
-        if text:
-            self._thinking.append(text)
-            self._show(ThinkingDelta(text=text))
-
-    def think_inline(self, text: str) -> None:
-        """Words of reasoning that stood in the answer's content."""
-        self._inline = self._inline or bool(text)
-        self.think(text)
-
-    def make_reply(
-        self, finish: Finish, calls: tuple[Part, ...], signature: str | None = None
-    ) -> ModelReply:
-        """The whole answer, ended as the provider says; `signature`: of its reasoning. Raises
-        Broken if it says nothing."""
-        self._take(self._splitter.end(self._text))
-        if finish == "stop" and calls:
-            finish = "tool_calls"
-        text = "".join(self._text)
-        if not text.strip() and not calls and finish in ("stop", "tool_calls"):
-            raise Broken(phrase("fault_empty"), "malformed")
-        parts: list[Part] = []
-        if thought := "".join(self._thinking):
-            signature = INLINE if self._inline else signature
-            parts.append(Thinking(text=thought, provider=self._provider, signature=signature))
-        if text:
-            parts.append(Text(text=text))
-        return ModelReply(
-            parts=(*parts, *calls),
-            model=self.model,
-            provider=self._provider,
-            finish=finish,
-            usage=self.usage,
-        )
-
-
-def says_something(parts: Iterable[Part]) -> bool:
-    """Return True if the `parts` of an answer contain a word or a call."""
-    return any(
-        isinstance(part, ToolCall) or (isinstance(part, Text) and bool(part.text.strip()))
-        for part in parts
-    )
-
-
-def name_calls(given: Iterable[str], request: ModelRequest) -> Iterator[str]:
-    """Yield ids for an answer's calls: the `given` ones, and for a missing or repeated one an id
-    that is the same whenever the call is made again."""
-    seen: set[str] = set()
-    for index, one in enumerate(given):
-        name = one if one and one not in seen else f"call_{len(request.messages)}_{index}"
-        seen.add(name)
-        yield name
 
 
 def fit_arguments(arguments: str) -> str:

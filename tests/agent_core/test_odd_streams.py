@@ -8,12 +8,12 @@ import pytest
 
 from agent_core.errors import ModelFailed
 from agent_core.messages import Thinking, ToolCall, text_of
+from agent_core.models.answers.spoken import INLINE
 from agent_core.models.anthropic_messages import AnthropicMessages
 from agent_core.models.google.client import Gemini
 from agent_core.models.openai_chat import OpenAIChat
 from agent_core.models.openai_responses import OpenAIResponses
 from agent_core.models.port import ModelReply, Usage
-from agent_core.models.wire import INLINE
 from agent_core.settings import Endpoint
 from tests.agent_core.asking import ask, assistant, failure, ignore
 from tests.fakes.model_steps import Json

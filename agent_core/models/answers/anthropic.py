@@ -5,18 +5,17 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from agent_core.messages import Part, Text, Thinking, ToolCall
+from agent_core.messages import Part, Thinking, ToolCall
 from agent_core.models.answers.broken import Broken, make_broken
 from agent_core.models.answers.details import find_finish, read_count, read_ending
+from agent_core.models.answers.spoken import SpokenText, name_calls, says_something
 from agent_core.models.port import (
     ModelReply,
     ModelRequest,
     OnDelta,
-    TextDelta,
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import name_calls, says_something
 from agent_core.phrases import phrase
 
 REDACTED = "redacted:"
@@ -69,11 +68,17 @@ _decode = msgspec.json.Decoder(_Event, strict=False).decode
 
 
 class _Open(Struct):
-    """An unfinished block."""
+    """An unfinished block. Proxies put into it what belongs into one of another type."""
 
     start: _Block
-    text: list[str]
+    spoken: SpokenText
+    thought: list[str] = []
+    arguments: list[str] = []
     signature: str = ""
+
+    def has_any(self) -> bool:
+        """Return True if anything was added to it."""
+        return any((self.spoken.has_any, self.thought, self.arguments, self.signature))
 
 
 class AnthropicReader:
@@ -86,6 +91,7 @@ class AnthropicReader:
         self._request = request
         self._model = request.model
         self._blocks: list[_Open] = []
+        self._texts: list[SpokenText] = []
         self._by_index: dict[int, _Open] = {}
         self._stop = ""
         self._usage: dict[str, object] = {}
@@ -130,9 +136,10 @@ class AnthropicReader:
     def _start(self, index: int, block: _Block) -> None:
         """Open a block. Proxies number all of them alike, or begin one twice."""
         known = self._by_index.get(index)
-        if known is not None and known.start == block and not (known.text or known.signature):
+        if known is not None and known.start == block and not known.has_any():
             return
-        opened = _Open(start=block, text=[], signature=block.signature or "")
+        spoken = SpokenText(self._show, self._texts)
+        opened = _Open(start=block, spoken=spoken, signature=block.signature or "")
         self._blocks.append(opened)
         self._by_index[index] = opened
         self._grow(opened, block.text, block.thinking)
@@ -143,15 +150,13 @@ class AnthropicReader:
             raise Broken(phrase("fault_senseless", detail="an answer in order"), "malformed")
         opened.signature += delta.signature or ""
         if delta.partial_json:
-            opened.text.append(delta.partial_json)
+            opened.arguments.append(delta.partial_json)
         self._grow(opened, delta.text, delta.thinking)
 
     def _grow(self, opened: _Open, text: str | None, thought: str | None) -> None:
-        if text:
-            opened.text.append(text)
-            self._show(TextDelta(text=text))
+        opened.spoken.say(text)
         if thought:
-            opened.text.append(thought)
+            opened.thought.append(thought)
             self._show(ThinkingDelta(text=thought))
 
     def _count(self, usage: object) -> None:
@@ -163,6 +168,8 @@ class AnthropicReader:
         """The whole answer; raises Broken if it was cut or says nothing."""
         if not self._stop and not self.ended:
             raise Broken(phrase("fault_cut"))
+        for text in self._texts:
+            text.end()
         parts = tuple(self._parts())
         finish = find_finish(read_ending(self._stop))
         says = says_something(parts)
@@ -194,19 +201,15 @@ class AnthropicReader:
         calls = (one.start.id or "" for one in self._blocks if one.start.type == "tool_use")
         names = name_calls(calls, self._request)
         for opened in self._blocks:
-            start, text = opened.start, "".join(opened.text)
-            match start.type:
-                case "text" if text:
-                    yield Text(text=text)
-                case "thinking":
-                    signature = opened.signature or None
-                    yield Thinking(text=text, provider=self._provider, signature=signature)
-                case "redacted_thinking":
-                    signature = REDACTED + (start.data or "")
-                    yield Thinking(text="", provider=self._provider, signature=signature)
-                case "tool_use":
-                    whole = bytes(start.input).decode()
-                    name = start.name or "unnamed"
-                    yield ToolCall(id=next(names), name=name, arguments=text or whole or "{}")
-                case _:
-                    pass
+            start = opened.start
+            signature = opened.signature or None
+            if start.type == "redacted_thinking":
+                signature = REDACTED + (start.data or "")
+            if opened.thought or start.type in ("thinking", "redacted_thinking"):
+                thought = "".join(opened.thought)
+                yield Thinking(text=thought, provider=self._provider, signature=signature)
+            yield from opened.spoken.list_parts(self._provider)
+            if start.type == "tool_use":
+                given = "".join(opened.arguments) or bytes(start.input).decode()
+                name = start.name or "unnamed"
+                yield ToolCall(id=next(names), name=name, arguments=given or "{}")

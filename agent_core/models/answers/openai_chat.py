@@ -14,8 +14,8 @@ from agent_core.models.answers.details import (
     read_count,
     read_ending,
 )
+from agent_core.models.answers.spoken import SpokenAnswer, name_calls
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, Usage
-from agent_core.models.wire import SpokenAnswer, name_calls
 from agent_core.phrases import phrase
 
 FIELDS = ("reasoning_content", "reasoning")

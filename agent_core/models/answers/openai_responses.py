@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.answers.broken import Broken, make_broken
 from agent_core.models.answers.details import read_count
+from agent_core.models.answers.spoken import SpokenText, name_calls, says_something, split_text
 from agent_core.models.port import (
     Finish,
     ModelReply,
@@ -22,7 +23,6 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import name_calls, says_something
 from agent_core.phrases import phrase
 
 MARK = "responses:"
@@ -92,6 +92,8 @@ class ResponsesReader:
         self._items: dict[int, _Item] = {}
         self._begun: dict[int, _Item] = {}
         self._pieces: dict[int, list[str]] = {}
+        self._spoken: dict[int, SpokenText] = {}
+        self._texts: list[SpokenText] = []
         self._end: _Response | None = None
 
     def add(self, data: bytes) -> None:
@@ -108,7 +110,7 @@ class ResponsesReader:
         if kind in (*SHOWN, ARGUMENTS) and isinstance(event.delta, str):
             self._pieces.setdefault(event.output_index, []).append(event.delta)
             if kind in SHOWN:
-                self._show(TextDelta(text=event.delta))
+                self._say(event.output_index, event.delta)
         elif kind in THOUGHT and isinstance(event.delta, str):
             self._show(ThinkingDelta(text=event.delta))
         elif kind in ("response.output_item.added", "response.output_item.done") and event.item:
@@ -122,6 +124,11 @@ class ResponsesReader:
             raise make_broken(error, "overloaded")
         elif not kind:
             self._add_whole(event)
+
+    def _say(self, index: int, text: str) -> None:
+        if index not in self._spoken:
+            self._spoken[index] = SpokenText(self._show, self._texts)
+        self._spoken[index].say(text)
 
     def _add_whole(self, event: _Event) -> None:
         if event.output is None and not event.error:
@@ -156,6 +163,8 @@ class ResponsesReader:
         """The whole answer; raises Broken if it was cut or says nothing."""
         if self._end is None:
             raise Broken(phrase("fault_cut"))
+        for spoken in self._texts:
+            spoken.end()
         parts = tuple(self._parts())
         finish = self._find_finish(parts)
         if finish in ("stop", "tool_calls") and not says_something(parts):
@@ -187,8 +196,7 @@ class ResponsesReader:
                     text = "".join(
                         piece.text or piece.refusal or "" for piece in item.content or ()
                     )
-                    if text:
-                        yield Text(text=text)
+                    yield from split_text(text, self._provider)
                 case "function_call":
                     arguments = item.arguments
                     if not isinstance(arguments, str):

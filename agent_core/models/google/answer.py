@@ -9,6 +9,7 @@ from agent_core import ambient
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.answers.broken import Broken
 from agent_core.models.answers.details import GARBLED, clean_count, read_ending
+from agent_core.models.answers.spoken import says_something
 from agent_core.models.port import (
     Finish,
     ModelReply,
@@ -18,7 +19,6 @@ from agent_core.models.port import (
     ThinkingDelta,
     Usage,
 )
-from agent_core.models.wire import says_something
 from agent_core.phrases import phrase
 
 if TYPE_CHECKING:

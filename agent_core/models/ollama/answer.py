@@ -8,8 +8,8 @@ from msgspec import Struct
 from agent_core.messages import Part, ToolCall
 from agent_core.models.answers.broken import Broken, make_broken
 from agent_core.models.answers.details import clean_count
+from agent_core.models.answers.spoken import SpokenAnswer, name_calls
 from agent_core.models.port import Finish, ModelReply, ModelRequest, OnDelta, Usage
-from agent_core.models.wire import SpokenAnswer, name_calls
 from agent_core.phrases import phrase
 
 FINISH: dict[str, Finish] = {"stop": "stop", "length": "length"}
