@@ -152,7 +152,8 @@ class Line:
     async def try_again(
         self, request: ModelRequest, attempt: Attempt, on_delta: OnDelta
     ) -> ModelReply:
-        """Return the answer of the first `attempt` that did not break; raises ModelFailed."""
+        """Return the answer of the first `attempt` that did not break; raises ModelFailed. One
+        that its provider's filter took back makes no calls, whole as they may look."""
         left = self._endpoint.retries if request.retries is None else request.retries
         senseless = False
         while True:
@@ -164,7 +165,7 @@ class Line:
                 on_delta(delta)
 
             try:
-                return await attempt(left, show)
+                return _drop_refused(await attempt(left, show))
             except Broken as broken:
                 left -= broken.tries
                 hopeless = broken.fault in HOPELESS or broken.pause > MAX_PAUSE
@@ -322,6 +323,12 @@ class StreamFold(Protocol):
 
     def reply(self) -> ModelReply:
         """The whole answer; raises Broken."""
+
+
+def _drop_refused(reply: ModelReply) -> ModelReply:
+    if reply.finish != "refused":
+        return reply
+    return replace(reply, parts=tuple(p for p in reply.parts if not isinstance(p, ToolCall)))
 
 
 def _count_tries(response: Response) -> int:

@@ -478,3 +478,57 @@ async def test_nothing_where_a_text_belongs_is_none() -> None:
     ]
     lines[3]["index"] = 1
     assert words(await read("anthropic", head() + write([*lines, "[DONE]"]))) == "hello"
+
+
+FILTERED = {
+    "chat": ("content_filter", "sensitive", "CONTENT_FILTER", "content_filter: SAFETY"),
+    "anthropic": ("refusal", "sensitive", "content_filter"),
+    "responses": ("content_filter", "CONTENT_FILTER", "safety"),
+    "gemini": ("SAFETY", "PROHIBITED_CONTENT", "SPII"),
+}
+
+
+def call_and_filter(wire: str, said: str, reason: str, arguments: str) -> list[Json]:
+    """The events of an answer with a call, of which its provider's filter took away the rest."""
+    function = {"name": "look", "arguments": arguments}
+    match wire:
+        case "chat":
+            call = {"index": 0, "id": "c", "function": function}
+            return [chat({"content": said}), chat({"tool_calls": [call]}), chat({}, reason)]
+        case "responses":
+            text: Json = {"type": "message", "content": [{"type": "output_text", "text": said}]}
+            made: Json = {"type": "function_call", "call_id": "c"} | function
+            ended = {"status": "incomplete", "incomplete_details": {"reason": reason}}
+            ended["output"] = [text, made] if said else [made]
+            return [{"type": "response.incomplete", "response": ended}]
+        case "anthropic":
+            piece = {"type": "input_json_delta", "partial_json": arguments}
+            begun = {"type": "content_block_start", "index": 1, "content_block": CALL}
+            words = {"type": "text_delta", "text": said}
+            return [
+                {"type": "content_block_start", "index": 0, "content_block": BLOCK},
+                {"type": "content_block_delta", "index": 0, "delta": words},
+                begun,
+                {"type": "content_block_delta", "index": 1, "delta": piece},
+                {"type": "message_delta", "delta": {"stop_reason": reason}},
+                {"type": "message_stop"},
+            ]
+    parts: list[Json] = [{"text": said}] if said else []
+    parts.append({"functionCall": {"id": "c", "name": "look", "args": {"a": 1}}})
+    return [
+        {"candidates": [{"content": {"parts": parts, "role": "model"}, "finishReason": reason}]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wire", "reason"), [(w, one) for w, all_ in FILTERED.items() for one in all_]
+)
+@pytest.mark.parametrize("said", ["", "hello"])
+@pytest.mark.parametrize("arguments", ['{"a":1}', '{"a":', ""])
+async def test_a_filtered_answer_makes_no_calls(
+    wire: str, reason: str, said: str, arguments: str
+) -> None:
+    reply = await read(wire, head() + write(call_and_filter(wire, said, reason, arguments)))
+    assert reply.finish == "refused"
+    assert words(reply) == said
+    assert not any(isinstance(part, ToolCall) for part in reply.parts)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.answers.broken import Broken, make_broken
-from agent_core.models.answers.details import read_count
+from agent_core.models.answers.details import find_finish, read_count, read_ending
 from agent_core.models.answers.spoken import SpokenText, name_calls, says_something, split_text
 from agent_core.models.port import (
     Finish,
@@ -181,7 +181,8 @@ class ResponsesReader:
         assert self._end is not None
         if self._end.status == "incomplete":
             why = self._end.incomplete_details
-            return "refused" if why and why.reason == "content_filter" else "length"
+            ending = read_ending(why.reason if why else None)
+            return "refused" if find_finish(ending) == "refused" else "length"
         return "tool_calls" if any(isinstance(part, ToolCall) for part in parts) else "stop"
 
     def _parts(self) -> Iterator[Part]:
