@@ -250,8 +250,8 @@ class Line:
         if says_unpaid(body, status):
             return ModelFailed(phrase("fault_credit", name=name), "unpaid")
         match status:
-            case 403 if isinstance(body, dict) and not _OF_KEY.search(read_detail(response)):
-                # a model, a region or a text that is not allowed, with a key that is
+            case 403 if not _OF_KEY.search(read_detail(response)):
+                # a model, a region or a text that is not allowed, with a key that is; or a firewall
                 return ModelFailed(self._tell_refused(response), "missing")
             case 401 | 403:
                 setting = self._endpoint.key_setting

@@ -89,6 +89,49 @@ async def test_what_is_forbidden_to_a_key_that_holds_is_told(wire: type, words: 
     assert (words in str(failed)) == (failed.fault == "missing")
 
 
+PAGES = {
+    "cloudflare": "<!DOCTYPE html>\n<html lang='en'><head><title>Attention Required! | Cloudflare"
+    "</title></head><body>Sorry, you have been blocked. Your API key and token are safe.</body>",
+    "nginx": "<html>\r\n<head><title>403 Forbidden</title></head>\r\n<body>nginx</body>",
+    "spaced": "\n\n <HTML><HEAD><META charset=x>\n<TITLE lang=en>\n Access \n Denied </TITLE>",
+    "untitled": "<html><body>Request blocked: credential scan</body></html>",
+    "odd": "<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>",
+    "long": f"<html>{'<title>' * 2_000}",
+    "empty": "",
+    "blank": " \n",
+    "words": "Access denied by policy 12",
+}
+KINDS = ("text/html", "text/plain", "application/json", "application/xml")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("status", ["403 Forbidden", "404 Not Found", "405 No", "400 No", "503 No"])
+async def test_a_page_of_a_firewall_is_not_about_the_key(
+    wire: type, page: str, status: str
+) -> None:
+    """Nor are its tags told to anybody."""
+    for kind in KINDS:
+        failed = await refuse(wire, head(kind, status) + PAGES[page].encode())
+        wanted = {"403": "missing", "404": "missing", "503": "overloaded"}.get(
+            status[:3], "rejected"
+        )
+        assert failed.fault == wanted
+        assert "<" not in str(failed) and status[:3] in str(failed)
+        if page in ("cloudflare", "spaced", "words") and wanted == "missing":
+            told = {"cloudflare": "Attention Required!", "spaced": "Access Denied"}
+            assert told.get(page, "policy 12") in str(failed)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize(
+    "body", ["Invalid API key.", "<title>403: the token has expired</title>", "Unauthorized"]
+)
+async def test_words_about_the_key_are_found_in_any_body(wire: type, body: str) -> None:
+    answer = head("text/html", "403 Forbidden") + body.encode()
+    assert (await refuse(wire, answer)).fault == "auth"
+
+
 ODD_BODIES = {
     "charset": head("application/json; charset=none-such", "400 No") + REFUSED,
     "undefined": head("application/json; charset=undefined", "400 No") + REFUSED,

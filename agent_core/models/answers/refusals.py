@@ -26,6 +26,7 @@ _AGAIN = re.compile(
     r"|retryDelay\W{1,6}(\d{1,9}(?:\.\d{1,9})?s)",
     re.IGNORECASE,
 )
+_TITLE = re.compile(r"<(?:title|message)(?: [^<>]{0,100})?>([^<]{1,200})", re.IGNORECASE)
 _LASTS = re.compile(r"(\d{1,13}(?:\.\d{1,9})?) ?(ms|[smh]?)", re.IGNORECASE)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "": 1.0}
 
@@ -47,7 +48,16 @@ def read_body(response: httpx2.Response) -> object:
 
 
 def read_error_message(error: object) -> str:
-    """Return the message of a provider's error object in any form, "" if it has none."""
+    """Return the message of a provider's error object in any form, "" if it has none. Of a web
+    page it is the title."""
+    told = _find_message(error).strip()
+    if not told.startswith("<"):
+        return told
+    title = _TITLE.search(told[:MAX_READ])
+    return " ".join(title[1].split()) if title else ""
+
+
+def _find_message(error: object) -> str:
     if not isinstance(error, dict):
         return str(error or "")
     told = next(filter(None, map(error.get, MESSAGES)), None)
