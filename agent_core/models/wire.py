@@ -8,14 +8,12 @@ import contextlib
 import hashlib
 import logging
 import re
-from codecs import BOM_UTF8
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterator,
     Awaitable,
     Callable,
 )
-from typing import Protocol, TypeAlias, TypeVar, cast
+from typing import Protocol, TypeAlias, TypeVar
 
 import httpx2
 import msgspec
@@ -31,6 +29,7 @@ from agent_core.messages import (
     ToolResult,
 )
 from agent_core.models.answers.broken import PAUSE, Broken
+from agent_core.models.answers.event_streams import Response, read_events, read_lines
 from agent_core.models.answers.halves import HALF, HalfJoiner
 from agent_core.models.answers.paced_deltas import PacedDeltas
 from agent_core.models.answers.refusals import (
@@ -54,9 +53,6 @@ from agent_core.phrases import Phrase, phrase
 from agent_core.settings import Endpoint
 
 log = logging.getLogger("turnkeeper.models")
-
-Response: TypeAlias = httpx2.Response | StreamedResponse
-"""A response whose body may be still to come."""
 
 Send: TypeAlias = Callable[[ModelRequest, int], Awaitable[Response]]
 """Starts the call; the number is how many tries the SDK may add."""
@@ -341,13 +337,10 @@ async def feed(response: Response, fold: StreamFold, deltas: PacedDeltas) -> Non
     """Give `fold` all events, and pass on its `deltas`; a provider may answer in one piece although
     a stream was asked for."""
     form = str(response.headers.get("content-type", "")).lower()
-    if form.startswith("application/json"):
-        fold.add((await response.aread()).removeprefix(BOM_UTF8))
-        await deltas.flush()
-        return
     if form.startswith("text/html"):
         raise Broken(phrase("fault_page"), "missing")
-    split, halves = (lines if form.startswith("application/x-ndjson") else events), HalfJoiner()
+    ndjson, halves = form.startswith("application/x-ndjson"), HalfJoiner()
+    split = read_lines if ndjson else read_events
     async with contextlib.aclosing(split(response)) as stream:
         async for data in stream:
             fold.add(halves.join(data) if HALF.search(data) else data)
@@ -355,74 +348,6 @@ async def feed(response: Response, fold: StreamFold, deltas: PacedDeltas) -> Non
             if fold.ended:
                 await drain(stream)
                 return
-
-
-async def events(response: Response) -> AsyncGenerator[bytes, None]:
-    """The data of each server-sent event; the names are not needed. A body that is no stream,
-    whatever its type says, is one event. Raises Broken for a web page."""
-    data: list[bytes] = []
-    rest, begun = b"", False
-    async with contextlib.aclosing(_read_chunks(response)) as chunks:
-        async for chunk in chunks:
-            if not begun and chunk.strip():
-                begun = True
-                if body := await _read_whole(chunk, chunks):
-                    yield body
-                    return
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                if line.startswith(b"data:"):
-                    data.append(line[5:].strip())
-                elif not line:
-                    if whole := b"\n".join(data):
-                        yield whole
-                    data.clear()
-    if rest.startswith(b"data:"):
-        data.append(rest[5:].strip())
-    if whole := b"\n".join(data):
-        yield whole
-
-
-async def _read_chunks(response: Response) -> AsyncGenerator[bytes, None]:
-    """Yield the body with each line ended by LF, where the format lets CR do it, or both, and
-    without a byte order mark."""
-    held, begun, cut = b"", False, False
-    raw = cast(AsyncGenerator[bytes, None], response.aiter_bytes())
-    async with contextlib.aclosing(raw):
-        async for chunk in raw:
-            if not begun:
-                chunk, held = held + chunk, b""
-                if BOM_UTF8.startswith(chunk):
-                    held = chunk
-                    continue
-                chunk, begun = chunk.removeprefix(BOM_UTF8), True
-            if cut and chunk.startswith(b"\n"):  # the second half of a line end
-                chunk = chunk[1:]
-            cut = chunk.endswith(b"\r")
-            if b"\r" in chunk:
-                chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            yield chunk
-
-
-async def _read_whole(begun: bytes, chunks: AsyncIterator[bytes]) -> bytes:
-    """Return the whole body if its beginning is JSON, "" if it is a stream; raises Broken if it is
-    a web page."""
-    first = begun.lstrip()[:1]
-    if first == b"<":
-        raise Broken(phrase("fault_page"), "missing")
-    return b"".join([begun, *[chunk async for chunk in chunks]]) if first == b"{" else b""
-
-
-async def lines(response: Response) -> AsyncGenerator[bytes, None]:
-    """Yield each line that is not empty."""
-    rest = b""
-    async for chunk in response.aiter_bytes():
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
-            if line.strip():
-                yield line
-    if rest.strip():
-        yield rest
 
 
 async def drain(stream: AsyncIterator[bytes]) -> None:

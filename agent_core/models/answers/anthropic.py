@@ -8,7 +8,8 @@ from msgspec import Struct
 from agent_core.messages import Part, Thinking, ToolCall
 from agent_core.models.answers.broken import Broken, make_broken
 from agent_core.models.answers.details import find_finish, read_count, read_ending
-from agent_core.models.answers.spoken import SpokenText, name_calls, says_something
+from agent_core.models.answers.loose_events import EventDecoder
+from agent_core.models.answers.spoken import SpokenText, name_calls, says_something, write_arguments
 from agent_core.models.port import (
     ModelReply,
     ModelRequest,
@@ -40,7 +41,7 @@ class _Delta(Struct):
     text: str | None = ""
     thinking: str | None = ""
     signature: str | None = ""
-    partial_json: str | None = ""
+    partial_json: object = None
     stop_reason: str | None = None
 
 
@@ -64,7 +65,7 @@ class _Event(Struct):
     stop_reason: str | None = None
 
 
-_decode = msgspec.json.Decoder(_Event, strict=False).decode
+_decode = EventDecoder(_Event, "a message event").decode
 
 
 class _Open(Struct):
@@ -100,10 +101,7 @@ class AnthropicReader:
         """Take in one event; raises Broken."""
         if data.startswith(b"[DONE]"):  # of a proxy that speaks OpenAI's protocol too
             return
-        try:
-            event = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise Broken(phrase("fault_senseless", detail="a message event"), "malformed") from None
+        event = _decode(data)
         match event.type:
             case "message_start" if event.message:
                 self._model = event.message.model or self._model
@@ -123,6 +121,8 @@ class AnthropicReader:
                 raise make_broken(event.error, "overloaded")
             case _ if event.error:
                 raise make_broken(event.error, "overloaded")
+            case _ if event.content is not None:
+                self._add_whole(event)
             case _:
                 pass
 
@@ -145,12 +145,14 @@ class AnthropicReader:
         self._grow(opened, block.text, block.thinking)
 
     def _add_delta(self, index: int, delta: _Delta) -> None:
+        if index not in self._by_index and not delta.partial_json:
+            self._start(index, _Block())
         opened = self._by_index.get(index)
-        if not opened:
+        if not opened:  # a call without a name
             raise Broken(phrase("fault_senseless", detail="an answer in order"), "malformed")
         opened.signature += delta.signature or ""
         if delta.partial_json:
-            opened.arguments.append(delta.partial_json)
+            opened.arguments.append(write_arguments(delta.partial_json))
         self._grow(opened, delta.text, delta.thinking)
 
     def _grow(self, opened: _Open, text: str | None, thought: str | None) -> None:

@@ -14,7 +14,8 @@ from agent_core.models.answers.details import (
     read_count,
     read_ending,
 )
-from agent_core.models.answers.spoken import SpokenAnswer, name_calls
+from agent_core.models.answers.loose_events import EventDecoder
+from agent_core.models.answers.spoken import SpokenAnswer, name_calls, write_arguments
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, Usage
 from agent_core.phrases import phrase
 
@@ -82,7 +83,7 @@ class _Chunk(Struct):
     """MiniMax's state."""
 
 
-_decode = msgspec.json.Decoder(_Chunk, strict=False).decode
+_decode = EventDecoder(_Chunk, "a chat completion").decode
 
 
 class _Open(Struct):
@@ -116,12 +117,7 @@ class ChatCompletionsReader:
         if data.startswith(b"[DONE]"):
             self.ended = True
             return
-        try:
-            chunk = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise Broken(
-                phrase("fault_senseless", detail="a chat completion"), "malformed"
-            ) from None
+        chunk = _decode(data)
         if error := chunk.error or (chunk.choices is None and _find_error(chunk)):
             raise make_broken(error, "overloaded")
         self._said.model = chunk.model or self._said.model
@@ -145,8 +141,8 @@ class ChatCompletionsReader:
             self._thinking_field = None if delta.reasoning_content else "reasoning"
             self._said.think(thought)
         content = delta.content or delta.refusal
-        if isinstance(content, list):
-            self._add_parts(content)
+        if isinstance(content, list | dict):
+            self._add_parts(content if isinstance(content, list) else [content])
         elif content is None or isinstance(content, str):
             self._said.say(content)
         else:
@@ -159,18 +155,18 @@ class ChatCompletionsReader:
     def _add_parts(self, parts: list[object]) -> None:
         """Add content that comes as a list: Mistral's reasoning does."""
         for part in parts:
-            if not isinstance(part, dict):
+            if isinstance(part, str):
+                self._said.say(part)
+            elif not isinstance(part, dict):
                 continue
-            if thought := part.get("thinking"):
+            elif thought := part.get("thinking"):
                 self._said.think_inline(_join_texts(thought))
             elif isinstance(text := part.get("text"), str):
                 self._said.say(text)
 
     def _add_call(self, piece: _Call) -> None:
         function = piece.function or _Function()
-        given = function.arguments
-        text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
-        text = "" if given is None else text
+        text = write_arguments(function.arguments)
         call = self._open(piece, function.name or "", text)
         call.name = call.name or function.name or ""
         if not (function.name and text == "".join(call.pieces)):  # repeated at its end
@@ -183,9 +179,8 @@ class ChatCompletionsReader:
         0."""
         given = str(piece.id or "")
         known = self._by_index.get(piece.index) if piece.index is not None else None
-        if piece.index is None and self._calls:
-            last = self._calls[-1]
-            known = last if given == last.id and (given or not name) else None
+        if piece.index is None:
+            known = self._find_call(given, name)
         if known and not (name and _is_other(known, given, name, text)):
             known.id = known.id or given
             return known
@@ -194,6 +189,15 @@ class ChatCompletionsReader:
         if piece.index is not None:
             self._by_index[piece.index] = call
         return call
+
+    def _find_call(self, given: str, name: str) -> _Open | None:
+        """Return the call that a piece without an index may continue. Only the first one of a call
+        must have a name; some have an id of their own each."""
+        same = (call for call in reversed(self._calls) if given and call.id == given)
+        if (known := next(same, None)) is not None or not self._calls:
+            return known
+        last = self._calls[-1]
+        return last if not name or (name == last.name and any(last.pieces)) else None
 
     def reply(self) -> ModelReply:
         """The whole answer; raises Broken if it was cut or says nothing."""
@@ -209,8 +213,8 @@ class ChatCompletionsReader:
         )
 
     def _list_calls(self) -> Iterator[Part]:
-        names = name_calls((call.id for call in self._calls), self._request)
-        for name, call in zip(names, self._calls, strict=True):
+        calls = [call for call in self._calls if call.name or any(call.pieces)]
+        for name, call in zip(name_calls((c.id for c in calls), self._request), calls, strict=True):
             if call.signature:
                 yield Thinking(text="", provider=self._provider, signature=call.signature)
             arguments = "".join(call.pieces) or "{}"
@@ -220,9 +224,11 @@ class ChatCompletionsReader:
 def _is_other(known: _Open, given: str, name: str, text: str) -> bool:
     """Return True if a piece with a `name` and the arguments `text` begins another call than the
     `known` one of its index, or of its id."""
-    if given and known.id and known.id != given:
-        return True
     before = "".join(known.pieces)
+    if given and known.id and known.id != given:
+        if name != known.name or not (before or text):
+            return True
+        given = ""  # one of its own for each piece
     if name == known.name and (not text or (given and before in ("{}", text))):
         return False
     try:

@@ -6,14 +6,20 @@ the end; of the deltas only where these hold nothing.
 
 from collections.abc import Iterator
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.answers.broken import Broken, make_broken
 from agent_core.models.answers.details import find_finish, read_count, read_ending
-from agent_core.models.answers.spoken import SpokenText, name_calls, says_something, split_text
+from agent_core.models.answers.loose_events import EventDecoder
+from agent_core.models.answers.spoken import (
+    SpokenText,
+    name_calls,
+    says_something,
+    split_text,
+    write_arguments,
+)
 from agent_core.models.port import (
     Finish,
     ModelReply,
@@ -28,8 +34,11 @@ from agent_core.phrases import phrase
 MARK = "responses:"
 """Begins the signature of an item of reasoning; its id and its encrypted content follow."""
 
+STATUSES = {f"response.{one}": one for one in ("completed", "incomplete", "failed")}
 SHOWN = ("response.output_text.delta", "response.refusal.delta")
 ARGUMENTS = "response.function_call_arguments.delta"
+WHOLE = ("response.output_text.done", "response.function_call_arguments.done")
+"""Repeat what the deltas said; some servers send them alone."""
 THOUGHT = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 
 
@@ -71,13 +80,15 @@ class _Event(_Response):
     type: str = ""
     output_index: int = 0
     delta: object = None
+    text: str | None = ""
+    arguments: object = None
     item: _Item | None = None
     response: _Response | None = None
     code: str | None = None
     message: str | None = ""
 
 
-_decode = msgspec.json.Decoder(_Event, strict=False).decode
+_decode = EventDecoder(_Event, "a response event").decode
 
 
 class ResponsesReader:
@@ -100,32 +111,34 @@ class ResponsesReader:
         """Take in one event; raises Broken."""
         if data.startswith(b"[DONE]"):
             return
-        try:
-            event = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise Broken(
-                phrase("fault_senseless", detail="a response event"), "malformed"
-            ) from None
+        event = _decode(data)
         kind = event.type
         if kind in (*SHOWN, ARGUMENTS) and isinstance(event.delta, str):
-            self._pieces.setdefault(event.output_index, []).append(event.delta)
-            if kind in SHOWN:
-                self._say(event.output_index, event.delta)
+            self._add_piece(event.output_index, event.delta, shown=kind in SHOWN)
+        elif kind in WHOLE:
+            if event.output_index not in self._pieces:
+                said = event.text or write_arguments(event.arguments)
+                self._add_piece(event.output_index, said, shown=bool(event.text))
         elif kind in THOUGHT and isinstance(event.delta, str):
             self._show(ThinkingDelta(text=event.delta))
         elif kind in ("response.output_item.added", "response.output_item.done") and event.item:
             ended = kind == "response.output_item.done"
             (self._items if ended else self._begun)[event.output_index] = event.item
-        elif kind in ("response.completed", "response.incomplete", "response.failed"):
-            self._finish(event.response or event)
+        elif kind in STATUSES:
+            last = event.response or event
+            status = "failed" if kind == "response.failed" else last.status or STATUSES[kind]
+            self._finish(replace(last, status=status))
         elif kind == "error":
-            told = event.error if isinstance(event.error, dict) else {}
-            error = {"code": event.code, "message": event.message or ""} | told
-            raise make_broken(error, "overloaded")
+            error = {"code": event.code, "message": event.message or ""}
+            told = event.error if isinstance(event.error, dict) else {"message": event.error}
+            raise make_broken(error | told if event.error else error, "overloaded")
         elif not kind:
             self._add_whole(event)
 
-    def _say(self, index: int, text: str) -> None:
+    def _add_piece(self, index: int, text: str, *, shown: bool) -> None:
+        self._pieces.setdefault(index, []).append(text)
+        if not shown:
+            return
         if index not in self._spoken:
             self._spoken[index] = SpokenText(self._show, self._texts)
         self._spoken[index].say(text)
@@ -148,15 +161,18 @@ class ResponsesReader:
         self._model = response.model or self._model
         for index, item in enumerate(response.output or ()):
             self._items.setdefault(index, item)  # a truncated item is only reported at the end
+        for index, item in self._items.items():
+            if item.type == "function_call" and not item.arguments:
+                self._items[index] = self._join_pieces(index, item)
         if not any(item.type in ("message", "function_call") for item in self._items.values()):
-            self._items |= {index: self._join_pieces(index) for index in self._pieces}
+            said = {*self._pieces, *(n for n, item in self._begun.items() if item.arguments)}
+            self._items |= {n: self._join_pieces(n, self._begun.get(n)) for n in said}
 
-    def _join_pieces(self, index: int) -> _Item:
+    def _join_pieces(self, index: int, item: _Item | None) -> _Item:
         """The item of which only the deltas came: no server has to repeat them."""
-        said = "".join(self._pieces[index])
-        begun = self._begun.get(index)
-        if begun is not None and begun.type == "function_call":
-            return replace(begun, arguments=said)
+        said = "".join(self._pieces.get(index, ()))
+        if item is not None and item.type == "function_call":
+            return replace(item, arguments=said or item.arguments)
         return _Item(type="message", content=[_Content(text=said)])
 
     def reply(self) -> ModelReply:
@@ -199,14 +215,9 @@ class ResponsesReader:
                     )
                     yield from split_text(text, self._provider)
                 case "function_call":
-                    arguments = item.arguments
-                    if not isinstance(arguments, str):
-                        arguments = msgspec.json.encode(arguments).decode()
-                    yield ToolCall(
-                        id=next(names),
-                        name=item.name or "unnamed",
-                        arguments=arguments or "{}",
-                    )
+                    arguments = write_arguments(item.arguments) or "{}"
+                    name = item.name or "unnamed"
+                    yield ToolCall(id=next(names), name=name, arguments=arguments)
                 case _:
                     pass
 

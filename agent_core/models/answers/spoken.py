@@ -3,6 +3,8 @@ calls."""
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.answers.broken import Broken
 from agent_core.models.answers.inline_thoughts import Said, ThoughtSplitter
@@ -120,10 +122,10 @@ class SpokenAnswer:
         """The whole answer, ended as the provider says; `signature`: of its reasoning. Raises
         Broken if it says nothing."""
         self._text.end()
-        if finish == "stop" and calls:
-            finish = "tool_calls"
+        if finish in ("stop", "tool_calls"):
+            finish = "tool_calls" if calls else "stop"
         text, inline = self._text.words, self._text.thought
-        if not text.strip() and not calls and finish in ("stop", "tool_calls"):
+        if not text.strip() and finish == "stop":
             raise Broken(phrase("fault_empty"), "malformed")
         parts: list[Part] = []
         if thought := "".join(self._thinking) + inline:
@@ -146,6 +148,14 @@ def says_something(parts: Iterable[Part]) -> bool:
         isinstance(part, ToolCall) or (isinstance(part, Text) and bool(part.text.strip()))
         for part in parts
     )
+
+
+def write_arguments(given: object) -> str:
+    """Return a call's arguments, or a piece of them, as JSON text, "" for none: some servers give
+    the object itself."""
+    if isinstance(given, str):
+        return given
+    return "" if given is None else msgspec.json.encode(given).decode()
 
 
 def name_calls(given: Iterable[str], request: ModelRequest) -> Iterator[str]:

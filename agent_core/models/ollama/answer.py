@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from agent_core.messages import Part, ToolCall
 from agent_core.models.answers.broken import Broken, make_broken
 from agent_core.models.answers.details import clean_count
-from agent_core.models.answers.spoken import SpokenAnswer, name_calls
+from agent_core.models.answers.loose_events import EventDecoder
+from agent_core.models.answers.spoken import SpokenAnswer, name_calls, write_arguments
 from agent_core.models.port import Finish, ModelReply, ModelRequest, OnDelta, Usage
 from agent_core.phrases import phrase
 
@@ -21,7 +21,7 @@ class _OllamaFunction(Struct):
 
 
 class _OllamaCall(Struct):
-    function: _OllamaFunction
+    function: _OllamaFunction = field(default_factory=_OllamaFunction)
     id: str | None = ""
 
 
@@ -41,7 +41,7 @@ class _OllamaChunk(Struct):
     error: object = None
 
 
-_decode = msgspec.json.Decoder(_OllamaChunk, strict=False).decode
+_decode = EventDecoder(_OllamaChunk, "an answer of Ollama").decode
 
 
 class OllamaReader:
@@ -56,12 +56,7 @@ class OllamaReader:
 
     def add(self, data: bytes) -> None:
         """Take in one line; raises Broken."""
-        try:
-            chunk = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise Broken(
-                phrase("fault_senseless", detail="an answer of Ollama"), "malformed"
-            ) from None
+        chunk = _decode(data)
         if chunk.error:
             raise make_broken(chunk.error, "overloaded")
         self._said.model = chunk.model or self._said.model
@@ -97,6 +92,4 @@ class OllamaReader:
 
 def _write(function: _OllamaFunction) -> str:
     """The arguments as the other protocols have them: JSON text."""
-    if isinstance(function.arguments, str):
-        return function.arguments or "{}"
-    return msgspec.json.encode(function.arguments or {}).decode()
+    return write_arguments(function.arguments) or "{}"

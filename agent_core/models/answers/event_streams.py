@@ -1,0 +1,132 @@
+"""Reads the events of a streamed answer: server-sent ones, and lines of JSON."""
+
+import contextlib
+from codecs import BOM_UTF8
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import TypeAlias, cast
+
+import httpx2
+import msgspec
+
+from agent_core.models.answers.broken import Broken
+from agent_core.models.streamed_http import StreamedResponse
+from agent_core.phrases import phrase
+
+Response: TypeAlias = httpx2.Response | StreamedResponse
+"""A response whose body may be still to come."""
+DONE = b"[DONE]"
+"""Ends the streams of OpenAI's protocols."""
+
+
+class _EventLines:
+    """The lines of a stream on their way to events: JSON objects, and DONE. Words in place of one
+    are a sign of life, or what an event called `error` says."""
+
+    def __init__(self) -> None:
+        self._data: list[bytes] = []
+        self._failed = False
+        self.events = self.words = 0
+        """Numbers of events, and of words in place of one."""
+
+    def add(self, line: bytes) -> bytes:
+        """Add a line without its end; return the event that is complete with it, b"" for none."""
+        if line.startswith(b"data:"):
+            piece, whole = line[5:].strip(), b""
+            if self._data and piece.startswith((b"{", DONE)) and self._may_end():
+                whole = self.take()  # of a server that leaves out the empty lines
+            self._data.append(piece)
+            return whole
+        if line.startswith(b"event:"):
+            self._failed = line[6:].strip() == b"error"
+        return b"" if line else self.take()
+
+    def _may_end(self) -> bool:
+        return self._data[-1].endswith(b"}") or not self._data[0].startswith(b"{")
+
+    def take(self) -> bytes:
+        """Return the event so far, and begin the next one."""
+        whole, failed = b"\n".join(self._data), self._failed
+        self._data.clear()
+        self._failed = False
+        if failed and whole:
+            return _read_failure(whole)
+        if whole.startswith((b"{", DONE)):
+            self.events += 1
+            return whole
+        self.words += bool(whole)
+        return b""
+
+
+def _read_failure(data: bytes) -> bytes:
+    """Return what an event called `error` says in the form that readers know."""
+    try:
+        told = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        told = data.decode(errors="replace")
+    if isinstance(told, dict) and ("error" in told or told.get("type") == "error"):
+        return data
+    return msgspec.json.encode({"type": "error", "error": told})
+
+
+async def read_events(response: Response) -> AsyncGenerator[bytes, None]:
+    """Yield the data of each server-sent event. A body that is no stream, whatever its type says,
+    is one event. Raises Broken for a web page."""
+    event, rest, begun = _EventLines(), b"", False
+    async with contextlib.aclosing(_read_chunks(response)) as chunks:
+        async for chunk in chunks:
+            if not begun and chunk.strip():
+                begun = True
+                if body := await _read_whole(chunk, chunks):
+                    yield body
+                    return
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                if whole := event.add(line):
+                    yield whole
+    for whole in (event.add(rest), event.take()):
+        if whole:
+            yield whole
+    if event.words and not event.events:
+        raise Broken(phrase("fault_senseless", detail="an answer"), "malformed")
+
+
+async def _read_chunks(response: Response) -> AsyncGenerator[bytes, None]:
+    """Yield the body with each line ended by LF, where the format lets CR do it, or both, and
+    without a byte order mark."""
+    held, begun, cut = b"", False, False
+    raw = cast(AsyncGenerator[bytes, None], response.aiter_bytes())
+    async with contextlib.aclosing(raw):
+        async for chunk in raw:
+            if not begun:
+                chunk, held = held + chunk, b""
+                if BOM_UTF8.startswith(chunk):
+                    held = chunk
+                    continue
+                chunk, begun = chunk.removeprefix(BOM_UTF8), True
+            if cut and chunk.startswith(b"\n"):  # the second half of a line end
+                chunk = chunk[1:]
+            cut = chunk.endswith(b"\r")
+            if b"\r" in chunk:
+                chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            yield chunk
+
+
+async def _read_whole(begun: bytes, chunks: AsyncIterator[bytes]) -> bytes:
+    """Return the whole body if its beginning is JSON, "" if it is a stream; raises Broken if it is
+    a web page."""
+    first = begun.lstrip()[:1]
+    if first == b"<":
+        raise Broken(phrase("fault_page"), "missing")
+    return b"".join([begun, *[chunk async for chunk in chunks]]) if first == b"{" else b""
+
+
+async def read_lines(response: Response) -> AsyncGenerator[bytes, None]:
+    """Yield each line that is not empty."""
+    rest = b""
+    async for chunk in response.aiter_bytes():
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            if line.strip():
+                yield line
+    if rest.strip():
+        yield rest
