@@ -16,6 +16,7 @@ from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.answers.anthropic import REDACTED, AnthropicReader
 from agent_core.models.answers.refusals import read_pause
+from agent_core.models.answers.refused_fields import RefusedFields
 from agent_core.models.answers.spoken import INLINE
 from agent_core.models.port import (
     ModelReply,
@@ -43,6 +44,9 @@ from agent_core.settings import Endpoint
 MAX_TOKENS, OLD_MAX_TOKENS = 64_000, 8192
 """Maximum tokens of an answer: of all models since Claude 4.5, and of older ones and other
 makers'."""
+OPTIONAL = ("cache_control", "output_config", "tool_choice", "thinking")
+"""Fields that can be left out."""
+SYSTEM_CACHE = "cache_control of the system text"
 CACHE = {"type": "ephemeral"}
 CHOICES = {"none": "none", "required": "any"}
 _NO_TEXT = "(no text)"
@@ -56,9 +60,10 @@ class AnthropicMessages:
         self._thinking = endpoint.thinking
         self._line = Line(endpoint)
         self._tools = ToolSheet(_tool)
-        self._unforced: set[str] = set()
+        self._refused = RefusedFields(OPTIONAL)
         self._terse: set[str] = set()
-        self._refused: set[tuple[str, Effort | None]] = set()
+        self._efforts: set[tuple[str, Effort | None]] = set()
+        """Models, and efforts that they do not know."""
         self._client = anthropic.AsyncAnthropic(
             api_key=endpoint.api_key,
             base_url=endpoint.base_url,
@@ -82,10 +87,11 @@ class AnthropicMessages:
     async def _send(
         self, request: ModelRequest, retries: int, forget: bool = False
     ) -> httpx2.Response:
+        body = self._body(request, forget=forget)
         try:
             response = await self._client.post(
                 "/v1/messages",
-                content=self._body(request, forget=forget),
+                content=body,
                 cast_to=httpx2.Response,
                 options={"max_retries": retries},
                 stream=True,
@@ -94,29 +100,28 @@ class AnthropicMessages:
         except anthropic.APIStatusError as error:
             if not forget and _is_about_thinking(error, request, self.provider):
                 return await self._send(request, retries, forget=True)
-            if self._learn(request, error):
+            if self._learn(request, error, body):
                 return await self._send(request, retries, forget)
             raise self._line.read_refusal(error.response) from None
         except anthropic.APIConnectionError as error:
             raise self._line.unreachable(error.__cause__) from None
         return take_raw(response)
 
-    def _learn(self, request: ModelRequest, error: anthropic.APIStatusError) -> bool:
-        """Learn from an error that the model cannot be forced to call a tool, has shorter answers,
-        or does not know this effort. Return True if the request can be retried."""
+    def _learn(self, request: ModelRequest, error: anthropic.APIStatusError, sent: bytes) -> bool:
+        """Learn from an error that the model has shorter answers, or does not know this effort, or
+        a field. Return True if the request can be retried."""
         effort = (request.model, request.effort)
-        if error.status_code == 400 and "effort" in error.message and effort not in self._refused:
-            self._refused.add(effort)
+        if error.status_code == 400 and "effort" in error.message and effort not in self._efforts:
+            self._efforts.add(effort)
             return bool(request.effort)
         if error.status_code == 400 and "max_tokens" in error.message and not request.max_tokens:
             known = self._max_tokens(request) == OLD_MAX_TOKENS
             self._terse.add(request.model)
             return not known
-        known = request.tool_choice != "required" or request.model in self._unforced
-        if known or error.status_code != 400 or "tool_choice" not in error.message:
-            return False
-        self._unforced.add(request.model)
-        return True
+        field = self._refused.find(error.response, sent)
+        if field == "cache_control" and self._refused.has(request.model, field):
+            field = SYSTEM_CACHE
+        return self._refused.add(request.model, field)
 
     def _max_tokens(self, request: ModelRequest) -> int:
         if request.max_tokens:
@@ -132,7 +137,7 @@ class AnthropicMessages:
             "max_tokens": self._max_tokens(request),
             "cache_control": CACHE,
         }
-        effort = request.effort if (request.model, request.effort) not in self._refused else None
+        effort = request.effort if (request.model, request.effort) not in self._efforts else None
         if self._thinking is not None or effort == "none":
             thinks = bool(self._thinking) and effort != "none"
             body["thinking"] = {"type": "adaptive" if thinks else "disabled"}
@@ -141,14 +146,14 @@ class AnthropicMessages:
         if request.tools:
             body["tools"] = self._tools.render(request.tools)
         if request.system:
-            block = {"type": "text", "text": request.system, "cache_control": CACHE}
-            body["system"] = [block]
+            body["system"] = request.system
+            if not self._refused.has(request.model, SYSTEM_CACHE):
+                block = {"type": "text", "text": request.system, "cache_control": CACHE}
+                body["system"] = [block]
         body["messages"] = _messages(request, "" if forget else self.provider)
-        choice = request.tool_choice
-        if choice == "required" and request.model in self._unforced:
-            choice = "auto"
-        if request.tools and choice != "auto":
-            body["tool_choice"] = {"type": CHOICES[choice]}
+        if request.tools and request.tool_choice != "auto":
+            body["tool_choice"] = {"type": CHOICES[request.tool_choice]}
+        self._refused.strip(request.model, body)
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:

@@ -27,7 +27,7 @@ from agent_core.messages import (
 from agent_core.models.answers.openai_chat import FIELDS, ChatCompletionsReader
 from agent_core.models.answers.openai_responses import MARK
 from agent_core.models.answers.refusals import read_body, read_pause, read_text
-from agent_core.models.answers.refused_fields import OPTIONAL, find_refused_field
+from agent_core.models.answers.refused_fields import STATUSES, RefusedFields
 from agent_core.models.credit import says_unpaid
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.streamed_http import StreamedResponse, StreamingClient
@@ -45,6 +45,17 @@ from agent_core.models.wire import (
 from agent_core.phrases import phrase
 from agent_core.settings import Endpoint
 
+OPTIONAL = (
+    "stream_options",
+    "prompt_cache_key",
+    "enable_thinking",
+    "reasoning_effort",
+    "reasoning_content",
+    "tool_choice",
+    "max_tokens",
+    "max_completion_tokens",
+)
+"""Fields that can be left out."""
 GOOGLE = "generativelanguage.googleapis.com"
 SEEN = "[What the results above show: {paths}]"
 """Precedes pictures of results, which are sent as a user's: a result takes words alone."""
@@ -54,16 +65,11 @@ _AGENT = "Turnkeeper"
 
 
 class CallRefused(Exception):
-    """The server answered 400 or 422. `param`: the field that it refuses, "" if it names
-    none."""
+    """The server answered with a status that may be about a field."""
 
     def __init__(self, response: httpx2.Response) -> None:
         super().__init__(read_text(response))
         self.response = response
-        body = read_body(response)
-        error = body.get("error", body) if isinstance(body, dict) else body
-        param = error.get("param") if isinstance(error, dict) else None
-        self.param = param if isinstance(param, str) else ""
 
 
 class ChatClient:
@@ -94,7 +100,7 @@ class ChatClient:
 
     async def post(self, body: bytes, retries: int) -> StreamedResponse:
         """Start a call, with as many more tries as `retries`; raises ModelFailed, and CallRefused
-        for a status of 400 or 422."""
+        for a status that may be about a field."""
         headers = self._headers
         for tried in range(retries + 1):
             if tried:
@@ -111,7 +117,7 @@ class ChatClient:
             else:
                 wanted = read_pause(refusal)
                 if tried == retries or not _is_passing(refusal) or (wanted or 0) > MAX_PAUSE:
-                    if refusal.status_code in (400, 422):
+                    if refusal.status_code in STATUSES:
                         raise CallRefused(refusal)
                     raise self._line.read_refusal(refusal)
             await ambient.wait(wanted or _pick_pause(tried))
@@ -159,8 +165,7 @@ class OpenAIChat:
         self._tools = ToolSheet(render_tool)
         self._calls = ChatClient(endpoint, self._line, "chat/completions")
         self._without_effort: set[str] = set()
-        self._refused: set[tuple[str, str]] = set()
-        """Models, and fields that they do not take here."""
+        self._refused = RefusedFields(OPTIONAL, "reasoning_effort")
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
@@ -184,24 +189,21 @@ class OpenAIChat:
         await response.aclose()
 
     async def _send(self, request: ModelRequest, retries: int) -> StreamedResponse:
+        body = self._body(request)
         try:
-            return await self._calls.post(self._body(request), retries)
+            return await self._calls.post(body, retries)
         except CallRefused as error:
-            if self._learn(request, error):
+            if self._learn(request.model, self._refused.find(error.response, body)):
                 return await self._send(request, retries)
             raise self._line.read_refusal(error.response) from None
 
-    def _learn(self, request: ModelRequest, error: CallRefused) -> bool:
-        """Learn from an error that the model takes tools here only without reasoning (gpt-5.6 and
-        later), or does not know a field. Return True if the request can be retried."""
-        model, field = request.model, find_refused_field(error.response)
-        if not field or (model, field) in self._refused:
-            return False
+    def _learn(self, model: str, field: str) -> bool:
+        """Learn that a model refuses `field`, or takes tools here only without reasoning (gpt-5.6
+        and later). Return True if the request can be retried."""
         if field == "reasoning_effort" and model not in self._without_effort:
             self._without_effort.add(model)
-        else:
-            self._refused.add((model, field))
-        return True
+            return True
+        return self._refused.add(model, field)
 
     def _body(self, request: ModelRequest, *, stream: bool = True) -> bytes:
         endpoint = self._endpoint
@@ -224,9 +226,7 @@ class OpenAIChat:
             body["tool_choice"] = request.tool_choice
         if request.max_tokens:
             body |= self._limit(model, request.max_tokens)
-        for field in OPTIONAL:
-            if (model, field) in self._refused:
-                body.pop(field, None)
+        self._refused.strip(model, body)
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:
@@ -237,13 +237,13 @@ class OpenAIChat:
         newer = ("max_completion_tokens", tokens + REASONING)
         both = (newer, ("max_tokens", tokens))
         for name, most in both if self._calls.own else reversed(both):
-            if (model, name) not in self._refused:
+            if not self._refused.has(model, name):
                 return {name: most}
         return {}
 
     def _messages(self, request: ModelRequest) -> list[dict[str, object]]:
         messages = render_messages(request, self.provider)
-        if (request.model, FIELDS[0]) in self._refused:
+        if self._refused.has(request.model, FIELDS[0]):
             for message in messages:
                 message.pop(FIELDS[0], None)
         if not self._calls.own:

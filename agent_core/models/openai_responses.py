@@ -18,6 +18,7 @@ from agent_core.messages import (
     ToolResult,
 )
 from agent_core.models.answers.openai_responses import MARK, ResponsesReader
+from agent_core.models.answers.refused_fields import RefusedFields
 from agent_core.models.openai_chat import CallRefused, ChatClient
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.models.providers import Effort
@@ -28,6 +29,17 @@ from agent_core.settings import Endpoint
 
 LEAST_OUTPUT = 16
 """Tokens of an answer, at least: less is refused."""
+OPTIONAL = (
+    "prompt_cache_key",
+    "max_output_tokens",
+    "tool_choice",
+    "instructions",
+    "include",
+    "reasoning",
+    "store",
+    "strict",
+)
+"""Fields that can be left out. At OpenAI `store` never is: it stores answers then."""
 ENCRYPTED = ["reasoning.encrypted_content"]
 
 
@@ -39,9 +51,11 @@ class OpenAIResponses:
         self._endpoint = endpoint
         self._line = Line(endpoint)
         self._calls = ChatClient(endpoint, self._line, "responses")
-        self._tools = ToolSheet(_tool)
-        self._without_reasoning: set[str] = set()
-        self._refused: set[tuple[str, Effort | None]] = set()
+        self._tools, self._loose_tools = ToolSheet(_tool), ToolSheet(_loose_tool)
+        own = self._calls.own
+        self._refused = RefusedFields(tuple(f for f in OPTIONAL if f != "store" or not own))
+        self._efforts: set[tuple[str, Effort | None]] = set()
+        """Models, and efforts that they do not know."""
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         """The whole answer to `request`; raises ModelFailed."""
@@ -52,33 +66,33 @@ class OpenAIResponses:
         await self._calls.close()
 
     async def _send(self, request: ModelRequest, retries: int) -> StreamedResponse:
+        body = self._body(request)
         try:
-            return await self._calls.post(self._body(request), retries)
+            return await self._calls.post(body, retries)
         except CallRefused as error:
-            if self._learn(request, error):
+            if self._learn(request, self._refused.find(error.response, body)):
                 return await self._send(request, retries)
             raise self._line.read_refusal(error.response) from None
 
-    def _learn(self, request: ModelRequest, error: CallRefused) -> bool:
-        """Learn from an error that the model does not know this effort, or does not reason at all:
-        it refuses `include`. Return True if the request can be retried."""
+    def _learn(self, request: ModelRequest, field: str) -> bool:
+        """Learn that the model does not know this effort, or `field` at all. Return True if the
+        request can be retried."""
         effort = (request.model, request.effort)
-        if error.param == "reasoning.effort" and request.effort and effort not in self._refused:
-            self._refused.add(effort)
+        if field == "reasoning" and request.effort and effort not in self._efforts:
+            self._efforts.add(effort)
             return True
-        about = error.param.partition(".")[0]
-        if request.model in self._without_reasoning or about not in ("include", "reasoning"):
-            return False
-        self._without_reasoning.add(request.model)
-        return True
+        return self._refused.add(request.model, field)
+
+    def _reasons(self, model: str) -> bool:
+        return not any(self._refused.has(model, field) for field in ("include", "reasoning"))
 
     def _body(self, request: ModelRequest) -> bytes:
         endpoint = self._endpoint
         body: dict[str, object] = {"model": request.model, "stream": True, "store": False}
-        if request.model not in self._without_reasoning:
+        if self._reasons(request.model):
             body["include"] = ENCRYPTED
             reasoning: dict[str, str] = {"summary": "auto"} if endpoint.thinking else {}
-            if request.effort and (request.model, request.effort) not in self._refused:
+            if request.effort and (request.model, request.effort) not in self._efforts:
                 reasoning["effort"] = request.effort
             if reasoning:
                 body["reasoning"] = reasoning
@@ -86,17 +100,21 @@ class OpenAIResponses:
             self._calls.own if endpoint.cache_key is None else endpoint.cache_key
         ):
             body["prompt_cache_key"] = request.cache_key
-        if request.system:
-            body["instructions"] = request.system
         if request.tools:
-            body["tools"] = self._tools.render(request.tools)
-        body["input"] = _items(request, self.provider)
+            loose = self._refused.has(request.model, "strict")
+            body["tools"] = (self._loose_tools if loose else self._tools).render(request.tools)
+        items = _items(request, self.provider)
+        if request.system and self._refused.has(request.model, "instructions"):
+            items.insert(0, {"role": "system", "content": request.system})
+        elif request.system:
+            body["instructions"] = request.system
+        body["input"] = items
         if request.tools and request.tool_choice != "auto":
             body["tool_choice"] = request.tool_choice
         if request.max_tokens:
-            reasons = request.model not in self._without_reasoning
-            most = request.max_tokens + (REASONING if reasons else 0)
+            most = request.max_tokens + (REASONING if self._reasons(request.model) else 0)
             body["max_output_tokens"] = max(most, LEAST_OUTPUT)
+        self._refused.strip(request.model, body)
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:
@@ -104,12 +122,15 @@ class OpenAIResponses:
 
 
 def _tool(tool: ToolSpec) -> dict[str, object]:
+    return {**_loose_tool(tool), "strict": False}
+
+
+def _loose_tool(tool: ToolSpec) -> dict[str, object]:
     return {
         "type": "function",
         "name": tool.name,
         "description": tool.description,
         "parameters": tool.parameters,
-        "strict": False,
     }
 
 

@@ -15,18 +15,20 @@ def head(kind: str = "text/event-stream", status: str = "200 OK", *more: str) ->
 
 
 class RawServer:
-    """`asked` counts the requests."""
+    """`asked` counts the requests; `bodies` has what they sent."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
         self.asked = 0
+        self.bodies: list[bytes] = []
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             asked = (await reader.readuntil(b"\r\n\r\n")).lower()
             size = asked.partition(b"content-length:")[2].split(b"\r\n")[0]
-            await reader.readexactly(int(size or 0))
+            body = await reader.readexactly(int(size or 0))
             if asked.startswith(b"post"):
+                self.bodies.append(body)
                 self.asked += 1
                 given = self._answer(self.asked)
                 for piece in [given] if isinstance(given, bytes) else given:
