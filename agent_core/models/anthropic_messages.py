@@ -119,7 +119,7 @@ class AnthropicMessages:
             self._terse.add(request.model)
             return not known
         field = self._refused.find(error.response, sent)
-        if field == "cache_control" and self._refused.has(request.model, field):
+        if field == "cache_control" and field in self._refused.by_model.get(request.model, ()):
             field = SYSTEM_CACHE
         return self._refused.add(request.model, field)
 
@@ -131,6 +131,7 @@ class AnthropicMessages:
         return OLD_MAX_TOKENS if old or request.model.startswith("claude-3") else MAX_TOKENS
 
     def _body(self, request: ModelRequest, *, forget: bool) -> bytes:
+        refused = self._refused.by_model.get(request.model, ())
         body: dict[str, object] = {
             "model": request.model,
             "stream": True,
@@ -147,13 +148,14 @@ class AnthropicMessages:
             body["tools"] = self._tools.render(request.tools)
         if request.system:
             body["system"] = request.system
-            if not self._refused.has(request.model, SYSTEM_CACHE):
+            if SYSTEM_CACHE not in refused:
                 block = {"type": "text", "text": request.system, "cache_control": CACHE}
                 body["system"] = [block]
         body["messages"] = _messages(request, "" if forget else self.provider)
         if request.tools and request.tool_choice != "auto":
             body["tool_choice"] = {"type": CHOICES[request.tool_choice]}
-        self._refused.strip(request.model, body)
+        for field in refused:
+            body.pop(field, None)
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:

@@ -226,7 +226,8 @@ class OpenAIChat:
             body["tool_choice"] = request.tool_choice
         if request.max_tokens:
             body |= self._limit(model, request.max_tokens)
-        self._refused.strip(model, body)
+        for field in self._refused.by_model.get(model, ()):
+            body.pop(field, None)
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:
@@ -237,13 +238,13 @@ class OpenAIChat:
         newer = ("max_completion_tokens", tokens + REASONING)
         both = (newer, ("max_tokens", tokens))
         for name, most in both if self._calls.own else reversed(both):
-            if not self._refused.has(model, name):
+            if name not in self._refused.by_model.get(model, ()):
                 return {name: most}
         return {}
 
     def _messages(self, request: ModelRequest) -> list[dict[str, object]]:
         messages = render_messages(request, self.provider)
-        if self._refused.has(request.model, FIELDS[0]):
+        if FIELDS[0] in self._refused.by_model.get(request.model, ()):
             for message in messages:
                 message.pop(FIELDS[0], None)
         if not self._calls.own:

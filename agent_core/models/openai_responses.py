@@ -84,10 +84,11 @@ class OpenAIResponses:
         return self._refused.add(request.model, field)
 
     def _reasons(self, model: str) -> bool:
-        return not any(self._refused.has(model, field) for field in ("include", "reasoning"))
+        refused = self._refused.by_model.get(model, ())
+        return "include" not in refused and "reasoning" not in refused
 
     def _body(self, request: ModelRequest) -> bytes:
-        endpoint = self._endpoint
+        endpoint, refused = self._endpoint, self._refused.by_model.get(request.model, ())
         body: dict[str, object] = {"model": request.model, "stream": True, "store": False}
         if self._reasons(request.model):
             body["include"] = ENCRYPTED
@@ -101,10 +102,10 @@ class OpenAIResponses:
         ):
             body["prompt_cache_key"] = request.cache_key
         if request.tools:
-            loose = self._refused.has(request.model, "strict")
-            body["tools"] = (self._loose_tools if loose else self._tools).render(request.tools)
+            sheet = self._loose_tools if "strict" in refused else self._tools
+            body["tools"] = sheet.render(request.tools)
         items = _items(request, self.provider)
-        if request.system and self._refused.has(request.model, "instructions"):
+        if request.system and "instructions" in refused:
             items.insert(0, {"role": "system", "content": request.system})
         elif request.system:
             body["instructions"] = request.system
@@ -114,7 +115,8 @@ class OpenAIResponses:
         if request.max_tokens:
             most = request.max_tokens + (REASONING if self._reasons(request.model) else 0)
             body["max_output_tokens"] = max(most, LEAST_OUTPUT)
-        self._refused.strip(request.model, body)
+        for field in refused:
+            body.pop(field, None)
         try:
             return msgspec.json.encode(body)
         except UnicodeEncodeError:

@@ -4,16 +4,14 @@ The SDKs retry failures before the first byte (429, 5xx, connection); `Line` ret
 broke later. Both draw on the same allowance of attempts.
 """
 
-import contextlib
 import hashlib
 import logging
 import re
 from collections.abc import (
-    AsyncIterator,
     Awaitable,
     Callable,
 )
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import httpx2
 import msgspec
@@ -29,15 +27,13 @@ from agent_core.messages import (
     ToolResult,
 )
 from agent_core.models.answers.broken import PAUSE, Broken
-from agent_core.models.answers.event_streams import Response, read_events, read_lines
-from agent_core.models.answers.halves import HALF, HalfJoiner
-from agent_core.models.answers.paced_deltas import PacedDeltas
 from agent_core.models.answers.refusals import (
     read_body,
     read_detail,
     read_pause,
     write_time,
 )
+from agent_core.models.answers.streamed_answers import PacedDeltas, Response, StreamFold, feed
 from agent_core.models.credit import says_unpaid
 from agent_core.models.overflow import read_overflow
 from agent_core.models.port import (
@@ -83,7 +79,6 @@ call of the running turn that has none."""
 DETAIL = 200
 TRIED = "x-stainless-retry-count"
 """The header by which the SDKs tell the number of earlier attempts."""
-DRAIN = 0.1
 HOPELESS: tuple[ModelFault, ...] = ("auth", "unpaid", "missing", "rejected", "overflow")
 """Failures that a retry cannot help."""
 MAX_PAUSE = 120.0
@@ -310,17 +305,6 @@ class Line:
         return ModelFailed(named, broken.fault, window=broken.window)
 
 
-class StreamFold(Protocol):
-    """Folds the events of an answer; `ended` when no more are to come."""
-
-    ended: bool
-
-    def add(self, data: bytes) -> None: ...
-
-    def reply(self) -> ModelReply:
-        """The whole answer; raises Broken."""
-
-
 def _drop_refused(reply: ModelReply) -> ModelReply:
     if reply.finish != "refused":
         return reply
@@ -331,31 +315,6 @@ def _count_tries(response: Response) -> int:
     if isinstance(response, StreamedResponse):
         return response.tries
     return int(response.request.headers.get(TRIED, 0))
-
-
-async def feed(response: Response, fold: StreamFold, deltas: PacedDeltas) -> None:
-    """Give `fold` all events, and pass on its `deltas`; a provider may answer in one piece although
-    a stream was asked for."""
-    form = str(response.headers.get("content-type", "")).lower()
-    if form.startswith("text/html"):
-        raise Broken(phrase("fault_page"), "missing")
-    ndjson, halves = form.startswith("application/x-ndjson"), HalfJoiner()
-    split = read_lines if ndjson else read_events
-    async with contextlib.aclosing(split(response)) as stream:
-        async for data in stream:
-            fold.add(halves.join(data) if HALF.search(data) else data)
-            await deltas.flush()
-            if fold.ended:
-                await drain(stream)
-                return
-
-
-async def drain(stream: AsyncIterator[bytes]) -> None:
-    """Read to the end of a finished answer, so that its connection can be used again."""
-    with contextlib.suppress(TimeoutError, httpx2.HTTPError):
-        async with ambient.limit(DRAIN):
-            async for _ in stream:
-                pass
 
 
 def take_raw(response: object) -> httpx2.Response:

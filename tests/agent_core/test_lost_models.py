@@ -17,10 +17,10 @@ from agent_core.models.answers.anthropic import AnthropicReader
 from agent_core.models.answers.broken import Broken
 from agent_core.models.answers.openai_chat import ChatCompletionsReader
 from agent_core.models.answers.openai_responses import ResponsesReader
-from agent_core.models.answers.paced_deltas import PacedDeltas
+from agent_core.models.answers.streamed_answers import PacedDeltas, feed
 from agent_core.models.ollama.answer import OllamaReader
 from agent_core.models.port import Finish, ModelReply, ModelRequest, OnDelta
-from agent_core.models.wire import HOPELESS, Make, feed
+from agent_core.models.wire import HOPELESS, Make
 from agent_core.orchestration.brief import TurnResult
 from agent_core.orchestration.cut_answers import MAX_CONTINUED
 from agent_core.tools.contract import Tool, ToolContext

@@ -10,11 +10,11 @@ from agent_core.models.answers.broken import Broken, make_broken
 from agent_core.models.answers.details import (
     GARBLED,
     GIVEN_UP,
+    EventDecoder,
     find_finish,
     read_count,
     read_ending,
 )
-from agent_core.models.answers.loose_events import EventDecoder
 from agent_core.models.answers.spoken import SpokenAnswer, name_calls, write_arguments
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, Usage
 from agent_core.phrases import phrase

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from agent_core.messages import Part, Text, Thinking, ToolCall
 from agent_core.models.answers.broken import Broken, make_broken
-from agent_core.models.answers.details import find_finish, read_count, read_ending
-from agent_core.models.answers.loose_events import EventDecoder
+from agent_core.models.answers.details import EventDecoder, find_finish, read_count, read_ending
 from agent_core.models.answers.spoken import (
     SpokenText,
     name_calls,

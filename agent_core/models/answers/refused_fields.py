@@ -35,7 +35,8 @@ class RefusedFields:
         self._optional, self._implied = optional, implied
         named = "|".join(optional)
         self._named = re.compile(rf"(?<![A-Za-z0-9_-])(?:{named})(?![A-Za-z0-9_-])")
-        self._refused: set[tuple[str, str]] = set()
+        self.by_model: dict[str, set[str]] = {}
+        """The fields that each model refuses."""
 
     def find(self, response: httpx2.Response, sent: bytes) -> str:
         """Return the optional field of the request `sent` that an answer refuses, "" if it refuses
@@ -70,20 +71,11 @@ class RefusedFields:
     def add(self, model: str, field: str) -> bool:
         """Leave `field` out for a model from now on. Return False if it is none, or is left out
         already."""
-        if not field or (model, field) in self._refused:
+        known = self.by_model.setdefault(model, set())
+        if not field or field in known:
             return False
-        self._refused.add((model, field))
+        known.add(field)
         return True
-
-    def has(self, model: str, field: str) -> bool:
-        """Return True if the model refuses `field`."""
-        return (model, field) in self._refused
-
-    def strip(self, model: str, body: dict[str, object]) -> None:
-        """Remove from a request to the model what it refuses."""
-        for one, field in self._refused:
-            if one == model:
-                body.pop(field, None)
 
 
 def _is_named(text: str, start: int, end: int) -> bool:

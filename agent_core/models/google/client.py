@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from agent_core.errors import ModelFailed
 from agent_core.models.answers.broken import PAUSE, Broken
-from agent_core.models.answers.paced_deltas import PacedDeltas
+from agent_core.models.answers.streamed_answers import PacedDeltas
 from agent_core.models.google.answer import GeminiReader
 from agent_core.models.google.contents import config, contents
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, permit_request

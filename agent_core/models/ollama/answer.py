@@ -6,8 +6,7 @@ from msgspec import Struct, field
 
 from agent_core.messages import Part, ToolCall
 from agent_core.models.answers.broken import Broken, make_broken
-from agent_core.models.answers.details import clean_count
-from agent_core.models.answers.loose_events import EventDecoder
+from agent_core.models.answers.details import EventDecoder, clean_count
 from agent_core.models.answers.spoken import SpokenAnswer, name_calls, write_arguments
 from agent_core.models.port import Finish, ModelReply, ModelRequest, OnDelta, Usage
 from agent_core.phrases import phrase

@@ -1,14 +1,20 @@
-"""Reads the events of a streamed answer: server-sent ones, and lines of JSON."""
+"""Feeds the reader of an answer with the events of its stream, server-sent ones or lines of JSON,
+and passes its deltas on without holding the event loop: servers send thousands at once, or all
+words in one, and each costs time to redact and to show."""
 
 import contextlib
 from codecs import BOM_UTF8
-from collections.abc import AsyncGenerator, AsyncIterator
-from typing import TypeAlias, cast
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from typing import Protocol, TypeAlias, cast
 
 import httpx2
 import msgspec
 
+from agent_core import ambient
 from agent_core.models.answers.broken import Broken
+from agent_core.models.answers.halves import HALF, HalfJoiner
+from agent_core.models.port import Delta, ModelReply, OnDelta, Restarted, TextDelta, ThinkingDelta
 from agent_core.models.streamed_http import StreamedResponse
 from agent_core.phrases import phrase
 
@@ -16,6 +22,75 @@ Response: TypeAlias = httpx2.Response | StreamedResponse
 """A response whose body may be still to come."""
 DONE = b"[DONE]"
 """Ends the streams of OpenAI's protocols."""
+DRAIN = 0.1
+MAX_PIECE = 1_000
+"""Characters of a delta that are passed on at once."""
+
+
+class StreamFold(Protocol):
+    """Folds the events of an answer; `ended` when no more are to come."""
+
+    ended: bool
+
+    def add(self, data: bytes) -> None: ...
+
+    def reply(self) -> ModelReply:
+        """The whole answer; raises Broken."""
+
+
+class PacedDeltas:
+    """The deltas of one answer on their way to `show`."""
+
+    def __init__(self, show: OnDelta) -> None:
+        self._show = show
+        self._waiting: deque[Delta] = deque()
+        self._share = ambient.LoopShare()
+
+    def add(self, delta: Delta) -> None:
+        """Add a delta as a reader finds it."""
+        self._waiting.append(delta)
+
+    async def flush(self) -> None:
+        """Pass on what was added, and serve others meanwhile."""
+        await self._share.offer()
+        while self._waiting:
+            for piece in _cut(self._waiting.popleft()):
+                self._show(piece)
+                await self._share.offer()
+
+
+def _cut(delta: Delta) -> Iterator[Delta]:
+    if isinstance(delta, Restarted) or len(delta.text) <= MAX_PIECE:
+        yield delta
+        return
+    kind = TextDelta if isinstance(delta, TextDelta) else ThinkingDelta
+    for at in range(0, len(delta.text), MAX_PIECE):
+        yield kind(text=delta.text[at : at + MAX_PIECE])
+
+
+async def feed(response: Response, fold: StreamFold, deltas: PacedDeltas) -> None:
+    """Give `fold` all events, and pass on its `deltas`; a provider may answer in one piece although
+    a stream was asked for."""
+    form = str(response.headers.get("content-type", "")).lower()
+    if form.startswith("text/html"):
+        raise Broken(phrase("fault_page"), "missing")
+    ndjson, halves = form.startswith("application/x-ndjson"), HalfJoiner()
+    split = read_lines if ndjson else read_events
+    async with contextlib.aclosing(split(response)) as stream:
+        async for data in stream:
+            fold.add(halves.join(data) if HALF.search(data) else data)
+            await deltas.flush()
+            if fold.ended:
+                await drain(stream)
+                return
+
+
+async def drain(stream: AsyncIterator[bytes]) -> None:
+    """Read to the end of a finished answer, so that its connection can be used again."""
+    with contextlib.suppress(TimeoutError, httpx2.HTTPError):
+        async with ambient.limit(DRAIN):
+            async for _ in stream:
+                pass
 
 
 class _EventLines:
