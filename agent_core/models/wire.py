@@ -34,6 +34,7 @@ from agent_core.models.answers.refusals import (
     write_time,
 )
 from agent_core.models.answers.streamed_answers import PacedDeltas, Response, StreamFold, feed
+from agent_core.models.answers.written_tools import ToolsRefused, refuses_tools, write_tools
 from agent_core.models.credit import says_unpaid
 from agent_core.models.overflow import read_overflow
 from agent_core.models.port import (
@@ -109,6 +110,8 @@ class Line:
         self._unseen: dict[tuple[str, str], None] = {}
         """Models, and pictures that they refused: not every one can see, not every picture is
         whole."""
+        self._toolless: set[str] = set()
+        """Models whose server takes no tools."""
         host = f".{httpx2.URL(endpoint.base_url).host}"
         self._own = host.endswith((".api.openai.com", ".api.anthropic.com"))
         self.timeout = httpx2.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 10.0))
@@ -127,7 +130,7 @@ class Line:
 
         async def attempt(left: int, show: OnDelta) -> ModelReply:
             response = await self.begin_with_pictures(
-                request, lambda seen: self._begin(seen, send, left)
+                request, lambda seen: self._begin_with_tools(seen, send, left)
             )
             try:
                 return await self._read(request, response, make, show)
@@ -193,6 +196,16 @@ class Line:
         self._unseen.update(dict.fromkeys((request.model, ref) for ref in seen))
         return begun
 
+    async def _begin_with_tools(self, request: ModelRequest, send: Send, retries: int) -> Response:
+        """Begin a call, with its tools as text if the model's server takes none."""
+        if request.tools and request.model not in self._toolless:
+            try:
+                return await self._begin(request, send, retries)
+            except ToolsRefused as refused:
+                log.warning("tools_refused", extra={"model": request.model, "why": str(refused)})
+                self._toolless.add(request.model)
+        return await self._begin(write_tools(request) if request.tools else request, send, retries)
+
     async def _begin(self, request: ModelRequest, send: Send, retries: int) -> Response:
         began = ambient.monotonic()
         try:
@@ -240,6 +253,8 @@ class Line:
             return ModelFailed(phrase("fault_overflow", name=name), "overflow", window=window)
         if says_unpaid(body, status):
             return ModelFailed(phrase("fault_credit", name=name), "unpaid")
+        if refuses_tools(response):
+            return ToolsRefused(self._tell_refused(response), "rejected")
         match status:
             case 403 if not _OF_KEY.search(read_detail(response)):
                 # a model, a region or a text that is not allowed, with a key that is; or a firewall

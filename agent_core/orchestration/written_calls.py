@@ -12,6 +12,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from agent_core.guardrails.sign_search import has_any
 from agent_core.messages import Message, Part, Text, Thinking, ToolCall, calls_of
 from agent_core.models.port import ModelReply
 from agent_core.orchestration.call_syntax import WrittenCall, WrittenCalls, find_calls
@@ -21,7 +22,7 @@ TakesText: TypeAlias = Callable[[str, str], bool]
 """Tells whether a tool takes a text for an argument, both by name: a text that looks like JSON
 stays one."""
 _ID = "written-"
-_SIGNS = "<[{("
+_SIGNS = ("<", "[", "{", "(")
 """One of these occurs in each call."""
 
 
@@ -38,7 +39,7 @@ def read_written_calls(
     if any(isinstance(part, ToolCall) for part in reply.parts):
         return reply
     text = "".join(part.text for part in reply.parts if isinstance(part, Text)).strip()
-    found = find_calls(text) if any(map(text.__contains__, _SIGNS)) else None
+    found = find_calls(text) if has_any(_SIGNS, text) else None
     if found is None or not _are_meant(found, reply, is_known, thread):
         return reply
     before: list[Part] = [part for part in reply.parts if isinstance(part, Thinking)]

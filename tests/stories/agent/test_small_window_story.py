@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.fakes.model_server import Call, Json, Ollama, Say
+from tests.fakes.model_server import Call, Fail, Json, Ollama, Say
 from tests.fakes.waiting import PATIENCE
 from tests.stories.rig import PERSON, Rig
 
@@ -160,3 +160,29 @@ async def test_a_call_that_is_written_as_text_is_made(rig: Rig) -> None:
     listed, read = rig.seen(role="tool")
     assert "note.txt" in listed and read == "what stands in the file"
     assert not any("arguments" in text for text in rig.said())
+
+
+async def test_a_server_that_takes_no_tools_is_given_them_as_text(rig: Rig) -> None:
+    """vLLM without a parser of calls."""
+    why = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+    await rig.start(OPENAI_API_MODE="chat_completions")
+    rig.workspace().mkdir(parents=True)
+    (rig.workspace() / "note.txt").write_text("the words of the file")
+
+    def answer(body: Json) -> Say | Fail:
+        if "tools" in body or any(one["role"] == "tool" for one in body["messages"]):
+            return Fail(400, message=why)
+        assert "# Tools" in body["messages"][0]["content"]
+        if "<tool_response>" in body["messages"][-1]["content"]:
+            assert "the words of the file" in body["messages"][-1]["content"]
+            return Say("It is read.")
+        call = json.dumps({"name": "read_file", "arguments": {"path": "note.txt"}})
+        return Say(f"I look.\n<tool_call>\n{call}\n</tool_call>")
+
+    rig.model.script(*[answer] * 8)
+    for n in range(1, 3):
+        rig.telegram.say(PERSON, "read it")
+        await rig.telegram.wait(lambda n=n: rig.said().count("It is read.") == n, PATIENCE)
+        await rig.quiet()
+    assert sum("tools" in request.body for request in rig.model.requests) == 1
+    assert not any("tool_call" in text for text in rig.said())
