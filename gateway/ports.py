@@ -278,9 +278,16 @@ MAX_WORDS = 8
 """Words of a search that count."""
 
 
+_QUOTES = "\"'`\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d"
+_MARKS = f"{_QUOTES},;:!?*()\u3001\u3002\uff0c\uff1f\uff01"
+"""Around a word they are not meant as a part of it."""
+
+
 def parse_words(words: str) -> frozenset[str]:
-    """Split a search text into case-folded words."""
-    return frozenset(words.casefold().split()[:MAX_WORDS])
+    """Split a search text into case-folded words, without the marks of a sentence or of other
+    searches around them."""
+    said = words.casefold().split()[:MAX_WORDS]
+    return frozenset(word.lstrip(_MARKS).rstrip(f"{_MARKS}.") or word for word in said)
 
 
 class Standing(Struct, frozen=True, kw_only=True):

@@ -94,3 +94,24 @@ async def test_a_group_is_not_told_what_was_said_in_private(rig: Rig) -> None:
     await rig.shows("I do not know.", GROUP)
     await rig.quiet()
     assert "Nothing in earlier" in json.dumps(seen[-1]) and "noted" not in json.dumps(seen[-1])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        '"garden pond"',
+        "garden, pond?",
+        "(garden*)",
+        "\u201cGarden\u201d \u201epond\u201c",
+        "pond.",
+    ],
+)
+async def test_marks_around_a_word_are_no_part_of_it(rig: Rig, words: str) -> None:
+    await rig.start()
+    await ask(rig, "plan the garden", Say("tulips and a .pond"))
+    await begin_anew(rig)
+    rig.telegram.say(PERSON, f"/resume {words}")
+    await rig.shows("1. plan the garden")
+    rig.telegram.say(PERSON, "/resume *")
+    await rig.shows("No matching earlier conversation")
+    await rig.quiet()
