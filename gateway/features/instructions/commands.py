@@ -15,6 +15,8 @@ from gateway.roles import at_least
 
 MAX_CHOSEN = 4_000
 """Maximum characters of people's instructions, which are part of every request."""
+_QUOTES = "`'\"\u201c\u201d"
+"""Around a file's name, where a platform leaves them."""
 MAX_READ = 4 * MAX_CHOSEN
 """Characters of a file that are read, so that its size can be told."""
 
@@ -32,7 +34,7 @@ async def instructions(call: Call) -> str:
     if word == "set" and rest:
         return _set(call, rest)
     if word == "file" and rest:
-        return await _take_file(call, rest)
+        return await _take_file(call, rest.strip(_QUOTES))
     if word == "clear" and not rest:
         settings = call.context.state.row.settings
         call.context.state.configure(replace(settings, instructions=""))

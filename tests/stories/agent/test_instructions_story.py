@@ -105,6 +105,9 @@ async def test_a_file_of_the_workspace_is_data_until_a_person_takes_it(rig: Rig)
     assert (await ask(rig, "hello")).endswith("Use tabs.")
     path.write_text("Use spaces.")
     assert (await ask(rig, "hello")).endswith("Use tabs."), "what was approved"
+    for n, quoted in enumerate(("`AGENTS.md`", '"AGENTS.md"', "\u201cAGENTS.md\u201d")):
+        path.write_text(f"Use {n} spaces.")
+        await command(rig, f"/instructions file {quoted}", f"Use {n} spaces.")
 
 
 FILES: dict[str, tuple[bytes, str]] = {
