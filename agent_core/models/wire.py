@@ -253,7 +253,7 @@ class Line:
             return ModelFailed(phrase("fault_overflow", name=name), "overflow", window=window)
         if says_unpaid(body, status):
             return ModelFailed(phrase("fault_credit", name=name), "unpaid")
-        if refuses_tools(response):
+        if not self._own and refuses_tools(response):
             return ToolsRefused(self._tell_refused(response), "rejected")
         match status:
             case 403 if not _OF_KEY.search(read_detail(response)):

@@ -16,7 +16,7 @@ from tests.agent_core.streams_rig import BLOCK, WIRES, events, words, write
 from tests.fakes.model_steps import Json
 from tests.fakes.raw_server import RawServer, head, serving
 
-RETRIES = 2
+RETRIES = 1
 FAILURES: dict[str, tuple[Json, str]] = {
     "401": ({"code": 401, "message": "no"}, "auth"),
     "named": ({"type": "authentication_error", "message": "no"}, "auth"),

@@ -27,7 +27,7 @@ What they return follows in <tool_response> blocks."""
 _MAX_READ = 2_000
 _REFUSED = re.compile(
     r"enable-auto-tool-choice|tools param requires"
-    r"|support (?:for )?(?:tools?(?: ?use| ?call)?|function)(?:s|ing)?\b"
+    r"|support (?:for )?(?:tools?(?: ?use| ?call)?|function)(?:s|ing)?\b(?! choice|\[)"
     r"|(?:tools?|tool ?[- ]?(?:use|calls?|calling)|functions?|function ?[- ]?(?:calls?|calling))"
     r"[`'\"]? (?:is|are) (?:not|un)[- ]?(?:supported|enabled|available|allowed)",
     re.IGNORECASE,
