@@ -121,6 +121,8 @@ class AnthropicMessages:
         field = self._refused.find(error.response, sent)
         if field == "cache_control" and field in self._refused.by_model.get(request.model, ()):
             field = SYSTEM_CACHE
+        if field == "tool_choice":  # some models refuse to be forced, and no other choice
+            field = f"{field} {request.tool_choice}"
         return self._refused.add(request.model, field)
 
     def _max_tokens(self, request: ModelRequest) -> int:
@@ -152,8 +154,9 @@ class AnthropicMessages:
                 block = {"type": "text", "text": request.system, "cache_control": CACHE}
                 body["system"] = [block]
         body["messages"] = _messages(request, "" if forget else self.provider)
-        if request.tools and request.tool_choice != "auto":
-            body["tool_choice"] = {"type": CHOICES[request.tool_choice]}
+        choice = request.tool_choice
+        if request.tools and choice != "auto" and f"tool_choice {choice}" not in refused:
+            body["tool_choice"] = {"type": CHOICES[choice]}
         for field in refused:
             body.pop(field, None)
         try:

@@ -349,6 +349,8 @@ async def test_a_model_that_cannot_be_made_to_call_is_asked(
         reply = await model.complete(ask(tools=(TOOL,), tool_choice="required"), ignore)
         assert reply.parts == (Text(text="ok"),)
     assert len(server.requests) == 3
+    await model.complete(ask(tools=(TOOL,), tool_choice="none"), ignore)
+    assert server.requests[-1].body["tool_choice"] == {"type": "none"}
 
 
 async def test_answers_may_be_as_long_as_the_model_writes(server: ModelServer) -> None:
