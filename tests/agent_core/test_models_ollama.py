@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import given
 
-from agent_core.messages import Message, Text, Thinking, calls_of, text_of, user
+from agent_core.messages import Message, Text, Thinking, ToolCall, calls_of, text_of, user
 from agent_core.models.ollama.client import OllamaChat, OwnServerChat
 from agent_core.models.ollama.messages import build_body
 from agent_core.models.port import Delta, Restarted, TextDelta, ThinkingDelta, Usage
@@ -300,3 +300,21 @@ def test_every_history_is_taken(history: tuple[Message, ...]) -> None:
     request = ask(*history, model=NAME, pictures=PICTURES)
     body = build_body(request, "house", tools=json.dumps([]), num_ctx=10**9)  # type: ignore[arg-type]
     OllamaApi(set(), 4096).check(json.loads(json.dumps(body)))
+
+
+async def test_a_model_that_takes_no_tools_is_given_them_as_text(
+    server: ModelServer, models: Models
+) -> None:
+    model, name = models.pick("pro")
+    why = f"registry.ollama.ai/library/{NAME} does not support tools"
+    server.script(Fail(400, message=why), Say("one"), Say("two"))
+    call = ToolCall(id="c1", name="look", arguments='{"path": "a"}')
+    history = (user("hi"), Message(role="assistant", parts=(call,)), tool("c1", "a dog"))
+    for said in ("one", "two"):
+        reply = await model.complete(ask(*history, model=name, tools=(TOOL,)), ignore)
+        assert text_of(Message(role="assistant", parts=reply.parts)) == said
+    assert ["tools" in one.body for one in server.requests] == [True, False, False]
+    system, asked, called, seen = server.requests[-1].body["messages"]
+    assert "<tools>" in system["content"] and asked["content"] == "hi"
+    assert "<tool_call>" in called["content"] and "tool_calls" not in called
+    assert seen["role"] == "user" and "a dog" in seen["content"]
