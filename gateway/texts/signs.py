@@ -32,6 +32,7 @@ WORD_JOINER = "\u2060"
 
 _MARKUP = re.compile(r"[\\`*~<>&\[\]!|#$^]|\b_|_\b|__|://|[@\u200b]|^\W")
 _FOREIGN = re.compile(r"[^\n\t -\[\]-~]")
+_ASIAN = re.compile("[\u3040-\u9fff\uac00-\ud7a3]")
 _WORD = re.compile(r"[^\W\d_]+")
 _TURNED = frozenset({"R", "AL"})
 _OPEN, _CLOSE = "\u27e8", "\u27e9"
@@ -141,7 +142,7 @@ def _find_signs(text: str) -> Iterator[tuple[int, SignKind]]:
     if text.isascii() and text.isprintable():
         return
     imitating = _find_imitations(text)
-    asian = _has_asian(text)
+    asian = _ASIAN.search(text) is not None
     marks = 0
     for found in _FOREIGN.finditer(text):
         at, sign = found.start(), found.group()
@@ -150,10 +151,6 @@ def _find_signs(text: str) -> Iterator[tuple[int, SignKind]]:
             yield at, "hidden"
         elif at in imitating or _imitates(sign, asian=asian):
             yield at, "alike"
-
-
-def _has_asian(text: str) -> bool:
-    return any("\u3040" <= one <= "\u9fff" or "\uac00" <= one <= "\ud7a3" for one in text)
 
 
 def _hides(text: str, at: int, sign: str) -> bool:
