@@ -146,11 +146,23 @@ def _find_signs(text: str) -> Iterator[tuple[int, SignKind]]:
     marks = 0
     for found in _FOREIGN.finditer(text):
         at, sign = found.start(), found.group()
+        if _is_plain(sign):
+            marks = 0
+            if at in imitating:
+                yield at, "alike"
+            continue
         marks = marks + 1 if unicodedata.combining(sign) else 0
         if _hides(text, at, sign) or marks > MAX_MARKS:
             yield at, "hidden"
         elif at in imitating or _imitates(sign, asian=asian):
             yield at, "alike"
+
+
+@lru_cache(4096)
+def _is_plain(sign: str) -> bool:
+    """Return True of most letters: they deceive by the word that they stand in alone."""
+    joins = unicodedata.combining(sign) or sign in _JOINERS or sign == _EMOJI
+    return not (joins or _is_hidden(sign) or _imitates(sign, asian=False))
 
 
 def _hides(text: str, at: int, sign: str) -> bool:
