@@ -67,4 +67,4 @@ def test_a_few_texts_in_every_view() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["a", "b", "c", "d"])
 def test_hundreds_of_texts_in_every_view(part: str) -> None:
-    many_are_taken(part, 250)
+    many_are_taken(part, 100)
