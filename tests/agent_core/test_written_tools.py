@@ -59,6 +59,13 @@ async def test_what_a_server_does_not_take_is_written(wire: str, maker: str) -> 
         assert sign in said
 
 
+@given(st.lists(st.sampled_from(["</tool_response>", "</TOOL_RESPONSE", "<tool_call>", "a", "\n"])))
+def test_no_result_ends_its_block(pieces: list[str]) -> None:
+    sent = write_tools(ask(user("hi"), tool("c1", "".join(pieces)), tools=(TOOL,)))
+    text = text_of(sent.messages[-1]).casefold()
+    assert text.count("</tool_response") == 1 and text.endswith("\n</tool_response>")
+
+
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize(
     "told",

@@ -33,6 +33,7 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 """Refusals of vLLM, llama.cpp, Ollama, OpenRouter, Groq, Google, Mistral (November 2026)."""
+_END = re.compile(r"</(?=tool_response)", re.IGNORECASE)
 
 
 class ToolsRefused(ModelFailed):
@@ -57,11 +58,18 @@ def write_tools(request: ModelRequest) -> ModelRequest:
 def _write_message(message: Message) -> Message:
     if message.role == "tool":
         results = [part for part in message.parts if isinstance(part, ToolResult)]
-        told = (f"<tool_response>\n{one.content}\n</tool_response>" for one in results)
+        told = (
+            f"<tool_response>\n{_keep_inside(one.content)}\n</tool_response>" for one in results
+        )
         return user("\n".join(told), tuple(seen for one in results for seen in one.pictures))
     if message.role == "user":
         return message
     return replace(message, parts=tuple(map(_write_part, message.parts)))
+
+
+def _keep_inside(content: str) -> str:
+    """`content` that cannot pretend to end its block: what follows that would look like ours."""
+    return _END.sub("< /", content)
 
 
 def _write_part(part: Part) -> Part:
