@@ -167,7 +167,8 @@ async def test_a_link_to_be_opened_is_the_one_that_is_told() -> None:
     asked = 0
     for n in range(examples(400)):
         chance = dice("links", n)
-        url = chance.choice(SCHEMES) + chance.choice(HOSTS) + chance.choice(TAILS)
+        place = chance.choice(SCHEMES) + chance.choice(HOSTS) if n % 3 else "https://evil.example"
+        url = place + chance.choice(TAILS)
         question = await ask_to_open(url)
         if question is None:
             continue
