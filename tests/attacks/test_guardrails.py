@@ -8,13 +8,16 @@ import pytest
 from agent_core.guardrails import injections
 from agent_core.guardrails.checksums import has_luhn
 from agent_core.guardrails.dangerous_code import find_dangerous_code
+from agent_core.guardrails.guard import AnswerGate
 from agent_core.guardrails.harm import find_harm
 from agent_core.guardrails.injections import find_injection
 from agent_core.guardrails.personal_data import find_personal_data, redact_personal_data
 from agent_core.guardrails.sentences import MOST, SentenceGate
+from agent_core.guardrails.settings import GuardrailSettings
 from tests.attacks import injection_cases as cases
 from tests.attacks.case_lists import read_cases
 from tests.attacks.personal_set import SENTENCES, score_kinds
+from tests.sampling import dice, examples
 
 CHECKED = ("card", "iban")
 SCANS = (find_injection, find_harm, find_dangerous_code, find_personal_data)
@@ -234,3 +237,22 @@ def test_nothing_of_a_blocked_sentence_and_of_what_follows_is_seen() -> None:
         shown, _, blocked = pass_by(pieces)
         assert blocked
         assert shown in ("This is fine.", "This is fine. This"), "words before the first sign"
+
+
+def test_harm_is_found_wherever_it_stands_in_an_answer_and_however_that_comes() -> None:
+    for n in range(examples(80)):
+        chance = dice("harm", n)
+        bad = chance.sample(cases.HARMFUL_ANSWERS, chance.randrange(3))
+        plain = [chance.choice(cases.HARMLESS_ANSWERS) for _ in range(chance.randrange(60))]
+        mixed = chance.sample([*bad, *plain], len(bad) + len(plain))
+        text = "".join(f"{one.strip()}{chance.choice((' ', chr(10)))}" for one in mixed)
+        shown = {}
+        for size in (1, 7, MOST, MOST + 1, len(text) + 1):
+            seen: list[str] = []
+            gate = AnswerGate(GuardrailSettings(harmful="block", toxic="block"), seen.append)
+            for at in range(0, len(text), size):
+                gate.add(text[at : at + size])
+            gate.end()
+            assert gate.blocked == bool(bad), (size, bad)
+            shown[size] = [one.scanner for one in gate.findings]
+        assert len({tuple(one) for one in shown.values()}) == 1, shown
