@@ -270,9 +270,10 @@ def list_places(value: object, path: tuple[object, ...] = ()) -> list[tuple[obje
 def put(value: object, path: tuple[object, ...], new: object) -> object:
     if not path:
         return new
-    made = dict(value) if isinstance(value, dict) else list(value)  # type: ignore[call-overload]
-    made[path[0]] = put(made[path[0]], path[1:], new)
-    return made
+    if isinstance(value, dict):
+        return {**value, path[0]: put(value[path[0]], path[1:], new)}
+    assert isinstance(value, list)
+    return [put(one, path[1:], new) if at == path[0] else one for at, one in enumerate(value)]
 
 
 SAMPLES: dict[str, list[object]] = {

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 from adapters.web.render import SCHEMES
 from gateway.views import ReplyView
-from tests.attacks.text_grammar import DRAWN, make_views
+from tests.attacks.text_grammar import DRAWN, list_objects, make_views
 from tests.sampling import dice, examples
 
 TARGETS = (
@@ -45,19 +45,10 @@ class _Links(HTMLParser):
         self.found += [value or "" for name, value in attrs if name in _LINKS]
 
 
-def walk(value: object) -> Iterator[dict[str, object]]:
-    """Each object in it."""
-    if isinstance(value, dict):
-        yield value
-        value = list(value.values())
-    for one in value if isinstance(value, list) else ():
-        yield from walk(one)
-
-
 def list_links(drawn: object) -> Iterator[str]:
     yield from _Links(getattr(drawn, "html", "")).found
     for payload in drawn if isinstance(drawn, tuple) else ():
-        for one in walk(json.loads(payload)) if isinstance(payload, bytes) else ():
+        for one in list_objects(json.loads(payload)) if isinstance(payload, bytes) else ():
             yield from (str(one[name]) for name in ("url", "href") if name in one)
 
 
@@ -83,7 +74,7 @@ def test_links_of_the_web_stay() -> None:
 def list_pings(platform: str, payload: dict[str, object]) -> Iterator[str]:
     if platform == "discord" and payload.get("allowed_mentions") != {"parse": []}:
         yield "it may ping"
-    for one in walk(payload) if platform == "slack" else ():
+    for one in list_objects(payload) if platform == "slack" else ():
         if one.get("type") in ("broadcast", "user", "usergroup"):
             yield str(one)
         if one.get("type") in ("mrkdwn", "markdown", "markdown_text"):

@@ -2,7 +2,7 @@
 follow a link."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from html.parser import HTMLParser
 
 import pytest
@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 
 from gateway.views import ReplyView, View
 from tests.attacks.picture_grammar import make_text
-from tests.attacks.text_grammar import DRAWN, make_views
+from tests.attacks.text_grammar import DRAWN, list_objects, make_views
 from tests.sampling import dice
 
 READERS = (
@@ -48,17 +48,6 @@ def has_picture(markdown: str) -> bool:
     return any(one.type == "image" for token in tokens for one in token.children or ())
 
 
-def walk(value: object) -> Iterator[Mapping[str, object]]:
-    """Each object in it."""
-    if isinstance(value, dict):
-        yield value
-        for inside in value.values():
-            yield from walk(inside)
-    elif isinstance(value, list):
-        for inside in value:
-            yield from walk(inside)
-
-
 def find_fetched(view: View) -> Iterator[str]:
     for platform, draw in DRAWN.items():
         drawn = draw(view)
@@ -75,7 +64,7 @@ def look_at(platform: str, payload: dict[str, object]) -> Iterator[str]:
         yield "a preview"
     if platform == "discord" and not int(str(payload["flags"])) & SUPPRESS_EMBEDS:
         yield "an embed"
-    for one in walk(payload):
+    for one in list_objects(payload):
         if one.get("type") in MEDIA or "image_url" in one:
             yield f"what is at an address: {one}"
         if one.get("type") in ("markdown", "markdown_text") and has_picture(str(one["text"])):

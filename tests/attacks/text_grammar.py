@@ -2,7 +2,7 @@
 words of others, as each surface draws it."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from adapters.discord.render import render as render_discord
 from adapters.slack.render import render as render_slack
@@ -82,6 +82,15 @@ DRAWN: dict[str, Draw] = {
     "web": lambda view: draw(Shown(turn="t", name="n", rev=1, position=1, at=0.0, view=view)),
     "signs": lambda view: name_signs(visible(str(view))),
 }
+
+
+def list_objects(value: object) -> Iterator[Mapping[str, object]]:
+    """Each object in what is drawn, from the outside in."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    for one in value if isinstance(value, list) else ():
+        yield from list_objects(one)
 
 
 def make_views(text: str) -> Iterator[View]:
