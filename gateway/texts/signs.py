@@ -143,16 +143,16 @@ def _find_signs(text: str) -> Iterator[tuple[int, SignKind]]:
         return
     imitating = _find_imitations(text)
     asian = _ASIAN.search(text) is not None
-    marks = 0
+    marks, marked = 0, -1
     for found in _FOREIGN.finditer(text):
         at, sign = found.start(), found.group()
         if _is_plain(sign):
-            marks = 0
             if at in imitating:
                 yield at, "alike"
             continue
-        marks = marks + 1 if unicodedata.combining(sign) else 0
-        if _hides(text, at, sign) or marks > MAX_MARKS:
+        if unicodedata.combining(sign):
+            marks, marked = (marks + 1 if at == marked + 1 else 1), at
+        if _hides(text, at, sign) or (at == marked and marks > MAX_MARKS):
             yield at, "hidden"
         elif at in imitating or _imitates(sign, asian=asian):
             yield at, "alike"

@@ -1,5 +1,8 @@
 """Signs that imitate or hide are named in what will run; words of languages are not."""
 
+import unicodedata
+from typing import Literal
+
 import pytest
 
 from gateway.texts.signs import name_signs, visible
@@ -48,5 +51,16 @@ def test_a_sign_that_shows_nothing_is_named(sign: str) -> None:
 
 
 @pytest.mark.parametrize("words", LANGUAGES)
-def test_words_of_languages_are_no_alarm(words: str) -> None:
-    assert name_signs(f"echo '{words}'") == () and visible(words) == words
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_words_of_languages_are_no_alarm(words: str, form: Literal["NFC", "NFD"]) -> None:
+    """Also with each accent as a sign of its own, as macOS names files, and many of them."""
+    written = unicodedata.normalize(form, words)
+    for text in (written, " ".join([written] * 5)):
+        assert name_signs(f"echo '{text}'") == () and visible(text) == text
+
+
+def test_marks_are_counted_for_each_letter() -> None:
+    for letter in ("a", "é", "\u0439", "ש"):
+        few, many = f"{letter}\u0301\u0323\u0308", letter + "\u0301" * 9
+        assert visible(few * 9) == few * 9
+        assert visible(f"{few}{many}{few}") != f"{few}{many}{few}"
