@@ -35,7 +35,7 @@ async def test_a_server_that_says_much_is_shown_seldom(tmp_path: Path) -> None:
 
     async def send(call: RunningCall) -> CallToolResult:
         for n in range(100):
-            await call.note_progress(n, 100, "x\n" * 500)
+            await call.note_progress(n, 100, "x\u202e\n" * 500)
         return done
 
     async with asyncio.TaskGroup() as group:

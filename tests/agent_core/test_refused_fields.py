@@ -9,6 +9,7 @@ from agent_core.errors import ModelFailed
 from agent_core.models.answers.refused_fields import RefusedFields
 from agent_core.models.anthropic_messages import OPTIONAL as ANTHROPICS
 from agent_core.models.openai_chat import OPTIONAL
+from agent_core.models.port import ModelRequest
 from agent_core.settings import Endpoint
 from tests.agent_core.asking import TOOL, ask, ignore
 from tests.agent_core.streams_rig import WIRES, events, words, write
@@ -155,11 +156,21 @@ async def test_where_only_the_first_mark_of_a_cache_is_unknown_the_other_stays()
 )
 @pytest.mark.parametrize("wire", SENT)
 async def test_a_refusal_of_something_else_is_told_at_once(wire: str, told: str) -> None:
+    await told_at_once(wire, told, REQUEST)
+
+
+@pytest.mark.parametrize("field", ["tool_choice", "prompt_cache_key", "cache_control"])
+@pytest.mark.parametrize("wire", ["chat", "responses"])
+async def test_so_is_one_of_a_field_that_was_not_sent(wire: str, field: str) -> None:
+    await told_at_once(wire, f"Unknown parameter: '{field}'.", ask(tools=(TOOL,)))
+
+
+async def told_at_once(wire: str, told: str, request: ModelRequest) -> None:
     answer = head("application/json", "400 No") + json.dumps({"error": {"message": told}}).encode()
     async with serving(lambda n: answer) as (base, server):
         made = WIRES[wire](Endpoint(provider="p", api_key="k", base_url=base, retries=0))
         with pytest.raises(ModelFailed):
-            await made.complete(REQUEST, ignore)
+            await made.complete(request, ignore)
         await made.close()
     assert server.asked == 1
 

@@ -306,3 +306,19 @@ def test_where_nothing_hides_them_a_person_is_asked(
     verdict = judge_call(a_tool("run_command", RunCommandArguments), wanted, "d", situation)
     assert verdict.ruling == ruling
     assert ruling == "allow" or verdict.rule == "secret-file"
+
+
+def test_a_link_swapped_while_it_is_followed_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plain").write_text("x")
+    (tmp_path / ".env").symlink_to("plain")
+    look = os.readlink
+
+    def swap(path: str) -> str:
+        (tmp_path / ".env").unlink()
+        (tmp_path / ".env").write_text("x")
+        return look(path)
+
+    monkeypatch.setattr(os, "readlink", swap)
+    assert not find_secret_files(tmp_path).changed

@@ -127,7 +127,7 @@ TAILS = (
     *("", "/", "/a_b_c*d*e~f~", "/[https://bank.example/](https://x.example/)", "?a=[b](http://c.example/)", "#[b](http://c.example/)"),
     *("/)[a](http://b.example/", "/||x||", "/$x$", "/`x`", "/<!channel>", "/<http://b.example|c>", "/@everyone", "#@bank.example"),
     *("?@bank.example", "/\\bank.example", "/\u202egnp", "/a b", "/\nx", "/*/*", "/_a_", "/![a](http://b.example/)", "/a^b{c}", "/%E2%80%AE"),
-    *("/a" * 2_000, "?state=x_y-z.~&code=%5B1%5D", "/&lt;b&gt;", "/:smile:", "/a'b;c,d!(e)"),
+    *("/a" * 2_000, "?state=x_y-z.~&code=%5B1%5D", "/&lt;b&gt;", "/é", "/:smile:", "/a'b;c,d!(e)"),
 )  # fmt: skip
 SCHEMES = (
     "https://",

@@ -11,6 +11,7 @@ import pytest
 
 from agent_core.mcp.oauth.flow import SignInGuard, begin, finish
 from agent_core.mcp.oauth.grants import PendingSignIn, ServerGrant, SignInFailed
+from agent_core.mcp.oauth.provider import MAX_TOKEN
 from agent_core.mcp.settings import McpServer
 from tests.attacks.oauth_grammar import CODE, ISSUER, METADATA, SECRET, SET_BY_US, Liars, lie
 from tests.sampling import dice, examples
@@ -127,3 +128,14 @@ async def test_a_registration_made_by_hand_goes_to_no_other_authority(
     pending, became = await sign_in(liars, guard, **made, issuer=named[1])
     assert isinstance(became, ServerGrant) and pending is not None
     assert pending.url.startswith(named[1]), "of several the one of the settings is taken"
+
+
+@pytest.mark.parametrize("field", ["access_token", "refresh_token", "scope"])
+async def test_what_is_too_long_to_be_sent_each_time_is_refused(
+    liars: Liars, guard: SignInGuard, field: str
+) -> None:
+    for size in (MAX_TOKEN, MAX_TOKEN + 1):
+        liars.tell_the_truth()
+        liars.said["authority", "/token"][field] = "x" * size
+        _, became = await sign_in(liars, guard)
+        assert isinstance(became, ServerGrant) is (size == MAX_TOKEN), became
