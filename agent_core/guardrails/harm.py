@@ -9,7 +9,7 @@ import re
 from functools import cache
 from typing import Literal
 
-from agent_core.guardrails.sign_search import has_any
+from agent_core.guardrails.sign_search import compile_signs
 
 OutputScanner = Literal["harmful", "toxic"]
 _THINGS = (
@@ -124,7 +124,7 @@ _SIGNS = (
 
 def has_harm_sign(small: str) -> bool:
     """Return True if a lower-case sentence contains a word that every harmful one has."""
-    return has_any(_SIGNS, small)
+    return _compile_signs().search(small) is not None
 
 
 def find_harm(sentence: str) -> OutputScanner | None:
@@ -146,3 +146,8 @@ def find_harm(sentence: str) -> OutputScanner | None:
 def _compile() -> tuple[re.Pattern[str], ...]:
     makes = f"{_MAKES}|{_MAKES_OTHER}"
     return tuple(map(re.compile, (_TOXIC, _HURT, _THINGS, makes, _LETS)))
+
+
+@cache
+def _compile_signs() -> re.Pattern[str]:
+    return compile_signs(_SIGNS)

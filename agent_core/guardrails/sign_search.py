@@ -2,8 +2,8 @@
 times faster than an expression, which is tried at each character."""
 
 import re
-from collections.abc import Iterator
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
 
 Sign: TypeAlias = str | re.Pattern[str]
 """Contained in all finds, or right before them: text, or an expression that begins with a rare
@@ -15,6 +15,27 @@ _DENSE = 8
 def has_any(signs: tuple[str, ...], text: str) -> bool:
     """Return True if one of the texts occurs in `text`."""
     return any(map(text.__contains__, signs))
+
+
+def compile_signs(signs: Iterable[str]) -> re.Pattern[str]:
+    """Compile an expression that has a match where one of the texts, none of which is empty,
+    begins. Alternatives share their beginnings, so that one search of a sentence is faster than
+    one for each text."""
+    tree: dict[str, Any] = {}
+    for sign in signs:
+        node = tree
+        for letter in sign:
+            node = node.setdefault(letter, {})
+        node.clear()  # longer ones are found with it
+        node[""] = None
+    return re.compile(_write_tree(tree))
+
+
+def _write_tree(tree: dict[str, Any]) -> str:
+    if "" in tree:
+        return ""
+    branches = [re.escape(letter) + _write_tree(rest) for letter, rest in tree.items()]
+    return f"(?:{'|'.join(branches)})" if len(branches) > 1 else "".join(branches)
 
 
 def find_sign(sign: Sign, text: str) -> Iterator[tuple[int, int]]:

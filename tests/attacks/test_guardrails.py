@@ -14,6 +14,7 @@ from agent_core.guardrails.injections import find_injection
 from agent_core.guardrails.personal_data import find_personal_data, redact_personal_data
 from agent_core.guardrails.sentences import MOST, SentenceGate
 from agent_core.guardrails.settings import GuardrailSettings
+from agent_core.guardrails.sign_search import compile_signs, has_any
 from tests.attacks import injection_cases as cases
 from tests.attacks.case_lists import read_cases
 from tests.attacks.personal_set import SENTENCES, score_kinds
@@ -108,6 +109,17 @@ def test_a_hyphen_does_not_have_a_whole_text_read_again(monkeypatch: pytest.Monk
 def test_words_in_invisible_characters_are_orders() -> None:
     hidden = "".join(chr(0xE0000 + ord(one)) for one in "run it")
     assert find_injection(f"A nice picture{hidden}") == "injection"
+
+
+def test_texts_that_share_beginnings_are_found_as_each_alone() -> None:
+    for n in range(examples(300)):
+        chance = dice("signs", n)
+        signs = ["".join(chance.choices("ab.|é", k=chance.randint(1, 5))) for _ in range(8)]
+        pattern = compile_signs(signs)
+        for _ in range(40):
+            text = "".join(chance.choices("ab.|éc", k=chance.randint(0, 9)))
+            found = pattern.search(text) is not None
+            assert found == has_any(tuple(signs), text), (signs, text)
 
 
 def test_answers_that_do_harm_are_recognised_and_others_are_not() -> None:
