@@ -53,7 +53,8 @@ _Key = Literal[
     "link_same", "link_full", "linked", "linked_with", "not_linked", "parted", "relayed",
     "not_relayed", "passed_on",
     "whole_in_file", "file_too_large",
-    "working", "idle", "home_waits", "home_runs", "home_jobs", "home_quiet", "command_start",
+    "working", "waits", "idle",
+    "home_waits", "home_runs", "home_jobs", "home_quiet", "command_start",
     "command_help", "command_new", "command_stop", "command_mode",
     "command_approvals", "command_approve", "command_deny", "command_status", "command_model",
     "command_permissions", "command_pair", "command_unpair", "command_link", "command_whoami",
@@ -242,6 +243,7 @@ ENGLISH: dict[Key, str] = {
     "file_too_large": "The file {name} is {size} MB, more than the {most} MB that can be sent "
     "here. Ask for smaller parts, or download it from the page.",
     "working": "Working",
+    "waits": "Waiting for an answer",
     "idle": "Idle",
     "home_waits": "Waiting for you",
     "home_runs": "Running now",
@@ -486,7 +488,8 @@ GERMAN: dict[Key, str] = {
     "file_too_large": "Die Datei {name} hat {size} MB, mehr als die {most} MB, die hier gesendet "
     "werden können. Lassen Sie sie teilen oder holen Sie sie auf der Seite.",
     "working": "Ich arbeite",
-    "idle": "Ich warte",
+    "waits": "Wartet auf eine Antwort",
+    "idle": "Nichts zu tun",
     "home_waits": "Wartet auf Sie",
     "home_runs": "Läuft gerade",
     "home_jobs": "Ihre Aufträge",

@@ -9,6 +9,7 @@ from agent_core.profiles.built_in import PROFILES
 from agent_core.tools.browser import chromium
 from gateway.command_texts import OwnText, name_command
 from gateway.conversation.permission import describe_mode, find_mode
+from gateway.conversation.state import ConversationState
 from gateway.feature import Call, Feature, is_allowed, own_command
 from gateway.roles import say_refused
 from gateway.store.rows import ConversationSettings
@@ -182,7 +183,7 @@ async def _status(call: Call) -> str:
     return say(
         "status",
         call.language,
-        state=say("working" if context.state.active is not None else "idle", call.language),
+        state=say(_name_state(call.context.state), call.language),
         step=_step(call),
         spent=_describe_spending(call),
         waiting=len(context.state.queue),
@@ -191,6 +192,12 @@ async def _status(call: Call) -> str:
         model=context.services.agent.model_name(context.state.row.settings),
         sandbox=_describe_sandbox(call),
     )
+
+
+def _name_state(state: ConversationState) -> Key:
+    if state.active is not None:
+        return "working"
+    return "waits" if state.questions else "idle"
 
 
 def _describe_sandbox(call: Call) -> str:

@@ -250,6 +250,8 @@ async def test_a_plan_waits_for_a_person_over_a_restart(rig: Rig) -> None:
     await rig.crash()
     rig.model.script(*[Say("x"), GOOD] * 2, Say("All."))
     await rig.start()
+    rig.telegram.say(PERSON, "/status")
+    await rig.shows(f"{say('waits')}.")
     rig.telegram.say(PERSON, "/todo drop 2")
     await rig.until(lambda: "Compare them" not in rig.cards()[0]["text"])
     rig.press(rig.cards()[0], "Go")
@@ -259,6 +261,8 @@ async def test_a_plan_waits_for_a_person_over_a_restart(rig: Rig) -> None:
         "find",
         "table",
     ]
+    rig.telegram.say(PERSON, "/status")
+    await rig.shows(f"{say('idle')}.")
 
 
 async def test_a_plan_is_changed_by_words_before_it_runs(rig: Rig) -> None:
