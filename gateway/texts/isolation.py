@@ -7,6 +7,7 @@ direction marks, and incomplete isolates, are shown as codes.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 OPENS, CLOSES = "\u2068", "\u2069"
 """FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE."""
@@ -39,6 +40,7 @@ def find_isolates(text: str) -> Iterator[int]:
             yield found.end() - 1
 
 
+@lru_cache(4096)
 def write_code(sign: str) -> str:
     """The sign as JSON writes it."""
     units = sign.encode("utf-16-be", "surrogatepass").hex()

@@ -202,6 +202,7 @@ def _plain_twin(sign: str) -> bool:
     return len(plain) == 1 and plain.isascii() and plain != sign
 
 
+@lru_cache(4096)
 def _imitates(sign: str, *, asian: bool) -> bool:
     if sign in _PUNCTUATION or sign in (_OPEN, _CLOSE):
         return True
