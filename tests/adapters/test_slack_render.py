@@ -64,7 +64,7 @@ def test_every_view_is_what_slack_takes(view: View) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=5_000, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=2_500, deadline=None, suppress_health_check=SLOW)
 @given(VIEWS)
 def test_thousands_of_views_are_what_slack_takes(view: View) -> None:
     every_view_is_taken(view)

@@ -10,13 +10,13 @@ from pydantic import BaseModel
 
 from agent_core.guardrails.answers import redact_proposal
 from agent_core.guardrails.redaction import Redactions
-from agent_core.policy import Grant, Situation, Verdict
+from agent_core.policy import Grant, Situation, Verdict, decide
 from agent_core.questions import NETWORK, Coverage, Offer, Proposal, list_choices
 from agent_core.sandboxes.commands.background import Background
 from agent_core.tools.code.bash import Bash, BashArguments, bash_tool
 from agent_core.tools.code.execute import Python, code_tools
 from agent_core.tools.contract import Tool
-from agent_core.tools.facts import judge_call
+from agent_core.tools.facts import judge_call, read_facts
 from agent_core.tools.files import Write, file_tools
 from agent_core.tools.shell import RunCommandArguments, shell_tool
 from agent_core.tools.web.tools import ReadPage
@@ -123,13 +123,14 @@ def test_no_grant_allows_a_call_of_high_risk_or_another_call_that_may_change_som
 ) -> None:
     """Each grant is tried on each other call."""
     now = Situation(mode="ask", person="A", secrets=("KEY",))
-    known = [(tool, given, judge_call(tool, given, "d" * 64, now)) for tool, given in calls()]
-    offers = {str(one): one for _, _, verdict in known for one in verdict.offers}
+    known = [(tool, given, read_facts(tool, given)) for tool, given in calls()]
+    verdicts = [decide(facts, "d" * 64, now) for _, _, facts in known]
+    offers = {str(one): one for verdict in verdicts for one in verdict.offers}
     crossed = 0
     for offer in take(list(offers.values()), some or len(offers), "grants"):
         situation = replace(now, rules=grants((offer,), offer.choice))
-        for tool, given, verdict in known:
-            again = judge_call(tool, given, "d" * 64, situation)
+        for (tool, given, facts), verdict in zip(known, verdicts, strict=True):
+            again = decide(facts, "d" * 64, situation)
             if again == verdict:
                 continue
             assert again.ruling == "ask" or verdict.risk != "high", (offer, given)

@@ -69,15 +69,15 @@ def test_no_flow_of_commands_does_harm(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_of_thousands_of_flows_none_does_harm(tmp_path: Path) -> None:
     chance = dice("more flows")
-    allowed, harms = run_allowed([make_flow(chance) for _ in range(8_000)], tmp_path)
-    assert allowed > 500 and harms == []
+    allowed, harms = run_allowed([make_flow(chance) for _ in range(5_000)], tmp_path)
+    assert allowed > 300 and harms == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", [False, True], ids=["names", "names of more lines"])
 def test_of_thousands_of_lines_none_does_harm(tmp_path: Path, cut: bool) -> None:
-    allowed, harms = run_allowed(draw_lines(dice("thousands", cut), 12_000), tmp_path, cut=cut)
-    assert allowed > 500 and harms == []
+    allowed, harms = run_allowed(draw_lines(dice("thousands", cut), 8_000), tmp_path, cut=cut)
+    assert allowed > 300 and harms == []
 
 
 @pytest.mark.slow
