@@ -30,7 +30,7 @@ from agent_core.guardrails.named.named_secrets import MAX_GAP, NAME_SIGNS, find_
 from agent_core.guardrails.named.secret_names import BEGINNINGS, MAX_NAME, spell_name
 from agent_core.guardrails.named.secret_names import SIGNS as NAMES
 from agent_core.guardrails.named.secret_statements import leave_statement
-from agent_core.guardrails.sign_search import Sign, find_sign, has_any, search_ranges
+from agent_core.guardrails.sign_search import Sign, SignTable, find_sign, has_any, search_ranges
 from agent_core.guardrails.token_prefixes import HASHES, PREFIXED
 from agent_core.guardrails.wrapped_keys import (
     ENCODED,
@@ -320,11 +320,12 @@ SHAPES: tuple[Shape, ...] = (
     ),
 )
 """The shapes: signs, of which each secret has one or follows it, and its expression."""
-_TEXT_SIGNS = tuple((n, s) for n, (signs, _) in enumerate(SHAPES) for s in signs if type(s) is str)
+_TEXT_SIGNS = SignTable(
+    (n, s) for n, (signs, _) in enumerate(SHAPES) for s in signs if isinstance(s, str)
+)
 _PATTERN_SIGNS = tuple(
     (n, s) for n, (signs, _) in enumerate(SHAPES) for s in signs if isinstance(s, re.Pattern)
 )
-"""Both are looked for at once in each text: most texts, which are short, have few of them."""
 _BACK: dict[Sign, int] = {
     **dict.fromkeys(("uthorization", "UTHORIZATION", "ak_", "prv"), 1),
     **dict.fromkeys((".local.", "8Q~", "sk_", "eyJ", "SESS"), 4),
@@ -395,7 +396,7 @@ def find_shape(shape: Shape, text: str) -> Iterator[tuple[int, int]]:
 
 def _find_tokens(text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each secret that has a shape, by shapes."""
-    there = {n for n, sign in _TEXT_SIGNS if sign in text}
+    there = _TEXT_SIGNS.find(text)
     there.update(n for n, sign in _PATTERN_SIGNS if sign.search(text))
     for n in sorted(there):
         yield from find_shape(SHAPES[n], text)

@@ -14,7 +14,7 @@ from agent_core.guardrails.injections import find_injection
 from agent_core.guardrails.personal_data import find_personal_data, redact_personal_data
 from agent_core.guardrails.sentences import MOST, SentenceGate
 from agent_core.guardrails.settings import GuardrailSettings
-from agent_core.guardrails.sign_search import compile_signs, has_any
+from agent_core.guardrails.sign_search import SignTable, compile_signs, has_any
 from tests.attacks import injection_cases as cases
 from tests.attacks.case_lists import read_cases
 from tests.attacks.personal_set import SENTENCES, score_kinds
@@ -120,6 +120,9 @@ def test_texts_that_share_beginnings_are_found_as_each_alone() -> None:
             text = "".join(chance.choices("ab.|éc", k=chance.randint(0, 9)))
             found = pattern.search(text) is not None
             assert found == has_any(tuple(signs), text), (signs, text)
+            there = {n for n, sign in enumerate(signs) if sign in text}
+            assert SignTable(enumerate(signs)).find(text) == there, (signs, text)
+            assert SignTable(enumerate(signs)).find(text * 60) >= there, (signs, text)
 
 
 def test_answers_that_do_harm_are_recognised_and_others_are_not() -> None:
