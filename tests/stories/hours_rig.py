@@ -392,9 +392,21 @@ class Hour:
                     assert topic == TOPIC * one.topic, f"{one} is answered in topic {topic}"
             for message in self.rig.slack.channels[DEV] if one.on == "slack" else ():
                 if one.words[0] in str(message):
-                    event = one.native["event"]
-                    thread = event.get("thread_ts", event["ts"])
-                    assert message.get("thread_ts") == thread, f"{one} is answered by {message}"
+                    assert message.get("thread_ts") in self._list_threads(one, str(message)), (
+                        f"{one} is answered by {message}"
+                    )
+
+    def _list_threads(self, one: Said, answer: str) -> set[str]:
+        """The threads of Slack that `one` may be answered in: its own, and for what is forwarded
+        that of its comment."""
+        comments = [
+            other
+            for other in self.said
+            if (other.on, other.who) == ("slack", one.who) and other.words[0] in answer
+        ]
+        told = (one, *comments) if "attachments" in one.native["event"] else (one,)
+        events = [other.native["event"] for other in told]
+        return {event.get("thread_ts", event["ts"]) for event in events}
 
 
 def _labels(message: Json) -> list[str]:
