@@ -160,7 +160,10 @@ PARTS = {
         "*/test_redis_network.py",
     ),
     "stories": ("*_surfaces.py", "*_story.py", "*/test_drawing.py", "*/test_looks.py"),
-    "models": ("*/test_state_machine.py", "*/test_mutants.py", "*/test_rules.py", "*_proof.py"),
+    "models": (
+        *("*/test_state_machine.py", "*/test_mutants.py", "*/test_rules.py", "*_proof.py"),
+        "*/test_hours.py",  # thousands of starts, slow where other tests have filled the heap
+    ),
 }
 """Parts of `make prove`: each test has the mark of the first one that fits, or `rest`. Tests that
 bear the mark `timing` are a part of their own, which runs alone."""
