@@ -527,27 +527,36 @@ class SqliteStore:
     def _connect(self) -> sqlite3.Connection:
         self._place.prepare(PAGE_SIZE)
         connection = _open(self._path)
-        for pragma in (
-            "journal_mode = WAL",
-            "synchronous = FULL",
-            "cache_size = -2048",
-            "secure_delete = ON",
-        ):
-            connection.execute(f"PRAGMA {pragma}").fetchall()
-        (size,) = connection.execute("PRAGMA page_size").fetchone()
-        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // size}").fetchall()
-        read_layout(connection)  # refused before anything is created
-        known = connection.execute("PRAGMA schema_version").fetchone()[0]
-        with connection:  # all in one commit
-            connection.executescript(f"BEGIN IMMEDIATE;{SCHEMA.read_text()}")
-            if not known:
-                statements.put(connection, CREATED, str(ambient.now()).encode(), b"")
-        upgrade(connection)
-        adopt_dead_rows(connection)
+        try:
+            _prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return await self._reader.run(work)
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    """Make the tables of this version in the file, or bring it up to them."""
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "cache_size = -2048",
+        "secure_delete = ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_BYTES // size}").fetchall()
+    read_layout(connection)  # refused before anything is created
+    known = connection.execute("PRAGMA schema_version").fetchone()[0]
+    with connection:  # all in one commit
+        connection.executescript(f"BEGIN IMMEDIATE;{SCHEMA.read_text()}")
+        if not known:
+            statements.put(connection, CREATED, str(ambient.now()).encode(), b"")
+    upgrade(connection)
+    adopt_dead_rows(connection)
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection:
