@@ -1,6 +1,7 @@
 """Turns that are told by their events."""
 
 import sqlite3
+from contextlib import closing
 
 from agent_core.context.record_events import events_of
 from agent_core.events import (
@@ -31,7 +32,7 @@ def kind(event: AgentEvent) -> str:
 def journaled(rig: Rig) -> set[str]:
     """The kinds of all that the gateway's journals tell."""
     (store,) = rig.home.glob("*.db")
-    with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db, db:
         bodies = [body for (body,) in db.execute("SELECT body FROM records")]
     return {kind(event) for body in bodies for event in events_of(decode(body))}
 

@@ -1,6 +1,7 @@
 """No path leaves the workspace."""
 
 import os
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -126,6 +127,9 @@ def test_a_link_swapped_while_it_is_followed(inside: Path, monkeypatch: pytest.M
         return look(path)
 
     monkeypatch.setattr(os, "readlink", swap)
+    if sys.version_info >= (3, 13):  # what is no link any more is read as the file that it is
+        assert paths.resolve(inside, "b") == inside / "b"
+        return
     with pytest.raises(ToolFailed, match="cannot be used"):
         paths.resolve(inside, "b")
 

@@ -61,7 +61,7 @@ class Recording(sqlite3.Connection):
 
     def execute(self, sql: str, values: Any = ()) -> sqlite3.Cursor:
         if not NO_PLAN.match(sql):
-            self.seen.setdefault(sql, tuple(values))
+            self.seen.setdefault(sql, values if isinstance(values, dict) else tuple(values))
         return super().execute(sql, values)
 
 

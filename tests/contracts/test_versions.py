@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -160,12 +161,12 @@ async def test_what_waits_goes_on(open_old: OpenStore, tmp_path: Path) -> None:
 
 async def test_a_newer_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE tomorrow(id)")
         db.execute(f"PRAGMA user_version = {LAYOUT + 1}")
     with pytest.raises(StoreFailed, match=f"layout {LAYOUT + 1}.* up to {LAYOUT}; upgrade"):
         await SqliteStore.open(path)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         assert db.execute("SELECT name FROM sqlite_master").fetchall() == [("tomorrow",)]
 
 

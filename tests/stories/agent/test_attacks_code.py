@@ -8,7 +8,7 @@ import pytest
 from tests.fakes.model_server import Call, Json, Say
 from tests.stories.rig import PERSON, Rig
 
-DEEP = "[" * 3_000
+DEEP = "[" * 20_000
 
 
 async def goes_on(rig: Rig) -> None:
@@ -23,9 +23,9 @@ async def goes_on(rig: Rig) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        '{"path":' + DEEP + "]" * 3_000 + "}",
+        '{"path":' + DEEP + "]" * 20_000 + "}",
         '{"path":' + DEEP,
-        '{"a":' * 3_000 + "1" + "}" * 3_000,
+        '{"a":' * 20_000 + "1" + "}" * 20_000,
     ],
     ids=["a list", "a list without end", "an object"],
 )

@@ -4,6 +4,7 @@ said there, is answered like any other, and comes once."""
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -169,5 +170,5 @@ async def test_killed_at_each_write_it_is_one_turn(
     assert (await call(rig, headers))[0] == 202
     await rig.shows("Nobody must.")
     await rig.quiet()
-    with sqlite3.connect(rig.home / "turnkeeper.db") as store:
+    with closing(sqlite3.connect(rig.home / "turnkeeper.db")) as store, store:
         assert store.execute("SELECT count(*) FROM turns").fetchone() == (1,)

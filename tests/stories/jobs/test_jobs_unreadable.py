@@ -3,6 +3,7 @@ not know): its chat is told once, all other jobs go on, and it can be mended the
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -22,7 +23,7 @@ TOLD = "cannot be read here any more"
 
 
 def damage(rig: Rig, title: str, **fields: object) -> None:
-    with sqlite3.connect(rig.home / "turnkeeper.db") as c:
+    with closing(sqlite3.connect(rig.home / "turnkeeper.db")) as c, c:
         for name, body in c.execute("SELECT id, body FROM jobs").fetchall():
             job = json.loads(body)
             if job["title"] == title:

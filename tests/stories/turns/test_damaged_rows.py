@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,7 @@ async def test_of_a_file(tmp_path: Path, table: str, body: str) -> None:
     one = life(tmp_path)
     async with one.living():
         token = await reach(one)
-        with sqlite3.connect(tmp_path / "store.db") as c:
+        with closing(sqlite3.connect(tmp_path / "store.db")) as c, c:
             c.execute(f"UPDATE {table} SET body = ?", (BODIES[body],))
         c.close()
         await go_on(one, token)
@@ -101,13 +102,13 @@ async def test_a_letter_that_cannot_be_read_can_be_dropped(tmp_path: Path) -> No
     one = life(tmp_path)
     async with one.living():
         token = await reach(one)
-        with sqlite3.connect(tmp_path / "store.db") as c:
+        with closing(sqlite3.connect(tmp_path / "store.db")) as c, c:
             c.execute("UPDATE questions SET body = 'x'")
         await one.press("p1", token)
         await one.until(lambda: shown(one, "cannot be read by this version"), SOON)
         await one.quiet()
         (letter,) = await one.store.letters(9)
-        with sqlite3.connect(tmp_path / "store.db") as c:
+        with closing(sqlite3.connect(tmp_path / "store.db")) as c, c:
             c.execute("UPDATE letters SET body = '{'")
         c.close()
         (damaged,) = await one.store.letters(9)

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -45,7 +46,7 @@ async def letters(one: Life) -> tuple[Letter, ...]:
 
 def damage(folder: Path, sql: str, *values: object) -> None:
     """As a newer version, a bug or a broken disk leaves a row."""
-    with sqlite3.connect(folder / "store.db") as c:
+    with closing(sqlite3.connect(folder / "store.db")) as c, c:
         assert c.execute(sql, values).rowcount > 0
     c.close()
 
@@ -117,7 +118,7 @@ async def test_a_turn_that_cannot_be_read_goes_on_after_an_upgrade(tmp_path: Pat
         await one.until(one.cards)
         token = one.cards()[0].buttons[0].token
         await one.quiet()
-    with sqlite3.connect(tmp_path / "store.db") as c:
+    with closing(sqlite3.connect(tmp_path / "store.db")) as c, c:
         n, body = c.execute("SELECT n, body FROM records ORDER BY n LIMIT 1").fetchone()
     damage(tmp_path, "UPDATE records SET body = ? WHERE n = ?", FUTURE, n)
     old = life(tmp_path)
