@@ -29,14 +29,13 @@ def compile_signs(signs: Iterable[str]) -> re.Pattern[str]:
         node = tree
         for letter in sign:
             node = node.setdefault(letter, {})
-        node.clear()  # longer ones are found with it
         node[""] = None
     return re.compile(_write_tree(tree))
 
 
 def _write_tree(tree: dict[str, Any]) -> str:
     if "" in tree:
-        return ""
+        return ""  # longer ones are found with it
     branches = [re.escape(letter) + _write_tree(rest) for letter, rest in tree.items()]
     return f"(?:{'|'.join(branches)})" if len(branches) > 1 else "".join(branches)
 
