@@ -32,7 +32,7 @@ def kind(event: AgentEvent) -> str:
 def journaled(rig: Rig) -> set[str]:
     """The kinds of all that the gateway's journals tell."""
     (store,) = rig.home.glob("*.db")
-    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db, db:
+    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db:
         bodies = [body for (body,) in db.execute("SELECT body FROM records")]
     return {kind(event) for body in bodies for event in events_of(decode(body))}
 

@@ -1,6 +1,7 @@
 """Secret files are out of reach of what runs in a sandbox, unless a call names them."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -321,5 +322,5 @@ def test_a_link_swapped_while_it_is_followed_is_passed_over(
         return look(path)
 
     monkeypatch.setattr(os, "readlink", swap)
-    found = find_secret_files(tmp_path)  # since Python 3.13 as the file that it is then
-    assert set(found.changed) <= {".env"} and found.complete
+    now_a_file = {".env"} if sys.version_info >= (3, 13) else set()
+    assert set(find_secret_files(tmp_path).changed) == now_a_file

@@ -166,7 +166,7 @@ async def test_a_newer_file_is_refused_and_left_alone(tmp_path: Path) -> None:
         db.execute(f"PRAGMA user_version = {LAYOUT + 1}")
     with pytest.raises(StoreFailed, match=f"layout {LAYOUT + 1}.* up to {LAYOUT}; upgrade"):
         await SqliteStore.open(path)
-    with closing(sqlite3.connect(path)) as db, db:
+    with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT name FROM sqlite_master").fetchall() == [("tomorrow",)]
 
 

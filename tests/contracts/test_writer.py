@@ -23,6 +23,7 @@ class Disk:
     def __init__(self) -> None:
         self.broken: tuple[str, ...] = ()
         self.opened = 0
+        self.last: sqlite3.Connection | None = None
         self.refusal: Exception = sqlite3.OperationalError("unable to open database file")
         self.tries = 0
         self.block: threading.Event | None = None
@@ -42,7 +43,10 @@ class Disk:
                     raise sqlite3.OperationalError("disk I/O error")
                 return super().execute(sql, *rest)  # type: ignore[arg-type]
 
-        return sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=Failing)
+        disk.last = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, factory=Failing
+        )
+        return disk.last
 
 
 @pytest.fixture
@@ -195,6 +199,9 @@ async def test_a_file_that_could_not_be_made_whole_is_made_anew(
         patch.setattr(sqlite, "SCHEMA", damaged)
         with pytest.raises(StoreFailed, match="already exists"):
             await SqliteStore.open(file)
+    assert disk.last is not None
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        disk.last.execute("SELECT 1")
     with contextlib.closing(sqlite3.connect(file)) as plain:
         assert plain.execute("SELECT name FROM sqlite_master").fetchall() == []
     store = await SqliteStore.open(file)

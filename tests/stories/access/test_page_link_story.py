@@ -105,7 +105,7 @@ async def test_the_store_keeps_a_hash_of_the_link_and_a_newer_one_ends_it(rig: R
     first = await ask(rig)
     second = await ask(rig, n=2)
     secret = second.rpartition(".")[2].encode()
-    with closing(sqlite3.connect(rig.home / "turnkeeper.db")) as store, store:
+    with closing(sqlite3.connect(rig.home / "turnkeeper.db")) as store:
         documents = [body for (body,) in store.execute("SELECT body FROM directory")]
     assert documents and not any(secret in bytes(body) for body in documents)
     async with ClientSession() as http:

@@ -356,7 +356,7 @@ def told(body: Json) -> str:
 def told_by(rig: Rig) -> list[UsageCounted | Compressed]:
     """What the journals tell of requests and summaries, in order."""
     (store,) = rig.home.glob("*.db")
-    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db, db:
+    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db:
         bodies = [body for (body,) in db.execute("SELECT body FROM records ORDER BY turn, n")]
     events = (event for body in bodies for event in events_of(decode(body)))
     return [one for one in events if isinstance(one, UsageCounted | Compressed)]

@@ -170,5 +170,5 @@ async def test_killed_at_each_write_it_is_one_turn(
     assert (await call(rig, headers))[0] == 202
     await rig.shows("Nobody must.")
     await rig.quiet()
-    with closing(sqlite3.connect(rig.home / "turnkeeper.db")) as store, store:
+    with closing(sqlite3.connect(rig.home / "turnkeeper.db")) as store:
         assert store.execute("SELECT count(*) FROM turns").fetchone() == (1,)

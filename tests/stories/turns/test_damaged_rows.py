@@ -78,7 +78,6 @@ async def test_of_a_file(tmp_path: Path, table: str, body: str) -> None:
         token = await reach(one)
         with closing(sqlite3.connect(tmp_path / "store.db")) as c, c:
             c.execute(f"UPDATE {table} SET body = ?", (BODIES[body],))
-        c.close()
         await go_on(one, token)
 
 
@@ -110,7 +109,6 @@ async def test_a_letter_that_cannot_be_read_can_be_dropped(tmp_path: Path) -> No
         (letter,) = await one.store.letters(9)
         with closing(sqlite3.connect(tmp_path / "store.db")) as c, c:
             c.execute("UPDATE letters SET body = '{'")
-        c.close()
         (damaged,) = await one.store.letters(9)
         assert damaged.id == letter.id and "unreadable" in damaged.why
         assert await one.store.resubmit(letter.id) is None

@@ -48,7 +48,6 @@ def damage(folder: Path, sql: str, *values: object) -> None:
     """As a newer version, a bug or a broken disk leaves a row."""
     with closing(sqlite3.connect(folder / "store.db")) as c, c:
         assert c.execute(sql, values).rowcount > 0
-    c.close()
 
 
 # ---- rows that cannot be read --------------------------------------------------------------
@@ -118,7 +117,7 @@ async def test_a_turn_that_cannot_be_read_goes_on_after_an_upgrade(tmp_path: Pat
         await one.until(one.cards)
         token = one.cards()[0].buttons[0].token
         await one.quiet()
-    with closing(sqlite3.connect(tmp_path / "store.db")) as c, c:
+    with closing(sqlite3.connect(tmp_path / "store.db")) as c:
         n, body = c.execute("SELECT n, body FROM records ORDER BY n LIMIT 1").fetchone()
     damage(tmp_path, "UPDATE records SET body = ? WHERE n = ?", FUTURE, n)
     old = life(tmp_path)
