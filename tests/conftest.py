@@ -1,6 +1,7 @@
 """Tests run on the event loop that the gateway runs on, and examples take as long as they take."""
 
 import gc
+import logging
 import os
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck
 
+from gateway.ops.logs import QUIET, Lines
 from tests.compiled import compile_share
 from tests.fakes.browser import MISSING, chromium
 from tests.fakes.browser import find as find_browser
@@ -129,6 +131,22 @@ def _umask() -> Iterator[None]:
     os.umask(before)
     yield
     os.umask(before)
+
+
+@pytest.fixture(autouse=True)
+def _log() -> Iterator[None]:
+    """The command line sets it up for the whole process."""
+    root, raising = logging.getLogger(), logging.raiseExceptions
+    level = root.level
+    yield
+    for handler in root.handlers[:]:
+        if isinstance(handler.formatter, Lines):
+            root.removeHandler(handler)
+    root.setLevel(level)
+    for name in QUIET:
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    logging.raiseExceptions = raising
+    logging.captureWarnings(False)
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,7 @@ def assert_few(request: str, runs: list[set[str]]) -> None:
     """Fails if every one of the runs of a request entered more modules than it may."""
     always = set.intersection(*runs)
     assert len(runs) == TIMES
-    assert len(always) <= MOST[request], sorted(always)
+    assert len(always) <= MOST[request], "\n".join(sorted(always))
 
 
 async def test_a_text(rig: Rig) -> None:

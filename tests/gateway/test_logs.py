@@ -4,13 +4,12 @@ import base64
 import io
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from gateway.ops.logs import QUIET, Lines, Redactor, hide_lent, set_up
+from gateway.ops.logs import Lines, Redactor, hide_lent, set_up
 from gateway.services.vault import Vault
 
 SECRET = 'p"ass/word+1'
@@ -18,18 +17,10 @@ LOG = logging.getLogger("turnkeeper.test")
 
 
 @pytest.fixture
-def stream() -> Iterator[io.StringIO]:
-    root = logging.getLogger()
-    before, level, raising = root.handlers[:], root.level, logging.raiseExceptions
+def stream() -> io.StringIO:
     stream = io.StringIO()
     set_up("debug", [SECRET, "abc"], stream=stream)
-    yield stream
-    root.handlers[:] = before
-    root.setLevel(level)
-    for name in QUIET:
-        logging.getLogger(name).setLevel(logging.NOTSET)
-    logging.raiseExceptions = raising
-    logging.captureWarnings(False)
+    return stream
 
 
 def test_one_line_an_event_with_fields(stream: io.StringIO) -> None:
