@@ -136,15 +136,15 @@ def _umask() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _log() -> Iterator[None]:
     """The command line sets it up for the whole process."""
-    root, raising = logging.getLogger(), logging.raiseExceptions
-    level = root.level
+    loggers = [logging.getLogger(name) for name in (None, *QUIET)]
+    levels, raising = [one.level for one in loggers], logging.raiseExceptions
     yield
+    root = loggers[0]
     for handler in root.handlers[:]:
         if isinstance(handler.formatter, Lines):
             root.removeHandler(handler)
-    root.setLevel(level)
-    for name in QUIET:
-        logging.getLogger(name).setLevel(logging.NOTSET)
+    for one, level in zip(loggers, levels, strict=True):
+        one.setLevel(level)
     logging.raiseExceptions = raising
     logging.captureWarnings(False)
 
