@@ -16,25 +16,41 @@ Connect: TypeAlias = Callable[[], "AbstractAsyncContextManager[httpx2.AsyncClien
 """Makes the client that reaches a server."""
 
 
+CONNECT_SECONDS = 30.0
+READ_SECONDS = 300.0
+"""For a part of an answer: a stream of events may be silent for long. As the SDK's own clients."""
+
+
 def address(server: McpServer, connect: "Connect | None" = None) -> "Transport":
     """The streams to an address. `connect`: makes the HTTP client, where a person signs in."""
-    from mcp.shared._httpx_utils import create_mcp_http_client
-
+    headers = server.headers or None
     if connect is not None:
         return _http(server, connect)
     if server.transport == "sse":
         from mcp.client.sse import sse_client
 
-        def make(
-            headers: dict[str, str] | None = None,
-            timeout: "httpx2.Timeout | None" = None,
-            auth: "httpx2.Auth | None" = None,
-        ) -> "httpx2.AsyncClient":
-            return limit_answers(create_mcp_http_client(headers, timeout, auth))
+        return sse_client(server.url, headers=headers, httpx_client_factory=_make_client)
+    return _http(server, lambda: _make_client(headers))
 
-        return sse_client(server.url, headers=server.headers or None, httpx_client_factory=make)
-    headers = server.headers or None
-    return _http(server, lambda: limit_answers(create_mcp_http_client(headers=headers)))
+
+def _make_client(
+    headers: dict[str, str] | None = None,
+    timeout: "httpx2.Timeout | None" = None,
+    auth: "httpx2.Auth | None" = None,
+) -> "httpx2.AsyncClient":
+    """As `create_mcp_http_client` of the SDK, which reads the machine's authorities each time."""
+    import httpx2
+
+    from agent_core.models.trust import load_trust
+
+    return limit_answers(
+        httpx2.AsyncClient(
+            headers=headers,
+            timeout=timeout or httpx2.Timeout(CONNECT_SECONDS, read=READ_SECONDS),
+            auth=auth,
+            verify=load_trust(),
+        )
+    )
 
 
 @asynccontextmanager

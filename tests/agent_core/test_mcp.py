@@ -2,9 +2,11 @@
 
 import json
 import re
+import ssl
 import sys
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,12 +18,15 @@ from agent_core.errors import ToolFailed
 from agent_core.mcp import results
 from agent_core.mcp import servers as servers_module
 from agent_core.mcp.marks import mark_untrusted
+from agent_core.mcp.oauth.flow import SignInGuard
 from agent_core.mcp.secrets import make_redactions
 from agent_core.mcp.servers import Servers, _definition, _name
 from agent_core.mcp.settings import McpServer, McpSettings, parse_servers
+from agent_core.mcp.transport import address
 from agent_core.messages import ToolOutput
 from agent_core.models.openai_chat import OpenAIChat
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta
+from agent_core.models.trust import load_trust
 from agent_core.questions import Approval, Question
 from agent_core.settings import Endpoint, ModelSettings, SettingsError
 from agent_core.tools.contract import ToolContext
@@ -250,6 +255,28 @@ async def test_the_older_transport_and_a_failing_tool(sse: Http, tmp_path: Path)
         assert "Error executing tool fail" in said and ends.startswith(
             "[End of what is from the server"
         )
+
+
+async def test_the_authorities_are_read_once_for_all_servers(
+    sse: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_trust()
+
+    def read_again(*_: object) -> None:
+        raise AssertionError("the authorities were read again")
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", read_again)
+    older = McpServer(name="old", url=sse.url.replace("/mcp", "/sse"), transport="sse")
+    async with Servers([older]) as servers:
+        assert len(await servers.list_known(())) >= 7
+    guard = SignInGuard()
+    await guard.open()
+    for connect in (None, partial(guard.connect, older)):
+        with pytest.raises(BaseExceptionGroup) as failed:
+            async with address(McpServer(name="new", url=f"{sse.url}s"), connect) as streams:
+                raise ConnectionAbortedError(streams)
+        assert failed.group_contains(ConnectionAbortedError), failed.value
+    await guard.close()
 
 
 async def test_what_was_learnt_is_known_before_a_server_starts(tmp_path: Path) -> None:

@@ -2,14 +2,17 @@
 
 import httpx2
 
+from agent_core.models.trust import load_trust
+
 
 class TwoWays(httpx2.AsyncBaseTransport):
     """`origin` as `find_origin` returns it."""
 
     def __init__(self, origin: str, proxy: httpx2.Proxy) -> None:
         self._origin = origin
-        self._straight = httpx2.AsyncHTTPTransport(trust_env=False)
-        self._guarded = httpx2.AsyncHTTPTransport(proxy=proxy, trust_env=False)
+        trust = load_trust()
+        self._straight = httpx2.AsyncHTTPTransport(verify=trust, trust_env=False)
+        self._guarded = httpx2.AsyncHTTPTransport(verify=trust, proxy=proxy, trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send it its way."""
