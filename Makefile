@@ -11,6 +11,14 @@ PYTEST := $(BIN)/pytest -n 5 -r fEs
 unexport PYTHONDONTWRITEBYTECODE  # each worker would compile all tests in each run
 PROVE := rest stories kills faults models timing
 
+# The folders of tests are in memory where that has 2 GB to spare and may hold programs: commits to a
+# disk wait for it.
+ifndef PYTEST_DEBUG_TEMPROOT
+MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 2000000 {print $$6}')
+export PYTEST_DEBUG_TEMPROOT := \
+	$(shell awk '$$2 == "$(MEMORY)" && $$4 ~ /^rw/ && $$4 !~ /noexec/ {print $$2; exit}' /proc/mounts)
+endif
+
 .PHONY: run check test prove bench
 
 run: $(RUNS)

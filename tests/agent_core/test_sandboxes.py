@@ -9,8 +9,9 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -497,18 +498,25 @@ DISK = {
 }
 
 
+@pytest.fixture
+def on_disk() -> Iterator[Path]:
+    """A folder whose files do not count as memory, as they would in /dev/shm."""
+    with TemporaryDirectory(dir="/var/tmp") as made:  # noqa: S108  # for a test
+        yield Path(made)
+
+
 @pytest.mark.pick("disks of sandboxes", 2)
 @pytest.mark.parametrize("tier", [BWRAP, LANDLOCK, DOCKER], indirect=True)
 @pytest.mark.parametrize("fills", DISK.values(), ids=DISK.keys())
 async def test_a_disk_is_filled_nowhere_beyond_the_limit(
-    tier: Tier, fills: str, tmp_path: Path
+    tier: Tier, fills: str, on_disk: Path
 ) -> None:
     pool = make_sandboxes(tier, SandboxLimits(disk=40 << 20))
-    (tmp_path / "fills.py").write_text(f"{HELD}{fills}time.sleep(60)\n")
-    told = (await run(pool, "python3 fills.py", tmp_path)).output
+    (on_disk / "fills.py").write_text(f"{HELD}{fills}time.sleep(60)\n")
+    told = (await run(pool, "python3 fills.py", on_disk)).output
     assert "[Stopped: over 40 MB of disk in all.]" in told
-    await run(pool, "rm -rf d*; true", tmp_path)
-    assert (await run(pool, "echo fine", tmp_path)).output.endswith("fine\n")
+    await run(pool, "rm -rf d*; true", on_disk)
+    assert (await run(pool, "echo fine", on_disk)).output.endswith("fine\n")
 
 
 @contained

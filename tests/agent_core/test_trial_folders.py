@@ -29,9 +29,11 @@ with hold_trial() as workspace, _bait():
 
 
 @pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path
+def temporary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Named shortly: a socket's path has 107 characters at most."""
+    made = tmp_path_factory.mktemp("t")
+    monkeypatch.setattr(tempfile, "tempdir", str(made))
+    return made
 
 
 async def test_what_a_killed_trial_left_goes_with_the_next(temporary: Path) -> None:
