@@ -11,9 +11,9 @@ from typing import Any
 import hypothesis
 import hypothesis.internal.conjecture.engine
 import pytest
-import uvloop
 from hypothesis import HealthCheck
 
+from gateway.ops.event_loop import EventLoop
 from gateway.ops.logs import QUIET, Lines
 from tests.compiled import compile_share
 from tests.fakes.browser import MISSING, chromium
@@ -91,7 +91,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> Mapping[str, object]:
     """The product's loop: its child processes and sockets differ from asyncio's own."""
-    return {"uvloop": uvloop.new_event_loop}
+    return {"uvloop": EventLoop}
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -212,18 +212,17 @@ def _run_offline(settings: Settings, words: argparse.Namespace) -> int:
 
 
 def _run(settings: Settings) -> int:
-    import uvloop
-
     from gateway.__main__ import serve
     from gateway.cli.browser import open_page
     from gateway.errors import StoreFailed, StoreUnfit
     from gateway.ops import logs
+    from gateway.ops.event_loop import EventLoop
 
     as_json = settings.log_format == "json"
     logs.set_up(settings.log_level, settings.secrets, as_json=as_json)
     code = OK
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with asyncio.Runner(loop_factory=EventLoop) as runner:
             visit = partial(open_page, settings)
             runner.run(serve(settings, _announce, visit))
     except* (SettingsError, StoreUnfit) as errors:

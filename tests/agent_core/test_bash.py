@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from agent_core.sandboxes.commands.session import ShellOutput
 from agent_core.sandboxes.port import Sandbox
 from agent_core.tools.code.bash import Bash, BashArguments, bash_tool, bind
 from agent_core.tools.contract import ToolContext
+from gateway.ops.event_loop import EventLoop
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.processes import a_mark, alive, gone, there
 from tests.fakes.sandboxes import bwrap_sandbox, unsafe_sandbox
@@ -333,11 +334,14 @@ async def _given_up(workspace: Path, moments: int) -> None:
     await pool.close()
 
 
-def test_a_loop_can_close_when_a_call_was_given_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("factory", one_of(EventLoop, uvloop.new_event_loop))
+def test_a_loop_can_close_when_a_call_was_given_up(
+    tmp_path: Path, factory: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
     """uvloop's does not, over a process that is just dying (seen in one of four lives): a sandbox
     whose first call was given up, at whatever moment, is seen gone when all are closed."""
     for moments in range(40):
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with asyncio.Runner(loop_factory=factory) as runner:
             runner.run(_given_up(tmp_path, moments))
 
 
