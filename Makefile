@@ -9,6 +9,8 @@ RUNS := .venv/runs
 READY := .venv/ready
 PYTEST := $(BIN)/pytest -n 5 -r fEs
 unexport PYTHONDONTWRITEBYTECODE  # each worker would compile all tests in each run
+# What these test is the source itself, whatever runs: `check` does.
+SOURCE := tests/test_architecture.py tests/test_declarations.py tests/test_patterns.py
 PROVE := rest stories kills faults models timing
 
 # The folders of tests are in memory where that has 2 GB to spare and may hold programs: commits to a
@@ -29,11 +31,11 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests/test_architecture.py
+	$(BIN)/pytest $(SOURCE)
 
-# TEST_SEED=… repeats the sample of another run, which said its seed; `check` runs the architecture's
+# TEST_SEED=… repeats the sample of another run, which said its seed
 test: $(READY)
-	$(PYTEST) -m 'not slow' --ignore=tests/test_architecture.py
+	$(PYTEST) -m 'not slow' $(addprefix --ignore=,$(SOURCE))
 
 # PROVE=kills runs one part of it
 prove: $(READY) $(addprefix prove-,$(PROVE))

@@ -144,7 +144,8 @@ def _log() -> Iterator[None]:
         if isinstance(handler.formatter, Lines):
             root.removeHandler(handler)
     for one, level in zip(loggers, levels, strict=True):
-        one.setLevel(level)
+        if one.level != level:  # each change empties the caches of all loggers
+            one.setLevel(level)
     logging.raiseExceptions = raising
     logging.captureWarnings(False)
 
