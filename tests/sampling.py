@@ -109,12 +109,15 @@ def one_of(*values: Any) -> list[Any]:
 
 
 _quick = False
+_part = ""
 
 
 def read_marks(expression: str) -> None:
-    """Tell by the value of pytest's `-m` whether this run is quick; before tests are imported."""
-    global _quick
+    """Tell by the value of pytest's `-m` whether this run is quick, and which part of `make prove`
+    it is; before tests are imported."""
+    global _quick, _part
     _quick = "not slow" in expression
+    _part = expression.partition(" ")[0]
 
 
 def examples(count: int) -> int:
@@ -181,3 +184,8 @@ def find_part(path: str) -> str:
     """The part of `make prove` that the tests of a file belong to."""
     fitting = (part for part, globs in PARTS.items() if any(map(PurePath(path).match, globs)))
     return next(fitting, "rest")
+
+
+def is_of_other_part(path: str) -> bool:
+    """Return True for a file of tests that this run, one part of `make prove`, does not run."""
+    return _part in (*PARTS, "rest") and find_part(path) != _part

@@ -1,6 +1,7 @@
 """What a quick run takes of what is generated."""
 
 from collections import Counter
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -17,6 +18,20 @@ def test_a_quick_run_tries_fewer_examples(monkeypatch: pytest.MonkeyPatch) -> No
     sampling.read_marks("not slow")
     quick = 90 // sampling.QUICK
     assert 1 < quick < 30 and (sampling.examples(90), sampling.examples(1)) == (quick, 1)
+
+
+def test_a_part_of_the_proofs_imports_its_own_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "_quick", False)
+    monkeypatch.setattr(sampling, "_part", "")
+    kept = Counter[str]()
+    files = [str(path) for path in Path(__file__).parent.rglob("test_*.py")]
+    for marks in ("not slow", "timing", "slow or not slow", ""):
+        sampling.read_marks(marks)
+        assert not any(map(sampling.is_of_other_part, files))
+    for part in (*sampling.PARTS, "rest"):
+        sampling.read_marks(f"{part} and not sampled")
+        kept.update(path for path in files if not sampling.is_of_other_part(path))
+    assert kept == Counter(files), "each is of one part"
 
 
 def test_every_case_is_taken_by_some_seed(monkeypatch: pytest.MonkeyPatch) -> None:
