@@ -53,10 +53,15 @@ class ChildTransport(BaseSubprocessTransport):
     _proc: "subprocess.Popen[bytes]"
 
     async def wait(self) -> int:
-        """Wait until it has ended, and return its exit code."""
-        return await self._wait()
+        """Wait until it has ended, and return its exit code. Others may still have its output
+        open, which asyncio's own waits for in Python 3.11."""
+        return await asyncio.shield(self._ended)
+
+    async def _wait(self) -> int:
+        return await self.wait()
 
     def _start(self, *args: Any, **kwargs: Any) -> None:
+        self._ended: asyncio.Future[int] = self._loop.create_future()
         self._proc = subprocess.Popen(*args, **kwargs)
         try:
             file = os.pidfd_open(self._proc.pid)
@@ -68,9 +73,13 @@ class ChildTransport(BaseSubprocessTransport):
     def _see_end(self, file: int) -> None:
         self._loop.remove_reader(file)
         os.close(file)
-        self._process_exited(self._proc.wait())
+        self._note_end(self._proc.wait())
 
     def _await_end(self, loop: asyncio.AbstractEventLoop) -> None:
         code = self._proc.wait()
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(self._process_exited, code)
+            loop.call_soon_threadsafe(self._note_end, code)
+
+    def _note_end(self, code: int) -> None:
+        self._process_exited(code)
+        self._ended.set_result(code)

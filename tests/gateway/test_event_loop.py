@@ -43,6 +43,16 @@ async def test_its_end_is_seen(has_files: bool, monkeypatch: pytest.MonkeyPatch)
     assert set(os.listdir("/proc/self/fd")) == before
 
 
+async def test_what_it_leaves_behind_is_not_waited_for() -> None:
+    left = "sleep 60 & echo $!; exit 3"
+    child = await asyncio.create_subprocess_exec("sh", "-c", left, stdout=PIPE, stderr=PIPE)
+    assert child.stdout is not None
+    async with asyncio.timeout(PATIENCE):
+        assert await child.wait() == 3
+        os.kill(int(await child.stdout.readline()), signal.SIGKILL)
+        assert await child.communicate() == (b"", b"")
+
+
 async def test_a_program_that_is_not_there_is_told() -> None:
     before = set(os.listdir("/proc/self/fd"))
     with pytest.raises(FileNotFoundError, match="/nowhere/at-all"):
