@@ -288,6 +288,7 @@ NOT_IN_WORKSPACES = {
     "agent_core/memory/folder_memory.py": "the library's memory",
     "agent_core/library/entries.py": "the library's journal",
     "agent_core/settings.py": "the settings' file",
+    "agent_core/unix_sockets.py": "sockets of the gateway's own",
     "gateway/features/jobs/operator/apply.py": "the operator's job file",
     "gateway/services/operator_instructions.py": "the operator's instructions",
     "gateway/services/operator_rules.py": "the operator's rules",

@@ -26,6 +26,7 @@ from agent_core.sandboxes.link import SandboxLimits
 from agent_core.sandboxes.owners import hold_trial
 from agent_core.sandboxes.port import NetworkLoan, ProcessResult
 from agent_core.sandboxes.tier import Leak, Tier
+from agent_core.unix_sockets import bind_socket
 
 _SECONDS = 30.0
 PROBE_LIMITS = SandboxLimits(memory=96 << 20, processes=24)
@@ -44,6 +45,10 @@ def tries(name, act):
 def connect(family, address, kind=socket.SOCK_STREAM):
     with socket.socket(family, kind) as s:
         s.settimeout(2); s.connect(address)
+def find_address(path):
+    if len(os.fsencode(path)) <= 100: return path
+    folder, _, name = path.rpartition("/")
+    return f"/proc/self/fd/{os.open(folder, os.O_PATH)}/{name}"
 def is_there():
     if not os.path.exists(f"/proc/{spec['pid']}"): return False
     try:
@@ -74,7 +79,7 @@ tries("names", lambda: os.stat(spec["file"]))
 tries("secrets", lambda: open(".env").close())
 tries("network", lambda: connect(socket.AF_INET, ("127.0.0.1", spec["port"])))
 tries("network", lambda: connect(socket.AF_INET, ("192.0.2.1", 9), socket.SOCK_DGRAM))
-tries("sockets", lambda: connect(socket.AF_UNIX, spec["unix"]))
+tries("sockets", lambda: connect(socket.AF_UNIX, find_address(spec["unix"])))
 tries("sockets", lambda: connect(socket.AF_UNIX, chr(0) + spec["abstract"]))
 tries("processes", is_there)
 tries("environment", read_environment)
@@ -137,14 +142,13 @@ def _bait() -> Iterator[dict[str, object]]:
     with (
         hold_trial() as folder,
         socket.create_server(("127.0.0.1", 0)) as port,
-        socket.socket(socket.AF_UNIX) as unix,
+        bind_socket(folder / "socket") as unix,
         socket.socket(socket.AF_UNIX) as nameless,
     ):
         os.chmod(folder, 0o777)  # noqa: S103  # so that only the sandbox prevents access
         file = folder / "bait"
         file.touch(0o666)
         file.chmod(0o666)
-        unix.bind(f"{folder}/socket")
         os.chmod(f"{folder}/socket", 0o777)  # noqa: S103
         unix.listen()
         nameless.bind(f"\0{abstract}")

@@ -9,7 +9,7 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from agent_core import ambient
 from agent_core.journal import encode
+from agent_core.unix_sockets import bind_socket, open_address
 from gateway.access.pairing import MACHINE
 from gateway.command_texts import NamedCommand, write_commands
 from gateway.conversation.services import Pairing
@@ -45,8 +46,6 @@ log = logging.getLogger("turnkeeper.control")
 
 SOCKET = "control.sock"
 MAX_LINE = 1 << 16
-MAX_PATH = 100
-"""Bytes; a socket's address holds little more."""
 PROBE = "doctor"
 """Written to the store to test whether it can be written."""
 LISTED = 50
@@ -358,7 +357,7 @@ def _tell(writer: asyncio.StreamWriter, text: str) -> None:
 
 def ask(home: Path, question: Question, tell: Tell = lambda text: None) -> ControlAnswer | None:
     """Ask the running gateway; None if none runs. `tell` is called with the progress."""
-    with socket.socket(socket.AF_UNIX) as client, _address(home / SOCKET) as address:
+    with socket.socket(socket.AF_UNIX) as client, open_address(home / SOCKET) as address:
         client.settimeout(PATIENCE)
         try:
             client.connect(address)
@@ -386,24 +385,8 @@ def _listen(path: Path) -> socket.socket:
         path.unlink(missing_ok=True)
     except IsADirectoryError as error:
         set_aside(path, error)
-    listening = socket.socket(socket.AF_UNIX)
     before = os.umask(0o177)
     try:
-        with _address(path) as address:
-            listening.bind(address)
+        return bind_socket(path)
     finally:
         os.umask(before)
-    return listening
-
-
-@contextlib.contextmanager
-def _address(path: Path) -> Iterator[str]:
-    """The socket's address; by way of the open folder where the path is too long for one."""
-    if len(os.fsencode(path)) <= MAX_PATH:
-        yield str(path)
-        return
-    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)

@@ -129,7 +129,8 @@ async def hand(
         walls = BubblewrapWalls()
     elif request.param == "docker":
         walls = ContainerWalls(await find_browser_tier(request))
-    async with Browser(tmp_path / "browser", allowed, resolved, walls=walls) as browser:
+    home = tmp_path / ("browser" * 16)  # of a longer path than a socket's address may be
+    async with Browser(home, allowed, resolved, walls=walls) as browser:
         yield Hand(browser, tmp_path)
 
 

@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -566,9 +567,20 @@ TMP = ("--bind", "/tmp", "/tmp")
     ],
     ids=["network", "first process", "filter", "files"],
 )  # fmt: skip
+@pytest.mark.parametrize("longest", [False, True])
 async def test_what_leaks_is_found(
-    loose: Tier, leaks: set[str], monkeypatch: pytest.MonkeyPatch
+    loose: Tier,
+    leaks: set[str],
+    longest: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
+    """Also in a temporary folder whose path is too long for a socket's address."""
+    if longest:
+        made = tempfile.TemporaryDirectory(prefix="t" * 108, dir="/tmp")
+        request.addfinalizer(made.cleanup)
+        os.chmod(made.name, 0o755)  # so that only the tier is in the way
+        monkeypatch.setattr(tempfile, "tempdir", made.name)
     monkeypatch.setattr(bwrap, "PORT", free_port())  # where the network is this machine's
     pool = make_sandboxes(loose)
     await pool.check()

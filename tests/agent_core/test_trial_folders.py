@@ -30,8 +30,8 @@ with hold_trial() as workspace, _bait():
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Named shortly: a socket's path has 107 characters at most."""
-    made = tmp_path_factory.mktemp("t")
+    """Of a longer path than a socket's address may be, 107 bytes."""
+    made = tmp_path_factory.mktemp("t" * 108)
     monkeypatch.setattr(tempfile, "tempdir", str(made))
     return made
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from agent_core.sandboxes.network import PORT
 from agent_core.tools.web.proxy import GuardedProxy
+from agent_core.unix_sockets import bind_socket
 
 MEMORY = 4 << 30
 """Bytes that all of the browser may take."""
@@ -80,7 +81,7 @@ class Enclosure:
         """A way to one more proxy, at another address of loopback. OSError."""
         place = self._folder / "ways" / address
         place.unlink(missing_ok=True)
-        self._ways[address] = await asyncio.start_unix_server(proxy.take, place)
+        self._ways[address] = await asyncio.start_unix_server(proxy.take, sock=bind_socket(place))
         if os.geteuid() == 0:
             os.chown(place, USER, USER)
         return f"http://{address}:{PORT}"
