@@ -28,7 +28,9 @@ BEFORE, AFTER = ".before", ".after"
 """Ends of the names of a turn's snapshots."""
 WAITS = 3_600.0
 """Seconds after which a turn whose snapshot has no end counts as one that waits."""
+GIT_IGNORE = ".gitignore"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 def prepare(workspace: Path, root: bool) -> None:
@@ -52,11 +54,28 @@ def prepare(workspace: Path, root: bool) -> None:
             with _open_folder(ALIASES, state) as aliases, suppress(FileExistsError):
                 os.symlink("/usr/bin/python3", "python", dir_fd=aliases)
             with suppress(FileExistsError):
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-                os.close(os.open(MASK, flags, 0, dir_fd=state))
+                os.close(os.open(MASK, _NEW, 0, dir_fd=state))
             os.utime(state)
+        _hide_from_git(own)
         if root and os.fstat(top).st_uid != NOBODY:
             _give_all(top, OWN)
+
+
+def hide_from_git(workspace: Path) -> None:
+    """Keep the gateway's folder out of repositories of the workspace, if there is one, as `prepare`
+    does."""
+    with (
+        suppress(OSError, ToolFailed),
+        _open_known(workspace) as top,
+        _open_folder(OWN, top) as own,
+    ):
+        _hide_from_git(own)
+
+
+def _hide_from_git(own: int) -> None:
+    if GIT_IGNORE not in os.listdir(own):
+        with suppress(OSError):  # the disk may be full
+            _write(GIT_IGNORE, "*\n", own)
 
 
 def note_use(workspace: Path) -> None:
@@ -125,14 +144,18 @@ def write_etc(workspace: Path, files: Mapping[str, str]) -> None:
     ):
         os.fchmod(etc, 0o755)
         for name, text in files.items():
-            new = f"{name}.new"
-            with suppress(FileNotFoundError):
-                os.unlink(new, dir_fd=etc)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            with os.fdopen(os.open(new, flags, 0o444, dir_fd=etc), "w") as file:
-                os.fchmod(file.fileno(), 0o444)
-                file.write(text)
-            os.replace(new, name, src_dir_fd=etc, dst_dir_fd=etc)
+            _write(name, text, etc)
+
+
+def _write(name: str, text: str, parent: int) -> None:
+    """Write a file that all may read, whole or not at all. OSError."""
+    new = f"{name}.new"
+    with suppress(FileNotFoundError):
+        os.unlink(new, dir_fd=parent)
+    with os.fdopen(os.open(new, _NEW, 0o444, dir_fd=parent), "w") as file:
+        os.fchmod(file.fileno(), 0o444)
+        file.write(text)
+    os.replace(new, name, src_dir_fd=parent, dst_dir_fd=parent)
 
 
 @contextmanager

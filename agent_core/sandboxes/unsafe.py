@@ -1,10 +1,12 @@
 """The tier that isolates nothing: commands are child processes of this machine."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from agent_core.sandboxes.cgroups.groups import NO_GROUPS, ControlGroups
+from agent_core.sandboxes.folders import hide_from_git
 from agent_core.sandboxes.languages import find_languages
 from agent_core.sandboxes.link import SandboxLimits, SupervisorSpec
 from agent_core.sandboxes.masks import NO_SECRETS, SecretFiles
@@ -75,6 +77,7 @@ class UnsafeTier:
         lasts: bool = True,
     ) -> LocalSandbox:
         """See the port."""
+        await asyncio.to_thread(hide_from_git, workspace)
         spec = SupervisorSpec(limits=limits, folders=(os.fspath(workspace),))
         argv = (self.python, "-I", "-S", "-B", str(SUPERVISOR), spec.encode())
         process = ProcessSpec(argv=argv, env=_ENV, cwd=workspace)

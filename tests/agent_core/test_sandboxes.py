@@ -30,6 +30,7 @@ from agent_core.sandboxes.seccomp import build_filter, build_guarded_filter
 from agent_core.sandboxes.self_test import PROBE_LIMITS, find_leaks
 from agent_core.sandboxes.tier import SUPERVISOR, Tier
 from agent_core.sandboxes.unsafe import UnsafeTier
+from agent_core.tools.paths import OWN
 from tests.fakes.docker_engine import list_containers
 from tests.fakes.needs import NEEDS_BWRAP
 from tests.fakes.ports import free_port
@@ -116,6 +117,23 @@ async def test_a_server_that_accepts_nothing_holds_up_nobody_else(
     for one in tries:
         one.cancel()
     await asyncio.wait(tries)
+
+
+@each
+async def test_a_repository_has_nothing_of_the_gateways_folder(tier: Tier, tmp_path: Path) -> None:
+    """Whatever lies there: outputs that all may read, copies that nobody may."""
+    for name in ("outputs", "backups", "snapshots/ab"):
+        place = tmp_path / OWN / name
+        place.mkdir(parents=True)
+        (place / "one.txt").write_text("kept")
+    (tmp_path / OWN / "backups").chmod(0o700)
+    (tmp_path / "mine.txt").write_text("mine")
+    pool = make_sandboxes(tier)
+    done = await run(pool, "git init -q . && git status --short", tmp_path)
+    assert done.output == "?? mine.txt\n" and done.exit_code == 0
+    done = await run(pool, "git add -A . && git ls-files", tmp_path)
+    assert done.output == "mine.txt\n" and done.exit_code == 0
+    await pool.close()
 
 
 @contained
