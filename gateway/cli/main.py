@@ -42,10 +42,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         code = FAILED
     except OSError as error:  # the system refuses: a full disk, too many open files
-        _complain(error)
-        code = FAILED
+        code = FAILED if _has_folder() else MISUSED
+        gone = "the folder that this was started in is no more; go to another."
+        _complain(error if code == FAILED else gone)
     discard_unwritten()
     return code
+
+
+def _has_folder() -> bool:
+    """Return True if the working folder exists."""
+    with suppress(FileNotFoundError):
+        return bool(Path.cwd())
+    return False
 
 
 def _has_lost_reader() -> bool:
@@ -248,7 +256,7 @@ def _cannot(error: BaseException) -> int:
     return MISUSED
 
 
-def _complain(error: BaseException) -> None:
+def _complain(error: BaseException | str) -> None:
     with suppress(OSError):  # the exit code tells it too
         print(f"turnkeeper: {error}", file=sys.stderr)
 
