@@ -14,10 +14,9 @@ from agent_core.errors import ToolFailed
 from agent_core.mcp.calls import RunningCall, Send, Spawn, current_call
 from agent_core.mcp.child_process import Complaints, child
 from agent_core.mcp.elicitation import Elicitation, ServerForm, ServerLink
-from agent_core.mcp.listings import Listings
+from agent_core.mcp.listings import Listings, read_pages
 from agent_core.mcp.marks import mark_untrusted
 from agent_core.mcp.oauth.account import ServerAccount
-from agent_core.mcp.pages import read_pages
 from agent_core.mcp.prompts import list_prompts
 from agent_core.mcp.resources import Request, has_resources
 from agent_core.mcp.secrets import make_redactions

@@ -1,13 +1,13 @@
-"""Cleans a server's lists, entry by entry, so that one invalid entry does not lose the others.
+"""Reads a server's lists page by page, cleaned so that one invalid entry does not lose the others.
 
 The SDK refuses a whole list for one entry. Invalid entries are removed before it parses the list.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from agent_core.mcp.deep_json import count_levels
 
@@ -37,6 +37,28 @@ MAX_ENTRIES = 1_000
 MAX_TOLD = 20
 """Maximum notes of one connection."""
 Said: TypeAlias = "SessionMessage | Exception"
+MAX_PAGES = 50
+"""Maximum pages of a list; some never end."""
+
+
+class Page(Protocol):
+    """A part of a list. `next_cursor` leads to the next one."""
+
+    @property
+    def next_cursor(self) -> str | None: ...
+
+
+Some = TypeVar("Some", bound=Page)
+
+
+async def read_pages(ask: Callable[[str | None], Awaitable[Some]]) -> list[Some]:
+    """Return all pages; `ask` requests the one that a cursor leads to, None for the first."""
+    pages = [await ask(None)]
+    known: set[str] = set()
+    while len(pages) < MAX_PAGES and (cursor := pages[-1].next_cursor) and cursor not in known:
+        known.add(cursor)
+        pages.append(await ask(cursor))
+    return pages
 
 
 class Listings:

@@ -5,7 +5,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from agent_core.errors import ToolFailed
-from agent_core.mcp.pages import read_pages
+from agent_core.mcp.listings import read_pages
 from agent_core.mcp.server_facts import PromptFacts
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from agent_core.mcp.calls import RunningCall
-from agent_core.mcp.pages import read_pages
+from agent_core.mcp.listings import read_pages
 from agent_core.tools.finding.mcp_tools import NAME_SEPARATOR, Definition
 
 if TYPE_CHECKING:
