@@ -100,6 +100,7 @@ ReasonKey = Literal[
     "covers_research",
     "covers_pages",
     "covers_foreign",
+    "foreign_changed",
     "elicit_asks",
     "elicit_send",
     "elicit_accept",
@@ -280,6 +281,8 @@ REASONS: dict[ReasonKey, str] = {
     "covers_pages": "pages of {place}",
     "covers_foreign": "exactly {given}, as long as its server describes the tool as it does now "
     "({version})",
+    "foreign_changed": "The server {server} describes this tool in other words than when it was "
+    "allowed without asking. An approval accepts the new description for everybody.",
     "does_click": "Click [{n}] {label} on {page}",
     "does_type": "Type “{text}” into [{n}] {label} on {page}",
     "does_choose": "Choose “{text}” in [{n}] {label} on {page}",

@@ -283,6 +283,7 @@ NOT_IN_WORKSPACES = {
     "agent_core/tools/code/script/launch.py": "runs inside, where there is nothing else",
     "agent_core/skills/folders.py": "skills of the installation",
     "agent_core/mcp/servers.py": "what servers said, in the data folder",
+    "agent_core/mcp/vouching.py": "what of that is allowed, in the data folder",
     "agent_core/journal_file.py": "the library's journal",
     "gateway/store/opening/file_place.py": "the store's own files",
     "agent_core/memory/folder_memory.py": "the library's memory",

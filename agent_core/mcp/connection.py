@@ -189,6 +189,10 @@ class Connection:
         except Exception as error:  # noqa: BLE001  # boundary: the call itself will report it
             log.info("mcp_not_listed", extra={"server": self.server.name, "why": _words(error)})
 
+    async def list_now(self) -> None:
+        """Request its tools; where it is not connected, they are listed as it starts."""
+        await (self.look() if self.there else self.wait_ready(START))
+
     async def begin(self, tool: str, arguments: dict[str, object]) -> RunningCall:
         """Begin a call of a tool. Raises Unavailable where nothing can be sent."""
 

@@ -33,6 +33,7 @@ from agent_core.mcp.resources import READ, Request, define_resource_tools, make_
 from agent_core.mcp.results import Keep, output, words
 from agent_core.mcp.server_facts import ServerFacts
 from agent_core.mcp.settings import McpServer
+from agent_core.mcp.vouching import Vouching
 from agent_core.messages import Mention, ToolOutput
 from agent_core.models.port import ToolSpec
 from agent_core.phrases import phrase
@@ -101,6 +102,7 @@ class Servers:
         servers = tuple(servers)
         self._folder, self._keep = folder, keep
         self._known: dict[str, Definition] = {}
+        self._vouching = Vouching(folder)
         self._calls = RunningCalls()
         self._there: dict[str, frozenset[str]] = {}
         self._connections = {
@@ -132,10 +134,10 @@ class Servers:
         if self._personal:
             await self._guard.open()
             self._stack.push_async_callback(self._guard.close)
-            for name in self._personal:
-                self._recall(name)
-        for name, connection in self._connections.items():
-            self._recall(name)
+            for server in self._personal.values():
+                self._recall(server)
+        for connection in self._connections.values():
+            self._recall(connection.server)
             self._spawn(connection.live())
         return self
 
@@ -250,7 +252,7 @@ class Servers:
         async with asyncio.TaskGroup() as group:
             for server in servers:
                 if (connection := self._connect(server, desk)) is not None:
-                    group.create_task(_ask(connection))
+                    group.create_task(connection.list_now())
         first = (self._ask_first(name, desk) for name in names if name not in self._known)
         return (*self.find(names), *filter(None, first))
 
@@ -292,7 +294,8 @@ class Servers:
         server = self._find_server(definition.server)
         if server is None:
             return NoRegistry().make(definition)
-        tool = foreign_tool(definition, partial(self._call, definition, desk))
+        vouched = self._is_vouched(server, definition)
+        tool = foreign_tool(definition, partial(self._call, definition, desk, vouched))
         if server.auth:
             entrance = partial(self._enter, server, desk)
             tool = msgspec.structs.replace(tool, entrance=entrance)
@@ -309,13 +312,19 @@ class Servers:
                 version=self._version(definition)[:MAX_VERSION],
             ),
         }
-        if _fits(definition.tool, server.allow):
+        if vouched:
             changes |= {"access": "read", "repetition": "pure"}
+        elif _fits(definition.tool, server.allow):
+            told = phrase("foreign_changed", server=server.name)
+            changes |= {"preview": lambda arguments, workspace: told}
         return msgspec.structs.replace(tool, **changes)
 
     def _version(self, definition: Definition) -> str:
         """The version of the tool as its server describes it now."""
         return self._known.get(definition.name, definition).version
+
+    def _is_vouched(self, server: McpServer, definition: Definition) -> bool:
+        return self._vouching.is_vouched(server, self._known.get(definition.name, definition))
 
     def refresh(self) -> None:
         """Request the tools of connected servers again."""
@@ -437,6 +446,7 @@ class Servers:
         self,
         definition: Definition,
         desk: SignInDesk | None,
+        unasked: bool,
         arguments: BaseModel,
         context: ToolContext,
     ) -> ToolOutput:
@@ -445,7 +455,10 @@ class Servers:
             raise ToolFailed(NOBODY.format(server=definition.server))
         call = self._calls.take(context.key)
         if call is None:
-            call = await self._begin(connection, definition, arguments)
+            call = await self._begin(connection, definition, arguments, unasked)
+            if context.approved:
+                now = self._known.get(definition.name, definition)
+                self._vouching.confirm(connection.server, now)
         try:
             result = await call.follow(context, connection.redact)
         except Parked:
@@ -465,12 +478,13 @@ class Servers:
         )
 
     async def _begin(
-        self, connection: Connection, definition: Definition, arguments: BaseModel
+        self, connection: Connection, definition: Definition, arguments: BaseModel, unasked: bool
     ) -> RunningCall:
         before = self._version(definition)
         await connection.wait_ready(START)  # what is known of one that starts is of an earlier time
         await connection.look_again()
-        if self._version(definition) != before:
+        unsure = unasked and not self._is_vouched(connection.server, definition)
+        if unsure or self._version(definition) != before:
             raise ToolFailed(CHANGED.format(name=definition.name, server=definition.server))
         given = arguments.model_dump(mode="json")
         try:
@@ -495,6 +509,7 @@ class Servers:
         before = self._there.get(server.name)
         old = {name: self._known[name] for name in self._known}
         self._known |= {one.name: one for one in taken}
+        self._vouching.meet(server, taken)
         self._there[server.name] = there
         self._forget_gone(server)
         if before != there or old != self._known:
@@ -517,16 +532,18 @@ class Servers:
     def _place(self, server: str) -> Path | None:
         return self._folder / f"{server}.json" if self._folder is not None else None
 
-    def _recall(self, server: str) -> None:
-        place = self._place(server)
+    def _recall(self, server: McpServer) -> None:
+        self._vouching.recall(server)
+        place = self._place(server.name)
         if place is None or not place.is_file():
             return
         try:
             noted = msgspec.json.decode(place.read_bytes(), type=tuple[Definition, ...])
         except (OSError, msgspec.DecodeError):
             return
-        self._known |= {one.name: one for one in noted if one.server == server}
-        self._there[server] = frozenset(one.tool for one in noted)
+        self._known |= {one.name: one for one in noted if one.server == server.name}
+        self._there[server.name] = frozenset(one.tool for one in noted)
+        self._vouching.meet(server, noted)
 
     def _note(self, server: str) -> None:
         place = self._place(server)
@@ -538,14 +555,6 @@ class Servers:
         new = place.with_suffix(".new")
         new.write_bytes(msgspec.json.encode(kept))
         os.replace(new, place)
-
-
-async def _ask(connection: Connection) -> None:
-    """Request the server's tools; one that is not connected lists them as it starts."""
-    if connection.there:
-        await connection.look()
-    else:
-        await connection.wait_ready(START)
 
 
 def _definition(server: str, tool: "Listed") -> Definition:

@@ -97,6 +97,8 @@ GERMAN: dict[ReasonKey, str] = {
     "covers_research": "jede Recherche im Netz",
     "covers_pages": "Seiten von {place}",
     "covers_foreign": "genau {given}, solange der Server das Werkzeug so beschreibt ({version})",
+    "foreign_changed": "Der Server {server} beschreibt dieses Werkzeug anders als zu der Zeit, als "
+    "es ohne Rückfrage erlaubt wurde. Eine Freigabe nimmt die neue Beschreibung für alle an.",
     "covers_call": "genau {call}",
     "covers_given": "{tool} mit {given}",
     "covers_behind": "{call}, im Hintergrund",

@@ -32,13 +32,13 @@ async def rig(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Rig:
     return rig
 
 
-def serve(rig: Rig, tools: list[Json]) -> str:
+def serve(rig: Rig, tools: list[Json], **fields: object) -> str:
     """MCP_SERVERS with a server that offers these."""
     place = rig.folder / "tools.json"
     (rig.folder / "lines").write_text("")
     place.write_text(json.dumps(tools))
     args = [str(RAW), str(rig.folder / "lines"), str(place)]
-    return json.dumps([{"name": "raw", "command": sys.executable, "args": args}])
+    return json.dumps([{"name": "raw", "command": sys.executable, "args": args, **fields}])
 
 
 def called(rig: Rig) -> list[str]:
@@ -168,3 +168,74 @@ async def test_what_changed_between_two_starts_does_not_run(rig: Rig, answer: st
     assert "in other words than when this call was allowed" in rig.seen(role="tool")[-1]
     assert len(called(rig)) == before, "nothing ran"
     await rig.quiet()
+
+
+async def relist(rig: Rig, tools: list[Json]) -> None:
+    """The server's tools are these from now on, and the gateway knows it."""
+    (rig.folder / "tools.json").write_text(json.dumps(tools))
+    found = rig.host.services.agent.servers  # type: ignore[attr-defined]
+    before, there = found.find(["raw__weather"]), dict(found._there)
+    found.refresh()
+    await rig.until(lambda: found.find(["raw__weather"]) != before or found._there != there)
+
+
+async def ask_again(rig: Rig, said: str, answer: str = "") -> None:
+    """Ask; press `answer` on the card, which must say that the definition changed, "": no card."""
+    cards = len(rig.cards())
+    rig.telegram.say(PERSON, "And now?")
+    if answer:
+        await rig.until(lambda: len(rig.cards()) > cards)
+        card = rig.cards()[-1]
+        assert "describes" in card["text"] and "raw" in card["text"], card["text"]
+        rig.press(card, answer)
+    await rig.shows(said)
+    assert bool(answer) or len(rig.cards()) == cards
+    await rig.quiet()
+
+
+FITTING = [how for how in CHANGES if how not in ("another type", "choices")]
+"""After the others the same call is no call of the tool."""
+
+
+@pytest.mark.pick("changed definitions of allowed tools")
+@pytest.mark.parametrize("how", FITTING)
+@pytest.mark.parametrize("gone", [False, True], ids=["at once", "after it was gone"])
+async def test_what_changes_of_an_allowed_tool_is_asked_about(
+    rig: Rig, how: str, gone: bool
+) -> None:
+    """Until a person has approved a call of it as it is now; also across restarts."""
+    call = Call("raw__weather", json.dumps({"city": "Bonn"}))
+    said = ["first", "second", "third", "fourth", "fifth"]
+    rig.model.script(find("weather"), *(step for one in said for step in (call, Say(one))))
+    settings = serve(rig, [TRUSTED], allow=["wea*"])
+    await rig.start(MCP_SERVERS=settings)
+    await ask_again(rig, "first")
+    assert len(called(rig)) == 1
+    if gone:
+        await relist(rig, [])
+    await relist(rig, [change(how)])
+    await ask_again(rig, "second", "Deny")
+    await ask_again(rig, "third", "Deny")
+    assert len(called(rig)) == 1, "nothing ran unasked"
+    await ask_again(rig, "fourth", "Approve once")
+    assert len(called(rig)) == 2
+    await rig.stop()
+    await rig.start(MCP_SERVERS=settings)
+    await ask_again(rig, "fifth")
+    assert len(called(rig)) == 3
+
+
+async def test_an_allowed_tool_that_changed_between_two_starts_is_asked_about(rig: Rig) -> None:
+    call = Call("raw__weather", json.dumps({"city": "Bonn"}))
+    said = ["first", "second", "third"]
+    rig.model.script(find("weather"), *(step for one in said for step in (call, Say(one))))
+    settings = serve(rig, [TRUSTED], allow=["*"])
+    await rig.start(MCP_SERVERS=settings)
+    await ask_again(rig, "first")
+    await rig.stop()
+    (rig.folder / "tools.json").write_text(json.dumps([change("an order")]))
+    await rig.start(MCP_SERVERS=settings)
+    await ask_again(rig, "second")
+    assert "in other words than when this call was allowed" in rig.seen(role="tool")[-1]
+    await ask_again(rig, "third", "Deny")
+    assert len(called(rig)) == 1
