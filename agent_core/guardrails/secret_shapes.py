@@ -69,7 +69,7 @@ _CONTEXT = (
     r"|identified(?: by)?|api|(?:app|encryption|signing)[_-]?key"
     r"|(?:set-)?cookie:|auth(?=\")|(?<!\w)(?:[dkpq]|d[pq]|qi)(?=\")|(?:ary|aster)key"
     r"|secretstring|authtok|unseal(?: key(?: \d)?)?"
-    r"|Bearer|Basic|token"
+    r"|Bearer|Basic|token|(?:sha|\d{3}|md5|crypt)\}"
     r"|(?:client[_-]?|aws[_-]?)?(?:secret|passw(?:or)?d)(?:[_-]?access)?(?:[_-]?key(?:_base)?)?"
     r"|api[_ -]?(?:key|secret)|passphrase|pwd|psk|-u|_(?:pass|auth)|[_-](?:key|pat)"
     r"|(?:access|auth|session|security|refresh|shared|private|vault)[_ -]?(?:key|token)"

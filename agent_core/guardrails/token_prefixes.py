@@ -21,6 +21,14 @@ _CHOSEN = r"(?=[^\s@]{0,64}\d)(?=[^\s@]{0,64}[A-Za-z])[^\s:@/'\"()]{6,64}"
 _ADDRESS = rf"(?:{_UUID}|{_MIXED}[A-Za-z0-9]{{20,}})(?![A-Za-z0-9]|\.[a-z])"
 """The end of an address whose knowledge is enough to call it; a file's name goes on."""
 
+_QUADS = r"(?:[A-Za-z0-9+/]{4})"
+_SALTED = (
+    r"(?:(?<=SSHA\})|(?<=SSHA256\})|(?<=SSHA384\})|(?<=SSHA512\})|(?<=SMD5\})"
+    r"|(?<=ssha\})|(?<=smd5\}))"
+)
+_HASHED = r"(?:(?<=SHA\})|(?<=SHA256\})|(?<=SHA512\})|(?<=MD5\}))"
+_CASED = r"(?=[\w+/.]{0,80}[a-z])(?=[\w+/.]{0,80}[A-Z])"
+
 PREFIXED: tuple[tuple[tuple[str | re.Pattern[str], ...], str], ...] = (
     # Addresses of hooks: Make, Lark, Mattermost, Rocket.Chat, Webex, Netlify, Cloudflare, …
     (
@@ -132,6 +140,18 @@ PREFIXED: tuple[tuple[tuple[str | re.Pattern[str], ...], str], ...] = (
         r"|\bmd5[0-9a-f]{32}(?![\w.])"
         r"|\bpbkdf2[\w:-]{0,12}[$:]\d{3,8}[$:][\w+/=.-]{4,}\$[\w+/=.-]{20,}",
     ),
+    # the same in directories (LDAP), also in base64 as LDIF has them, and in Redis' lists of users
+    (
+        ("SHA}", "SHA256}", "SHA384}", "SHA512}", "MD5}", "CRYPT}", "ssha}", "smd5}", "crypt}"),
+        rf"(?:{_SALTED}|{_HASHED}){_CASED}{_QUADS}{{5,}}(?:[A-Za-z0-9+/]{{2}}==|[A-Za-z0-9+/]{{3}}=)"
+        rf"|{_SALTED}{_CASED}(?=[A-Za-z+/]{{0,80}}\d){_QUADS}{{6,}}(?![\w+/=.-])"
+        rf"|(?:(?<=CRYPT\}})|(?<=crypt\}})){_CASED}[A-Za-z0-9./]{{13}}(?![\w./-])",
+    ),
+    (
+        ("e1NTSE", "e1NIQ", "e01ENX", "e1NNRDV9", "e0NSWVBUf"),
+        r"(?<![\w+/])(?:e1NTSE|e1NIQ|e01ENX|e1NNRDV9|e0NSWVBUf)[A-Za-z0-9+/]{12,}={0,2}",
+    ),
+    (("#",), r"(?<![\w./+:~@%?&#!*^,$\[;-])#[0-9a-f]{64}(?![\w.-])"),
     # The code of a wireless network, and Docker's passwords in base64
     (
         ("WIFI:", "eyJhdXRocyI6"),

@@ -1,5 +1,6 @@
 """Made-up secrets in the shapes of providers, and texts without any. None was ever valid."""
 
+import base64
 import random
 import re
 
@@ -18,6 +19,10 @@ def _some(letters: str, least: int, most: int | None = None) -> st.SearchStrateg
 
 def _after(prefix: str, least: int, letters: str = _LETTERS) -> st.SearchStrategy[str]:
     return _some(letters, least, least + 12).map(lambda rest: prefix + rest)
+
+
+def _is_mixed(text: str) -> bool:
+    return text.lower() != text != text.upper()
 
 
 def _key(kind: str) -> st.SearchStrategy[str]:
@@ -140,6 +145,13 @@ SHAPES: dict[str, st.SearchStrategy[str]] = {
     "pulumi": _after("pul-", 40, _HEX),
     "terraform": st.builds(lambda a, b: f"{a}.atlasv1.{b}", _some(_LETTERS, 14), _some(_LETTERS, 67)),
     "mailchimp": st.text(_HEX, min_size=32, max_size=32).map(lambda t: f"{t}-us12"),
+    "ldap, sha": _some(_LETTERS + "+/", 27, 27).filter(_is_mixed).map(lambda t: f"{{SHA}}{t}="),
+    "ldap, ssha": st.builds(lambda a, b: f"{{{a}}}{b}", st.sampled_from(("SSHA", "ssha")), _some(_LETTERS + "+/", 32, 32).filter(_is_mixed)),
+    "ldap, ssha512": st.builds(lambda a, b: f"{{{a}}}{b}==", st.sampled_from(("SSHA512", "SSHA384", "SSHA256")), _some(_LETTERS + "+/", 94, 94).filter(_is_mixed)),
+    "ldap, smd5": st.builds(lambda a, b: f"{{{a}}}{b}", st.sampled_from(("SMD5", "smd5")), _some(_LETTERS + "+/", 24, 24).filter(_is_mixed)),
+    "ldap, crypt": st.builds(lambda a, b: f"{{{a}}}{b}", st.sampled_from(("CRYPT", "crypt")), _some(_LETTERS + "./", 13, 13).filter(_is_mixed)),
+    "ldap, encoded": _some(_LETTERS + "+/", 32, 32).map(lambda t: base64.b64encode(f"{{SSHA}}{t}".encode()).decode()),
+    "redis, a hash": st.text(_HEX, min_size=64, max_size=64).map(lambda t: f"#{t}"),
     "planetscale": _after("pscale_tkn_", 40, _LETTERS + "_-"),
     "sentry, old": _after("sntryu_", 64, _HEX),
     "rsa key": _key("RSA PRIVATE KEY"),
