@@ -282,7 +282,7 @@ REASONS: dict[ReasonKey, str] = {
     "covers_foreign": "exactly {given}, as long as its server describes the tool as it does now "
     "({version})",
     "foreign_changed": "The server {server} describes this tool in other words than when it was "
-    "allowed without asking. An approval accepts the new description for everybody.",
+    "allowed without asking.",
     "does_click": "Click [{n}] {label} on {page}",
     "does_type": "Type “{text}” into [{n}] {label} on {page}",
     "does_choose": "Choose “{text}” in [{n}] {label} on {page}",

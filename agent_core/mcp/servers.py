@@ -456,9 +456,6 @@ class Servers:
         call = self._calls.take(context.key)
         if call is None:
             call = await self._begin(connection, definition, arguments, unasked)
-            if context.approved:
-                now = self._known.get(definition.name, definition)
-                self._vouching.confirm(connection.server, now)
         try:
             result = await call.follow(context, connection.redact)
         except Parked:

@@ -1,7 +1,8 @@
 """The definitions under which the operator's `allow` lets tools run unasked.
 
 `allow` names tools, and a server may give a name another meaning later. So the operator vouches for
-the definition that is known first; another one is asked about until a person approves a call of it.
+the definition that is known first; another one is asked about. What a person then approves holds
+for that call, or for that person; for everybody only the operator allows it, by removing the file.
 """
 
 import logging
@@ -17,15 +18,12 @@ from agent_core.tools.finding.toolsets import is_in_all
 
 log = logging.getLogger("turnkeeper.mcp")
 
-MAX_VERSIONS = 8
-"""Definitions of one tool that hold beside each other: a server may describe it to each person
-otherwise."""
 MAX_VOUCHED = 2_000
 """Tools of one server with such definitions; of more, each call is asked about."""
 OURS = "ours"
 """The version of a tool that the server does not describe."""
 
-_Versions = dict[str, tuple[str, ...]]
+_Versions = dict[str, str]
 
 
 class Vouching:
@@ -47,38 +45,32 @@ class Vouching:
         except (OSError, msgspec.DecodeError) as error:
             log.warning("mcp_vouched_lost", extra={"server": server.name, "error": str(error)})
             return
-        self._known[server.name] = {tool: found[tool] for tool in found if _allows(server, tool)}
+        kept = {tool: found[tool] for tool in found if _allows(server, tool)}
+        self._known[server.name] = kept
+        if kept != found:
+            self._write(server.name)
 
     def is_vouched(self, server: McpServer, definition: Definition) -> bool:
         """The definition is one that the operator vouches for, or none of its tool is known."""
         if not _allows(server, definition.tool):
             return False
         known = self._known.get(server.name, {})
-        versions = known.get(definition.tool)
-        if versions is None:
+        version = known.get(definition.tool)
+        if version is None:
             return len(known) < MAX_VOUCHED
-        return definition.ours or _version(definition) in versions
+        return definition.ours or version == _version(definition)
 
     def meet(self, server: McpServer, definitions: Iterable[Definition]) -> None:
         """Vouch for each definition that is the first one of its tool."""
         known = self._known.setdefault(server.name, {})
         new = {
-            one.tool: (_version(one),)
+            one.tool: _version(one)
             for one in definitions
             if one.tool not in known and _allows(server, one.tool)
         }
         if new:
             known |= dict(list(new.items())[: MAX_VOUCHED - len(known)])
             self._write(server.name)
-
-    def confirm(self, server: McpServer, definition: Definition) -> None:
-        """Vouch for the definition from now on: a person approved a call of it."""
-        known = self._known.setdefault(server.name, {})
-        versions, version = known.get(definition.tool), _version(definition)
-        if versions is None or version in versions or not _allows(server, definition.tool):
-            return
-        known[definition.tool] = (*versions, version)[-MAX_VERSIONS:]
-        self._write(server.name)
 
     def _place(self, server: str) -> Path | None:
         return self._folder / f"{server}.allowed.json" if self._folder is not None else None

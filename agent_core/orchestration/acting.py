@@ -285,7 +285,8 @@ class _Worker:
             return scope.settle(item.call, NOT_ENTERED, "denied")
         workspace = Path(self._brief.workspace)
         limit, hooks, hides = item.tool.limit, self._hands.hooks, self._hands.hides
-        holder, guard = item.tool.holder, self._hands.guard
+        holder = item.tool.holder
+        open_hosts, guard = self._hands.hosts, self._hands.guard
 
         async def rewrite(text: str) -> str:
             text = await hooks.rewrite(item, workspace, text)
@@ -305,12 +306,11 @@ class _Worker:
                 key=token,
                 limit=limit,
                 output=shown,
-                hosts=self._hands.hosts(),
+                hosts=open_hosts(),
                 invoke=partial(self._invoke, item, scope),
                 progress=partial(self._show_progress, item, scope),
                 ask=lambda name, asked: scope.child(item.call.id).ask(asked, name),
                 most=self._brief.most_observed,
-                approved=bool(approved),
             )
             changes = rewrite if hooks.post or hides is not None or guard is not None else None
             begun = holder is not None and holder.holds(token)  # it was approved, and runs

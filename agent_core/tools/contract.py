@@ -83,8 +83,6 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     ask: Callable[[str, Question], Awaitable[Answer]] = refuse_question
     most: int = MAX_OBSERVE
     """Characters of the result that the model sees."""
-    approved: bool = False
-    """A person approved this very call."""
 
 
 ToolCallable: TypeAlias = Callable[[Args, ToolContext], Awaitable[str | ToolOutput]]

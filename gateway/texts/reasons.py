@@ -98,7 +98,7 @@ GERMAN: dict[ReasonKey, str] = {
     "covers_pages": "Seiten von {place}",
     "covers_foreign": "genau {given}, solange der Server das Werkzeug so beschreibt ({version})",
     "foreign_changed": "Der Server {server} beschreibt dieses Werkzeug anders als zu der Zeit, als "
-    "es ohne Rückfrage erlaubt wurde. Eine Freigabe nimmt die neue Beschreibung für alle an.",
+    "es ohne Rückfrage erlaubt wurde.",
     "covers_call": "genau {call}",
     "covers_given": "{tool} mit {given}",
     "covers_behind": "{call}, im Hintergrund",

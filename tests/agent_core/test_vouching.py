@@ -1,5 +1,5 @@
 """Definitions under which the operator's `allow` lets tools run unasked, drawn at random beside the
-plain rule: the first one, and those that a person approved."""
+plain rule: the first one."""
 
 import json
 import random
@@ -34,26 +34,21 @@ def make_server(*allow: str) -> McpServer:
 
 
 @pytest.mark.parametrize("n", range(20))
-def test_only_what_was_seen_first_or_approved_runs_unasked(tmp_path: Path, n: int) -> None:
+def test_only_what_was_seen_first_runs_unasked(tmp_path: Path, n: int) -> None:
     """Also after restarts."""
     chance = dice("vouching", n)
-    server, known = make_server("search_*", "list_*"), dict[str, set[str]]()
+    server, known = make_server("search_*", "list_*"), dict[str, str]()
     vouched = Vouching(tmp_path)
     for _ in range(60):
         one = draw(chance)
-        match chance.randrange(3):
-            case 0:
-                vouched.meet(server, [one])
-                known.setdefault(one.tool, {one.description})
-            case 1:
-                vouched.confirm(server, one)
-                if one.tool in known:
-                    known[one.tool].add(one.description)
-            case _:
-                vouched = Vouching(tmp_path)
-                vouched.recall(server)
+        if chance.random() < 0.5:
+            vouched.meet(server, [one])
+            known.setdefault(one.tool, one.description)
+        else:
+            vouched = Vouching(tmp_path)
+            vouched.recall(server)
         one = draw(chance)
-        trusted = one.ours or one.tool not in known or one.description in known[one.tool]
+        trusted = one.ours or one.tool not in known or one.description == known[one.tool]
         assert vouched.is_vouched(server, one) is (trusted and one.tool != "write")
 
 
@@ -65,12 +60,12 @@ def test_taking_a_tool_out_of_allow_begins_anew(tmp_path: Path) -> None:
     again = Vouching(tmp_path)
     again.recall(make_server("write"))
     again.meet(make_server("write"), [second])
-    again.confirm(make_server("write"), define("write", 2))
     last = Vouching(tmp_path)
     last.recall(server)
     last.meet(server, [second])
     assert last.is_vouched(server, second) and not last.is_vouched(server, first)
-    assert last.is_vouched(server, define("write", 2))
+    assert last.is_vouched(server, define("write", 1))
+    assert not last.is_vouched(server, define("write", 2))
 
 
 def test_a_flood_of_names_makes_room_for_no_other_definition(
@@ -84,17 +79,6 @@ def test_a_flood_of_names_makes_room_for_no_other_definition(
     assert vouched.is_vouched(server, define("search_a", 1))
     assert not vouched.is_vouched(server, define("search_a", 2))
     assert not vouched.is_vouched(server, define("t19", 1)), "no room: it is asked about"
-
-
-def test_definitions_of_one_tool_hold_beside_each_other_within_a_bound() -> None:
-    server, vouched = make_server("*"), Vouching(None)
-    vouched.meet(server, [define("write", 0)])
-    for n in range(1, vouching.MAX_VERSIONS):
-        vouched.confirm(server, define("write", n))
-    assert all(vouched.is_vouched(server, define("write", n)) for n in range(8))
-    vouched.confirm(server, define("write", 99))
-    assert not vouched.is_vouched(server, define("write", 0))
-    assert vouched.is_vouched(server, define("write", 99))
 
 
 @pytest.mark.parametrize("damage", [b"", b"[]", b'{"write": 1}', b"\xff"])

@@ -203,9 +203,9 @@ FITTING = [how for how in CHANGES if how not in ("another type", "choices")]
 async def test_what_changes_of_an_allowed_tool_is_asked_about(
     rig: Rig, how: str, gone: bool
 ) -> None:
-    """Until a person has approved a call of it as it is now; also across restarts."""
+    """Each time, after an approval and a restart too, until the operator lets it begin anew."""
     call = Call("raw__weather", json.dumps({"city": "Bonn"}))
-    said = ["first", "second", "third", "fourth", "fifth"]
+    said = ["first", "second", "third", "fourth", "fifth", "sixth"]
     rig.model.script(find("weather"), *(step for one in said for step in (call, Say(one))))
     settings = serve(rig, [TRUSTED], allow=["wea*"])
     await rig.start(MCP_SERVERS=settings)
@@ -221,7 +221,11 @@ async def test_what_changes_of_an_allowed_tool_is_asked_about(
     assert len(called(rig)) == 2
     await rig.stop()
     await rig.start(MCP_SERVERS=settings)
-    await ask_again(rig, "fifth")
+    await ask_again(rig, "fifth", "Deny")
+    await rig.stop()
+    (rig.home / "mcp" / "raw.allowed.json").unlink()
+    await rig.start(MCP_SERVERS=settings)
+    await ask_again(rig, "sixth")
     assert len(called(rig)) == 3
 
 
