@@ -93,7 +93,7 @@ class PlainAdapter:
         if status < 400:
             return answer
         if status == 429:
-            raise errors.RateLimited(float(answer))
+            raise errors.RateLimited(answer.decode(errors="replace"))
         if status == 401:
             self.last_contact = 0.0
         failure = errors.Ambiguous if status >= 500 else errors.Rejected

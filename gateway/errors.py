@@ -16,17 +16,35 @@ Exception
   SettingsError      (gateway.declaration) a setting cannot work
 """
 
+import math
+
+MIN_LIMIT, MAX_LIMIT = 0.05, 3600.0
+"""Seconds for which the gateway waits at a platform's word; longer limits are met again."""
+DAY = 86_400.0
+
+
+def read_limit(told: object, default: float = 1.0) -> float:
+    """Return how long to wait at a platform's word, in seconds: `default` if it says nothing, or
+    what no platform means: a negative time, none that is finite, more than a day."""
+    try:
+        seconds = float(told) if isinstance(told, int | float | str) else default
+    except (ValueError, OverflowError):
+        seconds = default
+    meant = math.isfinite(seconds) and 0.0 < seconds <= DAY
+    return min(max(seconds if meant else default, MIN_LIMIT), MAX_LIMIT)
+
 
 class DeliveryError(Exception):
     """A call to a platform did not end well."""
 
 
 class RateLimited(DeliveryError):
-    """The platform limits us; `retry_after` in seconds."""
+    """The platform limits us, for so many seconds as it told: `retry_after` can be waited for,
+    whatever that was."""
 
-    def __init__(self, retry_after: float) -> None:
-        super().__init__(f"rate limited for {retry_after:g} s")
-        self.retry_after = retry_after
+    def __init__(self, told: object) -> None:
+        self.retry_after = read_limit(told)
+        super().__init__(f"rate limited for {self.retry_after:g} s")
 
 
 class Unsent(DeliveryError):

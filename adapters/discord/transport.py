@@ -21,7 +21,15 @@ from msgspec import Struct
 
 from adapters.http_errors import sort_http_errors
 from gateway import clock
-from gateway.errors import Ambiguous, ChatClosed, RateLimited, Rejected, TokenRefused, Unsent
+from gateway.errors import (
+    Ambiguous,
+    ChatClosed,
+    RateLimited,
+    Rejected,
+    TokenRefused,
+    Unsent,
+    read_limit,
+)
 
 log = logging.getLogger("adapters.discord")
 
@@ -197,12 +205,12 @@ class DiscordWire(HTTPClient):
             if len(self._spent) >= MAX_KNOWN:
                 now = clock.monotonic()
                 self._spent = {name: at for name, at in self._spent.items() if at > now}
-            self._spent[key] = clock.monotonic() + float(reset)
+            self._spent[key] = clock.monotonic() + read_limit(reset, 0.0)
 
     def _note_limit(self, key: str, payload: bytes) -> RateLimited:
         answer = _decode(payload, strict=False)
         told = answer.get("retry_after") if isinstance(answer, dict) else None
-        seconds = max(float(told), 0.05) if isinstance(told, int | float) else 5.0
+        seconds = read_limit(told, 5.0)
         if isinstance(answer, dict) and answer.get("global") is True:
             self._silent_until = clock.monotonic() + seconds
         else:

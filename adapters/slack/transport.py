@@ -235,7 +235,8 @@ def _decision(error: SlackApiError, method: str) -> DeliveryError:
     data = getattr(answer, "data", None)
     reason = str(data.get("error", "")) if isinstance(data, dict) else ""
     if status == 429 or reason in LIMITED:
-        return RateLimited(_seconds(getattr(answer, "headers", {})))
+        headers: Mapping[str, str] = getattr(answer, "headers", {})
+        return RateLimited(headers.get("Retry-After"))
     if reason in TOKEN_ERRORS:
         return TokenRefused(reason)
     if reason == "message_not_found":
@@ -251,11 +252,3 @@ def _decision(error: SlackApiError, method: str) -> DeliveryError:
     messages = details.get("messages") if isinstance(details, dict) else None
     more = f": {' '.join(map(str, messages))[:300]}" if isinstance(messages, list) else ""
     return Rejected(f"{reason}{more}")
-
-
-def _seconds(headers: Mapping[str, str]) -> float:
-    """Return the seconds that a 429 asks for, 1 if it does not say."""
-    try:
-        return max(float(headers.get("Retry-After", "1")), 0.0) or 1.0
-    except (TypeError, ValueError):
-        return 1.0

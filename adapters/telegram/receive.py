@@ -149,9 +149,8 @@ class TelegramReceiver:
                 log.error("telegram_token_refused")
                 raise Rejected("Telegram refuses the bot token (401 or 404)") from None
             except Flood as error:
-                log.warning("telegram_limited", extra={"pause": error.retry_after})
-                await clock.wait(error.retry_after)
-                continue
+                pause = max(pause, error.retry_after)
+                log.warning("telegram_limited", extra={"pause": pause})
             except Conflict as error:
                 self._unhook = "webhook" in error.message.lower()
                 log.warning("telegram_conflict", extra={"pause": pause, "webhook": self._unhook})

@@ -19,6 +19,7 @@ from telegram.error import BadRequest, NetworkError, TelegramError
 from telegram.request import BaseRequest, RequestData
 
 from adapters.http_errors import sort_http_errors
+from gateway.errors import read_limit
 
 CONNECTIONS = 256
 CONNECT_TIMEOUT = 5.0
@@ -199,15 +200,8 @@ def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, di
 def _retry_after(payload: bytes) -> float:
     """Seconds a 429 asks for, 1 if it does not say."""
     try:
-        answer = msgspec.json.decode(payload, type=_Limited)
-    except (msgspec.DecodeError, RecursionError):
-        return 1.0
-    return max(answer.parameters.retry_after, 0.0) or 1.0
-
-
-class _Parameters(msgspec.Struct):
-    retry_after: float = 1.0
-
-
-class _Limited(msgspec.Struct):
-    parameters: _Parameters = msgspec.field(default_factory=_Parameters)
+        answer = decode(payload)
+    except ValueError:
+        answer = None
+    told = answer.get("parameters") if isinstance(answer, dict) else None
+    return read_limit(told.get("retry_after") if isinstance(told, dict) else None)

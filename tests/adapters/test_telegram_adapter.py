@@ -19,6 +19,7 @@ from gateway.wiring.features import our_commands
 from gateway.wiring.menu import Menu
 from tests.adapters.telegram_rig import Store, running
 from tests.fakes.telegram_server import TelegramServer
+from tests.sampling import dice
 
 ANN = Conversation(platform="telegram", account="123456", channel="7", private=True)
 TEAM = Conversation(platform="telegram", account="123456", channel="-1007")
@@ -122,6 +123,18 @@ async def test_faults_of_the_server_are_outlived(
         await store.holds(1)
     assert "telegram_conflict" in caplog.messages
     assert {"telegram_unreachable", "telegram_limited"} <= set(caplog.messages)
+
+
+async def test_polls_keep_their_distance_however_short_the_limit(
+    server: TelegramServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    for n in range(2):
+        server.fail("getUpdates", 429, retry_after=10.0 ** -dice("short limit", n).uniform(2, 9))
+    server.say(7, "one")
+    async with running(TelegramAdapter(server.token, server.base_url), Store()) as store:
+        await store.holds(1)
+    told = [vars(one)["pause"] for one in caplog.records if one.msg == "telegram_limited"]
+    assert told == [0.05, 0.1], "each pause is twice as long"
 
 
 async def test_a_webhook_left_behind_is_removed(server: TelegramServer) -> None:

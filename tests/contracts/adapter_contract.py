@@ -17,7 +17,16 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.command_texts import MARKS, name_command
-from gateway.errors import Ambiguous, Gone, RateLimited, Rejected, TokenRefused, Unsent
+from gateway.errors import (
+    DAY,
+    MAX_LIMIT,
+    Ambiguous,
+    Gone,
+    RateLimited,
+    Rejected,
+    TokenRefused,
+    Unsent,
+)
 from gateway.messages import Attachment, ButtonPressed, Conversation, MessageReceived, dedupe_keys
 from gateway.moment_texts import has_moment, mark_moment
 from gateway.ports import Adapter, Recalling
@@ -41,6 +50,7 @@ from gateway.views import (
 )
 from tests.adapters.telegram_rig import Store
 from tests.fakes.waiting import PATIENCE, until
+from tests.sampling import dice
 
 YES, NO = "q:0123456789abcdef:once", "q:0123456789abcdef:deny"
 CARD = ChoiceCard(
@@ -49,6 +59,14 @@ CARD = ChoiceCard(
     buttons=(Button(label="Yes", token=YES), Button(label="No", token=NO, style="bad")),
 )
 FORM = FormCard(question="1", text="Which day?", token="q:1:text")
+TOLD_LIMITS: tuple[object, ...] = (
+    *(
+        dice("limits", n).choice((-1, 1)) * 10.0 ** dice("limit", n).uniform(-9, 15)
+        for n in range(8)
+    ),
+    *(-1.0, 0.0, float("nan"), float("inf"), float("-inf"), 1e9, 1e300, 10**400, "", "soon", None),
+)
+"""Seconds to wait, as platforms and the machines before them may say."""
 VIEWS: tuple[View, ...] = (
     ReplyView(text="**Hello** `you`\n\n| a | b |\n|---|---|\n| 1 | 2 |"),
     Activity(lines=(ToolLine(call_id="1", tool="shell", summary="ls", state="running"),)),
@@ -121,8 +139,8 @@ class AdapterCase(ABC):
         """What the agent's messages show now."""
         raise NotImplementedError
 
-    def fails(self, how: str) -> None:
-        """The next send is limited for 7 seconds, lost, or refused for good."""
+    def fails(self, how: str, told: object = 7.0) -> None:
+        """The next send is limited for `told` seconds, lost, or refused for good."""
         raise NotImplementedError
 
     def delete_messages(self) -> None:
@@ -253,6 +271,16 @@ class SendingContract(AdapterContract):
             await given.adapter.send(given.where, payload)
         if isinstance(caught.value, RateLimited):
             assert caught.value.retry_after == pytest.approx(7.0)
+
+    @pytest.mark.parametrize("told", TOLD_LIMITS, ids=str)
+    async def test_every_limit_can_be_waited_for(self, given: AdapterCase, told: object) -> None:
+        given.fails("limited", told)
+        payload = given.adapter.render(ReplyView(text="x"), given.where)[0]
+        with pytest.raises(RateLimited) as caught:
+            await given.adapter.send(given.where, payload)
+        meant = isinstance(told, float) and 0 < told <= DAY
+        least, most = (0.05, max(told, 0.05)) if meant else (0.05, 10.0)
+        assert least <= caught.value.retry_after <= min(most, MAX_LIMIT)
 
     async def test_an_edit_says_that_the_message_is_gone(self, given: AdapterCase) -> None:
         adapter, where = given.adapter, given.where

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,9 +102,9 @@ class TelegramCase(AdapterCase):
     def shown(self) -> list[str]:
         return [one["text"] for one in self.server.chats[7]]
 
-    def fails(self, how: str) -> None:
+    def fails(self, how: str, told: Any = 7.0) -> None:
         status = {"limited": 429, "lost": 502, "refused": 403}[how]
-        self.server.fail("sendMessage", status, retry_after=7 if how == "limited" else None)
+        self.server.fail("sendMessage", status, retry_after=told if how == "limited" else None)
 
     def delete_messages(self) -> None:
         self.server.chats[7].clear()
@@ -156,10 +157,10 @@ class DiscordCase(AdapterCase):
     def shown(self) -> list[str]:
         return [text_of(one) for one in self.server.chats["90007"]]
 
-    def fails(self, how: str) -> None:
+    def fails(self, how: str, told: Any = 7.0) -> None:
         match how:
             case "limited":
-                self.server.fail("send", 429, retry_after=7.0, **{"global": False})
+                self.server.fail("send", 429, retry_after=told, **{"global": False})
             case "lost":
                 self.server.fail("send", 502, times=3)
             case _:
@@ -222,10 +223,10 @@ class SlackCase(AdapterCase):
     def shown(self) -> list[str]:
         return [slack_server.shown(one) for one in self.server.channels["D0ANN"]]
 
-    def fails(self, how: str) -> None:
+    def fails(self, how: str, told: Any = 7.0) -> None:
         match how:
             case "limited":
-                self.server.fail("chat.postMessage", 429, "ratelimited", retry_after=7)
+                self.server.fail("chat.postMessage", 429, "ratelimited", retry_after=told)
             case "lost":
                 self.server.fail("chat.postMessage", 503)
             case _:
@@ -331,8 +332,10 @@ class PlainCase(AdapterCase):
     def shown(self) -> list[str]:
         return [str(one["text"]) for one in self.server.messages.values()]
 
-    def fails(self, how: str) -> None:
-        self.server.fault = {"limited": (429, "7"), "lost": (502, ""), "refused": (403, "")}[how]
+    def fails(self, how: str, told: Any = 7.0) -> None:
+        self.server.fault = {"limited": (429, str(told)), "lost": (502, ""), "refused": (403, "")}[
+            how
+        ]
 
     def delete_messages(self) -> None:
         self.server.messages.clear()
