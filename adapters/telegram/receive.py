@@ -188,6 +188,7 @@ class TelegramReceiver:
         }
         if self._offset:
             question["offset"] = self._offset
+        began = clock.monotonic()
         updates = await self._bot.call("getUpdates", question, read_timeout=seconds + GRACE)
         newest = max(map(update_id, updates), default=0) if isinstance(updates, list) else -1
         if not isinstance(updates, list) or newest < 0:
@@ -198,8 +199,11 @@ class TelegramReceiver:
             await self._accept(batch)
         # After an empty answer nothing is left to confirm; a stored offset would skip updates
         # when Telegram starts a new number range (after a quiet week).
+        new = bool(updates) and newest >= self._offset
         self._offset = newest + 1 if updates else 0
         self._opened.set()
+        if seconds and not new:  # a server, or a proxy, that does not hold polls open
+            await clock.wait(MIN_PAUSE + began - clock.monotonic())
 
     async def _keep_webhook(self) -> None:
         url, secret = self._webhook or ("", "")

@@ -137,6 +137,25 @@ async def test_polls_keep_their_distance_however_short_the_limit(
     assert told == [0.05, 0.1], "each pause is twice as long"
 
 
+@pytest.mark.parametrize("confirms", [True, False])
+@pytest.mark.parametrize("waiting", range(4))
+async def test_polls_that_end_at_once_are_not_made_without_a_pause(
+    server: TelegramServer, monkeypatch: pytest.MonkeyPatch, waiting: int, *, confirms: bool
+) -> None:
+    monkeypatch.setattr(receive, "MIN_PAUSE", 0.05)
+    server.holds_polls, server.confirms = False, confirms
+    texts = [f"word {n}" for n in range(waiting)]
+    for text in texts:
+        server.say(7, text)
+    async with running(TelegramAdapter(server.token, server.base_url), Store()) as store:
+        await server.wait_calls("getUpdates", 10)
+        server.say(7, "one more")
+        await server.wait_calls("getUpdates", 20)
+    at = [call.at for call in server.made("getUpdates")]
+    assert at[-1] - at[0] > 14 * 0.05, "all but the first and those that bring something"
+    assert set(store.texts) == {*texts, "one more"}
+
+
 async def test_a_webhook_left_behind_is_removed(server: TelegramServer) -> None:
     server.webhook = {"url": "http://127.0.0.1:1/old"}
     async with running(TelegramAdapter(server.token, server.base_url), Store()) as store:

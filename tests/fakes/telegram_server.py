@@ -67,6 +67,10 @@ class TelegramServer:
     """chat -> least seconds between two of its messages or edits."""
     limits: Limits | None = None
     """All of Telegram's limits; without them only `flood` counts."""
+    holds_polls: bool = True
+    """Keeps a poll open until there is something to tell."""
+    confirms: bool = True
+    """Drops updates before the offset of a poll."""
     webhook: Json | None = None
     unreached: str = ""
     """Why the webhook cannot be reached; updates wait."""
@@ -331,9 +335,10 @@ class TelegramServer:
         self._poller += 1
         me, offset = self._poller, p.get("offset", 0)
         self._note()
-        while offset > 0 and self._queue and self._queue[0]["update_id"] < offset:
+        while self.confirms and offset > 0 and self._queue and self._queue[0]["update_id"] < offset:
             self._queue.popleft()
-        allowed, end = p.get("allowed_updates") or [], time.monotonic() + p.get("timeout", 0)
+        allowed, end = p.get("allowed_updates") or [], time.monotonic()
+        end += p.get("timeout", 0) if self.holds_polls else 0
         while True:
             if me != self._poller:
                 raise Refusal(409, OTHER_POLL)
