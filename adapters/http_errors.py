@@ -8,6 +8,9 @@ import aiohttp
 
 from gateway.errors import Rejected
 
+MAX_ANSWER = 16 << 20
+"""Bytes that an answer of a platform's API can have; all together are held in memory."""
+
 
 @contextmanager
 def sort_http_errors(not_sent: type[Exception], unanswered: type[Exception]) -> Iterator[None]:
@@ -23,6 +26,16 @@ def sort_http_errors(not_sent: type[Exception], unanswered: type[Exception]) -> 
         raise not_sent(f"the socket was refused: {error.status}") from None
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise unanswered(f"no answer: {type(error).__name__}") from None
+
+
+async def read_answer(answer: aiohttp.ClientResponse) -> bytes:
+    """Return the body of an API's answer; aiohttp.ClientPayloadError if it is larger than any."""
+    body = bytearray()
+    async for piece in answer.content.iter_any():
+        body += piece
+        if len(body) > MAX_ANSWER:
+            raise aiohttp.ClientPayloadError("the answer is too large")
+    return bytes(body)
 
 
 @contextmanager

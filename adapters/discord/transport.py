@@ -19,7 +19,7 @@ from discord.gateway import DiscordClientWebSocketResponse
 from discord.http import HTTPClient, Route
 from msgspec import Struct
 
-from adapters.http_errors import sort_http_errors
+from adapters.http_errors import read_answer, sort_http_errors
 from gateway import clock
 from gateway.errors import (
     Ambiguous,
@@ -125,15 +125,19 @@ class DiscordWire(HTTPClient):
         async with (
             self._lend_session() as session,
             session.request(
-                route.method, url, data=body, headers=headers, timeout=timeout
+                *(route.method, url),
+                data=body,
+                headers=headers,
+                timeout=timeout,
+                allow_redirects=False,
             ) as answer,
         ):
-            status, payload = answer.status, await answer.read()
+            status, payload = answer.status, await read_answer(answer)
         self._learn(key, answer.headers)
         if status == 429:
             raise self._note_limit(key, payload)
-        if status >= 500:
-            raise Ambiguous(f"Discord answered {status}")
+        if status >= 500 or 300 <= status < 400 or _is_of_a_proxy(status, payload):
+            raise Ambiguous(f"Discord, or something before it, answered {status}")
         if route.webhook_token is None:
             self.token_refused = status == 401
         if self.token_refused and status == 401:
@@ -242,6 +246,13 @@ def _decode(payload: bytes, *, strict: bool = True) -> object:
         if strict:
             raise Ambiguous("the answer is not JSON") from None
         return None
+
+
+def _is_of_a_proxy(status: int, payload: bytes) -> bool:
+    """True if something before Discord refuses the call: that says nothing of token or message,
+    unless it is too large."""
+    known = status < 400 or status == 413
+    return not known and not isinstance(_decode(payload, strict=False), dict)
 
 
 def _refusal(status: int, payload: bytes) -> DiscordRefused:

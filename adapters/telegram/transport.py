@@ -18,7 +18,7 @@ from telegram._utils.types import ODVInput
 from telegram.error import BadRequest, NetworkError, TelegramError
 from telegram.request import BaseRequest, RequestData
 
-from adapters.http_errors import sort_http_errors
+from adapters.http_errors import read_answer, sort_http_errors
 from gateway.errors import read_limit
 
 CONNECTIONS = 256
@@ -27,6 +27,8 @@ READ_TIMEOUT = 12.0
 UPLOAD_TIMEOUT = 60.0
 PASSED_ON = {400, 401, 403, 404, 409}
 """4xx codes that PTB has a class of its own for; 429 is ours, any other becomes 400."""
+TOO_LARGE = 413
+"""A server before Telegram may say this too; it will say so each time."""
 
 NONE = BaseRequest.DEFAULT_NONE
 
@@ -128,13 +130,17 @@ class AiohttpRequest(BaseRequest):
         )
         async with (
             self._lend_session() as session,
-            session.request(method, url, data=body, headers=headers, timeout=timeout) as answer,
+            session.request(
+                method, url, data=body, headers=headers, timeout=timeout, allow_redirects=False
+            ) as answer,
         ):
-            code, payload = answer.status, await answer.read()
+            code, payload = answer.status, await read_answer(answer)
         if code == 429:
             raise Flood(_retry_after(payload))
-        if code >= 500:
+        if code >= 500 or 300 <= code < 400:
             raise Lost(f"Telegram answered {code}")
+        if code >= 400 and code != TOO_LARGE and not _is_refusal(payload):
+            raise Lost(f"something before Telegram answered {code}")
         return (400 if code >= 400 and code not in PASSED_ON else code), payload
 
     @asynccontextmanager
@@ -158,6 +164,8 @@ class AiohttpRequest(BaseRequest):
         if not isinstance(answer, dict):
             raise Lost("the answer is not an object")
         answer.setdefault("result", None)
+        if "description" in answer:
+            answer["description"] = str(answer["description"])
         return answer
 
 
@@ -195,6 +203,15 @@ def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, di
         file = BytesIO(content) if isinstance(content, bytes) else content  # sent in pieces
         form.add_field(name, file, filename=filename, content_type=mime)
     return form, {}
+
+
+def _is_refusal(payload: bytes) -> bool:
+    """True if Telegram itself refuses the call: a proxy's 404 says nothing of the token."""
+    try:
+        answer = decode(payload)
+    except ValueError:
+        return False
+    return isinstance(answer, dict) and answer.get("ok") is False
 
 
 def _retry_after(payload: bytes) -> float:

@@ -1,0 +1,71 @@
+"""What a proxy, a firewall or a captive portal answers in place of the platform decides nothing."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from discord.http import Route
+
+from adapters.discord.transport import DiscordWire
+from adapters.http_errors import MAX_ANSWER
+from adapters.telegram.adapter import TelegramAdapter
+from gateway.errors import Ambiguous, RateLimited
+from gateway.messages import Conversation
+from gateway.views import ReplyView
+from tests.fakes.raw_server import head, serving
+from tests.sampling import dice, take
+
+PAGES = (b"", b"<html>Sign in</html>", b"[]", b"5", b"null", b'"no"', b"\xff{", b"[" * 50_000)
+REFUSALS = [code for code in range(400, 500) if code not in (413, 429)]
+STATUSES = [*range(300, 309), 401, 403, 404, *take(REFUSALS, 8, "statuses")]
+
+Send = Callable[[str], Awaitable[object]]
+
+
+async def send_to_telegram(url: str) -> object:
+    adapter = TelegramAdapter("123456:TEST", url)
+    where = Conversation(platform="telegram", account="123456", channel="7", private=True)
+    try:
+        return await adapter.send(where, adapter.render(ReplyView(text="x"), where)[0])
+    finally:
+        await adapter._wire.shutdown()
+
+
+async def send_to_discord(url: str) -> object:
+    wire = DiscordWire("token", url)
+    try:
+        route = Route("POST", "/channels/{channel_id}/messages", channel_id=7)
+        return await wire.request(route, json={"content": "x"})
+    finally:
+        assert not wire.token_refused
+        await wire.close()
+
+
+SENDS = [send_to_telegram, send_to_discord]
+
+
+@pytest.mark.parametrize("send", SENDS)
+@pytest.mark.parametrize("status", STATUSES)
+async def test_another_server_refuses_neither_token_nor_message(send: Send, status: int) -> None:
+    page = dice("page", status).choice(PAGES)
+    led = "Location: /elsewhere"
+    async with serving(lambda _: head("text/html", f"{status} X", led) + page) as (url, server):
+        with pytest.raises(Ambiguous):
+            await send(url)
+    assert server.asked == 1, "no redirect is followed"
+
+
+@pytest.mark.parametrize("send", SENDS)
+async def test_another_server_may_ask_for_patience(send: Send) -> None:
+    async with serving(lambda _: head("text/html", "429 X") + b"<html>") as (url, _):
+        with pytest.raises(RateLimited):
+            await send(url)
+
+
+@pytest.mark.parametrize("send", SENDS)
+@pytest.mark.parametrize("status", [200, 400, 429, 502])
+async def test_an_answer_without_an_end_is_not_held(send: Send, status: int) -> None:
+    pieces = [head("application/json", f"{status} X"), *[b'"' + b"x" * (1 << 20)] * 64]
+    async with serving(lambda _: pieces) as (url, _):
+        with pytest.raises(Ambiguous, match="no answer"):
+            await send(url)
+    assert MAX_ANSWER < 64 << 20
