@@ -4,6 +4,7 @@ It is never in the store, in a chat or in a prompt; neither is a secret of the s
 command line writes it; the gateway looks whether it changed each time it needs it.
 """
 
+import logging
 import os
 import re
 from collections.abc import Iterable
@@ -30,6 +31,7 @@ OWN = "[secret]"
 _TAKEN = re.compile(r"(PATH|HOME|LANG|IFS|ENV|SHELL|USER|PWD|BASH_ENV|PS4|LD_.*|PYTHON.*|DYLD_.*)")
 
 
+log = logging.getLogger("turnkeeper.files")
 _decode = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
 
 
@@ -44,6 +46,7 @@ class Vault:
     def __init__(self, home: Path, own: Iterable[str] = ()) -> None:
         self._path = home / FILE
         self._seen: tuple[int, int] | None = None
+        self._looked = self._unread = False
         self._known: dict[str, dict[str, str]] = {}
         long = (value for value in own if len(value) >= MIN_OWN)
         self._own = {form: OWN for value in long for form in spell_secret(value)}
@@ -104,14 +107,25 @@ class Vault:
         return self.words().hide(text)
 
     def words(self) -> Redactions:
-        """Return the current redactions."""
-        self._read()
+        """Return the current redactions; the last known ones while the file cannot be read, as no
+        other secret can have been lent. OSError if it never could."""
+        try:
+            self._read()
+        except OSError as error:
+            if not self._looked:
+                raise
+            if not self._unread:  # before the log, which reads the words, too
+                self._unread = True
+                log.error("secrets_not_read", extra={"why": str(error)})
+        else:
+            self._unread = False
         return self._values
 
     def _read(self) -> dict[str, dict[str, str]]:
         try:
             info = self._path.stat()
         except FileNotFoundError:
+            self._looked = True
             if self._seen is not None:
                 self._seen, self._known, self._values = None, {}, Redactions(self._own)
             return {}
@@ -123,6 +137,7 @@ class Vault:
             except (OSError, msgspec.DecodeError) as error:
                 return self._drop_spoilt(error)
             self._seen, self._known = (info.st_mtime_ns, info.st_ino), known
+            self._looked = True
             self._values = Redactions(
                 self._own
                 | {

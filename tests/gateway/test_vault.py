@@ -2,7 +2,9 @@
 
 import base64
 import io
+import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,61 @@ def test_it_is_hidden_in_base64_whatever_it_stands_between(value: str, tmp_path:
                 shown = vault.hide(f"it is {code(raw).decode()}.")
                 assert shown.startswith("it is ") and "[TOKEN]" in shown
                 assert len(shown) <= len("it is [TOKEN].") + 4 + 8, "no more than is beside it"
+
+
+def shut_by_rights(home: Path) -> Callable[[], object]:
+    mode, who = home.stat().st_mode, os.geteuid()
+    home.chmod(0)
+    if who == 0:  # whom no rights stop
+        os.seteuid(65534)
+
+    def undo() -> None:
+        os.seteuid(who)
+        home.chmod(mode)
+
+    return undo
+
+
+def shut_by_a_file(home: Path) -> Callable[[], object]:
+    kept = home.rename(home.with_name("kept"))
+    home.write_text("x")
+    return lambda: (home.unlink(), kept.rename(home))
+
+
+def shut_by_a_loop(home: Path) -> Callable[[], object]:
+    kept = home.rename(home.with_name("kept"))
+    home.symlink_to(home)
+    return lambda: (home.unlink(), kept.rename(home))
+
+
+@pytest.mark.parametrize("had", range(3))
+@pytest.mark.parametrize("shut", [shut_by_rights, shut_by_a_file, shut_by_a_loop])
+def test_what_was_lent_stays_hidden_while_the_file_cannot_be_read(
+    shut: Callable[[Path], Callable[[], object]],
+    had: int,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    vault, late = Vault(home), Vault(home)
+    for n in range(had):
+        vault.keep("a", f"TOKEN_{n}", f"{VALUE}-{n}-")
+    text = " ".join(f"{VALUE}-{n}-" for n in range(had))
+    hidden = vault.hide(text)
+    undo = shut(home)
+    try:
+        for _ in range(5):
+            assert vault.hide(text) == hidden == " ".join(f"[TOKEN_{n}]" for n in range(had))
+        with pytest.raises(OSError):
+            vault.lend(home / digest(b"a"), "$TOKEN_0")
+        with pytest.raises(OSError):
+            late.hide(text)
+    finally:
+        undo()
+    assert caplog.messages.count("secrets_not_read") == 1
+    assert vault.hide(text) == late.hide(text) == hidden
+    assert vault.names("a") == tuple(f"TOKEN_{n}" for n in range(had))
 
 
 @pytest.mark.parametrize("name", ["path", "PATH", "LD_PRELOAD", "PYTHONPATH", "A", "A-B", "1A", ""])
