@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias, runtim
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gateway.folded_text import fold_text
 from gateway.messages import Attachment, Conversation, Inbound, Quote, Sender
 from gateway.shown_jobs import ShownJob, ShownRun
 from gateway.views import Abilities, Button, View
@@ -284,9 +285,9 @@ _MARKS = f"{_QUOTES},;:!?*()\u3001\u3002\uff0c\uff1f\uff01"
 
 
 def parse_words(words: str) -> frozenset[str]:
-    """Split a search text into case-folded words, without the marks of a sentence or of other
+    """Split a search text into folded words, without the marks of a sentence or of other
     searches around them."""
-    said = words.casefold().split()[:MAX_WORDS]
+    said = fold_text(words).split()[:MAX_WORDS]
     return frozenset(word.lstrip(_MARKS).rstrip(f"{_MARKS}.") or word for word in said)
 
 

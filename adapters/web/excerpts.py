@@ -1,11 +1,11 @@
 """The line of a conversation that a search found, and its view. Pure."""
 
-import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
 from adapters.web.wire import Excerpt
 from gateway.command_texts import drop_marks
+from gateway.folded_text import find_first, fold_text, split_at
 from gateway.ports import Shown
 from gateway.views import (
     Activity,
@@ -33,7 +33,7 @@ def find_hit(shown: Sequence[Shown], sought: frozenset[str], best: Hit | None) -
     none has more."""
     for one in reversed(shown):
         for line in _list_lines(one.view):
-            folded = line.casefold()
+            folded = fold_text(line)
             count = sum(word in folded for word in sought)
             if count > (best[0] if best else 0):
                 best = count, one, line
@@ -45,8 +45,13 @@ def find_hit(shown: Sequence[Shown], sought: frozenset[str], best: Hit | None) -
 def make_excerpt(conversation: str, hit: Hit, sought: frozenset[str]) -> Excerpt:
     """Make the excerpt that shows a hit."""
     _, shown, line = hit
+    text = _cut(line, sought)
     return Excerpt(
-        conversation=conversation, turn=shown.turn, name=shown.name, text=_cut(line, sought)
+        conversation=conversation,
+        turn=shown.turn,
+        name=shown.name,
+        text=text,
+        parts=split_at(text, sought),
     )
 
 
@@ -69,7 +74,7 @@ def _list_lines(view: View) -> Sequence[str]:
 
 def _cut(line: str, sought: frozenset[str]) -> str:
     """The part of the line around the first word."""
-    found = re.search("|".join(map(re.escape, sought)), line, re.IGNORECASE)
-    start = max(0, (found.start() if found else 0) - BEFORE)
+    first, _ = find_first(line, sought) or (0, 0)
+    start = max(0, first - BEFORE)
     end = start + LENGTH
     return f"{'…' if start else ''}{line[start:end].strip()}{'…' if end < len(line) else ''}"

@@ -59,12 +59,14 @@ class AcceptedAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Excerpt(Struct, frozen=True, kw_only=True):
-    """A search result in a conversation: a line of one of its views."""
+    """A search result in a conversation: a line of one of its views. `parts`: the text split at the
+    words that were found, which are each second part."""
 
     conversation: str
     turn: str
     name: str
     text: str
+    parts: tuple[str, ...] = ()
 
 
 class ConversationList(Struct, frozen=True, kw_only=True):

@@ -1,5 +1,5 @@
-"""Searches conversations: each word must occur, in any order and case, in the title or in a view's
-visible text.
+"""Searches conversations: each word must occur, in any order, case and form, in the title or in a
+view's visible text.
 
 Both stores use it, so that both find the same.
 """
@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
+from gateway.folded_text import fold_text
 from gateway.views import (
     Activity,
     ApprovalCard,
@@ -36,7 +37,7 @@ def miss(
     read: Callable[[bytes], str],
 ) -> frozenset[str]:
     """Return those of the words that neither the title nor the texts contain."""
-    return seek(_drop_found(words, title.casefold()), pieces, read)
+    return seek(_drop_found(words, fold_text(title)), pieces, read)
 
 
 def seek(
@@ -51,7 +52,7 @@ def seek(
             continue
         for body in bodies:
             if _find_stored_words(missing, (body,)):
-                missing = _drop_found(missing, read(body).casefold())
+                missing = _drop_found(missing, fold_text(read(body)))
     return missing
 
 
@@ -75,7 +76,7 @@ def _find_stored_words(words: frozenset[str], bodies: Sequence[bytes]) -> frozen
             for word in words
             if all(part.encode(errors="replace") in lower for part in _split_escaped(word))
         )
-    folded = stored.decode().casefold()
+    folded = fold_text(stored.decode())
     return frozenset(word for word in words if all(part in folded for part in _split_escaped(word)))
 
 

@@ -13,6 +13,7 @@ from gateway.feature import is_allowed
 from gateway.features.history.resume import look_for
 from gateway.features.jobs.asker import identify_asker
 from gateway.features.jobs.commands import ACTIONS
+from gateway.folded_text import fold_text
 from gateway.jobs_port import Asker
 from gateway.messages import Conversation, Sender
 
@@ -81,6 +82,6 @@ def _steps(host: Host, conversation: Conversation) -> Iterable[Choice]:
 
 def _match_choices(found: Iterable[Choice], typed: str) -> Sequence[Choice]:
     """Return the matches that begin with the typed words, then those that contain them."""
-    words = typed.strip().casefold()
-    hits = [one for one in found if words in one[0].casefold()]
-    return sorted(hits, key=lambda one: not one[0].casefold().startswith(words))
+    words = fold_text(typed.strip())
+    hits = [one for one in found if words in fold_text(one[0])]
+    return sorted(hits, key=lambda one: not fold_text(one[0]).startswith(words))

@@ -13,6 +13,7 @@ from gateway import clock
 from gateway.messages import MessageDeleted, MessageEdited, MessageReceived
 from gateway.views import Media, MediaFile, ReplyView, SaidView
 from tests.fakes.web_server import WebServer, serve
+from tests.spellings import spell
 
 C1 = "/api/conversations/c1"
 
@@ -188,6 +189,21 @@ async def test_a_picture_that_was_sent_is_served_to_its_person_alone(tmp_path: P
             assert (answer.status, answer.headers["Content-Type"]) == (200, "image/png")
         async with server.http.get("/api/conversations/c2/files/ab/sent") as answer:
             assert answer.status == 404
+
+
+async def test_a_search_marks_a_word_in_each_spelling(tmp_path: Path) -> None:
+    async with serve(tmp_path) as server:
+        for n, written in enumerate(spell("Häuser")):
+            line = f"{'far ' * 40}{'ΐﬁ…' * 20} die {written}, und {'so ' * 60}"
+            server.desk.show(server.address(f"c{n}"), ReplyView(text=f"A\n\n{line}"), "reply")
+        for typed in spell("Häuser"):
+            params = {"q": f'"{typed}" die'}
+            async with server.http.get("/api/conversations", params=params) as answer:
+                found = (await answer.json())["found"]
+            marked = {one["conversation"]: one["parts"][1::2] for one in found}
+            assert marked == {f"c{n}": ["die", one] for n, one in enumerate(spell("Häuser"))}
+            assert all("".join(one["parts"]) == one["text"] for one in found)
+            assert {one["name"] for one in found} == {"reply"}
 
 
 async def test_a_search_finds_the_line_however_old_it_is(

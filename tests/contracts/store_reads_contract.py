@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from agent_core.messages import user
 from gateway.errors import Unstorable
+from gateway.folded_text import fold_text
 from gateway.messages import (
     ButtonPressed,
     Conversation,
@@ -16,7 +17,7 @@ from gateway.messages import (
     StopPressed,
     read_conversation,
 )
-from gateway.ports import ListScope, account_scope, channel_scope, person_scope
+from gateway.ports import ListScope, account_scope, channel_scope, parse_words, person_scope
 from gateway.store import search
 from gateway.store.removal.periods import CREATED
 from gateway.store.rows import (
@@ -45,6 +46,8 @@ from tests.contracts.store_values import (
     turn,
     view,
 )
+from tests.sampling import dice
+from tests.spellings import spell
 
 C1 = place().id
 C2 = place("c2").id
@@ -112,7 +115,9 @@ class ReadContract:
             await world.store.submit(lease, Changes(transcript=rows))
 
         async def found(*words: str, limit: int = 1_000) -> list[tuple[str, int, int]]:
-            holding = await world.store.find_holding((C2, C1, "none"), frozenset(words), limit)
+            holding = await world.store.find_holding(
+                (C2, C1, "none"), frozenset(map(fold_text, words)), limit
+            )
             return [(name, rows[0].n, len(rows)) for name, rows in holding if rows]
 
         every = search.PIECE + 9
@@ -262,6 +267,31 @@ class ReadContract:
         assert await found("100%") == await found("zug_") == []
         assert len(await found("  ")) == 3
         assert await world.store.recent(person_scope("test:7"), 10, "trip") == ()
+
+    async def test_a_word_is_found_in_each_spelling(self, world: StoreWorld) -> None:
+        """By the list's search and by that of earlier parts, in plain rows and beside others."""
+        word = dice("spelt word").choice(("Häuser", "Straße", "Łódź", "Ёлка", "ガス", "İzmir"))
+        for n, written in enumerate(spell(word)):
+            world.clock.time += 1
+            await world.store.accept([said(n, f"c{n}")])
+            lease = await take(world.store, f"c{n}")
+            text = f'"two\n{written}\\'
+            kept = (replace(spoken(1), messages=(user(text),)), spoken(2))
+            title = written if n % 2 else ""
+            shown = "none" if title else text
+            views = tuple(
+                replace(view(name, rev=rev), turn=f"t{n}", view=ReplyView(text=words))
+                for rev, (name, words) in enumerate((("a", shown), ("b", "plain – or not")), 1)
+            )
+            row = ConversationRow(title=title)
+            await world.store.submit(lease, Changes(views=views, transcript=kept, row=row))
+        every = [place(f"c{n}").id for n in range(len(spell(word)))][::-1]
+        for typed in spell(word):
+            found = await world.store.recent(account_scope(place()), len(every), typed)
+            assert [one.conversation for one in found] == every, typed
+            holding = await world.store.find_holding(every, parse_words(typed), 9)
+            assert [name for name, rows in holding if rows] == every, typed
+        assert not await world.store.recent(account_scope(place()), 9, word * 2)
 
     @pytest.mark.parametrize("count", [31, 32, 33, 32 + 2_048, 33 + 2 * 2_048])
     async def test_words_are_found_in_every_view_of_a_long_conversation(

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from gateway.errors import StoreFailed
+from gateway.folded_text import fold_text
 from gateway.messages import (
     Inbound,
     MessageDeleted,
@@ -56,7 +57,7 @@ class Room:
 
 def _holds(room: Room, words: frozenset[str]) -> bool:
     texts = (room.title, *(visible_text(one.view) for one in room.views.values()))
-    return all(any(word in text.casefold() for text in texts) for word in words)
+    return all(any(word in fold_text(text) for text in texts) for word in words)
 
 
 class FakeDesk:

@@ -27,7 +27,7 @@ export async function list() {
   $("none").textContent = words && !found.conversations.length ? say("none_found") : "";
   const focus = document.activeElement?.closest("#list a")?.getAttribute("href");
   const lines = new Map(found.found.map((one) => [one.conversation, one]));
-  $("list").replaceChildren(...found.conversations.map((one) => entry(one, lines.get(one.conversation), words)));
+  $("list").replaceChildren(...found.conversations.map((one) => entry(one, lines.get(one.conversation))));
   if (focus) $("list").querySelector(`a[href="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
 }
 
@@ -54,17 +54,12 @@ async function waits() {
 
 $("notify").addEventListener("click", () => Notification.requestPermission().then(waits));
 
-function entry(one, hit, words) { // of a search with the line that was found, which the link leads to
+function entry(one, hit) { // of a search with the line that was found, which the link leads to
   const state = one.state === "idle" ? null : make("i", { class: `dot ${one.state}`, role: "img", "aria-label": say(one.state), title: say(one.state) });
   const there = hit ? `&v=${encodeURIComponent(JSON.stringify([hit.turn, hit.name]))}` : "";
   return make("li", {}, make("a", { href: `#c=${one.conversation}${there}`, "aria-current": one.conversation === at.chat && "page" },
     state, make("span", { dir: "auto" }, exposed(one.title) || say("new")), make("time", {}, when(one.at)),
-    hit && make("small", { dir: "auto" }, ...marked(hit.text, words))));
-}
-
-function marked(text, words) { // each of the words, wherever it stands
-  const sought = words.split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  return text.split(new RegExp(`(${sought.join("|")})`, "iu")).map((part, n) => (n % 2 ? make("mark", {}, part) : part));
+    hit && make("small", { dir: "auto" }, ...hit.parts.map((part, n) => (n % 2 ? make("mark", {}, part) : part)))));
 }
 
 export function menu(on) {

@@ -10,6 +10,7 @@ from agent_core.context.data_marks import strip_marks
 from agent_core.context.surroundings import strip_surroundings
 from agent_core.memory.recall import strip_recalled
 from agent_core.messages import text_of
+from gateway.folded_text import find_first, fold_text
 from gateway.ports import parse_words
 from gateway.store.rows import Spans, TranscriptRow
 from gateway.store.spans import append_row
@@ -101,8 +102,8 @@ def search(parts: list[ThreadPart], words: str, limit: int) -> list[Found]:
     if not terms:
         newest = sorted(parts, key=lambda part: -part.at)[:limit]
         return [Found(part=part, excerpt="") for part in newest]
-    texts = [part.text.casefold() for part in parts]
-    titles = [part.title.casefold() for part in parts]
+    texts = [fold_text(part.text) for part in parts]
+    titles = [fold_text(part.title) for part in parts]
     mean = sum(map(len, texts)) / max(1, len(texts))
     hits = {term: [text.count(term) for text in texts] for term in terms}
     weight = {term: _rarity(len(parts), sum(map(bool, hits[term]))) for term in terms}
@@ -125,8 +126,8 @@ def _rarity(count: int, holding: int) -> float:
 
 
 def _excerpt(text: str, word: str) -> str:
-    at = text.casefold().find(word)
-    start, end = max(0, at - AROUND), at + len(word) + AROUND
+    first, after = find_first(text, (word,)) or (0, 0)
+    start, end = max(0, first - AROUND), after + AROUND
     line = " ".join(text[start:end].split())
     return f"{'…' if start else ''}{line}{'…' if end < len(text) else ''}"
 

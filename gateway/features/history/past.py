@@ -2,6 +2,7 @@
 
 from agent_core.memory.past import PastTalk
 from gateway.features.history.resume import PastDeps, look_for
+from gateway.folded_text import find_first
 from gateway.messages import Conversation, Sender
 from gateway.ports import parse_words
 
@@ -26,8 +27,8 @@ def cut_around(text: str, words: str) -> str:
     """Cut `text` around the first occurrences of the words; without words return its beginning."""
     if len(text) <= MAX_TEXT:
         return text
-    folded = text.casefold()
-    places = sorted(max(0, folded.find(word)) for word in parse_words(words)) or [0]
+    first = (find_first(text, (word,)) or (0, 0) for word in parse_words(words))
+    places = sorted(start for start, _ in first) or [0]
     spans: list[tuple[int, int]] = []
     for place in places:
         start, end = max(0, place - AROUND), min(len(text), place + AROUND)

@@ -8,6 +8,7 @@ from agent_core.memory.documents import Change, MemoryDocuments, Target, write_d
 from agent_core.text import parse_number
 from gateway.command_texts import OwnText, take_word
 from gateway.feature import Call, Context, Pressed
+from gateway.folded_text import fold_text
 from gateway.messages import PluginPress, digest, plugin_token
 from gateway.roles import at_least
 from gateway.services.memory import ConversationMemory, Memories
@@ -86,7 +87,7 @@ async def _forget(call: Call, shelf: ConversationMemory, words: str) -> str:
         n = parse_number(words)
         meant = lines[n - 1 : n] if n else []
     else:
-        meant = [line for line in lines if words.casefold() in line[1].casefold()]
+        meant = [line for line in lines if fold_text(words) in fold_text(line[1])]
     if not meant:
         return say("memory_unknown" if words else "memory_nothing", call.language)
     if len(meant) > 1 or not words:

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from tests.fakes.model_server import Call, Fail, Json, Say
+from tests.sampling import dice
+from tests.spellings import spell
 from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention
 
 GROUPS = {"TELEGRAM_ALLOWED_CHATS": str(GROUP)}
@@ -115,3 +117,16 @@ async def test_marks_around_a_word_are_no_part_of_it(rig: Rig, words: str) -> No
     rig.telegram.say(PERSON, "/resume *")
     await rig.shows("No matching earlier conversation")
     await rig.quiet()
+
+
+async def test_a_word_is_found_in_each_spelling(rig: Rig) -> None:
+    await rig.start()
+    word = dice("spelt in a story").choice(("Häuser", "Straße", "Łódź", "Ёлка"))
+    written, typed, asked = dice("spellings").sample(spell(word), 3)
+    await ask(rig, f"plan the {written}", Say("noted"))
+    await begin_anew(rig)
+    rig.telegram.say(PERSON, f"/resume {typed}")
+    await rig.shows(f"1. plan the {written}")
+    await ask(rig, "and what?", look(asked), Say("Nothing more."))
+    (result,) = rig.seen(role="tool")
+    assert f"plan the {written}" in result
