@@ -15,6 +15,9 @@ Target = Literal["memory", "user"]
 Action = Literal["add", "replace", "remove"]
 FILES: dict[Target, str] = {"memory": "MEMORY.md", "user": "USER.md"}
 
+_ENDS = (".", "!", "?", "…", "。", "！", "？", "।", "؟")
+_CLOSING = "\"'”’»)]」』）"
+
 FULL = (
     "{file} is full: it would have {size:,} of {limit:,} characters, so nothing was stored. Make "
     "room first: merge entries with replace, take out what is outdated with remove, then add "
@@ -100,6 +103,11 @@ def find_entry(entries: tuple[str, ...], change: Change) -> int:
 def write_document(entries: tuple[str, ...]) -> str:
     """The document's text; entries that are "" are left out."""
     return "\n".join(f"- {entry}" for entry in entries if entry) or "(nothing)"
+
+
+def end_sentence(text: str) -> str:
+    """`text` with a full stop, if it does not end a sentence already."""
+    return text if text.rstrip(_CLOSING).endswith(_ENDS) else f"{text}."
 
 
 def one_line(text: str) -> str:

@@ -12,6 +12,7 @@ from agent_core.memory.documents import (
     MemoryDocuments,
     Target,
     edit,
+    end_sentence,
     one_line,
     write_document,
 )
@@ -62,7 +63,8 @@ class FolderMemory:
             self._put(FILES[change.target], write_document(after) if after else "")
             self._put(KEYS, "\n".join((*keys, key)[-MAX_KEYS:]))
         verb = "Removed from" if change.action == "remove" else "Stored in"
-        return ChangeOutcome(text=f"{verb} {FILES[change.target]}: {entry}.", shown=entry)
+        text = end_sentence(f"{verb} {FILES[change.target]}: {entry}")
+        return ChangeOutcome(text=text, shown=entry)
 
     def _load(self, target: Target) -> tuple[str, ...]:
         found = (one_line(line.removeprefix("- ")) for line in self._lines(FILES[target]))

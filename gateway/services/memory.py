@@ -25,6 +25,7 @@ from agent_core.memory.documents import (
     MemoryDocuments,
     Target,
     edit,
+    end_sentence,
     one_line,
 )
 from agent_core.memory.refusals import SECRET
@@ -292,5 +293,6 @@ def name_space(place: str) -> str:
 
 def _make_outcome(change: Change, entry: str) -> ChangeOutcome:
     verb = "Removed from" if change.action == "remove" else "Stored in"
-    text = f"{verb} {FILES[change.target]}: {entry}. The person was told; do not repeat it."
+    said = end_sentence(f"{verb} {FILES[change.target]}: {entry}")
+    text = f"{said} The person was told; do not repeat it."
     return ChangeOutcome(text=text, shown=entry)

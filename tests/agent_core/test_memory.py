@@ -3,6 +3,7 @@ them, what a flush picks, and that a change is stored once however often its tur
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,17 @@ from agent_core.context.data_marks import mark_data
 from agent_core.errors import ModelFailed, ToolFailed
 from agent_core.events import MemorySaved
 from agent_core.journal import Emitted, Journal, Record, Replied
-from agent_core.memory.documents import Change, ChangeOutcome, MemoryDocuments, edit, write_document
+from agent_core.memory.documents import (
+    Change,
+    ChangeOutcome,
+    MemoryDocuments,
+    edit,
+    end_sentence,
+    write_document,
+)
 from agent_core.memory.flush import flusher
 from agent_core.memory.flush import read as picked
+from agent_core.memory.folder_memory import FolderMemory
 from agent_core.memory.keeping import keep
 from agent_core.memory.recall import CHANGED, HEAD, block, find_last_block, render, strip_recalled
 from agent_core.memory.refusals import HIDDEN, SECRET, STEERING, refusal
@@ -77,6 +86,21 @@ def test_an_entry_that_is_the_words_counts_before_those_that_hold_them() -> None
 def test_what_cannot_be_says_why(change: Change, why: str) -> None:
     with pytest.raises(ToolFailed, match=why):
         edit(KNOWN, change, 2_200)
+
+
+@pytest.mark.parametrize("closing", ["", '"', "”", "»", ")", '.")'])
+@pytest.mark.parametrize("end", ["", ".", "!", "?", "…", "。", "?!", "..."])
+async def test_the_outcome_of_a_change_ends_in_one_full_stop(
+    tmp_path: Path, end: str, closing: str
+) -> None:
+    entry = f"Ann says (or “said”) no{end}{closing}"
+    memory = FolderMemory(tmp_path / "memory")
+    outcome = await memory.change(Change(action="add", target="memory", text=entry), "k")
+    text = outcome.text
+    assert text in (f"Stored in MEMORY.md: {entry}", f"Stored in MEMORY.md: {entry}.")
+    stops = entry.rstrip('"”»)')[-1] in ".!?…。"
+    assert (text == f"Stored in MEMORY.md: {entry}") == stops
+    assert end_sentence(text) == text
 
 
 def test_a_full_document_is_shown_and_wants_to_be_shortened() -> None:
