@@ -18,7 +18,7 @@ MAX_CHOSEN = 4_000
 _QUOTES = "`'\"\u201c\u201d"
 """Around a file's name, where a platform leaves them."""
 MAX_READ = 4 * MAX_CHOSEN
-"""Characters of a file that are read, so that its size can be told."""
+"""Maximum characters of a file that are counted."""
 
 
 async def instructions(call: Call) -> str:
@@ -67,10 +67,13 @@ async def _take_file(call: Call, path: str) -> str:
     workspace = call.context.services.agent.workspace(call.context.state.conversation)
 
     try:
-        read = await asyncio.to_thread(read_text, path, workspace, MAX_READ)
+        read = await asyncio.to_thread(read_text, path, workspace, MAX_READ + 1)
         text = clean(read.replace("\r\n", "\n")).strip()
     except (OSError, ToolFailed):
-        text = ""
+        read = text = ""
+    if len(read) > MAX_READ:
+        counts = {"n": f"{MAX_READ:,}", "limit": f"{MAX_CHOSEN:,}"}
+        return TEXTS.say("instructions_longer", call.language, **counts)
     if not text:
         return TEXTS.say("instructions_unread", call.language, path=path[:200])
     told = _set(call, text)

@@ -7,8 +7,8 @@ from gateway.texts.languages import Texts
 
 InstructionsKey = Literal[
     "instructions_here", "instructions_none", "instructions_operator", "instructions_set",
-    "instructions_cleared", "instructions_long", "instructions_unread", "instructions_admins",
-    "instructions_usage", "command_instructions",
+    "instructions_cleared", "instructions_long", "instructions_longer", "instructions_unread",
+    "instructions_admins", "instructions_usage", "command_instructions",
 ]  # fmt: skip
 
 ENGLISH: dict[InstructionsKey, str] = {
@@ -21,6 +21,8 @@ ENGLISH: dict[InstructionsKey, str] = {
     "instructions_cleared": "This conversation no longer has instructions of its own.",
     "instructions_long": "That is {n} characters; the limit is {limit}, because they are part of "
     "every request. Shorten the text.",
+    "instructions_longer": "That is more than {n} characters; the limit is {limit}, because they "
+    "are part of every request. Shorten the text.",
     "instructions_unread": "There is no text file {path} in this conversation's folder.",
     "instructions_admins": "Only an admin can change a group's instructions.",
     "instructions_usage": "Write {/instructions}, {/instructions set …} <text>, "
@@ -40,6 +42,8 @@ GERMAN: dict[InstructionsKey, str] = {
     "instructions_cleared": "Diese Unterhaltung hat keine eigenen Anweisungen mehr.",
     "instructions_long": "Das sind {n} Zeichen; höchstens {limit} gehen, denn sie stehen in jeder "
     "Anfrage. Bitte kürzen.",
+    "instructions_longer": "Das sind mehr als {n} Zeichen; höchstens {limit} gehen, denn sie "
+    "stehen in jeder Anfrage. Bitte kürzen.",
     "instructions_unread": "Im Ordner dieser Unterhaltung gibt es keine Textdatei {path}.",
     "instructions_admins": "Die Anweisungen einer Gruppe ändert nur ein Admin.",
     "instructions_usage": "Schreiben Sie {/instructions}, {/instructions set …} <Text>, "

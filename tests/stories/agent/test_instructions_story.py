@@ -6,6 +6,7 @@ from gateway.declaration import SettingsError
 from gateway.features.instructions.commands import MAX_CHOSEN
 from gateway.services.operator_instructions import MAX_INSTRUCTIONS, OperatorInstructions
 from tests.fakes.model_server import Call, Say
+from tests.sampling import dice
 from tests.stories.rig import ADMIN, GROUP, PERSON, Rig, mention
 
 
@@ -120,6 +121,20 @@ FILES: dict[str, tuple[bytes, str]] = {
     "blank.md": ("\ufeff \r\n".encode(), ""),
     "long.md": (b"x" * 10_000_000, "16,000 characters"),
 }
+
+
+async def test_a_files_size_is_told_as_far_as_it_was_counted(rig: Rig) -> None:
+    await rig.start()
+    path, chance = rig.workspace() / "some.md", dice("sizes of files")
+    path.parent.mkdir(parents=True)
+    for size in (4_001, 16_000, 16_001, *chance.sample(range(4_002, 90_000), 6)):
+        path.write_text(chance.choice("xä字") * size)
+        told = f"That is {size:,} char" if size <= 16_000 else "That is more than 16,000 char"
+        await command(rig, "/instructions file some.md", told)
+        rig.telegram.say(PERSON, "/new")
+        await rig.shows("New conversation")
+    path.write_text("x" * 4_000)
+    await command(rig, "/instructions file some.md", "Saved")
 
 
 @pytest.mark.parametrize("name", FILES)
