@@ -19,7 +19,7 @@ from agent_core.orchestration.brief import Brief, Hands, TurnResult
 from agent_core.scope import Scope
 from agent_core.text import parse_number
 from gateway.access.access import Access
-from gateway.command_texts import take_word
+from gateway.command_texts import OwnText, name_command, take_word
 from gateway.conversation.agent import TurnMaker
 from gateway.conversation.inbox.reading import TurnInput
 from gateway.conversation.quotas import refuse_turn
@@ -40,12 +40,14 @@ from gateway.messages import (
     Sender,
     StopPressed,
 )
-from gateway.roles import Role, at_least
+from gateway.roles import Role, at_least, say_refused
 from gateway.store.rows import Changes, InboxRow, OutboxRow, Thread, TurnRow
 from gateway.texts import Key, say
 from gateway.texts.languages import Texts
 from gateway.views import ActivityNote, ChoiceCard, View
 
+MAX_EXTRA = 100
+"""Characters of the words that are named as not belonging to a command."""
 Change = Callable[[TurnRow], TurnRow]
 Pressed: TypeAlias = ButtonPressed | FormSubmitted
 P = TypeVar("P", bound=Press)
@@ -241,7 +243,8 @@ class Command(Struct, frozen=True, kw_only=True):
     required. `help` describes it in a language for menus, by default with the feature's text
     `command_<name>`. `is_told`: the turn that it begins shows it as its person wrote it. `of_talk`:
     it concerns what is said; given in a channel of threads, it is for its person's newest one
-    there. `mean` returns the message that it is with these arguments, None if it acts by itself."""
+    there. `mean` returns the message that it is with these arguments, None if it acts by itself.
+    `most_words`: further words are refused, as nothing would read them; None: `run` reads all."""
 
     name: str
     run: Callable[[Call], Awaitable[str]]
@@ -250,6 +253,7 @@ class Command(Struct, frozen=True, kw_only=True):
     least: Role = "user"
     is_told: bool = False
     of_talk: bool = False
+    most_words: int | None = None
 
 
 def own_command(
@@ -258,10 +262,32 @@ def own_command(
     least: Role = "user",
     *,
     of_talk: bool = False,
+    most_words: int | None = None,
 ) -> Command:
     """Make a command of ours: its help is the text `command_<name>` of the gateway's."""
     told = partial(say, cast(Key, f"command_{name}"))
-    return Command(name=name, run=run, help=told, least=least, of_talk=of_talk)
+    return Command(
+        name=name, run=run, help=told, least=least, of_talk=of_talk, most_words=most_words
+    )
+
+
+async def run_command(command: Command, call: Call) -> str:
+    """Run a command, unless its person may not, or it would ignore some of the words."""
+    access = call.context.services.access
+    if not is_allowed(access, call.role, command):
+        return say_refused(call.role, find_least(access, command), call.language)
+    most = command.most_words
+    if most is not None and len(call.words) > most:
+        return refuse_words(call, most)
+    return await command.run(call)
+
+
+def refuse_words(call: Call, most: int) -> str:
+    """Say that the words after the first `most` do not belong to the command."""
+    rest = " ".join(call.words[most:])
+    extra = rest if len(rest) <= MAX_EXTRA else f"{rest[:MAX_EXTRA]}…"
+    named = OwnText(name_command(" ".join((call.command.name, *call.words[:most]))))
+    return say("command_extra", call.language, extra=extra, command=named)
 
 
 def is_allowed(access: Access, role: Role | None, command: Command) -> bool:

@@ -38,7 +38,7 @@ from gateway.conversation.inbox.signs import Receipts, show_fetching
 from gateway.conversation.quotas import refuse_turn
 from gateway.conversation.turns import OpenTurn, new_row
 from gateway.delivery.fold import HEARD
-from gateway.feature import Call, Change, Context, Features, Pressed, find_least, is_allowed
+from gateway.feature import Call, Change, Context, Features, Pressed, run_command
 from gateway.messages import (
     ButtonPressed,
     ChatLost,
@@ -592,8 +592,5 @@ class Intake:
         command = commands.get(given.name)
         if command is None:
             return say("unknown_command", language, name=given.name[:32])
-        access = self._context.services.access
-        if not is_allowed(access, role, command):
-            return say_refused(role, find_least(access, command), language)
         call = Call(context=self._context, command=given, role=role, seq=seq, commands=commands)
-        return await command.run(call)
+        return await run_command(command, call)

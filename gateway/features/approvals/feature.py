@@ -9,8 +9,8 @@ from gateway.messages import QuestionBrought, RulePress
 FEATURE = Feature(
     name="approvals",
     commands=(
-        own_command("approvals", approvals, "viewer"),
-        own_command("approve", approve),
+        own_command("approvals", approvals, "viewer", most_words=0),
+        own_command("approve", approve, most_words=1),
         own_command("deny", deny),
         own_command("permissions", grants.permissions),
     ),

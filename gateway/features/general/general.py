@@ -294,16 +294,16 @@ async def _link(call: Call) -> str:
 FEATURE = Feature(
     name="general",
     commands=(
-        own_command("start", _help, "viewer"),
-        own_command("help", _help, "viewer"),
-        own_command("new", _begin_anew, of_talk=True),
+        own_command("start", _help, "viewer"),  # a link's word may follow
+        own_command("help", _help, "viewer", most_words=0),
+        own_command("new", _begin_anew, of_talk=True, most_words=0),
         own_command("rename", _rename, of_talk=True),
-        own_command("stop", _stop, of_talk=True),
-        own_command("mode", _mode),
-        own_command("status", _status, "viewer", of_talk=True),
-        own_command("pair", _pair, "admin"),
-        own_command("unpair", _unpair, "admin"),
-        own_command("link", _link),
-        own_command("whoami", _whoami, "viewer"),
+        own_command("stop", _stop, of_talk=True),  # with any words: '/stop please'
+        own_command("mode", _mode, most_words=1),
+        own_command("status", _status, "viewer", of_talk=True, most_words=0),
+        own_command("pair", _pair, "admin", most_words=1),
+        own_command("unpair", _unpair, "admin", most_words=1),
+        own_command("link", _link, most_words=1),
+        own_command("whoami", _whoami, "viewer", most_words=0),
     ),
 )

@@ -10,7 +10,7 @@ from agent_core.text import parse_number
 from gateway.command_texts import OwnText, drop_marks
 from gateway.conversation.quotas import refuse_turn
 from gateway.delivery.retire import fold_said, retire_plan
-from gateway.feature import Call, Context, Pressed
+from gateway.feature import Call, Context, Pressed, refuse_words
 from gateway.features.history.resume import bring_back, find, name_part
 from gateway.features.history.undo import (
     Past,
@@ -37,6 +37,8 @@ async def undo(call: Call) -> str:
     """Undo the last turn. Files changed since: `all` restores them too, `keep` does not; otherwise
     it asks."""
     context = call.context
+    if call.option not in ("", "all", "keep"):
+        return refuse_words(call, 0)
     if busy(context):
         return say("stop_first", call.language)
     past = await last_turn(context, call.command.sender, call.role)

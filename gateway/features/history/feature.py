@@ -22,7 +22,7 @@ def make_note(event: FilesChanged, language: str) -> ActivityNote:
 FEATURE = Feature(
     name="history",
     commands=(
-        own_command("undo", undo, of_talk=True),
+        own_command("undo", undo, of_talk=True, most_words=1),
         own_command("retry", retry, of_talk=True),
         own_command("resume", resume, of_talk=True),
     ),

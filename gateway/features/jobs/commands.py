@@ -49,10 +49,10 @@ async def jobs(call: Call) -> str:
         await _list(call, jobs, known)
         return ""
     action = call.option
-    if 1 <= (n := parse_number(action) or 0) <= len(known):
+    if len(words) == 1 and 1 <= (n := parse_number(action) or 0) <= len(known):
         await _show_cards(call, jobs, [(n, known[n - 1])])
         return ""
-    if action not in ACTIONS:
+    if action not in ACTIONS or (len(words) > 2 and action != "edit"):
         return say("jobs_usage", call.language)
     numbered, fields = find_fields(call) if action == "edit" else (words[1:], "")
     n = (parse_number(numbered[0]) or 0) if numbered else 1

@@ -28,7 +28,7 @@ async def timezone(call: Call) -> str:
         if not zone:
             return say("timezone_none", language, zone=jobs.settings.zone)
         return say("timezone_is", language, zone=zone, time=_time(zone))
-    zone = call.words[0]
+    zone = "_".join(call.words)  # 'America/New York'
     try:
         time = _time(zone)
     except (OSError, ValueError, KeyError):

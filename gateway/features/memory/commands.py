@@ -38,6 +38,8 @@ async def memory(call: Call) -> str:
             return await _show(call, shelf)
         case "forget":
             return await _forget(call, shelf, rest)
+        case "clear" | "off" | "on" if rest:
+            return say("memory_usage", call.language)
         case "clear" | "off" | "on" if shared:
             return say("memory_admins", call.language)
         case "clear":

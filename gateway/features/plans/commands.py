@@ -91,7 +91,7 @@ def read(words: list[str], steps: tuple[Step, ...]) -> PlanEdit | None:
     if words[0].lower() == "add":
         return PlanEdit(action="add", text=" ".join(rest_))
     step = _find_step(rest_[0], steps)
-    if step is None:
+    if step is None or (action not in ("add", "move") and len(rest_) > 1):
         return None
     if action == "add":
         text = " ".join(rest_[1:])

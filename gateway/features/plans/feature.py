@@ -7,7 +7,10 @@ from gateway.messages import ButtonPressed, FormSubmitted, PlanPress
 
 FEATURE = Feature(
     name="plans",
-    commands=(own_command("plan", plan), own_command("todo", todo, "viewer", of_talk=True)),
+    commands=(
+        own_command("plan", plan, most_words=1),
+        own_command("todo", todo, "viewer", of_talk=True),
+    ),
     presses=(on_press(PlanPress, amend.press),),
     begins=(on_queued(ButtonPressed, again.begin), on_queued(FormSubmitted, again.begin)),
 )

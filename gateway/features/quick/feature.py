@@ -7,9 +7,8 @@ from functools import partial
 from msgspec.structs import replace
 
 from gateway.command_texts import take_word
-from gateway.feature import Call, Command, Feature, Meaning, find_least, is_allowed
+from gateway.feature import Call, Command, Feature, Meaning, run_command
 from gateway.features.quick.settings import HOLE, SHELL
-from gateway.roles import say_refused
 from gateway.texts import say
 
 NAME = "quick"
@@ -56,11 +55,8 @@ async def _give(said: str, call: Call) -> str:
     command = call.commands.get(name.lower())
     if command is None or isinstance(command.run, partial) and command.run.func is _run:
         return say("unknown_command", call.language, name=name)
-    access = call.context.services.access
-    if not is_allowed(access, call.role, command):
-        return say_refused(call.role, find_least(access, command), call.language)
     given = replace(call.command, name=command.name, arguments=arguments)
-    return await command.run(replace(call, command=given))
+    return await run_command(command, replace(call, command=given))
 
 
 def _fill(text: str, words: str) -> str:

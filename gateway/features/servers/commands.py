@@ -5,7 +5,7 @@ from agent_core.mcp.oauth.questions import name_sign_in
 from agent_core.mcp.server_facts import PromptFacts, ServerFacts
 from agent_core.questions import Answer, Decision
 from gateway.conversation.decisions import Decisions
-from gateway.feature import Call, Context, Meaning, Pressed
+from gateway.feature import Call, Context, Meaning, Pressed, refuse_words
 from gateway.features.servers.texts import TEXTS, ServersKey
 from gateway.messages import PluginPress
 from gateway.store.rows import InboxRow, QuestionRow
@@ -23,6 +23,9 @@ async def show_servers(call: Call) -> str:
     """The servers with their tools and prompts; `signin NAME` and `signout NAME`."""
     if len(call.words) == 2 and call.option in ("signin", "signout"):
         return await (_sign_in if call.option == "signin" else _sign_out)(call, call.words[1])
+    most = 2 if call.option in ("signin", "signout") else 0
+    if call.command.name == "mcp" and len(call.words) > most:
+        return refuse_words(call, most)
     where, sender = call.context.state.conversation, call.command.sender
     servers = await call.context.services.agent.server_desk.list_servers(where, sender)
     if not servers:

@@ -9,4 +9,5 @@ from gateway.features.spending.commands import CostLines, usage
 def make_feature(job_costs: CostLines) -> Feature:
     """`job_costs` returns the lines about the spending of jobs."""
     run = partial(usage, job_costs)
-    return Feature(name="spending", commands=(own_command("usage", run, "viewer", of_talk=True),))
+    command = own_command("usage", run, "viewer", of_talk=True, most_words=0)
+    return Feature(name="spending", commands=(command,))

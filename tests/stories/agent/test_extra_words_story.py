@@ -1,0 +1,102 @@
+"""Words that a command would not read are named, and nothing is done: '/approve 1 but not the
+second' must not approve."""
+
+import pytest
+
+from gateway.wiring.features import our_commands
+from tests.fakes.model_server import Call, Say
+from tests.sampling import dice
+from tests.stories.rig import ADMIN, Rig
+
+READ_ALL = {
+    "start": "a link's word may follow",
+    "stop": "a stop stops, whatever follows it",
+    "rename": "the name",
+    "resume": "what is looked for",
+    "retry": "other words for the message",
+    "deny": "the reason",
+    "model": "the fallbacks",
+    "prompt": "the prompt's arguments",
+    "timezone": "a name with spaces",
+    "secret": "no word is taken there",
+    "instructions": "a text",
+    "memory": "words of an entry",
+    "mcp": "a server's name",
+    "jobs": "a job",
+    "todo": "a step",
+    "permissions": "a rule",
+}
+OWN_FORMS = {
+    "/undo {}": "does not belong",
+    "/undo all {}": "does not belong",
+    "/mcp {}": "does not belong",
+    "/mcp signin notes {}": "does not belong",
+    "/memory off {}": "Write /memory",
+    "/memory clear {}": "Write /memory",
+    "/instructions clear {}": "Write /instructions",
+    "/permissions {}": "/permissions drop",
+    "/permissions drop 1 {}": "/permissions drop",
+    "/jobs here {}": "pause 1",
+    "/timezone Asia/Tokyo {}": "Asia/Tokyo_",
+}
+EXTRA = ("please", "2", "and then go", "все", "<b>it</b>", "x" * 300)
+
+
+def test_each_command_says_how_many_words_it_reads() -> None:
+    open_ended = {name for name, one in our_commands().items() if one.most_words is None}
+    assert open_ended == set(READ_ALL)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name, one in our_commands().items() if one.most_words is not None)
+)
+async def test_words_too_many_are_named_and_nothing_is_done(rig: Rig, name: str) -> None:
+    await rig.start()
+    rig.model.script(Say("Hello."))
+    rig.telegram.say(ADMIN, "hello")
+    await rig.shows("Hello.", ADMIN)
+    await rig.quiet()
+    before = await rig.store.settings(rig.where(ADMIN).id)
+    words = {"mode": "swe", "plan": "on", "undo": "all", "pair": "AAAABBBB", "unpair": "7"}
+    words |= {"link": "off", "approve": "1"}
+    given = f"{name} {words[name]}" if our_commands()[name].most_words else name
+    for extra in dice("extra", name).sample(EXTRA, 3):
+        rig.telegram.say(ADMIN, f"/{given} {extra}")
+        shown = await rig.shows("does not belong", ADMIN)
+        text = shown["text"]
+        assert extra[:100] in text and f"/{given}" in text, text
+        await rig.quiet()
+        assert await rig.store.settings(rig.where(ADMIN).id) == before
+        assert not [
+            one for one in rig.said(ADMIN) if "is undone" in one or "New conversation" in one
+        ]
+        rig.telegram.chats[ADMIN].clear()
+
+
+@pytest.mark.parametrize("form", OWN_FORMS)
+async def test_commands_with_forms_of_their_own_ignore_no_word(rig: Rig, form: str) -> None:
+    await rig.start()
+    rig.model.script(Say("Hello."))
+    rig.telegram.say(ADMIN, "hello")
+    await rig.shows("Hello.", ADMIN)
+    await rig.quiet()
+    before = await rig.store.settings(rig.where(ADMIN).id)
+    rig.telegram.say(ADMIN, form.format(dice("extra", form).choice(("please", "everything"))))
+    await rig.shows(OWN_FORMS[form], ADMIN)
+    await rig.quiet()
+    assert await rig.store.settings(rig.where(ADMIN).id) == before
+
+
+async def test_a_condition_after_an_approval_approves_nothing(rig: Rig) -> None:
+    await rig.start()
+    rig.model.script(Call("write_file", '{"path": "a.txt", "content": "x"}'), Say("Done."))
+    rig.telegram.say(ADMIN, "/mode ask")
+    await rig.shows("I ask before", ADMIN)
+    rig.telegram.say(ADMIN, "write it")
+    await rig.card(ADMIN)
+    rig.telegram.say(ADMIN, "/approve 1 but not tonight")
+    await rig.shows("does not belong", ADMIN)
+    await rig.quiet()
+    assert rig.cards(ADMIN) and not (rig.workspace(ADMIN) / "a.txt").exists()
+    rig.telegram.say(ADMIN, "/approve 1")
+    await rig.shows("Done.", ADMIN)
