@@ -15,6 +15,7 @@ from gateway.messages import (
     MessageEdited,
     MessageReceived,
     StopPressed,
+    read_conversation,
 )
 from gateway.texts import say
 from gateway.views import (
@@ -32,6 +33,7 @@ from gateway.views import (
 from tests.adapters.web_rig import GIVE_FILES, chart, fits, media, plan, press, value
 from tests.fakes.needs import NEEDS_CHROMIUM
 from tests.fakes.web_server import LIVE, Room, approval, opened
+from tests.sampling import dice
 
 pytestmark = [
     NEEDS_CHROMIUM,
@@ -49,6 +51,30 @@ async def test_the_browsers_time_zone_goes_with_what_is_written(tmp_path: Path) 
             await room.write("hello")
             said = await room.next()
             assert isinstance(said, MessageReceived) and said.sender.zone == zone
+
+
+async def test_a_private_word_reaches_the_tab_that_pressed_alone(tmp_path: Path) -> None:
+    chance = dice("presses of tabs")
+    async with opened(tmp_path) as room:
+        where = read_conversation(room.where)
+        await room.page.js(
+            "window.__told = []; new MutationObserver(() => window.__told.push("
+            "document.querySelector('#toast').textContent)).observe("
+            "document.querySelector('#toast'), { childList: true })"
+        )
+        own = list[str]()
+        for n in range(12):
+            key = f"of another tab {n}"
+            if chance.random() < 0.5 or n == 11:
+                await room.page.click("#model")
+                given = await room.next()
+                assert isinstance(given, CommandGiven)
+                key = given.message
+                own.append(f"word {n}.")
+            await room.server.adapter.tell(where, key, f"word {n}.")
+        await room.shows("#toast", "word 11.")
+        told = cast(list[str], await room.page.js("window.__told"))
+        assert [one for one in told if one] == own
 
 
 async def test_the_models_are_one_press_away(tmp_path: Path) -> None:

@@ -29,7 +29,15 @@ async function twice(path, options) { // the same key: sending it again is harml
   }
 }
 
-export const post = (what, body) => twice(here() + what, { method: "POST", body: { key: newKey(), ...body } });
+const own = new Set();
+export const isOwn = (key) => own.has(key); // this tab sent it, and no other one
+
+export function post(what, body) {
+  const keyed = { key: newKey(), ...body };
+  own.add(keyed.key);
+  return twice(here() + what, { method: "POST", body: keyed });
+}
+
 export const edit = (message, text) => twice(`${here()}/messages/${encodeURIComponent(message)}`, { method: "PUT", body: { key: newKey(), text } });
 export const withdraw = (message) => twice(`${here()}/messages/${encodeURIComponent(message)}`, { method: "DELETE" });
 export const act = (job, action, more = {}) => twice(`/jobs/${encodeURIComponent(job)}/${action}`, { method: "POST", body: { key: newKey(), ...more } });

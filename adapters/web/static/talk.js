@@ -1,6 +1,6 @@
 // One conversation: its history, its live events, what waits.
 
-import { at, call, edit, here, withdraw } from "./api.js";
+import { at, call, edit, here, isOwn, withdraw } from "./api.js";
 import { $, banner, enterSends, exposed, make, retitle, safe, say, toast } from "./dom.js";
 import { addActions, fold, foldOf, forget, markLast } from "./turns.js";
 import { draw, replace } from "./views.js";
@@ -106,7 +106,7 @@ function connect() {
   on("growing", grow);
   on("terminal_output", print);
   on("standing", stand);
-  on("told", (told) => { toast(told.text); freed = true; });
+  on("told", (told) => { if (isOwn(told.press)) { toast(told.text); freed = true; } });
   on("alive", () => {});
   on("removed", () => { toast(say("removed")); open(at.chat); }); // by another tab, or for its age
 }
