@@ -46,8 +46,6 @@ from gateway.texts import Key, say
 from gateway.texts.languages import Texts
 from gateway.views import ActivityNote, ChoiceCard, View
 
-MAX_EXTRA = 100
-"""Characters of the words that are named as not belonging to a command."""
 Change = Callable[[TurnRow], TurnRow]
 Pressed: TypeAlias = ButtonPressed | FormSubmitted
 P = TypeVar("P", bound=Press)
@@ -284,10 +282,8 @@ async def run_command(command: Command, call: Call) -> str:
 
 def refuse_words(call: Call, most: int) -> str:
     """Say that the words after the first `most` do not belong to the command."""
-    rest = " ".join(call.words[most:])
-    extra = rest if len(rest) <= MAX_EXTRA else f"{rest[:MAX_EXTRA]}…"
     named = OwnText(name_command(" ".join((call.command.name, *call.words[:most]))))
-    return say("command_extra", call.language, extra=extra, command=named)
+    return say("command_extra", call.language, command=named)
 
 
 def is_allowed(access: Access, role: Role | None, command: Command) -> bool:

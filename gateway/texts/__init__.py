@@ -119,8 +119,8 @@ ENGLISH: dict[Key, str] = {
     "mode_admins": "In a group only admins choose what happens to messages while I work.",
     "new": "New conversation. I no longer see earlier messages.",
     "unknown_command": "There is no command /{name}. Write {/help} for a list.",
-    "command_extra": "“{extra}” does not belong to this command, so nothing was done. "
-    "Send {command} without it.",
+    "command_extra": "Nothing was done: what follows {command} does not belong to it. Send it "
+    "without that.",
     "mode_ask": "I ask before every change and every command.",
     "mode_auto": "I ask only before something risky.",
     "mode_queue": "Messages you send while I work wait until I am done.",
@@ -365,8 +365,8 @@ GERMAN: dict[Key, str] = {
     "arbeite.",
     "new": "Neue Unterhaltung. Das Bisherige sehe ich nicht mehr.",
     "unknown_command": "Den Befehl /{name} gibt es nicht. {/help} zeigt alle.",
-    "command_extra": "„{extra}“ gehört nicht zu diesem Befehl, deshalb wurde nichts getan. "
-    "Senden Sie {command} ohne das.",
+    "command_extra": "Es wurde nichts getan: Was auf {command} folgt, gehört nicht dazu. Bitte "
+    "ohne das senden.",
     "mode_ask": "Ich frage vor jeder Änderung und jedem Befehl.",
     "mode_auto": "Ich frage nur vor Riskantem.",
     "mode_queue": "Was Sie schreiben, während ich arbeite, wartet, bis es an der Reihe ist.",

@@ -295,7 +295,7 @@ FEATURE = Feature(
     name="general",
     commands=(
         own_command("start", _help, "viewer"),  # a link's word may follow
-        own_command("help", _help, "viewer", most_words=0),
+        own_command("help", _help, "viewer"),
         own_command("new", _begin_anew, of_talk=True, most_words=0),
         own_command("rename", _rename, of_talk=True),
         own_command("stop", _stop, of_talk=True),  # with any words: '/stop please'

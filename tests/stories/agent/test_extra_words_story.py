@@ -1,4 +1,4 @@
-"""Words that a command would not read are named, and nothing is done: '/approve 1 but not the
+"""Nothing is done where a command would not read some words, and it is said: '/approve 1 but not the
 second' must not approve."""
 
 import pytest
@@ -10,6 +10,7 @@ from tests.stories.rig import ADMIN, Rig
 
 READ_ALL = {
     "start": "a link's word may follow",
+    "help": "it helps, whatever with",
     "stop": "a stop stops, whatever follows it",
     "rename": "the name",
     "resume": "what is looked for",
@@ -50,7 +51,7 @@ def test_each_command_says_how_many_words_it_reads() -> None:
 @pytest.mark.parametrize(
     "name", sorted(name for name, one in our_commands().items() if one.most_words is not None)
 )
-async def test_words_too_many_are_named_and_nothing_is_done(rig: Rig, name: str) -> None:
+async def test_with_words_too_many_nothing_is_done(rig: Rig, name: str) -> None:
     await rig.start()
     rig.model.script(Say("Hello."))
     rig.telegram.say(ADMIN, "hello")
@@ -63,8 +64,7 @@ async def test_words_too_many_are_named_and_nothing_is_done(rig: Rig, name: str)
     for extra in dice("extra", name).sample(EXTRA, 3):
         rig.telegram.say(ADMIN, f"/{given} {extra}")
         shown = await rig.shows("does not belong", ADMIN)
-        text = shown["text"]
-        assert extra[:100] in text and f"/{given}" in text, text
+        assert f"/{given}" in shown["text"]
         await rig.quiet()
         assert await rig.store.settings(rig.where(ADMIN).id) == before
         assert not [
