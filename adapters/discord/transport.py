@@ -37,6 +37,8 @@ CONNECT_TIMEOUT, READ_TIMEOUT, UPLOAD_TIMEOUT = 5.0, 10.0, 60.0
 CONNECTIONS, WS_CLOSE = 200, 5.0
 SHORT = 1.0
 """Limits of up to so many seconds are waited for; a longer one is the caller's to know."""
+EARLY = 0.003
+"""Seconds by which a timer, and a limit that is told in milliseconds, may end too soon."""
 MAX_KNOWN = 512
 CLOSED = frozenset({10003, 10004, 50001, 50007})
 """Unknown channel or server, missing access, no messages to this person."""
@@ -197,7 +199,7 @@ class DiscordWire(HTTPClient):
         if left > SHORT:
             raise RateLimited(left)
         if left > 0:
-            await clock.wait(left)
+            await clock.wait(left + EARLY)
 
     def _learn(self, key: str, headers: Mapping[str, str]) -> None:
         """Note an answer's rate limit: when its bucket is used up, and until when."""

@@ -12,6 +12,7 @@ import pytest
 from adapters.discord import memory, receive, session
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.render import render
+from gateway import clock
 from gateway.declaration import SettingsError
 from gateway.errors import Ambiguous, RateLimited, Rejected, Unsent
 from gateway.messages import Attachment, ButtonPressed, Conversation, MessageReceived
@@ -132,6 +133,22 @@ async def test_the_headers_of_a_used_up_bucket_are_heard(
     for n in range(3):  # a short one is waited for
         await discord.edit(THREAD, other, payload(ReplyView(text=f"y{n}")))
     assert [call.status for call in server.made("edit")[2:]] == [200] * 3
+
+
+async def test_no_call_is_early_after_a_short_limit(
+    server: DiscordServer, discord: DiscordAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Timers that end as early as they may, and a limit whose last decimals are not told."""
+
+    async def wait(seconds: float) -> None:
+        await asyncio.sleep(max(0.0, seconds - 0.001))
+
+    monkeypatch.setattr(clock, "wait", wait)
+    server.limits["edit"] = (1, 0.07049)
+    native = await discord.send(TEAM, payload(ReplyView(text="x")))
+    for n in range(9):
+        await discord.edit(TEAM, native, payload(ReplyView(text=f"x{n}")))
+    assert [call.status for call in server.made("edit")] == [200] * 9
 
 
 async def test_the_other_errors(server: DiscordServer, discord: DiscordAdapter) -> None:
