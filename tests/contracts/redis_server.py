@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,11 +11,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-
-def free_port() -> int:
-    """A port of loopback that nobody has."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
+from tests.fakes.ports import free_port
 
 
 class RedisServer:
@@ -33,9 +28,9 @@ class RedisServer:
     def start(self) -> None:
         """Start it and wait until it takes connections."""
         durable = ("--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
-        place = ("--port", "0", "--unixsocket", str(self.socket), "--dir", str(self._folder))
+        place = ("--bind", "127.0.0.1", "--port", "0", "--unixsocket", str(self.socket))
         self._process = subprocess.Popen(
-            ["redis-server", *place, *durable, *self._options],
+            ["redis-server", *place, "--dir", str(self._folder), *durable, *self._options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -15,7 +15,7 @@ from gateway.store.redis import RedisStore
 from gateway.store.redis_scripts import COMMANDS, MOVE, run
 from gateway.store.rows import AuditRow, Changes, ConversationRow
 from tests.contracts.conftest import RedisWorld
-from tests.contracts.redis_server import RedisServer, Relay, free_port, redis_server
+from tests.contracts.redis_server import RedisServer, Relay, redis_server
 from tests.contracts.store_values import (
     NOTHING,
     START,
@@ -32,6 +32,7 @@ from tests.contracts.store_values import (
     turn,
     view,
 )
+from tests.fakes.ports import free_port
 from tests.fakes.waiting import PATIENCE
 from tests.sampling import one_of
 

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
-from tests.contracts.redis_server import free_port, redis_server
+from tests.contracts.redis_server import redis_server
 from tests.fakes.model_dialect import Dialect
 from tests.fakes.model_server import Call, Json, ModelServer, Say
 from tests.fakes.model_steps import Step
+from tests.fakes.ports import free_port
 from tests.fakes.tcp_proxy import TcpProxy
 from tests.fakes.telegram_server import TelegramServer
 from tests.gateway.process import TOKEN, Run, World
