@@ -96,7 +96,8 @@ async def _decide(call: Call, answer: Answer) -> str:
         alone = len(questions) == 1 and len(call.words) > 1
         number = 0 if alone and number > len(names) else number  # '2 copies are enough'
         answer = replace(answer, text=" ".join(call.words[1 if number else 0 :]))
-    if number > len(names) or (len(questions) > 1 and not number):
+    unread = answer.choice != "deny" and call.words and not number  # '/approve nothing'
+    if number > len(names) or (len(questions) > 1 and not number) or unread:
         return say("answer_usage", call.language, name=call.command.name)
     found = [n for n, one in enumerate(questions) if not number or one.id == names[number - 1]]
     if not found:  # it was decided since it was listed
