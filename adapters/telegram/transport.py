@@ -207,18 +207,19 @@ def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, di
 
 def _is_refusal(payload: bytes) -> bool:
     """True if Telegram itself refuses the call: a proxy's 404 says nothing of the token."""
-    try:
-        answer = decode(payload)
-    except ValueError:
-        return False
-    return isinstance(answer, dict) and answer.get("ok") is False
+    return _read_object(payload).get("ok") is False
 
 
 def _retry_after(payload: bytes) -> float:
     """Seconds a 429 asks for, 1 if it does not say."""
+    told = _read_object(payload).get("parameters")
+    return read_limit(told.get("retry_after") if isinstance(told, dict) else None)
+
+
+def _read_object(payload: bytes) -> dict[str, object]:
+    """Return the answer of an API, empty if it is another's."""
     try:
         answer = decode(payload)
     except ValueError:
-        answer = None
-    told = answer.get("parameters") if isinstance(answer, dict) else None
-    return read_limit(told.get("retry_after") if isinstance(told, dict) else None)
+        return {}
+    return answer if isinstance(answer, dict) else {}

@@ -1,5 +1,5 @@
 """Reads files left by a person or an earlier process, without ever blocking on a pipe or a
-device."""
+device; writes such for the next process."""
 
 import errno
 import os
@@ -21,6 +21,14 @@ def read_plain(path: Path, most: int = -1) -> bytes:
         if not stat.S_ISREG(info.st_mode):
             raise OSError(errno.EINVAL, "it is no plain file", str(path))
         return file.read(most)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file of the data folder, whole or not at all; its folder is made. OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = path.with_suffix(".new")
+    new.write_bytes(data)
+    os.replace(new, path)
 
 
 def read_piped(path: Path, patience: float) -> bytes:

@@ -7,7 +7,6 @@ been started, and a prompt that shows them is the same as before.
 import asyncio
 import hashlib
 import logging
-import os
 import re
 from collections.abc import Coroutine, Iterable
 from contextlib import AsyncExitStack
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from pydantic import BaseModel
 
+from agent_core.config.plain_files import write_whole
 from agent_core.errors import Parked, ToolFailed
 from agent_core.mcp.calls import RunningCall, RunningCalls
 from agent_core.mcp.connection import START, Connection, Unavailable
@@ -548,10 +548,7 @@ class Servers:
             return
         there = self._there[server]
         kept = [one for one in self._known.values() if one.server == server and one.tool in there]
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        new = place.with_suffix(".new")
-        new.write_bytes(msgspec.json.encode(kept))
-        os.replace(new, place)
+        write_whole(place, msgspec.json.encode(kept))
 
 
 def _definition(server: str, tool: "Listed") -> Definition:

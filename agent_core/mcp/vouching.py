@@ -6,12 +6,12 @@ for that call, or for that person; for everybody only the operator allows it, by
 """
 
 import logging
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
+from agent_core.config.plain_files import write_whole
 from agent_core.mcp.settings import McpServer
 from agent_core.tools.finding.mcp_tools import Definition
 from agent_core.tools.finding.toolsets import is_in_all
@@ -79,11 +79,8 @@ class Vouching:
         place = self._place(server)
         if place is None:
             return
-        new = place.with_suffix(".new")
         try:
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            new.write_bytes(msgspec.json.encode(self._known[server]))
-            os.replace(new, place)
+            write_whole(place, msgspec.json.encode(self._known[server]))
         except OSError as error:
             log.warning("mcp_vouched_not_kept", extra={"server": server, "error": str(error)})
 

@@ -100,6 +100,15 @@ class World:
         async with asyncio.timeout(START):
             return await run.ready()
 
+    def approve_new(self, pressed: set[str]) -> None:
+        """Say yes to each card of the person that waits, once. `pressed`: tokens that were."""
+        for card in [one for one in self.telegram.chats[PERSON] if one.get("reply_markup")]:
+            for row in card["reply_markup"].get("inline_keyboard", ()):
+                token = row[0].get("callback_data", "") if row else ""
+                if token and row[0]["text"].startswith("Approve") and token not in pressed:
+                    pressed.add(token)
+                    self.telegram.press(PERSON, card["message_id"], token)
+
     async def sent(self, count: int) -> None:
         """Until `count` views are sent, and that is on record: a kill from then on doubles none."""
 

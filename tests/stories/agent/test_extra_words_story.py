@@ -3,6 +3,7 @@ second' must not approve."""
 
 import pytest
 
+from gateway.store.rows import ConversationSettings
 from gateway.wiring.features import our_commands
 from tests.fakes.model_server import Call, Say
 from tests.sampling import dice
@@ -43,6 +44,16 @@ OWN_FORMS = {
 EXTRA = ("please", "2", "and then go", "все", "<b>it</b>", "x" * 300)
 
 
+async def begin(rig: Rig) -> ConversationSettings:
+    """A conversation that has been greeted; its settings."""
+    await rig.start()
+    rig.model.script(Say("Hello."))
+    rig.telegram.say(ADMIN, "hello")
+    await rig.shows("Hello.", ADMIN)
+    await rig.quiet()
+    return await rig.store.settings(rig.where(ADMIN).id)
+
+
 def test_each_command_says_how_many_words_it_reads() -> None:
     open_ended = {name for name, one in our_commands().items() if one.most_words is None}
     assert open_ended == set(READ_ALL)
@@ -52,12 +63,7 @@ def test_each_command_says_how_many_words_it_reads() -> None:
     "name", sorted(name for name, one in our_commands().items() if one.most_words is not None)
 )
 async def test_with_words_too_many_nothing_is_done(rig: Rig, name: str) -> None:
-    await rig.start()
-    rig.model.script(Say("Hello."))
-    rig.telegram.say(ADMIN, "hello")
-    await rig.shows("Hello.", ADMIN)
-    await rig.quiet()
-    before = await rig.store.settings(rig.where(ADMIN).id)
+    before = await begin(rig)
     words = {"mode": "swe", "plan": "on", "undo": "all", "pair": "AAAABBBB", "unpair": "7"}
     words |= {"link": "off", "approve": "1"}
     given = f"{name} {words[name]}" if our_commands()[name].most_words else name
@@ -75,12 +81,7 @@ async def test_with_words_too_many_nothing_is_done(rig: Rig, name: str) -> None:
 
 @pytest.mark.parametrize("form", OWN_FORMS)
 async def test_commands_with_forms_of_their_own_ignore_no_word(rig: Rig, form: str) -> None:
-    await rig.start()
-    rig.model.script(Say("Hello."))
-    rig.telegram.say(ADMIN, "hello")
-    await rig.shows("Hello.", ADMIN)
-    await rig.quiet()
-    before = await rig.store.settings(rig.where(ADMIN).id)
+    before = await begin(rig)
     rig.telegram.say(ADMIN, form.format(dice("extra", form).choice(("please", "everything"))))
     await rig.shows(OWN_FORMS[form], ADMIN)
     await rig.quiet()

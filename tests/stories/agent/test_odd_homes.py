@@ -91,7 +91,7 @@ async def test_all_tools_work(
         world.telegram.say(PERSON, f"do {n}")
 
         def is_done(n: int = n) -> bool:
-            press_new(world, pressed)
+            world.approve_new(pressed)
             texts = (str(one.get("text")) for one in world.telegram.chats[PERSON])
             return any(f"done {n}" in text for text in texts)
 
@@ -107,16 +107,6 @@ async def test_all_tools_work(
         assert code == 0 and "Traceback" not in said, said
     log = world.runs[-1].log
     assert " info " in log and not re.findall(r"^\S+ error .*|^Traceback", log, re.MULTILINE)
-
-
-def press_new(world: World, pressed: set[str]) -> None:
-    """Say yes to each card that waits, once."""
-    for card in [one for one in world.telegram.chats[PERSON] if one.get("reply_markup")]:
-        for row in card["reply_markup"].get("inline_keyboard", ()):
-            token = row[0].get("callback_data", "") if row else ""
-            if token and row[0]["text"].startswith("Approve") and token not in pressed:
-                pressed.add(token)
-                world.telegram.press(PERSON, card["message_id"], token)
 
 
 async def test_a_name_that_is_no_text_is_refused(world: World) -> None:

@@ -176,7 +176,7 @@ async def test_nothing_runs_on_after_a_gateway_that_is_killed(
     said_yes: set[str] = set()
 
     def runs() -> bool:
-        press_new(world, said_yes)
+        world.approve_new(said_yes)
         if what == "code":
             return bool(find_words(run, MARK))
         if what == "a loop":
@@ -237,16 +237,6 @@ def has_text(world: World, words: str) -> bool:
     return any(words in str(one.get("text")) for one in world.telegram.chats[PERSON])
 
 
-def press_new(world: World, pressed: set[str]) -> None:
-    """Say yes to each card that waits, once."""
-    for card in [one for one in world.telegram.chats[PERSON] if one.get("reply_markup")]:
-        for row in card["reply_markup"]["inline_keyboard"]:
-            token = row[0].get("callback_data", "") if row else ""
-            if token and row[0]["text"].startswith("Approve") and token not in pressed:
-                pressed.add(token)
-                world.telegram.press(PERSON, card["message_id"], token)
-
-
 # ---- what runs beside it ---------------------------------------------------------------------
 
 LONG = [
@@ -274,7 +264,7 @@ async def test_no_container_runs_on_after_a_gateway_that_is_killed(
     word, said_yes = MARK if what != "a background server" else INSIDE_PORT, set[str]()
 
     def runs() -> bool:
-        press_new(world, said_yes)
+        world.approve_new(said_yes)
         return bool(alive(word)) and (word == MARK or has_text(world, "It is up"))
 
     await until(runs, START)
@@ -326,7 +316,7 @@ async def test_no_browser_runs_on_after_a_gateway_that_is_killed(
     said_yes: set[str] = set()
 
     def looks() -> bool:
-        press_new(world, said_yes)
+        world.approve_new(said_yes)
         return len(world.model.requests) > 1
 
     await until(looks, START)
