@@ -89,3 +89,10 @@ def test_equal_texts_fold_to_the_same_one(one: str, other: str) -> None:
 def test_a_text_of_many_scripts_is_folded_like_its_parts() -> None:
     every = [chr(n) for n in range(0xA0, 0x3000) if unicodedata.category(chr(n)) in ("Ll", "Lu")]
     assert fold_text("-".join(every)) == "-".join(map(fold_text, every))
+
+
+@pytest.mark.parametrize("sign", ["ﬁ", "ß", "㎏", "½"])
+def test_a_word_that_ends_within_a_sign_is_marked_with_the_whole_sign(sign: str) -> None:
+    first = fold_text(sign)[0]
+    assert find_first(f"- {sign}-", (first,)) == (2, 3)
+    assert split_at(f"- {sign}-", (first,)) == ("- ", sign, "-")
