@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from agent_core.errors import ToolFailed
 from agent_core.mcp import connection, servers
+from agent_core.tools.contract import ToolContext
 from tests.attacks.mcp_grammar import CHANGES, TRUSTED, change, draw_definition
 from tests.fakes.model_server import Call, Json, Say, Step
 from tests.fakes.waiting import PATIENCE
@@ -242,4 +244,18 @@ async def test_an_allowed_tool_that_changed_between_two_starts_is_asked_about(ri
     await ask_again(rig, "second")
     assert "in other words than when this call was allowed" in rig.seen(role="tool")[-1]
     await ask_again(rig, "third", "Deny")
+    assert len(called(rig)) == 1
+
+
+async def test_an_allowed_tool_that_changes_before_its_call_does_not_run(rig: Rig) -> None:
+    """It was decided to run unasked; meanwhile the server has told of another one."""
+    rig.model.script(find("weather"), Call("raw__weather", '{"city": "Bonn"}'), Say("first"))
+    await rig.start(MCP_SERVERS=serve(rig, [TRUSTED], allow=["*"]))
+    await ask_again(rig, "first")
+    found = rig.host.services.agent.servers  # type: ignore[attr-defined]
+    tool = found.make(*found.find(["raw__weather"]))
+    await relist(rig, [change("an order")])
+    context = ToolContext(workspace=rig.folder, key="k", limit=5.0, output=lambda _: None)
+    with pytest.raises(ToolFailed, match="in other words"):
+        await tool.call(tool.arguments(city="Bonn"), context)
     assert len(called(rig)) == 1
