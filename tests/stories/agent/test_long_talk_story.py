@@ -1,6 +1,7 @@
 """A conversation of thirty turns with tools, with a model that holds 4,096 tokens."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -45,7 +46,8 @@ class SmallModel:
         return Call("read_file", json.dumps({"path": "notes.txt"}))
 
 
-async def talk(rig: Rig, model: SmallModel) -> None:
+async def talk(rig: Rig, model: SmallModel, has_learnt: Callable[[], bool] = lambda: True) -> None:
+    """Ask TURNS times. `has_learnt`: what was to be learnt from the first answer is known."""
     rig.workspace().mkdir(parents=True, exist_ok=True)
     (rig.workspace() / "notes.txt").write_text("".join(LINE % n for n in range(60)))
     rig.model.script(*[model.answer] * 500)
@@ -53,6 +55,7 @@ async def talk(rig: Rig, model: SmallModel) -> None:
         rig.telegram.say(PERSON, f"question {n}: what do the notes say now?")
         await rig.telegram.wait(lambda n=n: ended(rig) >= n, PATIENCE)
         await rig.quiet()
+        await rig.until(has_learnt)
 
 
 def ended(rig: Rig) -> int:
@@ -83,7 +86,11 @@ async def test_a_server_that_cuts_without_a_word(rig: Rig, tells: bool) -> None:
     rig.model.ollama = Ollama(given=HELD, tells=tells)
     await rig.start(**TIERS, LOCAL_MODEL_DISCOVERY="on", OPENAI_API_MODE="chat_completions")
     await rig.until(lambda: rig.log.named("window"))
-    await talk(rig, model)
+
+    def has_learnt() -> bool:
+        return not tells or any(vars(one)["sure"] for one in rig.log.named("window"))
+
+    await talk(rig, model, has_learnt)
     answers = sum("Answer." in text for text in rig.said())
     told = [text for text in rig.said() if "OLLAMA_CONTEXT_LENGTH" in text]
     assert answers == TURNS and len(told) == (0 if tells else 1)
