@@ -7,6 +7,7 @@ from typing import NamedTuple
 import aiohttp
 import msgspec
 
+from agent_core.models.streamed_http import read_json
 from agent_core.models.windows import choose_talking
 from agent_core.settings import CompatibleProvider, TierModels
 
@@ -70,11 +71,9 @@ async def _probe(session: aiohttp.ClientSession, port: Port) -> CompatibleProvid
         ) as response:
             if response.status != 200:
                 return None
-            body = await response.content.read(MAX_BYTES)
-        models = msgspec.json.decode(body, type=_Models).data
-    except (aiohttp.ClientError, TimeoutError):
-        return None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # it is another server
+            listed = await read_json(response, MAX_BYTES)
+        models = msgspec.convert(listed, _Models).data
+    except (aiohttp.ClientError, TimeoutError, msgspec.ValidationError):  # or it is another server
         return None
     model = next(iter(choose_talking(model.id for model in models if model.id)), None)
     if not model:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import aiohttp
 import httpx2
+import msgspec
 
 from agent_core.models.port import permit_request
 from agent_core.models.trust import load_trust
@@ -34,6 +35,20 @@ def _map_failures() -> Iterator[None]:
         raise httpx2.UnsupportedProtocol(str(error)) from error
     except aiohttp.ClientError as error:
         raise httpx2.ConnectError(str(error)) from error
+
+
+async def read_json(answer: aiohttp.ClientResponse, most: int) -> object:
+    """Return the JSON of a body, in however many pieces it comes. Raises aiohttp.ClientError for
+    one of more than `most` bytes, and for one that is no JSON, or is nested too deeply."""
+    body = bytearray()
+    async for piece in answer.content.iter_any():
+        body += piece
+        if len(body) > most:
+            raise aiohttp.ClientPayloadError(f"more than {most:,} bytes")
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise aiohttp.ClientPayloadError(str(error)) from None
 
 
 class StreamedResponse:

@@ -13,13 +13,14 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import quote
 
 import aiohttp
-import msgspec
 
 from agent_core.models.endpoint import Endpoint
+from agent_core.models.streamed_http import read_json
 
 LIMIT = 3.0
 """Seconds for one question."""
-MAX_BYTES = 2_000_000
+MAX_BYTES = 16_000_000
+"""Bytes of an answer: the longest lists of models have 1 MB (OpenRouter)."""
 MAX_WINDOW = 100_000_000
 """Tokens: more stands for an unknown window (tokenizers say 10**30)."""
 MAX_DIGITS = 12
@@ -180,7 +181,7 @@ class _Server:
             ) as response:
                 if response.status != 200:
                     return {}
-                found = msgspec.json.decode(await response.content.read(MAX_BYTES))
+                found = await read_json(response, MAX_BYTES)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
             return {}
         return {"data": found} if isinstance(found, list) else _as_object(found)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import aiohttp
-import msgspec
 
 from agent_core import ambient
 from agent_core.context.room import SMALL_WINDOW
@@ -18,6 +17,7 @@ from agent_core.messages import user
 from agent_core.models.endpoint import Endpoint
 from agent_core.models.port import ModelRequest
 from agent_core.models.provider_settings import KEYS, MODELS, URLS
+from agent_core.models.streamed_http import read_json
 from agent_core.models.tiers import Models
 from agent_core.models.windows import (
     ask_models,
@@ -261,7 +261,7 @@ class Platforms:
     async def probe_telegram(self, bot: Telegram) -> list[ProbeResult]:
         """The token, and the webhook."""
         me = await self._ask("GET", f"{bot.api_base_url}/bot{bot.token}/getMe")
-        if me.status != 200:
+        if me.status != 200 or not me.body:
             return [_describe_refusal(bot, me, telegram.TOKEN.name, "@BotFather")]
         found = [
             ProbeResult("ok", "telegram", f"@{_as_object(me.body.get('result')).get('username')}")
@@ -281,7 +281,7 @@ class Platforms:
     async def probe_discord(self, bot: Discord) -> list[ProbeResult]:
         """The token."""
         me = await self._ask("GET", f"{bot.api_base_url}/users/@me", _bot(bot))
-        if me.status != 200:
+        if me.status != 200 or not me.body:
             return [_describe_refusal(bot, me, discord.TOKEN.name, "the Developer Portal, Bot")]
         return [ProbeResult("ok", "discord", f"@{me.body.get('username')}")]
 
@@ -343,10 +343,9 @@ class Platforms:
             async with self._session.request(
                 method, url, headers=headers, data=form, timeout=timeout, allow_redirects=False
             ) as answer:
-                said = await answer.content.read(MAX_BYTES)
                 self._note_clock(answer.headers.get("Date", ""))
-                return _Answer(answer.status, _as_object(msgspec.json.decode(said)))
-        except msgspec.DecodeError:
+                return _Answer(answer.status, _as_object(await read_json(answer, MAX_BYTES)))
+        except aiohttp.ClientPayloadError:
             return _Answer(answer.status, {})
         except (aiohttp.ClientError, TimeoutError, OSError):
             return _Answer(0, {})
@@ -361,9 +360,11 @@ class Platforms:
 
 def _describe_refusal(bot: Bot, answer: _Answer, setting: str, where: str) -> ProbeResult:
     platform = _name_platform(bot)
+    place = f"{ADDRESSES[platform].name}={hide_passwords(bot.api_base_url)}"
     if not answer.status:
-        place = f"{ADDRESSES[platform].name}={hide_passwords(bot.api_base_url)}"
         text = f"cannot be reached at {place}: check it, the network, and the proxy if there is one"
+    elif not answer.body and answer.status < 500:
+        text = f"is not what answers at {place} ({answer.status}): check it, and the proxy"
     elif answer.status in (200, 401, 403, 404):
         why = str(answer.body.get("error") or answer.status)
         text = f"refuses {setting} ({why}): copy it again from {where}"

@@ -8,15 +8,17 @@ import asyncio
 from collections.abc import Mapping
 
 import aiohttp
-import msgspec
 from msgspec import Struct
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
+from agent_core.models.streamed_http import read_json
 from agent_core.tools.web.port import Hit, Search
 from agent_core.tools.web.settings import WebSettings
 
 SECONDS = 20.0
+MAX_BYTES = 8_000_000
+"""Bytes of a provider's answer: hits with their texts have a tenth of it."""
 SNIPPET = 400
 TITLE = 200
 
@@ -47,7 +49,7 @@ class JsonSearch:
                 answer = await _answer(session, asked)
         except TimeoutError:
             raise ToolFailed(f"{asked.name} gave no answer within {SECONDS:g} s.") from None
-        except (aiohttp.ClientError, OSError, msgspec.DecodeError, RecursionError) as error:
+        except (aiohttp.ClientError, OSError) as error:
             raise ToolFailed(f"{asked.name} cannot be reached: {type(error).__name__}.") from None
         for name in asked.inside:
             answer = answer.get(name) if isinstance(answer, dict) else None
@@ -133,7 +135,7 @@ async def _answer(session: aiohttp.ClientSession, asked: _Keyed) -> object:
             raise ToolFailed(f"{asked.name} wants no more questions for now ({answer.status}).")
         if answer.status != 200:
             raise ToolFailed(f"{asked.name} answered {answer.status}.")
-        return msgspec.json.decode(await answer.read())
+        return await read_json(answer, MAX_BYTES)
 
 
 def _read_hits(rows: object, names: tuple[str, str, str], count: int) -> tuple[Hit, ...]:
