@@ -311,6 +311,8 @@ async def type_at_terminal(
 
 
 PROVIDER, KEY_OF, ADDRESS = "[openai]:", "API key of openai:", "/v1:"
+IGNORES = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN);"
+"""Before the others: started as a shell starts what is to run behind."""
 
 
 @pytest.mark.pick("init at a terminal", 1)
@@ -328,8 +330,9 @@ PROVIDER, KEY_OF, ADDRESS = "[openai]:", "API key of openai:", "/v1:"
         [(PROVIDER, b"openai\n"), (KEY_OF, b"sk-x\n"), (ADDRESS, b"\n"), ("word …", b"\x03")],
     ],
 )
+@pytest.mark.parametrize("before", ["", IGNORES], ids=["in front", "behind"])
 async def test_ctrl_c_ends_it_at_once_and_writes_nothing(
-    tmp_path: Path, lines: list[tuple[str, bytes]]
+    tmp_path: Path, lines: list[tuple[str, bytes]], before: str
 ) -> None:
     """Where a line is waited for, shown or not, and while a model is asked."""
     with socket.create_server(("127.0.0.1", 0)) as deaf:
@@ -338,7 +341,7 @@ async def test_ctrl_c_ends_it_at_once_and_writes_nothing(
             "OPENAI_BASE_URL": f"http://127.0.0.1:{deaf.getsockname()[1]}/v1",
             "OPENAI_API_MODE": "chat_completions", "LOCAL_MODEL_DISCOVERY": "off",
         }  # fmt: skip
-        code, shown = await type_at_terminal(tmp_path, env, lines)
+        code, shown = await type_at_terminal(tmp_path, env, lines, before)
     assert code == 1 and "Nothing was written." in shown, shown
     assert "Traceback" not in shown and "sk-x" not in shown
     assert not (tmp_path / ".env").exists()
