@@ -11,6 +11,8 @@ import pytest
 from aiohttp import ClientSession
 
 from adapters.web.stream import HEARTBEAT
+from gateway.ports import Standing
+from gateway.wiring.desk import GatewayDesk
 from tests.fakes.browser import Page, browse
 from tests.fakes.model_server import Call, Calls, Fail, Halted, Say, Slow
 from tests.fakes.needs import NEEDS_CHROMIUM
@@ -543,6 +545,21 @@ async def test_a_conversation_is_named_and_deleted(tmp_path: Path) -> None:
         await page.until("!document.querySelector('#empty').hidden", PATIENCE)
         assert await tab.texts("#log article.reply") == []
         assert tab.page.errors == []
+
+
+async def test_what_has_a_name_can_be_renamed_whatever_came_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state of a short turn may be read before its messages are, and not change any more."""
+
+    async def read_standing(desk: GatewayDesk, conversation: str) -> Standing:
+        return Standing(title="Always", state="idle", waiting=(), model="m")
+
+    monkeypatch.setattr(GatewayDesk, "read_standing", read_standing)
+    async with opened(tmp_path) as (_, tab, _):
+        await tab.write("hello")
+        await tab.shows("#log article.reply", "ack hello")
+        await tab.page.until("!document.getElementById('manage').hidden")
 
 
 @pytest.mark.pick("a conversation is deleted", 1)

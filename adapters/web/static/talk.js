@@ -102,7 +102,7 @@ function connect() {
     if (source.readyState === EventSource.CLOSED) lost("");
     else banner(say("lost")); // the browser comes back by itself, with the id of its last event
   };
-  on("view", (shown) => { show(shown); freed = true; });
+  on("view", (shown) => { show(shown); freed = true; hooks.standing(false); }); // a first one may come behind the standing
   on("growing", grow);
   on("terminal_output", print);
   on("standing", stand);
