@@ -224,7 +224,7 @@ def fail_after(steps: int, error: BaseException) -> Callable[[Step], Step]:
 @given(was=ACTS, did=ACTS, steps=st.integers(0, 25))
 def test_one_that_is_cut_off_is_begun_anew(was: list[Act], did: list[Act], steps: int) -> None:
     """As by a kill: nothing is done after some steps. Then it goes on to its end."""
-    if any(one[0] == "fifo" for one in did):
+    if any(one[0] == "fifo" for one in (*was, *did)):  # moved with its folder it is in the way
         return
 
     class Killed(BaseException):
@@ -252,7 +252,7 @@ def test_what_a_full_disk_refuses_is_taken_back_later(
     was: list[Act], did: list[Act], steps: int
 ) -> None:
     """No file of it counts as changed by others, and nothing of it is lost."""
-    if any(one[0] == "fifo" for one in did):
+    if any(one[0] == "fifo" for one in (*was, *did)):  # moved with its folder it is in the way
         return
     fill = fail_after(steps, OSError(errno.ENOSPC, "No space left on device"))
     with begin(was) as place:
