@@ -36,10 +36,11 @@ ModelFault = Literal[
     "malformed",
     "overflow",
     "truncated",
+    "endless",
 ]
 """The reason why no answer came. `unpaid`: no credit is left; `missing`: no such model, or none for
 this key; `overflow`: the request was too long, and refused; `truncated`: it was too long, and the
-server silently dropped its beginning."""
+server silently dropped its beginning; `endless`: the answer was given up, as it did not end."""
 
 
 _SHORTAGES = frozenset(

@@ -24,6 +24,7 @@ FaultKey = Literal[
     "fault_uncallable",
     "fault_characters",
     "fault_stopped",
+    "fault_endless",
     "fault_cut",
     "fault_error",
     "fault_empty",
@@ -186,6 +187,8 @@ FAULTS: dict[FaultKey, str] = {
     "fault_uncallable": "{name} cannot be called: {detail}. Check the key and the base URL.",
     "fault_characters": "The conversation contains characters that cannot be encoded.",
     "fault_stopped": "{name} stopped sending. Try again, or use another model.",
+    "fault_endless": "{name} sent an answer without an end, which was given up. Try again, or use "
+    "another model.",
     "fault_cut": "{name}'s answer was cut off. Try again, or use another model.",
     "fault_error": "{name}'s answer was cut off by an error: {detail}. Try again, or use "
     "another model.",

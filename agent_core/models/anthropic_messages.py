@@ -15,6 +15,7 @@ from agent_core.context.pictures import describe_unseen, split_result
 from agent_core.errors import ModelFailed
 from agent_core.messages import Message, Part, Picture, Text, Thinking, ToolCall, ToolResult
 from agent_core.models.answers.anthropic import REDACTED, AnthropicReader
+from agent_core.models.answers.limits import limit_body
 from agent_core.models.answers.refusals import read_pause
 from agent_core.models.answers.refused_fields import RefusedFields
 from agent_core.models.answers.spoken import INLINE
@@ -70,7 +71,7 @@ class AnthropicMessages:
             timeout=self._line.timeout,
             http_client=anthropic.DefaultAioHttpClient(
                 verify=load_trust(),
-                event_hooks={"request": [permit_request], "response": [_set_pause]},
+                event_hooks={"request": [permit_request], "response": [limit_body, _set_pause]},
                 follow_redirects=False,
             ),
             open_telemetry=False,

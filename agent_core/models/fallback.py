@@ -222,7 +222,7 @@ class Chain:
                 return left
             case _:
                 elsewhere = [other for other in left if other.route is not place.route]
-                return elsewhere or ([] if failed.fault == "timeout" else left)
+                return elsewhere or ([] if failed.fault in ("timeout", "endless") else left)
 
 
 def _weigh(request: ModelRequest) -> int:

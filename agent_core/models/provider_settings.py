@@ -126,7 +126,8 @@ SILENCE = Setting(
     "MODEL_TIMEOUT",
     TIMEOUT,
     Number(least=0.1, most=3600, mend="write seconds, from 0.1 to 3600."),
-    "seconds of silence after which a provider is considered failed",
+    "seconds of silence after which a provider is considered failed; an answer may take twelve "
+    "times as long",
 )
 PRICES = Setting(
     "MODEL_PRICES",

@@ -12,6 +12,7 @@ import aiohttp
 import httpx2
 import msgspec
 
+from agent_core.models.answers.limits import MAX_REFUSAL
 from agent_core.models.port import permit_request
 from agent_core.models.trust import load_trust
 
@@ -78,18 +79,25 @@ class StreamedResponse:
                 self.received += len(piece)
                 yield piece
 
-    async def aread(self) -> bytes:
-        """The whole body. Raises httpx2.HTTPError."""
+    async def aread(self, most: int) -> bytes:
+        """The first `most` bytes of the body, at least. Raises httpx2.HTTPError."""
+        body = bytearray()
         with _map_failures():
-            return await self._response.read()
+            while len(body) < most and (piece := await self._response.content.readany()):
+                body += piece
+        return bytes(body)
 
     async def aclose(self) -> None:
         """Release the connection, or close it if there is more to come."""
         self._response.release()
 
     async def keep(self) -> httpx2.Response:
-        """The answer with its body, as the SDKs' errors want it. Raises httpx2.HTTPError."""
-        body = await self.aread()
+        """The answer with the beginning of its body, as the SDKs' errors want it. Raises
+        httpx2.HTTPError."""
+        try:
+            body = await self.aread(MAX_REFUSAL)
+        finally:
+            await self.aclose()
         given = self._response.raw_headers  # bytes: they may hold any characters
         headers = [(k, v) for k, v in given if k.lower() not in _DECODED]
         request = httpx2.Request("POST", str(self._response.url))

@@ -6,6 +6,7 @@ from typing import BinaryIO
 import openai
 
 from agent_core.errors import ModelFailed
+from agent_core.models.answers.limits import limit_body
 from agent_core.models.port import permit_request
 from agent_core.models.trust import load_trust
 from agent_core.models.wire import Line
@@ -27,7 +28,8 @@ class Transcriber:
             timeout=self._line.timeout,
             max_retries=endpoint.retries,
             http_client=openai.DefaultAioHttpClient(
-                verify=load_trust(), event_hooks={"request": [permit_request]}
+                verify=load_trust(),
+                event_hooks={"request": [permit_request], "response": [limit_body]},
             ),
         )
 

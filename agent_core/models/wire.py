@@ -4,6 +4,7 @@ The SDKs retry failures before the first byte (429, 5xx, connection); `Line` ret
 broke later. Both draw on the same allowance of attempts.
 """
 
+import asyncio
 import hashlib
 import logging
 import re
@@ -27,6 +28,7 @@ from agent_core.messages import (
     ToolResult,
 )
 from agent_core.models.answers.broken import PAUSE, Broken
+from agent_core.models.answers.limits import LONGEST, AnswerTooLong, check_calls, make_endless
 from agent_core.models.answers.refusals import (
     read_body,
     read_detail,
@@ -80,7 +82,7 @@ call of the running turn that has none."""
 DETAIL = 200
 TRIED = "x-stainless-retry-count"
 """The header by which the SDKs tell the number of earlier attempts."""
-HOPELESS: tuple[ModelFault, ...] = ("auth", "unpaid", "missing", "rejected", "overflow")
+HOPELESS: tuple[ModelFault, ...] = ("auth", "unpaid", "missing", "rejected", "overflow", "endless")
 """Failures that a retry cannot help."""
 MAX_PAUSE = 120.0
 """Seconds that a provider may ask to wait; for more it is not asked again."""
@@ -159,7 +161,7 @@ class Line:
                 on_delta(delta)
 
             try:
-                return _drop_refused(await attempt(left, show))
+                return _drop_refused(check_calls(await attempt(left, show)))
             except Broken as broken:
                 left -= broken.tries
                 hopeless = broken.fault in HOPELESS or broken.pause > MAX_PAUSE
@@ -225,7 +227,7 @@ class Line:
         deltas = PacedDeltas(on_delta)
         fold = make(request, self._endpoint.provider, deltas.add)
         try:
-            await feed(response, fold, deltas)
+            await feed(response, fold, deltas, self._endpoint.timeout * LONGEST)
             reply = fold.reply()
             await deltas.flush()
             return reply
@@ -233,12 +235,18 @@ class Line:
             if broken.refusal is not None:
                 raise self.break_off(broken.refusal) from None
             raise
+        except AnswerTooLong:
+            raise make_endless() from None
         except httpx2.ReadTimeout:
             raise Broken(phrase("fault_stopped"), "timeout") from None
         except httpx2.HTTPError:
             raise Broken(phrase("fault_cut")) from None
         finally:
             await response.aclose()
+
+    def limit_answer(self) -> asyncio.Timeout:
+        """Return the limit of time of an answer that an SDK reads; its end raises TimeoutError."""
+        return ambient.limit(self._endpoint.timeout * LONGEST)
 
     def break_off(self, refusal: httpx2.Response) -> Broken:
         """Translate an error status that came after the answer had begun."""

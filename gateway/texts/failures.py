@@ -41,6 +41,8 @@ GERMAN: dict[FaultKey, str] = {
     "fault_characters": "In der Unterhaltung stehen beschädigte Zeichen.",
     "fault_stopped": "{name} hat aufgehört zu senden. Versuchen Sie es noch einmal oder nehmen Sie "
     "ein anderes Modell.",
+    "fault_endless": "{name} hat eine Antwort ohne Ende gesendet; sie wurde abgebrochen. Versuchen "
+    "Sie es noch einmal oder nehmen Sie ein anderes Modell.",
     "fault_cut": "{name} hat die Antwort abgebrochen. Versuchen Sie es noch einmal oder nehmen Sie "
     "ein anderes Modell.",
     "fault_error": "{name} hat mit einem Fehler abgebrochen: {detail}. Versuchen Sie es noch "

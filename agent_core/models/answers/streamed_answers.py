@@ -3,6 +3,7 @@ and passes its deltas on without holding the event loop: servers send thousands 
 words in one, and each costs time to redact and to show."""
 
 import contextlib
+import math
 from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -14,6 +15,7 @@ import msgspec
 from agent_core import ambient
 from agent_core.models.answers.broken import Broken
 from agent_core.models.answers.halves import HALF, HalfJoiner
+from agent_core.models.answers.limits import MAX_EVENT, MAX_TEXT, BodyLimit, BodyLines, make_endless
 from agent_core.models.port import Delta, ModelReply, OnDelta, Restarted, TextDelta, ThinkingDelta
 from agent_core.models.streamed_http import StreamedResponse
 from agent_core.phrases import phrase
@@ -45,9 +47,14 @@ class PacedDeltas:
         self._show = show
         self._waiting: deque[Delta] = deque()
         self._share = ambient.LoopShare()
+        self._size = 0
 
     def add(self, delta: Delta) -> None:
-        """Add a delta as a reader finds it."""
+        """Add a delta as a reader finds it; raises Broken for an answer without an end."""
+        if not isinstance(delta, Restarted):
+            self._size += len(delta.text)
+            if self._size > MAX_TEXT:
+                raise make_endless()
         self._waiting.append(delta)
 
     async def flush(self) -> None:
@@ -68,15 +75,17 @@ def _cut(delta: Delta) -> Iterator[Delta]:
         yield kind(text=delta.text[at : at + MAX_PIECE])
 
 
-async def feed(response: Response, fold: StreamFold, deltas: PacedDeltas) -> None:
+async def feed(
+    response: Response, fold: StreamFold, deltas: PacedDeltas, seconds: float = math.inf
+) -> None:
     """Give `fold` all events, and pass on its `deltas`; a provider may answer in one piece although
-    a stream was asked for."""
+    a stream was asked for. Raises Broken for what cannot be read, and after so many seconds."""
     form = str(response.headers.get("content-type", "")).lower()
     if form.startswith("text/html"):
         raise Broken(phrase("fault_page"), "missing")
     ndjson, halves = form.startswith("application/x-ndjson"), HalfJoiner()
     split = read_lines if ndjson else read_events
-    async with contextlib.aclosing(split(response)) as stream:
+    async with contextlib.aclosing(split(response, BodyLimit(seconds))) as stream:
         async for data in stream:
             fold.add(halves.join(data) if HALF.search(data) else data)
             await deltas.flush()
@@ -87,7 +96,7 @@ async def feed(response: Response, fold: StreamFold, deltas: PacedDeltas) -> Non
 
 async def drain(stream: AsyncIterator[bytes]) -> None:
     """Read to the end of a finished answer, so that its connection can be used again."""
-    with contextlib.suppress(TimeoutError, httpx2.HTTPError):
+    with contextlib.suppress(TimeoutError, httpx2.HTTPError, Broken):
         async with ambient.limit(DRAIN):
             async for _ in stream:
                 pass
@@ -121,6 +130,8 @@ class _EventLines:
     def take(self) -> bytes:
         """Return the event so far, and begin the next one."""
         whole, failed = b"\n".join(self._data), self._failed
+        if len(whole) > MAX_EVENT:
+            raise make_endless()
         self._data.clear()
         self._failed = False
         if failed and whole:
@@ -143,35 +154,35 @@ def _read_failure(data: bytes) -> bytes:
     return msgspec.json.encode({"type": "error", "error": told})
 
 
-async def read_events(response: Response) -> AsyncGenerator[bytes, None]:
+async def read_events(response: Response, limit: BodyLimit) -> AsyncGenerator[bytes, None]:
     """Yield the data of each server-sent event. A body that is no stream, whatever its type says,
     is one event. Raises Broken for a web page."""
-    event, rest, begun = _EventLines(), b"", False
-    async with contextlib.aclosing(_read_chunks(response)) as chunks:
+    event, body, begun = _EventLines(), BodyLines(), False
+    async with contextlib.aclosing(_read_chunks(response, limit)) as chunks:
         async for chunk in chunks:
             if not begun and chunk.strip():
                 begun = True
-                if body := await _read_whole(chunk, chunks):
-                    yield body
+                if whole := await _read_whole(chunk, chunks):
+                    yield whole
                     return
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
+            for line in body.add(chunk):
                 if whole := event.add(line):
                     yield whole
-    for whole in (event.add(rest), event.take()):
+    for whole in (event.add(body.end()), event.take()):
         if whole:
             yield whole
     if event.words and not event.events:
         raise Broken(phrase("fault_senseless", detail="an answer"), "malformed")
 
 
-async def _read_chunks(response: Response) -> AsyncGenerator[bytes, None]:
+async def _read_chunks(response: Response, limit: BodyLimit) -> AsyncGenerator[bytes, None]:
     """Yield the body with each line ended by LF, where the format lets CR do it, or both, and
     without a byte order mark."""
     held, begun, cut = b"", False, False
     raw = cast(AsyncGenerator[bytes, None], response.aiter_bytes())
     async with contextlib.aclosing(raw):
         async for chunk in raw:
+            limit.count(chunk)
             if not begun:
                 chunk, held = held + chunk, b""
                 if BOM_UTF8.startswith(chunk):
@@ -192,16 +203,24 @@ async def _read_whole(begun: bytes, chunks: AsyncIterator[bytes]) -> bytes:
     first = begun.lstrip()[:1]
     if first == b"<":
         raise Broken(phrase("fault_page"), "missing")
-    return b"".join([begun, *[chunk async for chunk in chunks]]) if first == b"{" else b""
+    if first != b"{":
+        return b""
+    pieces, size = [begun], len(begun)
+    async for chunk in chunks:
+        pieces.append(chunk)
+        size += len(chunk)
+        if size > MAX_EVENT:
+            raise make_endless()
+    return b"".join(pieces)
 
 
-async def read_lines(response: Response) -> AsyncGenerator[bytes, None]:
+async def read_lines(response: Response, limit: BodyLimit) -> AsyncGenerator[bytes, None]:
     """Yield each line that is not empty."""
-    rest = b""
+    body = BodyLines()
     async for chunk in response.aiter_bytes():
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
+        limit.count(chunk)
+        for line in body.add(chunk):
             if line.strip():
                 yield line
-    if rest.strip():
+    if (rest := body.end()).strip():
         yield rest

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from agent_core.errors import ModelFailed
 from agent_core.models.answers.broken import PAUSE, Broken
+from agent_core.models.answers.limits import AnswerTooLong, limit_body, make_endless
 from agent_core.models.answers.streamed_answers import PacedDeltas
 from agent_core.models.google.answer import GeminiReader
 from agent_core.models.google.contents import config, contents
@@ -50,7 +51,7 @@ class Gemini:
         self._http = httpx2.AsyncClient(
             timeout=self._line.timeout,
             verify=load_trust(),
-            event_hooks={"request": [permit_request]},
+            event_hooks={"request": [permit_request], "response": [limit_body]},
         )
         options = types.HttpOptions(
             base_url=endpoint.base_url,
@@ -68,12 +69,10 @@ class Gemini:
 
         async def attempt(left: int, show: OnDelta) -> ModelReply:
             try:
-                first, rest = await self._line.begin_with_pictures(request, self._begin)
-                deltas = PacedDeltas(show)
-                answer = GeminiReader(request, self.provider, deltas.add)
-                if first is not None:
-                    answer.add(first)
-                return await self._read(rest, answer, deltas)
+                async with self._line.limit_answer():
+                    return await self._answer(request, show)
+            except (TimeoutError, AnswerTooLong):
+                raise make_endless() from None
             except ModelFailed as failed:
                 if failed.fault not in ("overloaded", "rate_limited", "timeout", "unreachable"):
                     raise
@@ -86,6 +85,14 @@ class Gemini:
         """Close the connections."""
         await self._client.aio.aclose()
         await self._http.aclose()
+
+    async def _answer(self, request: ModelRequest, show: OnDelta) -> ModelReply:
+        first, rest = await self._line.begin_with_pictures(request, self._begin)
+        deltas = PacedDeltas(show)
+        answer = GeminiReader(request, self.provider, deltas.add)
+        if first is not None:
+            answer.add(first)
+        return await self._read(rest, answer, deltas)
 
     async def _begin(self, request: ModelRequest) -> "tuple[Chunk | None, Chunks]":
         """The first chunk, with which it is known that the request was taken, and the others."""
@@ -105,6 +112,8 @@ class Gemini:
                 self._refused.add((request.model, request.effort))
                 return await self._begin(request)
             raise self._line.read_refusal(_response(error)) from None
+        except AnswerTooLong:
+            raise
         except httpx2.HTTPError as error:
             raise self._line.unreachable(error) from None
         except SENSELESS:
@@ -138,6 +147,8 @@ class Gemini:
             raise self._line.break_off(_response(error)) from None
         except SENSELESS:
             raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
+        except AnswerTooLong:
+            raise
         except httpx2.ReadTimeout:
             raise Broken(phrase("fault_stopped"), "timeout") from None
         except httpx2.HTTPError:

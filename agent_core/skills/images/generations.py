@@ -6,10 +6,12 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import cast
 
+import httpx2
 import msgspec
 import openai
 
 from agent_core.errors import ModelFailed
+from agent_core.models.answers.limits import AnswerTooLong, limit_body
 from agent_core.models.trust import load_trust
 from agent_core.models.wire import Line
 from agent_core.settings import Endpoint
@@ -38,7 +40,9 @@ async def _post(endpoint: Endpoint, line: Line, body: dict[str, object]) -> byte
         base_url=endpoint.base_url,
         timeout=line.timeout,
         max_retries=0,
-        http_client=openai.DefaultAioHttpClient(verify=load_trust()),
+        http_client=openai.DefaultAioHttpClient(
+            verify=load_trust(), event_hooks={"response": [limit_body]}
+        ),
     )
     content = bytearray()
     try:
@@ -50,12 +54,16 @@ async def _post(endpoint: Endpoint, line: Line, body: dict[str, object]) -> byte
                     async for piece in pieces:
                         content += piece
                         if len(content) > MAX_BYTES:
-                            raise ModelFailed("The provider sent far too much.", "malformed")
+                            raise AnswerTooLong("larger than any picture")
                 return bytes(content)
     except openai.APIStatusError as error:
         raise line.read_refusal(error.response) from None
     except openai.APIConnectionError as error:
         raise line.unreachable(error.__cause__) from None
+    except AnswerTooLong:
+        raise ModelFailed("The provider sent far too much.", "endless") from None
+    except httpx2.HTTPError as error:  # the rest of the body did not come
+        raise line.unreachable(error) from None
     except (openai.OpenAIError, ValueError, OSError) as error:
         raise ModelFailed(line.clean(str(error)), "malformed") from None
 
