@@ -18,7 +18,11 @@ def sort_http_errors(not_sent: type[Exception], unanswered: type[Exception]) -> 
     call, without the text of aiohttp's error: it may contain a URL with a token."""
     try:
         yield
-    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+    except (
+        aiohttp.ClientConnectorError,
+        aiohttp.ClientHttpProxyError,
+        aiohttp.ConnectionTimeoutError,
+    ) as error:
         raise not_sent(f"cannot connect: {type(error).__name__}") from None
     except aiohttp.InvalidURL:
         raise not_sent("cannot connect: the URL is invalid") from None

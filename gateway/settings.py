@@ -564,3 +564,14 @@ def _text(path: Path) -> str:
         raise SettingsError(str(path), "", why) from None
     except OSError as error:
         raise SettingsError(str(path), "", f"cannot be read: {error.strerror}.") from None
+
+
+def exempt_loopback() -> None:
+    """Add this machine to the hosts that the environment's proxies are not used for, as browsers
+    and Go's programs do: a proxy elsewhere does not reach it."""
+    named = {k: v for k, v in os.environ.items() if v and k.lower().endswith("_proxy")}
+    beyond = named.pop("NO_PROXY", "")
+    beyond = named.pop("no_proxy", "") or beyond
+    if named and beyond.strip() != "*":
+        both = ",".join([*filter(None, [beyond]), *LOOPBACK])
+        os.environ.update({"no_proxy": both, "NO_PROXY": both})

@@ -20,6 +20,7 @@ from discord.http import HTTPClient, Route
 from msgspec import Struct
 
 from adapters.http_errors import read_answer, sort_http_errors
+from adapters.proxies import find_proxy
 from gateway import clock
 from gateway.errors import (
     Ambiguous,
@@ -175,6 +176,7 @@ class DiscordWire(HTTPClient):
                 connector=aiohttp.TCPConnector(limit=CONNECTIONS),
                 ws_response_class=DiscordClientWebSocketResponse,
                 cookie_jar=aiohttp.DummyCookieJar(),
+                proxy=find_proxy(self._base),
             )
         self._under_way += 1
         try:

@@ -15,6 +15,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.http_errors import sort_http_errors
+from adapters.proxies import find_proxy
 from gateway import clock
 from gateway.errors import (
     Ambiguous,
@@ -183,6 +184,7 @@ class SlackWire:
                 retry_handlers=[],  # the outbox decides about retries
                 logger=SDK_LOG,
             )
+            self._client.proxy = None  # it takes HTTPS_PROXY whatever NO_PROXY says
         return self._client
 
     async def _close_if_idle(self) -> None:
@@ -198,6 +200,7 @@ class SlackWire:
                 connector=aiohttp.TCPConnector(limit=CONNECTIONS, limit_per_host=0),
                 timeout=aiohttp.ClientTimeout(total=READ_TIMEOUT, connect=CONNECT_TIMEOUT),
                 cookie_jar=aiohttp.DummyCookieJar(),
+                proxy=find_proxy(self._base_url),
             )
         self._under_way += 1
         try:

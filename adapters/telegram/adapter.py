@@ -101,7 +101,7 @@ class TelegramAdapter:
         self.last_contact = 0.0
         self.rich = True
         self._files = f"{base}/file/bot{token}"
-        self._wire = AiohttpRequest()
+        self._wire = AiohttpRequest(base)
         self._bot = RawBot(
             token, base_url=f"{base}/bot", request=self._wire, get_updates_request=self._wire
         )

@@ -19,6 +19,7 @@ from telegram.error import BadRequest, NetworkError, TelegramError
 from telegram.request import BaseRequest, RequestData
 
 from adapters.http_errors import read_answer, sort_http_errors
+from adapters.proxies import find_proxy
 from gateway.errors import read_limit
 
 CONNECTIONS = 256
@@ -70,7 +71,8 @@ class AiohttpRequest(BaseRequest):
     running call ends well, and a later one opens a session for itself: the last messages of a
     draining gateway still go out."""
 
-    def __init__(self) -> None:
+    def __init__(self, base_url: str) -> None:
+        self._base_url = base_url
         self._session: aiohttp.ClientSession | None = None
         self._under_way = 0
         self._closing = False
@@ -101,6 +103,7 @@ class AiohttpRequest(BaseRequest):
                 connector=connector,
                 headers={"User-Agent": self.USER_AGENT},
                 cookie_jar=aiohttp.DummyCookieJar(),
+                proxy=find_proxy(self._base_url),
             )
         self._under_way += 1
         try:

@@ -150,8 +150,11 @@ class StreamingClient:
 
 
 def _find_proxy(url: httpx2.URL) -> str | None:
-    """The proxy that HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY name for `url`."""
+    """The proxy that HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY name for `url`; None if it is
+    one that aiohttp does not speak to (SOCKS)."""
     if urllib.request.proxy_bypass(url.host):
         return None
     known = urllib.request.getproxies()
-    return known.get(url.scheme) or known.get("all")
+    named = known.get(url.scheme) or known.get("all") or ""
+    proxy = named if "://" in named or not named else f"http://{named}"
+    return proxy if proxy.startswith(("http://", "https://")) else None

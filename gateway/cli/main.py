@@ -22,7 +22,7 @@ from gateway.ops.process import (
     open_standard_streams,
     tune_interpreter,
 )
-from gateway.settings import VERSION, Settings
+from gateway.settings import VERSION, Settings, exempt_loopback
 from gateway.wiring.plugin_settings import find_declared
 
 log = logging.getLogger("turnkeeper.cli")
@@ -74,6 +74,7 @@ def _run_command(argv: Sequence[str] | None) -> int:
     open_standard_streams()
     forbid_inspection()
     tune_interpreter()
+    exempt_loopback()
     os.umask(0o077)  # an existing data folder may have been readable by others
     given = sys.argv[1:] if argv is None else list(argv)
     if not given:
