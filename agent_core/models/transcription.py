@@ -6,7 +6,7 @@ from typing import BinaryIO
 import openai
 
 from agent_core.errors import ModelFailed
-from agent_core.models.answers.limits import limit_body
+from agent_core.models.answers.limits import WHOLE, limit_body
 from agent_core.models.port import permit_request
 from agent_core.models.trust import load_trust
 from agent_core.models.wire import Line
@@ -39,9 +39,12 @@ class Transcriber:
         if len(data) > LIMIT:
             raise ModelFailed(f"It is larger than {LIMIT // 1_000_000} MB.", "rejected")
         try:
-            heard = await self._client.audio.transcriptions.create(
-                file=(name, data), model=self._model, response_format="json"
-            )
+            async with self._line.limit_answer(WHOLE):
+                heard = await self._client.audio.transcriptions.create(
+                    file=(name, data), model=self._model, response_format="json"
+                )
+        except TimeoutError:
+            raise self._line.endless() from None
         except openai.APIStatusError as error:
             raise self._line.read_refusal(error.response) from None
         except openai.APIConnectionError as error:

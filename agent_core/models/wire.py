@@ -244,9 +244,13 @@ class Line:
         finally:
             await response.aclose()
 
-    def limit_answer(self) -> asyncio.Timeout:
+    def limit_answer(self, times: float = LONGEST) -> asyncio.Timeout:
         """Return the limit of time of an answer that an SDK reads; its end raises TimeoutError."""
-        return ambient.limit(self._endpoint.timeout * LONGEST)
+        return ambient.limit(self._endpoint.timeout * times)
+
+    def endless(self) -> ModelFailed:
+        """Translate an answer that was given up, of a call that is made once."""
+        return self._failure_of(make_endless())
 
     def break_off(self, refusal: httpx2.Response) -> Broken:
         """Translate an error status that came after the answer had begun."""

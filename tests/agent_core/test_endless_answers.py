@@ -367,6 +367,30 @@ async def test_other_calls_of_models_end_too(
     assert server.sent < 32 << 20
 
 
+async def test_other_calls_of_models_last_only_so_long(server: EndlessServer) -> None:
+    """Of a server that sends a byte now and then."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        await request.read()
+        given = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await given.prepare(request)
+        while True:
+            await given.write(b" ")
+            await asyncio.sleep(0.01)
+
+    app = web.Application()
+    app.router.add_post("/{path:.*}", answer)
+    async with TestServer(app) as listening, asyncio.timeout(20):
+        base = f"http://127.0.0.1:{listening.port}"
+        end = Endpoint(provider="p", api_key="k", base_url=base, retries=0, timeout=0.1)
+        heard = Transcriber(end, "m")
+        for call in (generate(end, {"prompt": "a cat"}), heard.words(io.BytesIO(b"R"), "a.wav")):
+            with pytest.raises(ModelFailed) as failed:
+                await call
+            assert failed.value.fault == "endless" and "without an end" in str(failed.value)
+        await heard.close()
+
+
 async def test_a_picture_that_is_cut_off_is_told() -> None:
     cut = (
         head("application/json", "200 OK", "Content-Length: 100000") + b'{"data": [{"b64_json": "A'

@@ -11,7 +11,7 @@ import msgspec
 import openai
 
 from agent_core.errors import ModelFailed
-from agent_core.models.answers.limits import AnswerTooLong, limit_body
+from agent_core.models.answers.limits import WHOLE, AnswerTooLong, limit_body
 from agent_core.models.trust import load_trust
 from agent_core.models.wire import Line
 from agent_core.settings import Endpoint
@@ -46,7 +46,7 @@ async def _post(endpoint: Endpoint, line: Line, body: dict[str, object]) -> byte
     )
     content = bytearray()
     try:
-        async with client:
+        async with line.limit_answer(WHOLE), client:
             made = client.images.with_streaming_response
             async with made.generate(prompt=str(body["prompt"]), extra_body=body) as response:
                 pieces = cast(AsyncGenerator[bytes, None], response.iter_bytes())
@@ -60,8 +60,8 @@ async def _post(endpoint: Endpoint, line: Line, body: dict[str, object]) -> byte
         raise line.read_refusal(error.response) from None
     except openai.APIConnectionError as error:
         raise line.unreachable(error.__cause__) from None
-    except AnswerTooLong:
-        raise ModelFailed("The provider sent far too much.", "endless") from None
+    except (AnswerTooLong, TimeoutError):
+        raise line.endless() from None
     except httpx2.HTTPError as error:  # the rest of the body did not come
         raise line.unreachable(error) from None
     except (openai.OpenAIError, ValueError, OSError) as error:
