@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from adapters.web.gate import RequestGate
     from agent_core.sandboxes.tier import Tier
     from gateway.feature import Command
+    from gateway.wiring.agent_default import TurnkeeperAgent
     from gateway.wiring.assembly import Parts
 
 log = logging.getLogger("turnkeeper.main")
@@ -137,7 +138,7 @@ class Gateway:
             )
             page, gate = await self._page(parts, listening)
             hints, name = assembly.listen_for_hints(parts), parts.hold_name()
-            warm = _warm_imports(parts, asks=self._settings.discovery)
+            warm = warm_imports(parts.agent, asks=self._settings.discovery)
             jobs = (parts.host.run(self._open), warm, hints, name)
             work = [group.create_task(job) for job in (*jobs, self._stop_at_end())]
             await self._open.wait()
@@ -296,15 +297,18 @@ class Gateway:
             group.create_task(self._parts.reload())
 
 
-async def _warm_imports(parts: "Parts", *, asks: bool) -> None:
+async def warm_imports(agent: "TurnkeeperAgent", *, asks: bool) -> None:
     """Import what the first call needs, then freeze the heap, so that garbage collection skips it.
 
     `asks`: also ask the models' servers for their context windows.
     """
-    await parts.agent.warm()
-    gc.freeze()
-    if asks:
-        await parts.agent.learn_windows()
+    try:
+        await agent.warm()
+        gc.freeze()
+        if asks:
+            await agent.learn_windows()
+    except Exception:  # boundary: nothing of it is needed before the first call, which says why
+        log.exception("not_warm")
 
 
 def _telegram(settings: Settings, commands: LoadCommands) -> Adapter | None:

@@ -10,13 +10,15 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import cast
 
 import pytest
 import yaml
 
-from gateway.__main__ import PATIENCE
+from gateway.__main__ import PATIENCE, warm_imports
 from gateway.cli.main import MISUSED, _parser, main
 from gateway.texts import say
+from gateway.wiring.agent_default import TurnkeeperAgent
 
 ROOT = Path(__file__).parents[2]
 NEEDED = ("Makefile", "pyproject.toml", "constraints.txt")
@@ -190,3 +192,18 @@ def test_a_reader_that_has_enough_costs_no_traceback(tmp_path: Path, unbuffered:
             words, cwd=tmp_path, env=env, stdout=output, stderr=subprocess.PIPE, check=False
         )
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize("part", ["warm", "learn_windows"])
+async def test_what_is_only_faster_may_fail(part: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The gateway's other tasks are in the same group, which an error ends."""
+
+    class HalfAgent:
+        async def warm(self) -> None:
+            assert part != "warm", "broken"
+
+        async def learn_windows(self) -> None:
+            raise RecursionError("nested too deeply")
+
+    await warm_imports(cast(TurnkeeperAgent, HalfAgent()), asks=True)
+    assert [one.message for one in caplog.records] == ["not_warm"]
