@@ -5,6 +5,7 @@ new folder, and a folder that is new for a known store, are nothing unusual.
 """
 
 import logging
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,8 @@ IDENTITY = "store:id"
 """The store's id in its directory."""
 STORE_ID = "store_id"
 """The file of the data folder with the id of the store that it used last."""
+_ID = re.compile(rb"[0-9A-Za-z]{19}")
+"""Matches an `ambient.new_id`."""
 EVERY = 15.0
 """Seconds between looks: a server may be emptied, or a name lead to another one, at any time."""
 REPLACED = (
@@ -30,8 +33,12 @@ REPLACED = (
 
 async def is_replaced(home: Path, directory: Directory) -> bool:
     """Return True if the folder used another store before. OSError, StoreFailed."""
-    known = read_text(home / STORE_ID).strip()
-    return bool(known) and known.encode() != await directory.get(IDENTITY)
+    known, found = read_text(home / STORE_ID).strip(), await directory.get(IDENTITY)
+    return bool(known) and known.encode() != found and not _is_spoilt(found)
+
+
+def _is_spoilt(found: bytes | None) -> bool:
+    return found is not None and not _ID.fullmatch(found)
 
 
 class StoreIdentity:
@@ -54,10 +61,14 @@ class StoreIdentity:
         """Report a replaced store once, and remember the present one. OSError, StoreFailed."""
         known = self._seen or read_text(self._home / STORE_ID).strip()
         found = await self._directory.get(IDENTITY)
-        if found is None:
-            await self._directory.put(IDENTITY, ambient.new_id().encode(), b"")
+        if found is None or _is_spoilt(found):
+            own = ambient.new_id()
+            if found is not None:  # damaged: it is still the store that is known here
+                log.error("store_id_spoilt")
+                own = known or own
+            await self._directory.put(IDENTITY, own.encode(), found or b"")
             found = await self._directory.get(IDENTITY) or b""
-        self._seen = found.decode()
+        self._seen = found.decode(errors="replace")
         if known == self._seen:
             return
         if known:
