@@ -397,14 +397,16 @@ class Hour:
                     )
 
     def _list_threads(self, one: Said, answer: str) -> set[str]:
-        """The threads of Slack that `one` may be answered in: its own, and for what is forwarded
-        that of its comment."""
+        """The threads of Slack that `one` may be answered in: its own, for what is forwarded that
+        of its comment, and for the second of two long messages, which may be a paste, that of the
+        first."""
         comments = [
             other
             for other in self.said
             if (other.on, other.who) == ("slack", one.who) and other.words[0] in answer
         ]
-        told = (one, *comments) if "attachments" in one.native["event"] else (one,)
+        joined = "attachments" in one.native["event"] or one.kind == "long"
+        told = (one, *comments) if joined else (one,)
         events = [other.native["event"] for other in told]
         return {event.get("thread_ts", event["ts"]) for event in events}
 
