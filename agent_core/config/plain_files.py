@@ -24,11 +24,17 @@ def read_plain(path: Path, most: int = -1) -> bytes:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file of the data folder, whole or not at all; its folder is made. OSError."""
+    """Write a file of the data folder that only its owner may read, whole or not at all; its folder
+    is made. OSError."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     new = path.with_suffix(".new")
-    new.write_bytes(data)
+    with open(new, "wb", opener=_create_private) as file:
+        file.write(data)
     os.replace(new, path)
+
+
+def _create_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def read_piped(path: Path, patience: float) -> bytes:

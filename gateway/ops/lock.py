@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agent_core import ambient
+from agent_core.config.plain_files import write_whole
 from gateway.ops.store_identity import STORE_ID
 from gateway.services.spoilt_files import read_text
 from gateway.settings import HOME
@@ -127,7 +128,7 @@ def replica_id(home: Path, make: Callable[[], str]) -> str:
     known = read_text(path).strip()
     if not known:
         known = make()
-        path.write_text(known)
+        write_whole(path, known.encode())
     return known
 
 
@@ -140,8 +141,5 @@ def read_audit_keys(home: Path, given: Sequence[str]) -> tuple[str, ...]:
         return (*given, *(key for key in stored if key not in given))
     if not stored:
         stored = (ambient.secret_id() + ambient.secret_id(),)
-        new = path.with_name(f"{AUDIT_KEYS}.new")
-        new.touch(mode=0o600)
-        new.write_text(f"{stored[0]}\n", "ascii")
-        new.replace(path)
+        write_whole(path, f"{stored[0]}\n".encode())
     return stored

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agent_core import ambient
+from agent_core.config.plain_files import write_whole
 from gateway.errors import StoreFailed
 from gateway.services.spoilt_files import read_text
 from gateway.store.port import Directory
@@ -74,4 +75,4 @@ class StoreIdentity:
         if known:
             log.error("store_replaced", extra={"why": REPLACED})
             self._count("stores_replaced")
-        (self._home / STORE_ID).write_text(self._seen)
+        write_whole(self._home / STORE_ID, self._seen.encode())

@@ -140,6 +140,15 @@ async def test_a_folder_in_the_place_of_the_control_socket_is_set_aside(tmp_path
     assert told is not None and told.text == control.NOT_RUNNING
 
 
+def test_a_name_and_keys_are_written_in_the_place_of_a_link_to_nothing(tmp_path: Path) -> None:
+    for name in ("replica_id", lock.AUDIT_KEYS):
+        (tmp_path / name).symlink_to(tmp_path / "gone" / name)
+    assert lock.replica_id(tmp_path, lambda: "new") == "new" == lock.replica_id(tmp_path, str)
+    keys = lock.read_audit_keys(tmp_path, ())
+    assert len(keys) == 1 and lock.read_audit_keys(tmp_path, ()) == keys
+    assert not (tmp_path / "gone").exists()
+
+
 def test_a_name_and_keys_that_cannot_be_read_are_made_anew(tmp_path: Path) -> None:
     for name in ("replica_id", lock.AUDIT_KEYS):
         (tmp_path / name).write_bytes(SPOILT)
