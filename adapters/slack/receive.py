@@ -292,8 +292,12 @@ class SlackReceiver:
         except Exception:  # boundary: one bad payload must not block the others
             log.exception("slack_poison_payload", extra={"kind": kind})
             return None
-        inbound = await self._chats.place_command(inbound, payload)
-        return await self._resolve_names(inbound) if inbound is not None else None
+        try:
+            inbound = await self._chats.place_command(inbound, payload)
+            return await self._resolve_names(inbound) if inbound is not None else None
+        except Exception:  # boundary: without their names, the words still count
+            log.exception("slack_no_facts", extra={"kind": kind})
+            return inbound
 
     async def _open(self, payload: parse.Json, me: parse.SlackBot) -> None:
         """Open the modal that a shortcut or a button asks for; its trigger lives for three

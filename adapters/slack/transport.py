@@ -1,20 +1,25 @@
 """The transport to Slack's Web API: slack_sdk's client on one aiohttp session.
 
+The SDK's own request follows redirects, holds answers of any size in memory, and raises whatever
+their parsing raises.
+
 Owns the session and the meaning of a failed call: RateLimited, Unsent, Ambiguous or Rejected. No
 error's text contains a token.
 """
 
+import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.http_errors import sort_http_errors
+from adapters.http_errors import read_answer, sort_http_errors
+from adapters.incoming import read_string
 from adapters.proxies import find_proxy
 from gateway import clock
 from gateway.errors import (
@@ -52,6 +57,20 @@ SDK_LOG = logging.getLogger("adapters.slack.sdk")
 SDK_LOG.setLevel(logging.INFO)  # at DEBUG, or without its own level, it logs each call
 
 
+class SlackClient(AsyncWebClient):
+    """The SDK's client, whose answers are objects: an empty one for all that is none."""
+
+    async def _request(
+        self, *, http_verb: str, api_url: str, req_args: dict[str, Any]
+    ) -> dict[str, Any]:
+        assert self.session is not None
+        async with self.session.request(
+            http_verb, api_url, **req_args, allow_redirects=False
+        ) as answer:
+            data = _read_object(await read_answer(answer))
+            return {"data": data, "headers": answer.headers, "status_code": answer.status}
+
+
 class SlackWire:
     """Calls, uploads, downloads and sockets of one app. Sessions open at the first use; after
     `close` a later call opens new ones: the last words of a gateway that drains still go out.
@@ -64,7 +83,7 @@ class SlackWire:
         self._base_url = base_url
         self._host = urlsplit(base_url).hostname or ""
         self._session: aiohttp.ClientSession | None = None
-        self._client: AsyncWebClient | None = None
+        self._client: SlackClient | None = None
         self._under_way = 0
         self._closing = False
         self._on_refusal = on_refusal
@@ -129,7 +148,9 @@ class SlackWire:
         timeout = aiohttp.ClientTimeout(total=UPLOAD_TIMEOUT, connect=CONNECT_TIMEOUT)
         async with self._lend_session() as session:
             with _sort_errors():
-                async with session.post(url, data=content, timeout=timeout) as answer:
+                async with session.post(
+                    url, data=content, timeout=timeout, allow_redirects=False
+                ) as answer:
                     status = answer.status
         if status != 200:
             raise Unsent(f"Slack answered {status} to the file")
@@ -175,9 +196,9 @@ class SlackWire:
         self._closing = True
         await self._close_if_idle()
 
-    def _open_client(self) -> AsyncWebClient:
+    def _open_client(self) -> SlackClient:
         if self._client is None:
-            self._client = AsyncWebClient(
+            self._client = SlackClient(
                 token=self._token,
                 base_url=self._base_url,
                 session=self._session,
@@ -232,11 +253,20 @@ def _sort_errors(method: str = "") -> Iterator[None]:
         raise Ambiguous(f"no answer: {type(error).__name__}") from None
 
 
+def _read_object(body: bytes) -> dict[str, Any]:
+    """Return an answer's JSON object, {} for anything else."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def _decision(error: SlackApiError, method: str) -> DeliveryError:
     answer = error.response
     status = getattr(answer, "status_code", 0) or getattr(answer, "status", 0)
     data = getattr(answer, "data", None)
-    reason = str(data.get("error", "")) if isinstance(data, dict) else ""
+    reason = read_string(data.get("error")) if isinstance(data, dict) else ""
     if status == 429 or reason in LIMITED:
         headers: Mapping[str, str] = getattr(answer, "headers", {})
         return RateLimited(headers.get("Retry-After"))
@@ -253,5 +283,5 @@ def _decision(error: SlackApiError, method: str) -> DeliveryError:
         return Ambiguous(f"Slack answered {reason or status}")
     details = data.get("response_metadata") if isinstance(data, dict) else None
     messages = details.get("messages") if isinstance(details, dict) else None
-    more = f": {' '.join(map(str, messages))[:300]}" if isinstance(messages, list) else ""
+    more = f": {' '.join(map(read_string, messages))[:300]}" if isinstance(messages, list) else ""
     return Rejected(f"{reason}{more}")

@@ -1,18 +1,25 @@
 """What a proxy, a firewall or a captive portal answers in place of the platform decides nothing."""
 
+import asyncio
+import contextlib
+import json
 from collections.abc import Awaitable, Callable
+from io import BytesIO
 
 import pytest
 from discord.http import Route
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adapters.discord.transport import DiscordWire
 from adapters.http_errors import MAX_ANSWER
+from adapters.slack.transport import SlackWire
 from adapters.telegram.adapter import TelegramAdapter
-from gateway.errors import Ambiguous, RateLimited
+from gateway.errors import Ambiguous, DeliveryError, RateLimited, Unsent
 from gateway.messages import Conversation
 from gateway.views import ReplyView
 from tests.fakes.raw_server import head, serving
-from tests.sampling import dice, take
+from tests.sampling import dice, examples, take
 
 PAGES = (b"", b"<html>Sign in</html>", b"[]", b"5", b"null", b'"no"', b"\xff{", b"[" * 50_000)
 REFUSALS = [code for code in range(400, 500) if code not in (413, 429)]
@@ -40,7 +47,33 @@ async def send_to_discord(url: str) -> object:
         await wire.close()
 
 
-SENDS = [send_to_telegram, send_to_discord]
+async def send_to_slack(url: str) -> object:
+    wire = SlackWire("xoxb-1", f"{url}/")
+    try:
+        return await wire.call("chat.postMessage", {"channel": "C0DEV", "text": "x"})
+    finally:
+        assert not wire.token_refused
+        await wire.close()
+
+
+SENDS = [send_to_telegram, send_to_discord, send_to_slack]
+KINDS = (
+    "application/json", "application/json; charset=nonsense", "text/plain", "text/html",
+    "application/gzip", "application/json\r\nContent-Encoding: gzip", "x",
+)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = ("ok", "error", "result", "ts", "retry_after", "parameters", "response_metadata", "id")
+
+
+def encode(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+OBJECTS = st.dictionaries(st.sampled_from(FIELDS), VALUES | st.just("ratelimited"))
 
 
 @pytest.mark.parametrize("send", SENDS)
@@ -69,3 +102,35 @@ async def test_an_answer_without_an_end_is_not_held(send: Send, status: int) -> 
         with pytest.raises(Ambiguous, match="no answer"):
             await send(url)
     assert MAX_ANSWER < 64 << 20
+
+
+@pytest.mark.parametrize("send", SENDS)
+@given(
+    kind=st.sampled_from(KINDS),
+    status=st.sampled_from([200, 200, 400, 429, 502]),
+    page=st.sampled_from(PAGES) | st.binary(max_size=50) | (OBJECTS | VALUES).map(encode),
+)
+@settings(max_examples=examples(200), deadline=None)
+def test_no_answer_is_an_error_of_any_other_kind(
+    send: Send, kind: str, status: int, page: bytes
+) -> None:
+    """An adapter ends at an error that it does not know."""
+
+    async def call() -> None:
+        async with serving(lambda _: head(kind, f"{status} X") + page) as (url, _):
+            with contextlib.suppress(DeliveryError):
+                await send(url)
+
+    asyncio.run(call())
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_file_for_slack_goes_nowhere_else(status: int) -> None:
+    async with serving(lambda _: head()) as (foreign, other):
+        led = head("text/html", f"{status} X", f"Location: {foreign}/")
+        async with serving(lambda _: led) as (url, _):
+            wire = SlackWire("xoxb-1", f"{url}/")
+            with pytest.raises(Unsent):
+                await wire.upload(f"{url}/upload", BytesIO(b"of a person"))
+            await wire.close()
+    assert other.asked == 0

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from adapters.slack.receive import SlackReceiver
+from adapters.slack.transport import SlackWire
 from gateway.errors import Rejected
 from gateway.messages import (
     ButtonPressed,
@@ -243,3 +244,24 @@ async def test_a_burst_is_kept_whole_and_in_order(server: SlackServer, transport
         if transport == "socket":
             await server.wait(lambda: not server.unacknowledged)
     assert store.texts == [f"no. {n}" for n in range(120)]
+
+
+@BOTH
+async def test_facts_that_cannot_be_read_cost_no_message(
+    server: SlackServer, transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What goes wrong with a look-up, whatever it is, concerns that look-up."""
+
+    async def fail(*_: object) -> None:
+        raise RecursionError("an answer of a kind that nobody knows")
+
+    store = Store()
+    async with running(server, store, transport):
+        monkeypatch.setattr(SlackWire, "call", fail)
+        server.say("D0ANN", "hello")
+        server.command("D0ANN", "stop")
+        await store.holds(2)
+        monkeypatch.undo()
+        server.say("D0ANN", "and again")
+        await store.holds(3)
+    assert store.texts == ["hello", "and again"]
