@@ -6,18 +6,21 @@ Here that is the last one that was stored, also after a restart.
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import aiohttp
 import discord
 import yarl
-from discord.gateway import DiscordWebSocket, ReconnectWebSocket
+from discord.gateway import ReconnectWebSocket
 from discord.http import Route
 
 from adapters.discord.memory import DiscordMemory, GatewayPosition
 from adapters.discord.parse import DiscordBot, Json, read_me
+from adapters.discord.socket import DiscordSocket
 from adapters.discord.transport import DiscordRefused, DiscordWire
 from gateway import clock
 from gateway.errors import DeliveryError, Rejected, TokenRefused, Unsent
@@ -27,6 +30,16 @@ log = logging.getLogger("adapters.discord")
 MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
 GREETING = 60.0
 """Seconds that a connection may take to be made."""
+MIN_LIFE = 5.0
+"""Seconds under which a connection counts as failed: no storm of connections."""
+MAX_RESUMES = 5
+"""Connections that may end before a session goes on; then a new one begins."""
+HOUR, MAX_BEGUN, SPARING = 3_600.0, 60, 90.0
+"""Sessions that may begin in an hour without a pause: Discord allows 1,000 a day, and takes the
+token from who begins more."""
+OVER = (4007, 4009)
+"""Close codes of a session that cannot go on: an odd number, too old."""
+OFFICIAL = "discord.gg"
 REFUSALS = {
     4004: "Discord refuses the bot token",
     4010: "Discord refuses the connection (sharding)",
@@ -72,7 +85,9 @@ class DiscordSession:
         self._id, self._url = "", gateway
         self._came = self._kept = 0
         self._live, self._fresh = False, True
-        self._socket: DiscordWebSocket | None = None
+        self._live_at, self._failed = 0.0, 0
+        self._begun: deque[float] = deque(maxlen=MAX_BEGUN)
+        self._socket: DiscordSocket | None = None
 
     @property
     def id(self) -> str:
@@ -92,7 +107,7 @@ class DiscordSession:
             raise Unsent("Discord's answer names no bot")
         place = await self.memory.load(self.me.id)
         if place is not None:
-            self.me, self._id, self._url = place.bot, place.session, place.url
+            self.me, self._id, self._url = place.bot, place.session, self._choose_address(place.url)
             self._came = self._kept = place.kept
 
     async def listen(self, listener: Listener) -> None:
@@ -107,21 +122,31 @@ class DiscordSession:
                 try:
                     await self._run_connection(client, listener)
                 except ReconnectWebSocket as again:
-                    self._end(forget=not again.resume)
+                    self._end(forget=not again.resume or self._is_over())
                 except discord.ConnectionClosed as closed:
                     if closed.code in REFUSALS:
                         raise Rejected(REFUSALS[closed.code]) from None
                     self._end(forget=True)
                 except (OSError, aiohttp.ClientError, TimeoutError, DeliveryError) as error:
+                    self._url = self._gateway  # a session can be resumed there too
                     log.warning("discord_unreachable", extra={"pause": pause, "error": repr(error)})
                 except Exception:  # boundary: a malformed frame costs only a connection
                     log.exception("discord_odd_frame", extra={"pause": pause})
                     self._end(forget=False)
                 finally:
                     await self._close()
-                pause = MIN_PAUSE if self._live else pause
-                await clock.wait(pause)
+                pause = MIN_PAUSE if self._has_lasted() else pause
+                await clock.wait(max(pause, self._spare_sessions()))
                 pause = min(2 * pause, MAX_PAUSE)
+
+    def _has_lasted(self) -> bool:
+        return self._live and clock.monotonic() - self._live_at >= MIN_LIFE
+
+    def _spare_sessions(self) -> float:
+        """Return how long not to begin another session, in seconds."""
+        if self._id or len(self._begun) < MAX_BEGUN:
+            return 0.0
+        return SPARING if clock.monotonic() - self._begun[0] < HOUR else 0.0
 
     async def keep(self, number: int) -> None:
         """Note that all events up to `number` are stored, so that a session need not repeat
@@ -138,7 +163,9 @@ class DiscordSession:
     async def _run_connection(self, client: discord.Client, listener: Listener) -> None:
         first, self._fresh = self._fresh, False
         async with clock.limit(GREETING):
-            self._socket = socket = await DiscordWebSocket.from_client(
+            if not self._id:
+                self._begun.append(clock.monotonic())
+            self._socket = socket = await DiscordSocket.from_client(
                 client,
                 initial=first,  # the SDK waits 5 seconds before another identify
                 gateway=yarl.URL(self._url if self._id else self._gateway),
@@ -165,14 +192,31 @@ class DiscordSession:
         if socket is None:
             return
         self.me = read_me(event.get("user"), event.get("application")) or self.me
-        self._id, self._url = socket.session_id or "", str(socket.gateway)
+        self._id, self._url = socket.session_id or "", self._choose_address(str(socket.gateway))
         self._came = self._kept = socket.sequence or 0
-        self._live = True
+        self._begin()
         log.info("discord_connected")
         listener.on_open(anew=True)
 
+    def _choose_address(self, told: str) -> str:
+        """Return where to resume: as Discord `told`, unless that is a foreign address, for a resume
+        sends the token."""
+        address, own = urlsplit(told), urlsplit(self._gateway)
+        official = address.scheme == "wss" and f".{address.hostname}".endswith(f".{OFFICIAL}")
+        if official or (address.scheme, address.netloc) == (own.scheme, own.netloc):
+            return told
+        log.warning("discord_foreign_gateway", extra={"host": str(address.hostname)[:100]})
+        return self._gateway
+
+    def _begin(self) -> None:
+        self._live, self._live_at, self._failed = True, clock.monotonic(), 0
+
+    def _is_over(self) -> bool:
+        """Return True if the connection was closed because its session cannot go on."""
+        return self._socket is not None and self._socket.socket.close_code in OVER
+
     def _on_resumed(self, listener: Listener, _event: Json) -> None:
-        self._live = True
+        self._begin()
         log.info("discord_resumed")
         listener.on_open(anew=False)
 
@@ -183,7 +227,9 @@ class DiscordSession:
             listener.on_event(self._came, kind, event)
 
     def _end(self, *, forget: bool) -> None:
-        if forget:
+        self._failed += not self._live
+        if forget or self._failed >= MAX_RESUMES:
+            self._failed = 0
             self._id, self._url = "", self._gateway
         elif self._socket is not None and self._id:
             self._came = max(self._came, self._socket.sequence or 0)
@@ -193,6 +239,7 @@ class DiscordSession:
         socket, self._socket = self._socket, None
         if socket is not None:
             await socket.close(4000)
+        await self._wire.drop_socket()
 
 
 def _client(wire: DiscordWire, *, reads: bool) -> discord.Client:

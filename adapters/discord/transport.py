@@ -19,6 +19,7 @@ from discord.gateway import DiscordClientWebSocketResponse
 from discord.http import HTTPClient, Route
 from msgspec import Struct
 
+from adapters.discord.socket import MAX_FRAME
 from adapters.http_errors import read_answer, sort_http_errors
 from adapters.proxies import find_proxy
 from gateway import clock
@@ -80,6 +81,7 @@ class DiscordWire(HTTPClient):
         self.token = token
         self._base = base.rstrip("/")
         self._session: aiohttp.ClientSession | None = None
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._under_way = 0
         self._closing = False
         self._spent: dict[str, float] = {}
@@ -99,14 +101,21 @@ class DiscordWire(HTTPClient):
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
         """Connect like the SDK, on our session."""
         async with self._lend_session() as session:
-            return await session.ws_connect(
+            self._socket = await session.ws_connect(
                 url,
-                max_msg_size=0,
+                max_msg_size=MAX_FRAME,
                 timeout=aiohttp.ClientWSTimeout(ws_close=WS_CLOSE),
                 autoclose=False,
                 headers={"User-Agent": self.user_agent},
                 compress=compress,
             )
+        return self._socket
+
+    async def drop_socket(self) -> None:
+        """Close the last socket, also one that ended before the SDK handed it over."""
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            await socket.close()
 
     async def request(  # type: ignore[override]  # the SDK's takes its own files and forms
         self,

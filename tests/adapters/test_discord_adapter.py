@@ -346,8 +346,7 @@ async def test_an_odd_frame_costs_a_connection_and_no_event(server: DiscordServe
         await server.wait(lambda: server.gateway.connected)
         await server.say(DM, "before", 7)
         await store.holds(1)
-        for socket in list(server.gateway._open):
-            await socket.send_json({"op": 10, "d": None})
+        await server.gateway.send_raw("[]")
         await server.say(DM, "after", 7)
         await store.holds(2)
         await server.wait(lambda: 6 in [op for _, op in server.gateway.ops])

@@ -135,6 +135,12 @@ class GatewayServer:
                 with contextlib.suppress(ConnectionError):  # it was killed: a resume brings it
                     await socket.send_json(event)
 
+    async def send_raw(self, text: str) -> None:
+        """Send any text as a frame, to all."""
+        for socket in list(self._open):
+            with contextlib.suppress(ConnectionError):
+                await socket.send_str(text)
+
     async def again(self, order: list[int]) -> None:
         """Send the last events once more, as they were: `order` counts from the end (-1)."""
         for socket, session in list(self._open.items()):
