@@ -8,12 +8,12 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
 
 from discord.http import Route
 from msgspec.structs import replace
 
 from adapters.discord import lost_chats, menu, parse
+from adapters.discord.held import Event, HeldEvents
 from adapters.discord.lost_chats import LostChats, lose_chat
 from adapters.discord.memory import LastSeen, MessageOrigin
 from adapters.discord.menu import DiscordCommands
@@ -34,10 +34,13 @@ TYPING_LIMIT = 2.0
 BATCH, MAX_WAITING = 100, 2_000
 GAP, PAGE = 86_400.0, 100
 """Seconds back from now, and messages of a channel, that are read after a gap at most."""
-
-
-Event: TypeAlias = tuple[int, str, parse.Json]
-"""An event's number in the session, its kind, its data."""
+ASKING, READING = 2.0, 5.0
+"""Seconds for which all wait for what an event needs to be known, and for a channel's messages;
+after that, the others go on."""
+FAILURES, HURRY = 2, 0.1
+"""Look-ups that fail before the others are given that many seconds."""
+LATE = 900.0
+"""Seconds for which a channel that could not be read after a gap is tried."""
 
 
 class DiscordReceiver:
@@ -70,6 +73,9 @@ class DiscordReceiver:
         self._offered = False
         self._gap = False
         self._line: deque[Event] = deque()
+        self._held = HeldEvents()
+        self._unread: set[str] = set()
+        """Channels that are still to be read after a gap."""
         self._more, self._less = asyncio.Event(), asyncio.Event()
         self._group: asyncio.TaskGroup | None = None
         self._echoes: dict[int, asyncio.Task[bool]] = {}
@@ -110,7 +116,7 @@ class DiscordReceiver:
             answered.add_done_callback(lambda _: self._answering.pop(token, None))
             if event.get("type") == parse.COMMAND_GIVEN:
                 self._echoes[number] = answered
-        self._line.append((number, kind, event))
+        self._line.append(Event(number, kind, event, self._session.id))
         self._more.set()
 
     async def wait_acknowledged(self, token: str) -> None:
@@ -138,42 +144,101 @@ class DiscordReceiver:
                 await self._read_back(accept)
                 continue
             taken = [self._line[n] for n in range(min(BATCH, len(self._line)))]
-            await self._insist(partial(self._hand_over, taken, accept))
+            await self._hand_over(taken, accept)
             for _ in taken:
                 self._line.popleft()
             self._less.set()
-            await self._session.keep(taken[-1][0])
+            last = taken[-1]
+            await self._session.keep(self._held.limit(last.session, last.number))
 
     async def _hand_over(self, taken: Sequence[Event], accept: Accept) -> None:
+        """Hand over events, except those of channels of which something is not known yet."""
         batch: list[Inbound] = []
-        for number, kind, event in taken:
-            if kind in lost_chats.KINDS:
-                batch += await self._find_lost(number, kind, event)
+        read: list[Event] = []
+        failures = 0
+        for one in taken:
+            if self._held.holds(one.place):
+                self._held.add(one)
                 continue
-            channel = await self._threads.channel(event)
-            event = await self._name_bot(event)
             try:
-                batch += self._parse(kind, event, channel)
-            except Exception:  # boundary: one bad event must not block the others
-                log.exception("discord_poison_event", extra={"kind": kind})
-        if batch:
-            await accept(batch)
-        for number, kind, event in taken:
-            if kind == "MESSAGE_CREATE":
-                self._memory.note_read(event)
-            echo = self._echoes.pop(number, None)
-            if echo is not None and self._group is not None:
-                self._group.create_task(self._remove_echo(echo, event))
+                async with clock.limit(ASKING if failures < FAILURES else HURRY):
+                    batch += await self._read_event(one)
+            except (DeliveryError, TimeoutError) as error:
+                failures += 1
+                self._hold(one, accept, error)
+            else:
+                read.append(one)
+        await self._store(batch, read, accept)
 
-    async def _find_lost(self, number: int, kind: str, event: parse.Json) -> Sequence[Inbound]:
-        me = self._session.me
+    async def _store(self, batch: list[Inbound], read: Sequence[Event], accept: Accept) -> None:
+        if batch:
+            await self._insist(partial(accept, batch))
+        for one in read:
+            if one.kind == "MESSAGE_CREATE" and one.data.get("channel_id") not in self._unread:
+                self._memory.note_read(one.data)
+            echo = self._echoes.pop(one.number, None)
+            if echo is not None and self._group is not None:
+                self._group.create_task(self._remove_echo(echo, one.data))
+
+    async def _read_event(self, one: Event) -> Sequence[Inbound]:
+        """Parse an event, with what has to be looked up for it. DeliveryError."""
+        if one.kind in lost_chats.KINDS:
+            return await self._find_lost(one)
+        channel = await self._threads.channel(one.data)
+        return self._parse_safely(one.kind, await self._name_bot(one.data), channel)
+
+    def _parse_safely(
+        self, kind: str, event: parse.Json, channel: parse.Channel
+    ) -> Sequence[Inbound]:
         try:
-            name = f"{self._session.id}:{number}"
-            return await self._lost.find(kind, event, me, name) if me else ()
-        except DeliveryError:
-            raise
+            return self._parse(kind, event, channel)
         except Exception:  # boundary: one bad event must not block the others
             log.exception("discord_poison_event", extra={"kind": kind})
+            return ()
+
+    # ---- what waits for a look-up --------------------------------------------------------
+
+    def _hold(self, one: Event, accept: Accept, error: Exception) -> None:
+        log.warning("discord_event_waits", extra={"kind": one.kind, "error": repr(error)})
+        self._held.add(one)
+        if self._group is not None:
+            self._group.create_task(self._take_held(one.place, accept))
+
+    async def _take_held(self, place: str, accept: Accept) -> None:
+        """Hand over what waits for the look-ups of a place, once they succeed or take too long."""
+        pause = MIN_PAUSE
+        while self._held.holds(place):
+            await clock.wait(pause)
+            pause = min(2 * pause, MAX_PAUSE)
+            taken = self._held.list_events(place)[:BATCH]
+            batch: list[Inbound] = []
+            try:
+                for one in taken:
+                    batch += await self._read_event(one)
+            except DeliveryError as error:
+                if self._held.is_patient(place):
+                    continue
+                log.error("discord_not_looked_up", extra={"error": repr(error)})  # noqa: TRY400
+                batch = [found for one in taken for found in self._guess(one)]
+            await self._store(batch, taken, accept)
+            self._held.remove(place, len(taken))
+            pause = 0.0 if self._held.holds(place) else pause
+
+    def _guess(self, one: Event) -> Sequence[Inbound]:
+        """Parse an event without look-ups; whether a chat is lost shows at the next message."""
+        if one.kind in lost_chats.KINDS:
+            return ()
+        return self._parse_safely(one.kind, one.data, parse.Channel())
+
+    async def _find_lost(self, one: Event) -> Sequence[Inbound]:
+        me = self._session.me
+        try:
+            name = f"{one.session}:{one.number}"
+            return await self._lost.find(one.kind, one.data, me, name) if me else ()
+        except (DeliveryError, TimeoutError):
+            raise
+        except Exception:  # boundary: one bad event must not block the others
+            log.exception("discord_poison_event", extra={"kind": one.kind})
             return ()
 
     async def _name_bot(self, event: parse.Json) -> parse.Json:
@@ -216,17 +281,47 @@ class DiscordReceiver:
 
     async def _read_back(self, accept: Accept) -> None:
         """Read what was said in active channels while nobody listened; known messages are
-        deduplicated by the store."""
+        deduplicated by the store. Channels that cannot be read now are read later."""
+        late: list[tuple[str, LastSeen]] = []
         for channel, seen in self._memory.channels():
-            said: list[parse.Json] = []
-            lost: list[Inbound] = []
-            await self._insist(partial(self._read, channel, seen, said, lost))
-            if lost:
-                await self._insist(partial(accept, lost))
-            taken = [(0, "MESSAGE_CREATE", one) for one in said]
-            if taken:
-                log.info("discord_read_back", extra={"channel": channel, "messages": len(taken)})
-                await self._insist(partial(self._hand_over, taken, accept))
+            if len(late) >= FAILURES or not await self._read_channel(channel, seen, accept):
+                late.append((channel, seen))
+        self._unread.update(channel for channel, _ in late)
+        if late and self._group is not None:
+            self._group.create_task(self._read_late(late, accept))
+
+    async def _read_late(self, late: list[tuple[str, LastSeen]], accept: Accept) -> None:
+        pause, until = MIN_PAUSE, clock.monotonic() + LATE
+        while late and clock.monotonic() < until:
+            await clock.wait(pause)
+            pause = min(2 * pause, MAX_PAUSE)
+            for one in list(late):
+                if await self._read_channel(*one, accept):
+                    late.remove(one)
+                    self._unread.discard(one[0])
+        for channel, _ in late:
+            log.error("discord_gap_not_read", extra={"channel": channel})
+            self._unread.discard(channel)
+
+    async def _read_channel(self, channel: str, seen: LastSeen, accept: Accept) -> bool:
+        """Read a channel's messages; False if Discord does not give them at present."""
+        said: list[parse.Json] = []
+        lost: list[Inbound] = []
+        try:
+            async with clock.limit(READING):
+                await self._read(channel, seen, said, lost)
+        except (DeliveryError, TimeoutError) as error:
+            log.warning("discord_gap_waits", extra={"channel": channel, "error": repr(error)})
+            return False
+        except Exception:  # boundary: one bad channel must not block the others
+            log.exception("discord_poison_channel", extra={"channel": channel})
+            return True
+        if lost:
+            await self._insist(partial(accept, lost))
+        if said:
+            log.info("discord_read_back", extra={"channel": channel, "messages": len(said)})
+            await self._hand_over([Event(0, "MESSAGE_CREATE", one) for one in said], accept)
+        return True
 
     async def _read(
         self, channel: str, seen: LastSeen, said: list[parse.Json], lost: list[Inbound]

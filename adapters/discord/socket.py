@@ -5,7 +5,6 @@ asked for until its own limit holds up the connection, stores any value as the n
 from, and unpacks a frame to any size.
 """
 
-import logging
 import math
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     import asyncio
 
     import aiohttp
-
-log = logging.getLogger("adapters.discord")
 
 MAX_FRAME = 16 << 20
 """Characters of an event, whether it comes packed or not; more close the connection."""
@@ -86,7 +83,6 @@ class DiscordSocket(DiscordWebSocket):
                 return
             self._answered = clock.monotonic()
         elif op not in (self.DISPATCH, self.RECONNECT, self.INVALIDATE_SESSION, self.HEARTBEAT_ACK):
-            log.debug("discord_unknown_op", extra={"op": str(op)[:20]})
             return
         await super().received_message(text)
 
