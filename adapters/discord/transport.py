@@ -36,6 +36,8 @@ from gateway.errors import (
 log = logging.getLogger("adapters.discord")
 
 CONNECT_TIMEOUT, READ_TIMEOUT, UPLOAD_TIMEOUT = 5.0, 10.0, 60.0
+MAX_CALL = 30.0
+"""Seconds for a call without files, also if its answer goes on piece by piece."""
 CONNECTIONS, WS_CLOSE = 200, 5.0
 SHORT = 1.0
 """Limits of up to so many seconds are waited for; a longer one is the caller's to know."""
@@ -133,7 +135,9 @@ class DiscordWire(HTTPClient):
         body, headers = _body(json, parts)
         headers |= {"User-Agent": self.user_agent, "Authorization": f"Bot {self.token}"}
         reading = READ_TIMEOUT + (UPLOAD_TIMEOUT if parts else 0.0)
-        timeout = aiohttp.ClientTimeout(connect=CONNECT_TIMEOUT, sock_read=reading)
+        timeout = aiohttp.ClientTimeout(
+            total=None if parts else MAX_CALL, connect=CONNECT_TIMEOUT, sock_read=reading
+        )
         async with (
             self._lend_session() as session,
             session.request(

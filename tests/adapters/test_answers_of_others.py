@@ -11,6 +11,9 @@ from discord.http import Route
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import adapters.discord.transport
+import adapters.slack.transport
+import adapters.telegram.transport
 from adapters.discord.transport import DiscordWire
 from adapters.http_errors import MAX_ANSWER
 from adapters.slack.transport import SlackWire
@@ -19,6 +22,7 @@ from gateway.errors import Ambiguous, DeliveryError, RateLimited, Unsent
 from gateway.messages import Conversation
 from gateway.views import ReplyView
 from tests.fakes.raw_server import head, serving
+from tests.fakes.waiting import PATIENCE
 from tests.sampling import dice, examples, take
 
 PAGES = (b"", b"<html>Sign in</html>", b"[]", b"5", b"null", b'"no"', b"\xff{", b"[" * 50_000)
@@ -56,6 +60,12 @@ async def send_to_slack(url: str) -> object:
         await wire.close()
 
 
+LIMITS = [
+    (adapters.discord.transport, "MAX_CALL"),
+    (adapters.slack.transport, "READ_TIMEOUT"),
+    (adapters.telegram.transport, "CONNECT_TIMEOUT"),
+    (adapters.telegram.transport, "READ_TIMEOUT"),
+]
 SENDS = [send_to_telegram, send_to_discord, send_to_slack]
 KINDS = (
     "application/json", "application/json; charset=nonsense", "text/plain", "text/html",
@@ -92,6 +102,32 @@ async def test_another_server_may_ask_for_patience(send: Send) -> None:
     async with serving(lambda _: head("text/html", "429 X") + b"<html>") as (url, _):
         with pytest.raises(RateLimited):
             await send(url)
+
+
+@pytest.mark.parametrize("send", SENDS)
+async def test_an_answer_that_comes_byte_by_byte_is_not_awaited(
+    send: Send, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in LIMITS:
+        monkeypatch.setattr(module, name, 0.2)
+
+    left = asyncio.Event()
+
+    async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            writer.write(head("application/json"))
+            while not writer.is_closing():
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        writer.close()
+        left.set()
+
+    server = await asyncio.start_server(drip, "127.0.0.1", 0)
+    async with server, asyncio.timeout(PATIENCE):
+        with pytest.raises(Ambiguous):
+            await send(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        await left.wait()
 
 
 @pytest.mark.parametrize("send", SENDS)
