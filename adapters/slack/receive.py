@@ -51,8 +51,11 @@ CHECK = 60.0
 """Seconds between two looks whether Slack still knows us, when it calls us over HTTP."""
 GREETING, SILENCE, REST, MIN_LIFE = 10.0, 20.0, 30.0, 5.0
 """Seconds until a connection's hello; seconds of silence in which only pings show that it lives;
-seconds that one which Slack wants renewed is still read;
+seconds for which one that Slack wants renewed is still read;
 seconds under which a connection counts as failed: no storm of connections."""
+MAX_WAITING, LEAST = 16 << 20, 1 << 10
+"""Characters of envelopes that wait to be stored, of which each counts at least that many: with
+more, Slack keeps the rest."""
 OPENING = 2.5
 GAP = 150.0
 """Seconds of silence after which missed messages are read back: Slack itself repeats what it could
@@ -65,6 +68,7 @@ class _Envelope(Struct, frozen=True):
     id: str
     kind: str
     payload: parse.Json
+    size: int
 
 
 class SlackReceiver:
@@ -87,6 +91,7 @@ class SlackReceiver:
         self._me: parse.SlackBot | None = None
         self._accept: Accept | None = None
         self._line: asyncio.Queue[_Envelope] = asyncio.Queue()
+        self._waiting, self._room = 0, asyncio.Event()
         self._gap, self._alive_at = asyncio.Event(), -math.inf
         self._reach, self._chats = HookReach(), OwnChats(wire)
 
@@ -197,25 +202,28 @@ class SlackReceiver:
     async def _read(self, url: str, renew: asyncio.Event) -> bool:
         """Queue the messages of a connection; `renew` is set when another one is needed. Return
         False if this one never worked."""
-        greeted = False
+        greeted, until = False, math.inf
         try:
             async with self._wire.socket(url) as socket:
-                while True:
-                    patience = REST if renew.is_set() else SILENCE if greeted else GREETING
+                while (left := until - clock.monotonic()) > 0:
+                    patience = min(left, SILENCE if greeted else GREETING)
                     try:
                         async with clock.limit(patience):
                             message = await socket.receive()
                     except TimeoutError:
-                        if not greeted or renew.is_set():
-                            return greeted
+                        if not greeted:
+                            return False
                         self._alive()  # Slack answers our pings; otherwise the socket is closed
                         continue
                     if message.type is not aiohttp.WSMsgType.TEXT:
                         return greeted
                     self._alive()
                     greeted = True
+                    await self._wait_for_room()
                     if self._route_envelope(socket, message.data) == "disconnect":
+                        until = min(until, clock.monotonic() + REST)
                         renew.set()
+                return greeted
         except (DeliveryError, aiohttp.ClientError, OSError) as error:
             log.info("slack_connection_over", extra={"why": repr(error)})
             return greeted
@@ -231,10 +239,17 @@ class SlackReceiver:
         if not isinstance(message, dict):
             return ""
         kind, name, payload = (message.get(key) for key in ("type", "envelope_id", "payload"))
+        kind = kind if isinstance(kind, str) else ""
         if isinstance(name, str):
-            known = payload if isinstance(payload, dict) else {}
-            self._line.put_nowait(_Envelope(socket, name, str(kind), known))
-        return str(kind)
+            known, size = payload if isinstance(payload, dict) else {}, max(len(text), LEAST)
+            self._waiting += size
+            self._line.put_nowait(_Envelope(socket, name, kind, known, size))
+        return kind
+
+    async def _wait_for_room(self) -> None:
+        while self._waiting >= MAX_WAITING:
+            self._room.clear()
+            await self._room.wait()
 
     async def _keep(self) -> None:
         """Store the queued envelopes in order, then acknowledge them."""
@@ -242,6 +257,8 @@ class SlackReceiver:
             batch = [await self._line.get()]
             while not self._line.empty() and len(batch) < BATCH:
                 batch.append(self._line.get_nowait())
+            self._waiting -= sum(one.size for one in batch)
+            self._room.set()
             inbounds = [await self._parse_payload(one.kind, one.payload) for one in batch]
             if not await self._store([one for one in inbounds if one is not None]):
                 continue  # not acknowledged: Slack sends it again

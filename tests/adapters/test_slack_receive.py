@@ -1,12 +1,14 @@
 """Receiving from Slack by both transports: kept before it is acknowledged, and once."""
 
 import asyncio
+import contextlib
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
+from adapters.slack import receive
 from adapters.slack.receive import SlackReceiver
 from adapters.slack.transport import SlackWire
 from gateway.errors import Rejected
@@ -14,6 +16,7 @@ from gateway.messages import (
     ButtonPressed,
     CommandGiven,
     FormSubmitted,
+    Inbound,
     MessageReceived,
     dedupe_keys,
 )
@@ -265,3 +268,66 @@ async def test_facts_that_cannot_be_read_cost_no_message(
         server.say("D0ANN", "and again")
         await store.holds(3)
     assert store.texts == ["hello", "and again"]
+
+
+async def test_a_connection_to_be_renewed_is_read_only_for_a_while(
+    server: SlackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if something goes on coming: otherwise they pile up."""
+    monkeypatch.setattr(receive, "REST", 0.3)
+    store = Store()
+    async with running(server, store), asyncio.timeout(PATIENCE):
+        (old,) = server._sockets
+        server.disconnect()
+        with contextlib.suppress(ConnectionError):
+            while not old.closed:
+                await old.send_json({"type": "whatever"})
+                await asyncio.sleep(0.02)
+        await server.wait(lambda: server.connections == 1 and old not in server._sockets)
+        server.say("D0ANN", "hello")
+        await store.holds(1)
+
+
+async def test_what_waits_to_be_stored_has_a_bound(
+    server: SlackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receive, "MAX_WAITING", 50 << 10)
+    monkeypatch.setattr(receive, "BATCH", 10)
+    free, most = asyncio.Event(), 0
+
+    class Slow(Store):
+        async def accept(self, batch: Sequence[Inbound]) -> None:
+            nonlocal most
+            await free.wait()
+            most = max(most, adapter._receiver._line.qsize())
+            await super().accept(batch)
+
+    store = Slow()
+    async with running(server, store) as adapter:
+        for n in range(400):
+            server.say("D0ANN", f"{n}")
+        while adapter._receiver._line.qsize() < 40:
+            await asyncio.sleep(0.01)
+        free.set()
+        await store.holds(400)
+        await server.wait(lambda: not server.unacknowledged)
+    assert store.texts == [str(n) for n in range(400)]
+    assert most <= 50
+
+
+DEPTHS = [100, 300, 500, 700, *range(800, 1_000, 10), 100_000]
+
+
+@pytest.mark.parametrize("key", ["type", "envelope_id", "payload", "event", "x"])
+async def test_no_depth_of_a_frame_ends_the_connection(server: SlackServer, key: str) -> None:
+    store = Store()
+    async with running(server, store):
+        (socket,) = server._sockets
+        for depth in DEPTHS:
+            deep = "[" * depth + "]" * depth
+            await socket.send_str(f'{{"{key}": {deep}}}')
+            payload = f'{{"event": {{"type": "message", "{key}": {deep}}}}}'
+            await socket.send_str(f'{{"type": "events_api", "payload": {payload}}}')
+        server.say("D0ANN", "hello")
+        await store.holds(1)
+        assert len(server.made("apps.connections.open")) == 1
