@@ -231,6 +231,10 @@ class SlackAdapter:
     async def draft(self, conversation: Conversation, key: int, text: str) -> None:
         """Do nothing: there are no drafts (`abilities.drafts`)."""
 
+    async def probe(self) -> None:
+        """Check that Slack answers."""
+        await self._wire.call("auth.test", {})
+
     async def tell(self, conversation: Conversation, press: str, text: str) -> None:
         """A word that only the person sees; a press is acknowledged already."""
         channel, thread, user, answer_at, *_ = (*press.split("|", 3), "", "", "")

@@ -97,6 +97,8 @@ class SlackServer:
     """Chats in which the bot is not."""
     mute: int = 0
     """How many connections get no hello."""
+    away: list[int] = field(default_factory=list)
+    """What the next calls get, of whichever method: the status of each, 0 for no answer."""
     hook: str = ""
     """Where events are posted; empty: Socket Mode."""
     base_url: str = ""
@@ -400,6 +402,11 @@ class SlackServer:
         call = await self._read(request)
         self.calls.append(call)
         self._note()
+        if self.away:
+            status = self.away.pop()
+            if not status and request.transport:
+                request.transport.abort()
+            return web.Response(status=status or 200, text="<html>", content_type="text/html")
         gate = self._gates.get(call.method)
         if gate and call.method not in self._silent:
             await gate.wait()
