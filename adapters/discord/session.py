@@ -26,6 +26,7 @@ from gateway import clock
 from gateway.errors import DeliveryError, Rejected, TokenRefused, Unsent
 
 log = logging.getLogger("adapters.discord")
+logging.getLogger("discord").setLevel(logging.INFO)  # at DEBUG it logs each event whole
 
 MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
 GREETING = 60.0

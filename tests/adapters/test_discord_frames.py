@@ -3,6 +3,7 @@ is lost, and nothing is made without a bound."""
 
 import asyncio
 import json
+import logging
 import threading
 import zlib
 from collections.abc import AsyncIterator, Callable
@@ -223,3 +224,17 @@ def test_a_frame_is_unpacked_to_a_bound(pack: Callable[[bytes], tuple[Any, bytes
     inner, packed = pack(b" " * (4 * MAX_FRAME))
     with pytest.raises(OddFrame):
         BoundedUnpacker(inner).decompress(packed)
+
+
+async def test_no_word_and_no_token_of_an_event_is_logged(
+    server: DiscordServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    store = Store()
+    async with running(made(server), store):
+        await server.wait(lambda: server.gateway.connected)
+        await server.say(DM, "what I had for lunch", 7)
+        await server.command(DM, "stop", 7)
+        await store.holds(2)
+        await server.wait(lambda: server.answers)
+    assert not [text for text in caplog.messages if "lunch" in text or "token-" in text]
