@@ -31,7 +31,7 @@ log = logging.getLogger("adapters.discord")
 MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
 TYPING_LIMIT = 2.0
 """Seconds for the choices of who types a command: Discord waits 3."""
-BATCH, MAX_WAITING = 100, 2_000
+BATCH, MAX_WAITING, MAX_ANSWERING = 100, 2_000, 200
 GAP, PAGE = 86_400.0, 100
 """Seconds back from now, and messages of a channel, that are read after a gap at most."""
 ASKING, READING = 2.0, 5.0
@@ -108,8 +108,9 @@ class DiscordReceiver:
 
     def on_event(self, number: int, kind: str, event: parse.Json) -> None:
         """Queue the event; answer an interaction besides."""
-        if kind == "INTERACTION_CREATE" and self._group is not None:
+        if kind == "INTERACTION_CREATE":
             self._memory.remember_language(event)
+        if kind == "INTERACTION_CREATE" and self._group is not None and self._has_answers_left():
             answered = self._group.create_task(self._acknowledge(event))
             token = str(event.get("token"))
             self._answering[token] = answered
@@ -118,6 +119,13 @@ class DiscordReceiver:
                 self._echoes[number] = answered
         self._line.append(Event(number, kind, event, self._session.id))
         self._more.set()
+
+    def _has_answers_left(self) -> bool:
+        """Return False while too many answers are on their way: they come too late anyway."""
+        if len(self._answering) < MAX_ANSWERING:
+            return True
+        log.debug("discord_interaction_not_answered")
+        return False
 
     async def wait_acknowledged(self, token: str) -> None:
         """Wait until the interaction with this token has its answer: Discord takes no further word

@@ -238,3 +238,22 @@ async def test_no_word_and_no_token_of_an_event_is_logged(
         await store.holds(2)
         await server.wait(lambda: server.answers)
     assert not [text for text in caplog.messages if "lunch" in text or "token-" in text]
+
+
+async def test_answers_that_nobody_takes_do_not_pile_up(
+    server: DiscordServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was pressed counts all the same."""
+    monkeypatch.setattr(receive, "MAX_ANSWERING", 20)
+    store, presses = Store(), 200
+    data = {"custom_id": "q:1:yes", "component_type": 2}
+    async with running(made(server), store):
+        await server.wait(lambda: server.gateway.connected)
+        server.hold("answer")
+        for _ in range(presses):
+            await server.interact(3, DM, 7, data, message={"id": "5", "channel_id": DM})
+        await store.holds(presses)
+        assert len(server.made("answer")) <= 20
+        server.release("answer")
+        await server.wait(lambda: server.answers)
+    server.excuse()
