@@ -13,18 +13,22 @@ from adapters.discord.parse import Json, channel_of, guild_of
 from gateway import clock
 
 MAX_HELD, MAX_HELD_HERE = 2_000, 500
-"""Events that wait at most, in all and of a channel; with more, they are taken as they are."""
+MAX_SIZE = 16 << 20
+"""Events that wait at most, in all and of a channel, and their characters; with more, they are
+taken as they are."""
 HELD_FOR = 300.0
 """Seconds after which they are taken as they are."""
 
 
 class Event(Struct, frozen=True):
-    """An event with its number in a session, 0 for a message that was read back."""
+    """An event with its number in a session, 0 for a message that was read back, and the characters
+    in which it came."""
 
     number: int
     kind: str
     data: Json
     session: str = ""
+    size: int = 0
 
     @property
     def place(self) -> str:
@@ -62,8 +66,9 @@ class HeldEvents:
 
     def is_patient(self, place: str) -> bool:
         """Return True while the events of a place may wait on."""
-        here, all_held = len(self._queues[place]), sum(map(len, self._queues.values()))
-        full = here > MAX_HELD_HERE or all_held > MAX_HELD
+        held = [one for queue in self._queues.values() for one in queue]
+        large = sum(one.size for one in held) > MAX_SIZE
+        full = len(self._queues[place]) > MAX_HELD_HERE or len(held) > MAX_HELD or large
         return not full and clock.monotonic() - self._since[place] < HELD_FOR
 
     def limit(self, session: str, number: int) -> int:

@@ -29,6 +29,7 @@ from gateway.ports import Accept
 log = logging.getLogger("adapters.discord")
 
 MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
+MAX_SIZE = 16 << 20
 TYPING_LIMIT = 2.0
 """Seconds for the choices of who types a command: Discord waits 3."""
 BATCH, MAX_WAITING, MAX_ANSWERING = 100, 2_000, 200
@@ -73,6 +74,7 @@ class DiscordReceiver:
         self._offered = False
         self._gap = False
         self._line: deque[Event] = deque()
+        self._size = 0
         self._held = HeldEvents()
         self._unread: set[str] = set()
         """Channels that are still to be read after a gap."""
@@ -106,7 +108,7 @@ class DiscordReceiver:
             self._offered = True
             self._group.create_task(self._offer(self._commands))
 
-    def on_event(self, number: int, kind: str, event: parse.Json) -> None:
+    def on_event(self, number: int, kind: str, event: parse.Json, size: int) -> None:
         """Queue the event; answer an interaction besides."""
         if kind == "INTERACTION_CREATE":
             self._memory.remember_language(event)
@@ -117,7 +119,8 @@ class DiscordReceiver:
             answered.add_done_callback(lambda _: self._answering.pop(token, None))
             if event.get("type") == parse.COMMAND_GIVEN:
                 self._echoes[number] = answered
-        self._line.append(Event(number, kind, event, self._session.id))
+        self._line.append(Event(number, kind, event, self._session.id, size))
+        self._size += size
         self._more.set()
 
     def _has_answers_left(self) -> bool:
@@ -134,8 +137,9 @@ class DiscordReceiver:
             await asyncio.wait((answering,))
 
     async def wait_for_room(self) -> None:
-        """Wait for room: while the store is unavailable, Discord keeps what exceeds MAX_WAITING."""
-        while len(self._line) >= MAX_WAITING:
+        """Wait for room: while the store is unavailable, Discord keeps what exceeds MAX_WAITING
+        events or MAX_SIZE characters."""
+        while len(self._line) >= MAX_WAITING or self._size >= MAX_SIZE:
             self._less.clear()
             await self._less.wait()
 
@@ -153,8 +157,9 @@ class DiscordReceiver:
                 continue
             taken = [self._line[n] for n in range(min(BATCH, len(self._line)))]
             await self._hand_over(taken, accept)
-            for _ in taken:
+            for one in taken:
                 self._line.popleft()
+                self._size -= one.size
             self._less.set()
             last = taken[-1]
             await self._session.keep(self._held.limit(last.session, last.number))

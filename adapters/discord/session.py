@@ -64,8 +64,9 @@ class Listener(Protocol):
     def on_open(self, *, anew: bool) -> None:
         """A session goes on, or began `anew`, without what was said before it."""
 
-    def on_event(self, number: int, kind: str, event: Json) -> None:
-        """Receive an event; its number is passed to `Session.keep` once it is stored."""
+    def on_event(self, number: int, kind: str, event: Json, size: int) -> None:
+        """Receive an event, which came in `size` characters; its number is passed to `Session.keep`
+        once it is stored."""
 
     async def wait_for_room(self) -> None:
         """Wait until more can be taken."""
@@ -222,10 +223,11 @@ class DiscordSession:
         listener.on_open(anew=False)
 
     def _event(self, listener: Listener, kind: str, event: Json) -> None:
+        size = 0
         if self._socket is not None:
-            self._came = self._socket.sequence or self._came
+            self._came, size = self._socket.sequence or self._came, self._socket.size
         if isinstance(event, dict):
-            listener.on_event(self._came, kind, event)
+            listener.on_event(self._came, kind, event, size)
 
     def _end(self, *, forget: bool) -> None:
         self._failed += not self._live

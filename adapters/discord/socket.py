@@ -66,13 +66,15 @@ class DiscordSocket(DiscordWebSocket):
         name = "decompressor" if hasattr(unpacking, "decompressor") else "context"  # zstd, zlib
         setattr(unpacking, name, BoundedUnpacker(getattr(unpacking, name)))
         self._answered = -math.inf
+        self.size = 0
+        """Characters of the last frame."""
 
     async def handle_frame(self, msg: Any, /) -> None:
         """Handle a frame like the SDK, unless there is nothing to handle."""
         text = self._decompressor.decompress(msg) if type(msg) is bytes else msg
         if text is None:
             return
-        frame = _read_frame(text)
+        frame, self.size = _read_frame(text), len(text)
         op = frame.get("op")
         if op == self.HELLO:
             if self._keep_alive is not None:

@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import zlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from adapters.discord import receive, session
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.session import MAX_BEGUN, MAX_RESUMES, SPARING, DiscordSession
 from adapters.discord.socket import MAX_FRAME, BoundedUnpacker, OddFrame
+from gateway.messages import Inbound
 from tests.adapters.telegram_rig import Store, running
 from tests.fakes.discord_gateway import IDENTIFY, INVALID, RESUME
 from tests.fakes.discord_server import DiscordServer
@@ -257,3 +258,28 @@ async def test_answers_that_nobody_takes_do_not_pile_up(
         server.release("answer")
         await server.wait(lambda: server.answers)
     server.excuse()
+
+
+async def test_large_events_that_wait_to_be_stored_have_a_bound(
+    server: DiscordServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receive, "MAX_SIZE", 50_000)
+    monkeypatch.setattr(receive, "BATCH", 2)
+    free, most = asyncio.Event(), 0
+
+    class Slow(Store):
+        async def accept(self, batch: Sequence[Inbound]) -> None:
+            nonlocal most
+            await free.wait()
+            most = max(most, len(adapter._receiver._line))
+            await super().accept(batch)
+
+    store, adapter = Slow(), made(server)
+    async with running(adapter, store):
+        await server.wait(lambda: server.gateway.connected)
+        for n in range(40):
+            await server.say(DM, f"{n} " + "x" * 10_000, 7)
+        free.set()
+        await store.holds(40)
+    assert [text.split()[0] for text in store.texts] == [str(n) for n in range(40)]
+    assert most <= 6
