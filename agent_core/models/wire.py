@@ -28,7 +28,13 @@ from agent_core.messages import (
     ToolResult,
 )
 from agent_core.models.answers.broken import PAUSE, Broken
-from agent_core.models.answers.limits import LONGEST, AnswerTooLong, check_calls, make_endless
+from agent_core.models.answers.limits import (
+    LONGEST,
+    MAX_CALLS,
+    MAX_TEXT,
+    AnswerTooLong,
+    make_endless,
+)
 from agent_core.models.answers.refusals import (
     read_body,
     read_detail,
@@ -161,7 +167,7 @@ class Line:
                 on_delta(delta)
 
             try:
-                return _drop_refused(check_calls(await attempt(left, show)))
+                return _drop_refused(_check_calls(await attempt(left, show)))
             except Broken as broken:
                 left -= broken.tries
                 hopeless = broken.fault in HOPELESS or broken.pause > MAX_PAUSE
@@ -330,6 +336,14 @@ class Line:
         fields = {key: self.clean(str(value)) for key, value in said.fields.items()}
         named = Phrase(key=said.key, fields={"name": name, **fields})
         return ModelFailed(named, broken.fault, window=broken.window)
+
+
+def _check_calls(reply: ModelReply) -> ModelReply:
+    """Return `reply`; raises Broken if its calls are more than anybody means."""
+    calls = [part for part in reply.parts if isinstance(part, ToolCall)]
+    if len(calls) > MAX_CALLS or sum(len(one.arguments) for one in calls) > MAX_TEXT:
+        raise make_endless()
+    return reply
 
 
 def _drop_refused(reply: ModelReply) -> ModelReply:

@@ -234,7 +234,8 @@ async def test_an_answer_without_an_end_is_given_up(
 ) -> None:
     for owner in (limits, streamed_answers):
         monkeypatch.setattr(owner, "MAX_EVENT", 1 << 20)
-    monkeypatch.setattr(limits, "MAX_ANSWER", 4 << 20)
+    for owner in (limits, streamed_answers):
+        monkeypatch.setattr(owner, "MAX_ANSWER", 4 << 20)
     server.body = lambda: ENDLESS[form](wire)
     failed = await fail(connect(wire, server))
     assert failed.fault in ("endless", "malformed"), str(failed)
@@ -332,7 +333,7 @@ async def test_an_answer_as_long_as_any_arrives_whole(server: EndlessServer) -> 
 async def test_what_comes_behind_an_answer_takes_nothing_of_it(
     server: EndlessServer, monkeypatch: pytest.MonkeyPatch, wire: str
 ) -> None:
-    monkeypatch.setattr(limits, "MAX_ANSWER", 1 << 20)
+    monkeypatch.setattr(streamed_answers, "MAX_ANSWER", 1 << 20)
     whole = [{"model": "m", "message": {"role": "assistant", "content": "hello"}, "done": True}]
     whole = whole if wire == "ollama" else events(wire)
     done = b"data: [DONE]\n\n" if wire == "chat" else b""

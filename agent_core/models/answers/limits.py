@@ -1,14 +1,11 @@
 """Limits of one answer. No model comes near them; a server that does not end would take the memory
 and the time of all others."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import httpx2
 
-from agent_core.messages import ToolCall
 from agent_core.models.answers.broken import Broken
-from agent_core.models.port import ModelReply
 from agent_core.phrases import phrase
 
 MAX_ANSWER = 128 << 20
@@ -34,55 +31,6 @@ WHOLE = 3.0
 def make_endless() -> Broken:
     """Make the failure of an answer over a limit; the same provider is not asked for it again."""
     return Broken(phrase("fault_endless"), "endless")
-
-
-def check_calls(reply: ModelReply) -> ModelReply:
-    """Return `reply`; raises Broken if its calls are more than anybody means."""
-    calls = [part for part in reply.parts if isinstance(part, ToolCall)]
-    if len(calls) > MAX_CALLS or sum(len(one.arguments) for one in calls) > MAX_TEXT:
-        raise make_endless()
-    return reply
-
-
-class BodyLimit:
-    """The limits of a stream as a whole: MAX_ANSWER, and so many seconds of the event loop's clock,
-    which stands still while the machine sleeps."""
-
-    def __init__(self, seconds: float) -> None:
-        self._clock = asyncio.get_running_loop().time
-        self._until = self._clock() + seconds
-        self._left = MAX_ANSWER
-
-    def count(self, piece: bytes) -> None:
-        """Count a piece as it comes; raises Broken once it is too much."""
-        self._left -= len(piece)
-        if self._left < 0 or self._clock() > self._until:
-            raise make_endless()
-
-
-class BodyLines:
-    """The lines of a body that comes in pieces."""
-
-    def __init__(self) -> None:
-        self._begun: list[bytes] = []
-        self._held = 0
-
-    def add(self, piece: bytes) -> list[bytes]:
-        """Return the lines that end in `piece`, without their ends; raises Broken for one without
-        an end."""
-        self._held += len(piece)
-        self._begun.append(piece)
-        if self._held > MAX_EVENT:
-            raise make_endless()
-        if b"\n" not in piece:
-            return []
-        *lines, rest = b"".join(self._begun).split(b"\n")
-        self._begun, self._held = [rest], len(rest)
-        return lines
-
-    def end(self) -> bytes:
-        """Return what came after the last line's end."""
-        return b"".join(self._begun)
 
 
 class AnswerTooLong(httpx2.ReadError):

@@ -2,6 +2,7 @@
 and passes its deltas on without holding the event loop: servers send thousands at once, or all
 words in one, and each costs time to redact and to show."""
 
+import asyncio
 import contextlib
 import math
 from codecs import BOM_UTF8
@@ -15,7 +16,7 @@ import msgspec
 from agent_core import ambient
 from agent_core.models.answers.broken import Broken
 from agent_core.models.answers.halves import HALF, HalfJoiner
-from agent_core.models.answers.limits import MAX_EVENT, MAX_TEXT, BodyLimit, BodyLines, make_endless
+from agent_core.models.answers.limits import MAX_ANSWER, MAX_EVENT, MAX_TEXT, make_endless
 from agent_core.models.port import Delta, ModelReply, OnDelta, Restarted, TextDelta, ThinkingDelta
 from agent_core.models.streamed_http import StreamedResponse
 from agent_core.phrases import phrase
@@ -100,6 +101,47 @@ async def drain(stream: AsyncIterator[bytes]) -> None:
         async with ambient.limit(DRAIN):
             async for _ in stream:
                 pass
+
+
+class BodyLimit:
+    """The limits of a stream as a whole: MAX_ANSWER, and so many seconds of the event loop's clock,
+    which stands still while the machine sleeps."""
+
+    def __init__(self, seconds: float) -> None:
+        self._clock = asyncio.get_running_loop().time
+        self._until = self._clock() + seconds
+        self._left = MAX_ANSWER
+
+    def count(self, piece: bytes) -> None:
+        """Count a piece as it comes; raises Broken once it is too much."""
+        self._left -= len(piece)
+        if self._left < 0 or self._clock() > self._until:
+            raise make_endless()
+
+
+class BodyLines:
+    """The lines of a body that comes in pieces."""
+
+    def __init__(self) -> None:
+        self._begun: list[bytes] = []
+        self._held = 0
+
+    def add(self, piece: bytes) -> list[bytes]:
+        """Return the lines that end in `piece`, without their ends; raises Broken for one without
+        an end."""
+        self._held += len(piece)
+        self._begun.append(piece)
+        if self._held > MAX_EVENT:
+            raise make_endless()
+        if b"\n" not in piece:
+            return []
+        *lines, rest = b"".join(self._begun).split(b"\n")
+        self._begun, self._held = [rest], len(rest)
+        return lines
+
+    def end(self) -> bytes:
+        """Return what came after the last line's end."""
+        return b"".join(self._begun)
 
 
 class _EventLines:
