@@ -73,6 +73,11 @@ _BETWEEN_NAMES = re.compile(r"[^\w.@+~-]+")
 _HARMLESS = re.compile(
     r"\.env(\.[a-z]{1,20})?\.(example|sample|template|dist|defaults?|schema|tpl)"
 )
+_PUBLIC = re.compile(
+    r"(?:[\w.-]{1,80}[._-])?(?:pub(?:lic)?(?:[._-]?key)?|(?:root[._-]?)?ca|cacerts?|(?:full)?chain"
+    r"|ca[._-](?:certs?|certificates?|bundle|chain|root)|root[._-]cert|bundle)\.pem"
+)
+"""Certificates of authorities, chains of them, and public keys."""
 _SAMPLE = re.compile(r"(?:\A|[._-])(?:example|sample|template|dist|defaults?|schema)\.env\Z")
 _COPY_END = re.compile(
     r"(?:~|\.(?:bak|backup|old|orig|saved?|copy|prev|tmp|dpkg-(?:old|dist|new))"
@@ -121,6 +126,7 @@ def is_secret(name: str) -> bool:
     plain = unicodedata.normalize("NFKC", seen).casefold().strip(" ").rstrip(" .")
     names = (plain, drop_copy_marks(plain))
     harmless = any(map(_HARMLESS.fullmatch, names)) or any(map(_SAMPLE.search, names))
+    harmless = harmless or (any(map(_PUBLIC.fullmatch, names)) and "priv" not in plain)
     return any(map(_SECRET.fullmatch, names)) and not harmless
 
 
