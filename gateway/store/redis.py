@@ -88,6 +88,9 @@ JOURNALS = 30 * 86_400.0
 SPENT_KEPT = 40 * 86_400
 """Seconds for which a day's spending is kept."""
 CHUNK = 100
+MAX_ROUNDS = 10
+"""Trips of a write until its numbers are those that the server expects: two as a rule."""
+UNSETTLED = "the store expects other numbers again and again"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -211,7 +214,9 @@ class RedisStore(RedisReads):
         now = ambient.now()
         highest = 0
         persons = await find_persons(self._writes, inbounds)
-        while groups:
+        for _ in range(MAX_ROUNDS):
+            if not groups:
+                return tuple(AcceptedRow(seq=seq, fresh=seq > 0) for seq in seqs)
             numbers, epochs = await self._prepare(tuple(groups), len(rows), highest)
             commands: list[Command] = []
             scripts: list[int] = []
@@ -231,7 +236,7 @@ class RedisStore(RedisReads):
                             seqs[n] = int(seq)
                     case [b"again", int(last)]:
                         highest = max(highest, last)
-        return tuple(AcceptedRow(seq=seq, fresh=seq > 0) for seq in seqs)
+        raise StoreFailed(UNSETTLED)
 
     async def _prepare(
         self, conversations: Sequence[str], count: int, above: int
@@ -266,7 +271,7 @@ class RedisStore(RedisReads):
             )
             return JOBS if await self.drop(name) else None
         where, highest = letter.conversation, 0
-        while True:
+        for _ in range(MAX_ROUNDS):
             numbers, epochs = await self._prepare((where,), 1, highest)
             if letter.kind == "message":
                 body = f"{ambient.now()!r} ".encode() + letter.payload
@@ -288,6 +293,7 @@ class RedisStore(RedisReads):
                     return None
                 case [b"again", int(last)]:
                     highest = last
+        raise StoreFailed(UNSETTLED)
 
     async def drop(self, name: str) -> bool:
         letter = await self.find_letter(name)
@@ -313,7 +319,7 @@ class RedisStore(RedisReads):
         epoch = ""
         known = self._held.get(conversation)
         proof = (known.lease.token, known.acknowledged) if known is not None else (-1, 0)
-        while True:
+        for _ in range(MAX_ROUNDS):
             lineage, doubt = self._lineage.id, self._lineage.doubt
             here = (owner, nonce, now, ttl, epoch, lineage, doubt, *proof)
             script = run(ACQUIRE, key(conversation), *here)
@@ -337,6 +343,7 @@ class RedisStore(RedisReads):
                     return replace(found, row=await self._recount(conversation, found.row))
                 case _:
                     return None
+        raise StoreFailed(UNSETTLED)
 
     async def _recount(self, conversation: str, row: ConversationRow) -> ConversationRow:
         """Recover the counters of a row that lost them, so that later writes do not overwrite

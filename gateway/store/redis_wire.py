@@ -6,6 +6,7 @@ resolved anew, as it may be another machine by now.
 """
 
 import asyncio
+import itertools
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,7 +19,13 @@ from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as Disconnected
-from redis.exceptions import MasterDownError, NoScriptError, ReadOnlyError, ResponseError
+from redis.exceptions import (
+    MasterDownError,
+    NoPermissionError,
+    NoScriptError,
+    ReadOnlyError,
+    ResponseError,
+)
 from redis.exceptions import TimeoutError as Unanswered
 from redis.retry import Retry as BlockingRetry
 from redis.typing import EncodableT
@@ -38,6 +45,8 @@ MAX_SECONDS = 5.0
 """Seconds that a trip may take with all its attempts."""
 PAUSES = (0.05, 0.25, 1.0)
 """Seconds before each attempt after the first."""
+_MARKS = (f"{ambient.secret_id()}.{n}".encode() for n in itertools.count())
+"""Each trip ends with another one, which the server repeats after its replies."""
 MOVED = (ReadOnlyError, MasterDownError)
 """A reply that says: this is no master (any more)."""
 
@@ -258,6 +267,9 @@ class RedisWire:
                         self._leaving = True
         except TimeoutError:
             self._leaving = True
+        except Exception:
+            self._leaving = True  # it may have been left half greeted
+            raise
         raise failed
 
     async def _attempt(self, commands: Sequence[Command]) -> list[Reply]:
@@ -287,9 +299,22 @@ class RedisWire:
 
 
 async def exchange(connection: AbstractConnection, commands: Sequence[Command]) -> list[Reply]:
-    """Send the commands and read a reply for each; a refusal is one too."""
-    await connection.send_packed_command(connection.pack_commands(commands))
-    return [await _read_reply(connection) for _ in commands]
+    """Send the commands and read a reply for each; a refusal is one too. Disconnected if they are
+    no replies to these commands: a proxy may mix up those of several requests."""
+    mark = next(_MARKS)
+    asked = (*commands, ("ECHO", mark))
+    await connection.send_packed_command(connection.pack_commands(asked))
+    *replies, echo = [await _read_reply(connection) for _ in asked]
+    if echo != mark and not _is_without_mark(echo, replies):
+        raise Disconnected("its replies are not those of the requests")
+    return replies
+
+
+def _is_without_mark(echo: Reply, replies: Sequence[Reply]) -> bool:
+    """Return True if the server refuses marks: to this user, or as it refuses everything now."""
+    if isinstance(echo, NoPermissionError) or str(echo).startswith("unknown command"):
+        return True
+    return all(isinstance(one, ResponseError) for one in (echo, *replies))
 
 
 async def _read_reply(connection: AbstractConnection) -> Reply:
