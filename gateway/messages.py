@@ -63,6 +63,15 @@ def read_conversation(address: str) -> Conversation:
     )
 
 
+def is_address(text: str) -> bool:
+    """Return True if it is the `id` of a Conversation."""
+    try:
+        read_conversation(text)
+    except ValueError:
+        return False
+    return True
+
+
 class Sender(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The person who wrote or pressed. `id` is the platform's, never a name. `groups`: ids of the
     roles or user groups they have there; `zone`: the time zone (`Europe/Berlin`) of their client,

@@ -40,6 +40,7 @@ from gateway.messages import (
     QuestionDue,
     QuestionExpired,
     divide_edit,
+    is_address,
     name_place,
     read_conversation,
     sender_of,
@@ -340,6 +341,8 @@ class Host:
             session.state.wake()
         elif conversation in self._starting:
             self._starting[conversation] = True
+        elif not is_address(conversation):  # a hint, or a list of work, that is damaged
+            log.warning("not_an_address", extra={"address": conversation[:MAX_REASON]})
         elif not self._draining and self._group is not None:
             self._starting[conversation] = False
             self.spawn(partial(self._serve, conversation), f"session:{conversation}")

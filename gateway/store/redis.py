@@ -90,6 +90,8 @@ SPENT_KEPT = 40 * 86_400
 CHUNK = 100
 MAX_ROUNDS = 10
 """Trips of a write until its numbers are those that the server expects: two as a rule."""
+DEAF_SECONDS = 15.0
+"""Seconds without hints after replies that are none: work is looked for as often as that."""
 UNSETTLED = "the store expects other numbers again and again"
 
 _encode = msgspec.json.Encoder().encode
@@ -191,6 +193,9 @@ class RedisStore(RedisReads):
                     await _listen(client, on_hint, on_connected)
                 except (RedisError, OSError):
                     await ambient.wait(1.0)
+                except Exception:  # boundary: whatever is sent there, it is no more than a hint
+                    log.exception("hints_not_read")
+                    await ambient.wait(DEAF_SECONDS)
                 await client.connection_pool.disconnect()
 
     # ---- inbox ---------------------------------------------------------------------------
@@ -531,7 +536,7 @@ async def _listen(
                 case "subscribe":
                     on_connected()
                 case "message":
-                    on_hint(message["data"].decode())
+                    on_hint(message["data"].decode(errors="replace"))  # anybody may publish
 
 
 def _enlist(conversation: str, epoch: int, now: float) -> tuple[Command, Command]:

@@ -8,7 +8,8 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.errors import StoreFailed
-from gateway.store import redis_presence, redis_wire
+from gateway.store import redis as redis_store
+from gateway.store import redis_presence, redis_scripts, redis_wire
 from gateway.store.redis import RedisStore
 from gateway.store.rows import Changes, Lease
 from gateway.store.spending.expenses import Expense
@@ -129,4 +130,63 @@ async def test_a_server_that_repeats_nothing_is_believed(server: RedisServer, ec
         await store.accept([said(1)])
         await store.submit(await take(store), Changes(turns=(turn(),), records=(record(0),)))
         assert len(await store.records("t1")) == 1
+        await store.close()
+
+
+HINTS_SENT = (
+    b"\xff\xfe", b"", b"\x00", b"no address", b"a:b:c", "ü:::::".encode("latin-1"), b"x" * 1_000_000,
+    b"%ff:%ff:%ff:%ff:%ff", b"telegram:1:::\n",
+)  # fmt: skip
+PUBLISHED = (
+    b"*1\r\n:7\r\n", b"*0\r\n", b"$-1\r\n", b":0\r\n", b"+OK\r\n", b"-ERR no\r\n", b"HTTP/1.1 400\r\n\r\n",
+    b"*3\r\n$7\r\nmessage\r\n:1\r\n:2\r\n", b"*3\r\n$9\r\nsubscribe\r\n$-1\r\n$-1\r\n",
+    b"*2\r\n$7\r\nmessage\r\n$1\r\nx\r\n", b"*3\r\n*0\r\n*0\r\n*0\r\n",
+)  # fmt: skip
+
+
+class Listener:
+    """Listens to hints while a test goes on."""
+
+    def __init__(self, store: RedisStore) -> None:
+        self.heard: list[str] = []
+        self._connected = asyncio.Event()
+        self.task = asyncio.create_task(store.hints(self.heard.append, self._connected.set))
+
+    async def hear(self, client: Redis, hint: str) -> None:
+        """Until `hint` is heard, sent again and again: none is sure to come."""
+        async with asyncio.timeout(PATIENCE):
+            while hint not in self.heard:
+                assert not self.task.done(), self.task.exception()
+                await client.publish(redis_scripts.HINTS, hint)
+                await asyncio.sleep(0.01)
+
+
+async def test_whatever_is_published_the_next_hint_is_heard(server: RedisServer) -> None:
+    store = await RedisStore.open(server.url)
+    listener = Listener(store)
+    async with Redis.from_url(server.url) as client:
+        await listener.hear(client, "first")
+        for number, hint in enumerate(HINTS_SENT):
+            await client.publish(redis_scripts.HINTS, hint)
+            await listener.hear(client, f"good {number}")
+    listener.task.cancel()
+    await store.close()
+
+
+@pytest.mark.parametrize("odd", PUBLISHED, ids=repr)
+async def test_replies_that_are_no_hints_end_nothing(
+    server: RedisServer, odd: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_store, "DEAF_SECONDS", 0.05)
+    async with RedisProxy(server.socket) as proxy:
+        store = await RedisStore.open(proxy.url)
+        proxy.published = odd
+        listener = Listener(store)
+        async with Redis.from_url(server.url) as client:
+            for _ in range(20):
+                await client.publish(redis_scripts.HINTS, "lost")
+                await asyncio.sleep(0.01)
+            proxy.published = b""
+            await listener.hear(client, "heard")
+        listener.task.cancel()
         await store.close()

@@ -19,9 +19,11 @@ class RedisProxy:
         self.target = target
         self.port = 0
         self.mix: Mix | None = None
-        """Changes replies while it is set; what is published passes."""
+        """Changes replies while it is set, but not those to a subscriber."""
         self.mixed = 0
         """Replies that were changed."""
+        self.published = b""
+        """Sent in place of all that a subscriber would get."""
         self._carriers: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> "RedisProxy":
@@ -77,7 +79,7 @@ class RedisProxy:
                 words = await asked.get()
                 if words[0].upper() == b"SUBSCRIBE":
                     while data := await source.read(1 << 16):
-                        sink.write(data)
+                        sink.write(self.published or data)
                         await sink.drain()
                     return
                 reply = await _read_reply(source)
