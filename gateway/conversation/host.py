@@ -278,8 +278,11 @@ class Host:
             return
         text = say("row_failed", "", id=letter.id)
         said = GatewaySaid(conversation=inbound.conversation, event=f"aside:{letter.id}", text=text)
-        with suppress(StoreFailed):
+        try:
             await self.services.store.accept((said,))
+        except StoreFailed:
+            if self.services.outage is not None:
+                self.services.outage.tell_text(inbound.conversation, text)
 
     async def _place(self, inbound: Inbound) -> Inbound:
         """Assign it to its line of talk, a press to its question's conversation if shown here."""
@@ -349,10 +352,9 @@ class Host:
 
     async def _serve(self, conversation: str, opened: AcquiredConversation | None = None) -> None:
         """Run sessions of the conversation until it has no work. A failure is retried with growing
-        pauses. Tries without progress are counted; the third gives up the message or turn
-        concerned."""
+        pauses; the third try without progress gives up the message or turn concerned."""
         again = True
-        pause, failures, rounds = 0.0, 0, 0
+        pause, failures, rounds, stuck = 0.0, 0, 0, 0
         while again and not self._draining:
             if pause:  # spread out: all may have failed at once
                 await ambient.wait(pause * (1 - ambient.pick(SPREAD) / 100))
@@ -367,12 +369,13 @@ class Host:
                 again = session.state.woken or failed
                 failures = 0
                 rounds = rounds + 1 if failed else 0
-                if rounds == TROUBLED_AFTER and (outage := self.services.outage) is not None:
-                    outage.tell_delay(session.state.conversation, session.state.language)
+                self._tell_delay(conversation, rounds, session.state.language)
             except (StoreFailed, Fenced) as error:
                 log.error("session_not_opened", extra={"why": str(error)})
                 again = failed = True
                 failures += isinstance(error, Unreadable | Unstorable)
+                stuck += isinstance(error, Unstorable)
+                self._tell_delay(conversation, stuck)
             except Exception as error:
                 log.exception("session_failed", extra={"conversation": conversation})
                 self.services.count("sessions_failed")
@@ -388,6 +391,10 @@ class Host:
             pause = min(self.services.ttl / 2, max(0.5, pause * 2)) if failed else 0.0
         self._starting.pop(conversation, None)
         self._changed.set()
+
+    def _tell_delay(self, conversation: str, rounds: int, language: str = "") -> None:
+        if rounds == TROUBLED_AFTER and (outage := self.services.outage) is not None:
+            outage.tell_delay(read_conversation(conversation), language)
 
     async def _run(self, session: Session) -> bool:
         """Run a session to its end; True if it did not let go of its conversation by itself."""
@@ -424,8 +431,7 @@ class Host:
     # ---- leases --------------------------------------------------------------------------
 
     async def _renew(self) -> None:
-        """Renew all leases at a third of their time; a lost lease ends its session. A session's own
-        timer ends it when renewal is late."""
+        """Renew all leases at a third of their time. If it is late, a session's timer ends it."""
         ttl = self.services.ttl
         while True:
             await ambient.wait(ttl / 3)
@@ -540,8 +546,7 @@ class Host:
 
     @asynccontextmanager
     async def keep_closed(self, conversation: str) -> AsyncIterator[None]:
-        """End the conversation's session and start none while the body runs. Uncommitted work is
-        lost."""
+        """End the conversation's session and start none meanwhile. Uncommitted work is lost."""
         self._closed[conversation] = False
         try:
             while conversation in self.sessions or conversation in self._starting:

@@ -90,11 +90,18 @@ class Outage:
         """End the outage: the store works again."""
         self._told.clear()
 
+    def tell_text(self, where: Conversation, text: str) -> None:
+        """Tell what the conversation itself cannot take."""
+        self._spawn(partial(self._show, where, text), "outage")
+
     async def _say(self, where: Conversation, language: str, key: Key = "outage") -> None:
+        await self._show(where, say(key, language))
+
+    async def _show(self, where: Conversation, text: str) -> None:
         adapter = self._adapters[where.platform]
         if adapter.abilities.reads_views:
             return  # its API refused the message with an explanation
-        view = Notice(text=say(key, language), tone="error")
+        view = Notice(text=text, tone="error")
         try:
             for payload in adapter.render(view, where):
                 await adapter.send(where, payload)

@@ -257,8 +257,11 @@ class RedisStore(RedisReads):
                 "list[int]", await self._writes.call(("INCRBY", SEQ, above + count - last))
             )
         self._newest = max(last, self._newest)
-        named = zip(conversations, (int(epoch or 0) for epoch in found), strict=True)
-        return range(last - count + 1, last + 1), dict(named)
+        try:
+            named = dict(zip(conversations, (int(epoch or 0) for epoch in found), strict=True))
+        except ValueError as error:
+            raise Unstorable(f"a conversation of {conversations} is damaged: {error}") from error
+        return range(last - count + 1, last + 1), named
 
     async def keep_letter(self, letter: Letter) -> None:
         await self._writes.call(*index_letter(letter))

@@ -8,6 +8,7 @@ resolved anew, as it may be another machine by now.
 import asyncio
 import itertools
 import logging
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeAlias, cast
@@ -39,6 +40,10 @@ log = logging.getLogger("turnkeeper.store")
 Command: TypeAlias = "tuple[str | bytes | int | float, ...]"
 Reply: TypeAlias = object
 MAX_AT_ONCE = 256
+_DAMAGED = re.compile(
+    r"WRONGTYPE|not an integer|not a (?:valid )?float|user_script:\d+: attempt to "
+)
+"""Refusals that tell of the entry's content, not of the server's state."""
 PATIENCE = 2.0
 """Seconds that a server gets for a connection, and for each reply."""
 MAX_SECONDS = 5.0
@@ -141,9 +146,10 @@ class _Call:
         return self._commands
 
     def settle(self, replies: Sequence[Reply]) -> None:
-        for reply in replies:
+        for command, reply in zip(self._commands, replies, strict=True):
             if isinstance(reply, Exception):
-                return self.fail(StoreFailed(f"refused by the store: {reply}"))
+                kind = Unstorable if _is_damage(command, reply) else StoreFailed
+                return self.fail(kind(f"refused by the store: {reply}"))
         if self._future is not None and not self._future.done():
             self._future.set_result(list(replies))
         return None
@@ -151,6 +157,14 @@ class _Call:
     def fail(self, error: Exception) -> None:
         if self._future is not None and not self._future.done():
             self._future.set_exception(error)
+
+
+def _is_damage(command: Command, refusal: Exception) -> bool:
+    """Return True if the refusal is that of one conversation, whose entries are damaged: no retry
+    helps it, and the others must not wait for it. A list of all is mended by an operator."""
+    keys = (part for part in command[1:4] if isinstance(part, str))
+    own = any(one.startswith("tk:{") and ":" in one.partition("}")[0][3:] for one in keys)
+    return own and _DAMAGED.search(str(refusal)) is not None
 
 
 def _look(future: asyncio.Future[list[Reply]]) -> None:
