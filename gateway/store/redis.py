@@ -22,7 +22,7 @@ from agent_core import ambient
 from gateway.errors import Fenced, StoreFailed, Unstorable
 from gateway.messages import Inbound, dedupe_keys, read_conversation
 from gateway.store.dead_letters import due_of, revive_turn, revive_view
-from gateway.store.opening.redis_check import check_server
+from gateway.store.opening.redis_check import check_server, find_lack
 from gateway.store.opening.redis_upgrade import upgrade
 from gateway.store.redis_lease import (
     ACTIVE,
@@ -107,8 +107,13 @@ _REVIVE: dict[str, Callable[[bytes], object]] = {
 class RedisStore(RedisReads):
     """All store ports over one Redis. Open it with `await RedisStore.open(url)`."""
 
-    def __init__(self, url: str, journals: float | None = JOURNALS) -> None:
+    def __init__(
+        self, url: str, journals: float | None = JOURNALS, without_log: bool = False
+    ) -> None:
         self._url = url
+        self._without_log = without_log
+        self._lack = ""
+        """Why the server may lose what it acknowledges, as far as it was reported."""
         self._journals = None if journals is None else int(journals)
         self._wires: list[RedisWire] = []
         self._lineage = Lineage(SEQ)
@@ -136,7 +141,7 @@ class RedisStore(RedisReads):
                 await load(client)
         except (RedisError, OSError) as error:
             raise StoreFailed(f"cannot open the store at REDIS_URL: {error}") from error
-        store = cls(url, journals)
+        store = cls(url, journals, without_log)
         try:
             # over this connection, as one that is greeted writes: a newer store stays as it is
             (known,) = await store._reads.call(("EXISTS", FILLED, SEQ, KNOWN, DIRECTORY))
@@ -511,8 +516,22 @@ class RedisStore(RedisReads):
         self._carried = day
 
     async def sweep(self, now: float, journals: float | None = JOURNALS) -> int:
-        """Delete nothing: event ids and journals of ended turns expire by themselves."""
+        """Delete nothing: event ids and journals of ended turns expire by themselves. Report once
+        if the server was set up to lose entries meanwhile."""
+        with suppress(StoreFailed):
+            await self._review()
         return 0
+
+    async def _review(self) -> None:
+        replies = await self._reads.call(("INFO", "memory"), ("INFO", "persistence"))
+        lines = b"\r\n".join(cast("list[bytes]", replies)).decode().splitlines()
+        info = {name: value for name, _, value in (line.partition(":") for line in lines)}
+        lack = find_lack(info, without_log=self._without_log)
+        if lack and lack != self._lack:
+            log.error("redis_unfit", extra={"why": lack})
+        elif self._lack and not lack:
+            log.info("redis_fit_again")
+        self._lack = lack
 
 
 def budget_key(day: str) -> str:

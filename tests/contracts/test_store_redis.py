@@ -33,10 +33,12 @@ from tests.contracts.store_values import (
     view,
 )
 from tests.fakes.ports import free_port
+from tests.fakes.redis_proxy import RedisProxy, Words
 from tests.fakes.waiting import PATIENCE
 from tests.sampling import one_of
 
 C1 = place().id
+HIDDEN = [b"INFO", b"memory"]
 
 
 @pytest.fixture
@@ -271,6 +273,47 @@ async def test_a_server_that_would_not_do_is_refused(
             await store.close()
     finally:
         server.end()
+
+
+POLICIES = ("lru", "lfu", "random")
+LACKS = (
+    *(("maxmemory-policy", f"allkeys-{how}", "noeviction") for how in POLICIES),
+    *(("maxmemory-policy", f"volatile-{how}", "noeviction") for how in (*POLICIES, "ttl")),
+    ("appendonly", "no", "yes"),
+)
+
+
+@pytest.mark.parametrize(("setting", "bad", "good"), LACKS)
+async def test_a_server_that_is_changed_in_use_is_reported_once(
+    redis_world: RedisWorld, raw: Redis, caplog: pytest.LogCaptureFixture, *,
+    setting: str, bad: str, good: str,
+) -> None:  # fmt: skip
+    caplog.set_level("INFO", "turnkeeper.store")
+    caplog.clear()
+    try:
+        await redis_world.store.sweep(START)
+        await raw.config_set(setting, bad)
+        for _ in range(3):
+            await redis_world.store.sweep(START)
+        (told,) = caplog.records
+        assert told.getMessage() == "redis_unfit" and setting in told.__dict__["why"]
+    finally:
+        await raw.config_set(setting, good)
+    for _ in range(3):
+        await redis_world.store.sweep(START)
+    assert [one.getMessage() for one in caplog.records] == ["redis_unfit", "redis_fit_again"]
+
+
+@pytest.mark.parametrize("reply", [b"", b"x", b":", b"\r\n" * 9, b"maxmemory_policy"])
+async def test_a_server_that_hides_its_state_is_swept(server: RedisServer, reply: bytes) -> None:
+    def hide(words: Words, told: bytes, before: list[bytes]) -> bytes:
+        return b"$%d\r\n%b\r\n" % (len(reply), reply) if words[:2] == HIDDEN else told
+
+    async with RedisProxy(server.socket) as proxy:
+        store = await RedisStore.open(proxy.url)
+        proxy.mix = hide
+        assert await store.sweep(START) == 0
+        await store.close()
 
 
 async def test_a_server_that_syncs_each_second_is_told_of(

@@ -1,6 +1,7 @@
 """Requirements on a Redis server; it is refused at the start with the mend."""
 
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
 
 from redis.asyncio import Redis
@@ -25,20 +26,26 @@ async def check_server(client: Redis, *, without_log: bool) -> None:
             "a Redis Cluster cannot hold the store: set REDIS_URL to a single Redis, with copies"
             " if you like (cluster-enabled no)"
         )
-    policy = info.get("maxmemory_policy")
-    if policy != "noeviction":
-        raise StoreFailed(
-            f"Redis may drop keys to make room (maxmemory-policy {policy}): set it to noeviction"
-        )
+    if lack := find_lack(info, without_log=without_log):
+        raise StoreFailed(lack)
     if info.get("aof_enabled") == 1:
         await _warn_of_seconds(client)
-    elif not without_log:
-        raise StoreFailed(
+    else:
+        log.warning("redis_without_log")
+
+
+def find_lack(info: Mapping[str, object], *, without_log: bool) -> str:
+    """Return why a server with this INFO would lose what it acknowledges, "" if it would not. Both
+    can be set while it runs."""
+    policy = info.get("maxmemory_policy")
+    if policy != "noeviction":
+        return f"Redis may drop keys to make room (maxmemory-policy {policy}): set it to noeviction"
+    if str(info.get("aof_enabled")) != "1" and not without_log:
+        return (
             "Redis keeps no log, a crash would lose what was acknowledged (appendonly no): set"
             " appendonly to yes, or REDIS_WITHOUT_LOG=on if that may be lost"
         )
-    else:
-        log.warning("redis_without_log")
+    return ""
 
 
 async def _warn_of_seconds(client: Redis) -> None:
