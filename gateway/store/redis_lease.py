@@ -115,6 +115,10 @@ class Commit:
                 self._done("", Fenced(f"{name} is held under a newer token, or by nobody"))
             case [b"clash", *_]:
                 self.fail(Unstorable("refused by the store: the same row stands there already"))
+            case [b"damaged", *_]:
+                self.fail(
+                    Unstorable("refused by the store: entries of another kind are in its place")
+                )
             case [bytes(why), *_]:
                 self.fail(StoreFailed(f"refused by the store: {why.decode()}"))
             case other:

@@ -202,6 +202,31 @@ local function each(visit)
   end
 end
 
+local kinds = {
+  t = {[':turns'] = 'hash', [':live'] = 'hash'},
+  d = {[':in'] = 'hash', [':waiting'] = 'zset'},
+  l = {[':letters'] = 'hash', [':in'] = 'hash', [':waiting'] = 'zset', [':live'] = 'hash',
+    [':unsent'] = 'set', [':open'] = 'set'},
+  v = {[':views'] = 'hash', [':rev'] = 'zset', [':pos'] = 'zset', [':unsent'] = 'set'},
+  q = {[':questions'] = 'hash', [':open'] = 'set'},
+  s = {[':transcript'] = 'hash', [':n'] = 'zset'},
+  a = {[':audit'] = 'hash'},
+}
+local seen = {}
+local function is_damaged(part, kind) -- found before anything is written: nothing is taken back
+  if seen[part] then return false end
+  seen[part] = true
+  local found = redis.pcall('TYPE', k .. part)['ok'] or 'none' -- some users may not ask
+  return found ~= 'none' and found ~= kind
+end
+local damaged = is_damaged(':live', 'hash')
+each(function(op, i)
+  for part, kind in pairs(kinds[op] or {}) do damaged = is_damaged(part, kind) or damaged end
+  if op == 'r' then damaged = is_damaged(':r:' .. ARGV[i], 'hash') or damaged end
+  if op == 'v' then damaged = is_damaged(':o:' .. ARGV[i], 'zset') or damaged end
+end)
+if damaged then return {'damaged', 0} end
+
 local new, clash = {}, false
 each(function(op, i)
   local key, field
