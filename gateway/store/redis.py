@@ -139,8 +139,11 @@ class RedisStore(RedisReads):
             async with ambient.limit(MAX_SECONDS), aclosing(connect(url)) as client:
                 await check_server(client, without_log=without_log)
                 await load(client)
-        except (RedisError, OSError) as error:
-            raise StoreFailed(f"cannot open the store at REDIS_URL: {error}") from error
+        except StoreFailed:
+            raise
+        except Exception as error:  # boundary: whatever is there need not be a Redis
+            why = str(error) or "no answer in time"
+            raise StoreFailed(f"cannot open the store at REDIS_URL: {why}") from error
         store = cls(url, journals, without_log)
         try:
             # over this connection, as one that is greeted writes: a newer store stays as it is

@@ -111,6 +111,18 @@ async def test_replies_of_other_requests_are_not_believed(server: RedisServer, n
         await store.close()
 
 
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("name", MIXES)
+async def test_a_start_among_such_replies_ends_with_a_reason(
+    server: RedisServer, name: str
+) -> None:
+    async with RedisProxy(server.socket) as proxy:
+        proxy.mix = MIXES[name]
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(StoreFailed):
+                await RedisStore.open(proxy.url)
+
+
 async def judge_whole(store: RedisStore) -> None:
     """The store works as if nothing had been, and has lost nothing."""
     assert all(row.fresh for row in await store.accept([said(4), said(5, "c2")]))
