@@ -46,6 +46,7 @@ from gateway.messages import (
     sender_of,
 )
 from gateway.ports import Changed
+from gateway.services.deletion_clock import DeletionClock
 from gateway.services.zones import Zones
 from gateway.store.dead_letters import MAX_REASON, letter_id
 from gateway.store.rows import AcceptedRow, AcquiredConversation, Letter, QuestionRow
@@ -86,6 +87,7 @@ class Host:
         self._closed: dict[str, bool] = {}
         """Conversations that no session is begun for, and whether something has arrived there."""
         self._languages = SpokenLanguages()
+        self._deletion_clock = DeletionClock()
         self._next_due: float | None = None
         self._due_nap = MAX_SLEEP
         self._store_ahead = 0.0
@@ -329,13 +331,8 @@ class Host:
     def _is_free(self, conversation: str) -> bool:
         """True if no session runs for it here and one may begin."""
         going = conversation in self.sessions or conversation in self._starting
-        return (
-            self._serves(conversation)
-            and not going
-            and not self._draining
-            and self._group is not None
-            and conversation not in self._closed
-        )
+        ends = self._draining or self._group is None or conversation in self._closed
+        return self._serves(conversation) and not going and not ends
 
     def wake(self, conversation: str) -> None:
         """The conversation has work, or may have."""
@@ -477,7 +474,8 @@ class Host:
                 self.wake(conversation)
 
     async def _sweep(self) -> None:
-        retention, now = self.services.retention, ambient.now()
+        retention = self.services.retention
+        now = await self._deletion_clock.read(self.services.store)
         if retention is None:
             await self.services.store.sweep(now)
             return
@@ -485,7 +483,7 @@ class Host:
         await retention.sweep(now)
 
     async def _tidy(self) -> None:
-        now = ambient.now()
+        now = min(ambient.now(), await self._deletion_clock.read(self.services.store))
         await asyncio.to_thread(self.services.agent.tidy, now - KEEP_FILES)
         if self.services.retention is not None:
             await self.services.retention.tidy(self.services.store, now)

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from gateway.services.retention import REST
 from gateway.store.removal.periods import CREATED
 from tests.fakes.model_server import Say
+from tests.stories.jobs_rig import Shifted
 from tests.stories.rig import FRIEND, PERSON, Rig, living, write
 
-DAY = 86_400.0
+HOUR, DAY = 3_600.0, 86_400.0
 
 
 def age(rig: Rig, chat: int, days: float) -> None:
@@ -66,4 +68,24 @@ async def test_an_old_conversation_goes_when_that_was_chosen(
         await rig.shows("the second answer")
         seen = "\n".join(rig.seen())
         assert ("write it" in seen) is stays
+        await rig.stop()
+
+
+@pytest.mark.parametrize("ahead", [2 * HOUR, 61 * DAY, 100 * DAY, 70 * 365 * DAY])
+async def test_a_clock_that_is_set_ahead_deletes_nothing(
+    tmp_path: Path, clock: Shifted, ahead: float
+) -> None:
+    async with living(tmp_path) as rig:
+        await rig.start(RETENTION_CONVERSATIONS_DAYS="60")
+        rig.telegram.say(PERSON, "hello")
+        await rig.shows("ack hello")
+        await rig.quiet()
+        await rig.host._sweep()
+        clock.offset += ahead
+        for _ in range(3):
+            assert rig.host.services.retention is not None
+            rig.host.services.retention._rested = -REST
+            await rig.host._sweep()
+        await rig.host._tidy()
+        assert await rig.store.summary(rig.where(PERSON).id) is not None
         await rig.stop()
