@@ -92,6 +92,8 @@ MAX_ROUNDS = 10
 """Trips of a write until its numbers are those that the server expects: two as a rule."""
 DEAF_SECONDS = 15.0
 """Seconds without hints after replies that are none: work is looked for as often as that."""
+EXACT = 1 << 53
+"""Numbers below it are exact in scripts."""
 UNSETTLED = "the store expects other numbers again and again"
 
 _encode = msgspec.json.Encoder().encode
@@ -257,16 +259,17 @@ class RedisStore(RedisReads):
         """New numbers for inbox rows, and the epochs under which `conversations` are listed.
         `above`: numbers that Redis itself may have forgotten (a failover)."""
         epochs = [("HGET", key(name), "epoch") for name in conversations]
-        last, *found = cast("list[int]", await self._writes.call(("INCRBY", SEQ, count), *epochs))
+        first, *found = await self._writes.call(("INCRBY", SEQ, count), *epochs)
+        last = _read_number(first, count)
         if last - count < self._newest:  # forgotten numbers; none is assigned twice
             self._count_loss("")
         if last - count < (above := max(above, self._newest)):
-            (last,) = cast(
-                "list[int]", await self._writes.call(("INCRBY", SEQ, above + count - last))
-            )
+            (first,) = await self._writes.call(("INCRBY", SEQ, above + count - last))
+            last = _read_number(first, above + count)
         self._newest = max(last, self._newest)
         try:
-            named = dict(zip(conversations, (int(epoch or 0) for epoch in found), strict=True))
+            epochs_found = (int(cast("bytes | None", epoch) or 0) for epoch in found)
+            named = dict(zip(conversations, epochs_found, strict=True))
         except ValueError as error:
             raise Unstorable(f"a conversation of {conversations} is damaged: {error}") from error
         return range(last - count + 1, last + 1), named
@@ -535,6 +538,13 @@ class RedisStore(RedisReads):
         elif self._lack and not lack:
             log.info("redis_fit_again")
         self._lack = lack
+
+
+def _read_number(reply: Reply, lowest: int) -> int:
+    """Return a row's number. StoreFailed for another reply: a wrong one would stay the highest."""
+    if not isinstance(reply, int) or not lowest <= reply < EXACT:
+        raise StoreFailed(f"no number of a row: {reply!r}")
+    return reply
 
 
 def budget_key(day: str) -> str:

@@ -131,6 +131,27 @@ async def judge_whole(store: RedisStore) -> None:
     assert (await store.records("t1"))[-1] == record(1).record and store.losses == 0
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [b":%d" % one for one in (-(2**63), -1, 0, 2**53, 2**63 - 1)]
+    + [b"$-1", b"$1\r\n7", b"*0", b"+OK"],
+    ids=repr,
+)
+async def test_a_number_that_no_row_can_have_is_refused(server: RedisServer, reply: bytes) -> None:
+    def renumber(words: Words, told: bytes, before: list[bytes]) -> bytes:
+        return reply + b"\r\n" if words[0].upper() == b"INCRBY" else told
+
+    async with RedisProxy(server.socket) as proxy:
+        store = await RedisStore.open(proxy.url)
+        await store.accept([said(1)])
+        proxy.mix = renumber
+        assert await outcome(store.accept([said(2)])) is StoreFailed
+        proxy.mix = None
+        (row,) = await store.accept([said(2)])
+        assert row.fresh and row.seq < 10 and store.losses == 0
+        await store.close()
+
+
 @pytest.mark.parametrize("echo", [b"-NOPERM no echo", b"-ERR unknown command 'ECHO'"], ids=str)
 async def test_a_server_that_repeats_nothing_is_believed(server: RedisServer, echo: bytes) -> None:
     def refuse(words: Words, told: bytes, before: list[bytes]) -> bytes:
