@@ -38,7 +38,8 @@ MAX_BODY = 1 << 20
 DEAF = 120.0
 """Seconds without contact after which an adapter is not ready: three long polls."""
 GRACE = 2.0
-PROBE, PROBE_SECONDS = "probe", 1.0
+PROBE, PROBE_SECONDS, PROBE_PATIENCE = "probe", 1.0, 2.0
+"""A document of the store; seconds for which a result counts, and that writing it may take."""
 WRITABLE = "writable"
 
 
@@ -114,9 +115,12 @@ class StoreProbe:
             if self._known is None or ambient.monotonic() - self._known[0] >= PROBE_SECONDS:
                 said = WRITABLE
                 try:
-                    await store.put(PROBE, PROBED)
+                    async with ambient.limit(PROBE_PATIENCE):
+                        await store.put(PROBE, PROBED)
                 except StoreFailed as error:
                     said = str(error)
+                except TimeoutError:
+                    said = f"no answer within {PROBE_PATIENCE:g} s"
                 self._known = ambient.monotonic(), said
             return self._known[1]
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from aiohttp import ClientSession
 
 from agent_core.context.surroundings import strip_surroundings
 from gateway.messages import Conversation, MessageReceived, Sender
+from gateway.ops.http import PROBE_PATIENCE, PROBE_SECONDS
 from gateway.store.rows import Letter
 from gateway.store.sqlite import SqliteStore
 from tests.contracts.redis_server import redis_server
@@ -561,3 +563,23 @@ async def test_a_turns_journal_is_shown(world: World) -> None:
         ((turn,),) = store.execute("SELECT id FROM turns").fetchall()
     code, said = await world.command("turn", "show", turn)
     assert code == 0 and '"kind":"began"' in said and "ack hello" in said
+
+
+@pytest.mark.pick("a story in a process", 3)
+async def test_readiness_is_told_in_time_while_the_store_is_held(world: World) -> None:
+    """By a program that copies it, say. Who asks waits for seconds, not as long as a commit may."""
+    run = await world.start()
+    with contextlib.closing(
+        sqlite3.connect(world.folder / ".turnkeeper" / "turnkeeper.db", isolation_level=None)
+    ) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(2):
+            async with asyncio.timeout(2 * PROBE_PATIENCE):
+                assert await fetch(f"{run.url}readyz") == (503, "unready\n")
+            await asyncio.sleep(PROBE_SECONDS)
+        other.execute("ROLLBACK")
+    async with asyncio.timeout(START):
+        while await fetch(f"{run.url}readyz") != (200, "ready\n"):
+            await asyncio.sleep(0.1)
+    world.telegram.say(PERSON, "hello")
+    await world.telegram.wait_text(PERSON, "ack hello", START)
