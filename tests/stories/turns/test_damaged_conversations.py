@@ -18,7 +18,18 @@ from tests.contracts.redis_server import RedisServer, redis_server
 from tests.fakes.world import ANN, ROOM, Life
 
 OTHER = replace(ROOM, channel="other")
-PARTS = ("", ":in", ":waiting", ":e:m2", ":turns", ":open", ":views", ":rev", ":transcript", ":live")
+PARTS = (
+    "",
+    ":in",
+    ":waiting",
+    ":e:m2",
+    ":turns",
+    ":open",
+    ":views",
+    ":rev",
+    ":transcript",
+    ":live",
+)
 FIELDS = ("last", "epoch", "token", "seen")
 
 
