@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_core import ambient
 from gateway.errors import DeliveryError, StoreFailed
 from gateway.messages import Conversation, Inbound, Sender
 from gateway.ops import lock
@@ -37,6 +38,8 @@ log = logging.getLogger("turnkeeper.main")
 
 PATIENCE = 20.0
 """Seconds that running turns get to finish on shutdown."""
+MIN_PAUSE, MAX_PAUSE = 1.0, 60.0
+"""Seconds before an adapter runs again that met a bug."""
 
 
 def ignore_link(link: str) -> None:
@@ -260,15 +263,26 @@ class Gateway:
         self._visit(link)
 
     async def _receive(self, adapter: Adapter) -> None:
-        """Run an adapter; its failure does not affect the others."""
-        try:
-            await adapter.run(self._accept)
-        except DeliveryError as error:
-            self._failed[adapter.platform] = str(error)
-            log.error("adapter_gave_up", extra={"platform": adapter.platform, "why": str(error)})
-        except Exception:  # boundary: the others go on
-            self._failed[adapter.platform] = "a bug; the log says more"
-            log.exception("adapter_failed", extra={"platform": adapter.platform})
+        """Run an adapter; its failure does not affect the others. After a bug it runs again: what
+        it met need not come back."""
+        pause = MIN_PAUSE
+        while True:
+            self._failed.pop(adapter.platform, None)
+            began = ambient.monotonic()
+            try:
+                return await adapter.run(self._accept)
+            except DeliveryError as error:
+                self._failed[adapter.platform] = why = str(error)
+                log.error("adapter_gave_up", extra={"platform": adapter.platform, "why": why})
+                return None
+            except Exception:  # boundary: the others go on
+                self._failed[adapter.platform] = "a bug; the log says more"
+                log.exception("adapter_failed", extra={"platform": adapter.platform})
+            if self._parts is not None:
+                self._parts.services.count("adapters_failed")
+            pause = MIN_PAUSE if ambient.monotonic() - began > MAX_PAUSE else pause
+            await ambient.wait(pause)
+            pause = min(2 * pause, MAX_PAUSE)
 
     async def _accept(self, inbounds: Sequence[Inbound]) -> None:
         await self._open.wait()

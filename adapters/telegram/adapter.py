@@ -119,6 +119,7 @@ class TelegramAdapter:
 
     async def run(self, accept: Accept) -> None:
         """Receive until cancelled; Rejected if Telegram refuses the token."""
+        await self._wire.initialize()
         try:
             await self._receiver.run(accept)
         finally:
