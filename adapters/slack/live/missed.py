@@ -8,11 +8,12 @@ cannot be read back.
 
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from adapters.slack.parse import Json, SlackBot, read_back
 from adapters.slack.transport import SlackWire
 from gateway import clock
-from gateway.errors import DeliveryError, RateLimited, StoreFailed
+from gateway.errors import DeliveryError, RateLimited, Rejected, StoreFailed
 from gateway.messages import Conversation, Inbound, read_conversation
 from gateway.ports import Recent, Summary, account_scope
 
@@ -21,6 +22,11 @@ log = logging.getLogger("adapters.slack")
 THREADS, CHANNELS, PAGES, PAGE = 30, 20, 5, 100
 OLDEST, BEFORE = 72_000.0, 900.0
 """Seconds back from now at most, and from the last turn of a conversation."""
+MIN_PAUSE, MAX_PAUSE, LATE = 2.0, 60.0, 3_600.0
+"""Seconds before what failed is tried again, and for which it is: apps that are not in Slack's
+directory may read one page a minute."""
+Place: TypeAlias = tuple[str, str]
+"""A channel, and its thread."""
 
 
 class Backfill:
@@ -32,40 +38,58 @@ class Backfill:
         """The start of the last turn, by channel and thread, as of the last reading."""
 
     async def read(self, me: SlackBot) -> AsyncIterator[Sequence[Inbound]]:
-        """Yield the messages of each known place, oldest first; places that cannot be read are
-        skipped."""
-        for (channel, thread), since in (await self._places(me)).items():
-            try:
-                found = [one async for one in self._iterate_messages(channel, thread, since)]
-            except DeliveryError as error:
-                log.info("slack_gap_not_read", extra={"channel": channel, "why": str(error)})
-                continue
-            parsed = (read_back(one, channel, me) for one in sorted(found, key=_stamp))
-            if inbounds := [one for one in parsed if one is not None]:
-                yield inbounds
+        """Yield the messages of each known place, oldest first. Places that Slack refuses are
+        skipped; what fails otherwise is tried again for LATE seconds."""
+        until, pause = clock.monotonic() + LATE, MIN_PAUSE
+        places = await self._places(me)
+        while places is None or places:
+            late: dict[Place, float] | None = None if places is None else {}
+            for (channel, thread), since in (places or {}).items():
+                try:
+                    found = [one async for one in self._iterate(channel, thread, since, until)]
+                except Rejected as error:
+                    log.info("slack_gap_refused", extra={"channel": channel, "why": str(error)})
+                    continue
+                except DeliveryError as error:
+                    log.info("slack_gap_waits", extra={"channel": channel, "why": str(error)})
+                    late = (late or {}) | {(channel, thread): since}
+                    continue
+                parsed = (read_back(one, channel, me) for one in sorted(found, key=_stamp))
+                if inbounds := [one for one in parsed if one is not None]:
+                    yield inbounds
+            if late == {}:
+                return
+            if clock.monotonic() + pause > until:
+                where = sorted({channel for channel, _ in late or ()})
+                log.error("slack_gap_not_read", extra={"channels": where})
+                return
+            await clock.wait(pause)
+            pause = min(2 * pause, MAX_PAUSE)
+            places = await self._places(me) if late is None else late
 
-    async def _places(self, me: SlackBot) -> Mapping[tuple[str, str], float]:
-        """Channels and threads, with the moment from which each is read."""
+    async def _places(self, me: SlackBot) -> Mapping[Place, float] | None:
+        """Return channels and threads, with the moment from which each is read; None if the store
+        fails."""
         if self._recent is None:
             return {}
         try:
             account = Conversation(platform="slack", account=me.user, channel="")
             known = await self._recent(account_scope(account), THREADS)
         except StoreFailed as error:
-            log.warning("slack_gap_not_read", extra={"why": str(error)})
-            return {}
+            log.warning("slack_gap_waits", extra={"why": str(error)})
+            return None
         self.turns = _find_turns(known)
         young = [one for one in known if one.at > clock.now() - OLDEST]
         return _places(young, me.team)
 
-    async def _iterate_messages(
-        self, channel: str, thread: str, since: float
+    async def _iterate(
+        self, channel: str, thread: str, since: float, until: float
     ) -> AsyncIterator[Json]:
         asked: dict[str, object] = {"channel": channel, "oldest": f"{since:.6f}", "limit": PAGE}
         asked |= {"ts": thread} if thread else {}
         method = "conversations.replies" if thread else "conversations.history"
         for _ in range(PAGES):
-            answer = await self._page(method, asked)
+            answer = await self._page(method, asked, until)
             messages = answer.get("messages")
             for one in messages if isinstance(messages, list) else ():
                 if isinstance(one, dict):
@@ -76,11 +100,13 @@ class Backfill:
                 return
             asked["cursor"] = str(cursor)
 
-    async def _page(self, method: str, asked: Json) -> Json:
+    async def _page(self, method: str, asked: Json, until: float) -> Json:
         while True:
             try:
                 return await self._wire.call(method, asked, form=True)
             except RateLimited as error:
+                if clock.monotonic() + error.retry_after > until:
+                    raise
                 log.info("slack_gap_limited", extra={"pause": error.retry_after})
                 await clock.wait(error.retry_after)
 

@@ -9,6 +9,7 @@ import pytest
 from adapters.slack import receive
 from adapters.slack.live import missed
 from gateway import clock
+from gateway.errors import StoreFailed
 from gateway.messages import CommandGiven, Inbound, MessageReceived
 from gateway.ports import ListScope, Summary, account_scope
 from tests.adapters.slack_rig import adapter_of, where
@@ -97,3 +98,72 @@ async def test_a_gap_in_the_connection_is_read_page_by_page(
         assert server.violations == []
         calls = server.made("conversations.history")
         assert {one.arguments["channel"] for one in calls} == {"D0ANN"} and len(calls) >= 4
+
+
+FAULTS: dict[str, tuple[int, str]] = {
+    "down": (503, ""), "a bug of theirs": (200, "internal_error"), "busy": (200, "ratelimited"),
+    "no object": (200, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("store_fails", [False, True])
+@pytest.mark.parametrize("kind", FAULTS)
+async def test_a_gap_that_cannot_be_read_now_is_read_later(
+    monkeypatch: pytest.MonkeyPatch, kind: str, store_fails: bool
+) -> None:
+    monkeypatch.setattr(missed, "MIN_PAUSE", 0.01)
+    monkeypatch.setattr(receive, "MIN_PAUSE", 0.01)
+    store = Store()
+    asked = 0
+
+    async def recent(scope: ListScope, limit: int) -> Sequence[Summary]:
+        nonlocal asked
+        asked += 1
+        if store_fails and asked < 3:
+            raise StoreFailed("the disk is full")
+        where_to = (where().id, where("D0GONE").id)
+        return tuple(
+            Summary(conversation=one, title="", at=clock.now(), state="idle") for one in where_to
+        )
+
+    async with SlackServer() as server:
+        adapter = adapter_of(server, recent=recent)
+        server.deaf = True
+        server.say("D0ANN", "missed")
+        server.deaf = False
+        server.left.add("D0GONE")
+        status, error = FAULTS[kind]
+        server.fail("conversations.history", status, error, times=4, retry_after=0.01)
+        task = asyncio.create_task(adapter.run(store.accept))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not any(
+                    isinstance(one, MessageReceived) and one.text == "missed" for one in store.kept
+                ):
+                    await asyncio.sleep(0)
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+async def test_what_cannot_be_read_for_long_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(missed, "MIN_PAUSE", 0.01)
+    monkeypatch.setattr(missed, "LATE", 0.3)
+
+    async def recent(scope: ListScope, limit: int) -> Sequence[Summary]:
+        return (Summary(conversation=where().id, title="", at=clock.now(), state="idle"),)
+
+    async with SlackServer() as server:
+        adapter = adapter_of(server, recent=recent)
+        server.fail("conversations.history", 503, times=1_000)
+        task = asyncio.create_task(adapter.run(Store().accept))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while "slack_gap_not_read" not in caplog.messages:
+                    await asyncio.sleep(0.01)
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+        assert 2 <= len(server.made("conversations.history")) <= 20
