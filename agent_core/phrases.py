@@ -379,7 +379,16 @@ class Phrase:
     fields: "dict[str, str | Phrase]" = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return ENGLISH.get(self.key, self.key).format(**self.fields)
+        text = ENGLISH.get(self.key, self.key)
+        fields = {name: _drop_stop(text, name, str(one)) for name, one in self.fields.items()}
+        return text.format(**fields)
+
+
+def _drop_stop(text: str, name: str, value: str) -> str:
+    """Return `value` without the full stop at its end, if `text` has one behind the place `name`:
+    what others say of an error may be a sentence, or not."""
+    stops = value.endswith(".") and not value.endswith("..")
+    return value[:-1] if stops and (f"{{{name}}}." in text or f"{{{name}}}。" in text) else value
 
 
 SCANNERS: dict[str, ReasonKey] = {

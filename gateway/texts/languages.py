@@ -50,7 +50,9 @@ class Texts(Struct, Generic[K_contra], frozen=True):
         text = mark_commands(text)
         if not values:
             return text
-        return text.format(**{name: _fit(value, code) for name, value in values.items()})
+        return text.format(
+            **{name: _fit(text, name, value, code) for name, value in values.items()}
+        )
 
     def find(self, key: str, language: str = "") -> str | None:
         """Return the text `key` with its placeholders, None if there is none."""
@@ -106,10 +108,16 @@ def compare(key: str, text: str, english: str) -> str:
     return "" if same else "begins or ends with another blank"
 
 
-def _fit(value: object, code: str) -> object:
+def _fit(text: str, name: str, value: object, code: str) -> object:
     if isinstance(value, str):
+        if value.endswith(".") and _has_stop_behind(text, name) and not value.endswith(".."):
+            value = type(value)(value[:-1])  # an error's own words may be a sentence, or not
         return value if type(value) is OwnText else isolate(drop_marks(value))
     return Counted(value, code) if type(value) is int else value
+
+
+def _has_stop_behind(text: str, name: str) -> bool:
+    return any(f"{{{name}}}{stop}" in text for stop in ".。")
 
 
 @cache

@@ -1,9 +1,14 @@
 """Texts by language: what is said where a language lacks it, and what a set of them must hold."""
 
+from string import Formatter
+
 import pytest
 
 from agent_core.guardrails.redaction import NOTHING
+from agent_core.phrases import ENGLISH as ENGLISH_PHRASES
+from agent_core.phrases import Phrase
 from agent_core.questions import Approval, Decision, Proposal
+from gateway.command_texts import drop_marks
 from gateway.conversation.decisions import summarize
 from gateway.features.history.undo import Restored
 from gateway.store.rows import QuestionRow
@@ -74,3 +79,24 @@ def test_what_a_language_lacks_is_said_in_english() -> None:
 def test_what_cannot_be_said_is_found_at_once(german: dict[str, str], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Texts({"en": {"pong": "Pong, {name}."}, "de": german}).check()
+
+
+@pytest.mark.parametrize("language", CATALOGUE.list_codes())
+def test_no_text_ends_a_sentence_twice(language: str) -> None:
+    """What an error says of itself may be a sentence, or not."""
+    for key, text in CATALOGUE.read(language).items():
+        names = {name for _, name, _, _ in Formatter().parse(drop_marks(text)) if name}
+        for value in ("it broke.", "it broke", "up to ..", "and so on…", "."):
+            try:
+                said = CATALOGUE.say(key, language, **dict.fromkeys(names, value))
+            except (ValueError, TypeError):
+                continue  # it counts something
+            assert "broke.." not in said and "broke.。" not in said, said
+            assert (value == "up to ..") <= ("up to .." in said or not names), said
+
+
+@pytest.mark.parametrize("key", ENGLISH_PHRASES)
+def test_no_phrase_ends_a_sentence_twice(key: str) -> None:
+    names = {name for _, name, _, _ in Formatter().parse(ENGLISH_PHRASES[key]) if name}
+    said = str(Phrase(key=key, fields=dict.fromkeys(names, "it broke.")))
+    assert "broke.." not in said
