@@ -16,8 +16,11 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "settings.md"
 MARKED = re.compile(r"(<!-- settings: (\w+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 NAMED = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
-NO_SETTINGS = {"AF_NETLINK", "AF_VSOCK", "CLIENT_ID", "CRM_TOKEN", "NOTES_KEY", "PING_WORD"}
-"""Names in the documentation that mean something else."""
+NO_SETTINGS = {
+    *("AF_NETLINK", "AF_VSOCK", "CLIENT_ID", "CRM_TOKEN", "NOTES_KEY", "PING_WORD"),
+    *("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"),
+}
+"""Names in the documentation that mean something else, or are of other programs too."""
 NAMES = {setting.name for table in TABLES.values() for setting in table}
 
 
