@@ -486,7 +486,7 @@ async def test_an_answer_without_end_is_not_kept(
 
     async with serving(reply) as base_url:
         env = {"OPENAI_API_KEY": "k" * 20, "OPENAI_BASE_URL": base_url}
-        with pytest.raises(ModelFailed, match="too much"):
+        with pytest.raises(ModelFailed, match="without an end"):
             await Painter(ModelSettings.read(env)).paint("x", "square")
     assert sent < 900
 
