@@ -38,6 +38,8 @@ _ALLOWED = re.compile(r"[0-9A-Z*/,\-#]+", re.ASCII)
 _TOO_MANY = re.compile(r"[0-9]{5}", re.ASCII)
 _TO_SUNDAY = re.compile(r"(MON|TUE|WED|THU|FRI|SAT|[1-6])-(?:SUN|0)(?=[,/]|$)")
 """A range that ends with Sunday, which there is the seventh day."""
+_FIRST_YEAR, _LAST_YEAR = 1900, 9998
+"""Years whose days are dates in every time zone, and read as they are written."""
 _SOME_DAY = datetime(2025, 1, 1)  # noqa: DTZ001  # wall-clock time without a zone is meant
 
 
@@ -66,7 +68,7 @@ def read_schedule(text: str, zone: str) -> Schedule:
         return _read_once(words, where)
     if lower.startswith("@"):
         if lower not in MACROS:
-            raise ScheduleError(f"There is no {words}; there are {', '.join(MACROS)}.")
+            raise ScheduleError(f"There is no {_shorten(words)}; there are {', '.join(MACROS)}.")
         lower = MACROS[lower]
     return _cron(lower)
 
@@ -87,6 +89,8 @@ def _read_once(text: str, zone: ZoneInfo) -> Once:
     except ValueError:
         why = "Write a moment like 'at 2026-12-01 09:00' or 'tomorrow at nine'."
         raise ScheduleError(why) from None
+    if not _FIRST_YEAR <= when.year <= _LAST_YEAR:
+        raise ScheduleError(f"Write a year from {_FIRST_YEAR} to {_LAST_YEAR}.")
     if when.tzinfo is None:
         when = find_moment(when, zone)
     at = when.astimezone(UTC).replace(microsecond=0)
@@ -139,7 +143,7 @@ def _explain(reason: str, fields: list[str]) -> str:
     field = fields[NAMES.index(name)] if name in NAMES else ""
     if name == NAMES[3] and re.fullmatch(r"(29|30|31)(,(29|30|31))*", field):
         return f"There is no day {field} in month {fields[4]}: this would never come."
-    return f"The {name} cannot be {field!r}."
+    return f"The {name} cannot be {_shorten(field)!r}."
 
 
 def find_moment(wall: datetime, zone: ZoneInfo) -> datetime:

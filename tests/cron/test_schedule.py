@@ -3,7 +3,7 @@
 import json
 import re
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 from hypothesis import given, settings
@@ -14,10 +14,12 @@ from cron.schedule import MACROS, read_schedule
 from cron.timetable import Times, describe_fields
 from cron.trigger import find_missed, next_fire, times
 from gateway.cli.main import main
+from gateway.jobs_port import JobRefused
 from tests.cron.schedule_rig import at, due
 from tests.sampling import examples
 
 NEW_YORK, LORD_HOWE, CAIRO = "America/New_York", "Australia/Lord_Howe", "Africa/Cairo"
+EVERY_ZONE = sorted(available_timezones() - {"Factory", "localtime"})
 
 
 @pytest.mark.parametrize(
@@ -91,6 +93,43 @@ def test_what_cannot_be_is_refused_with_the_reason(schedule: str, why: str) -> N
 def test_a_zone_that_is_none_is_refused(zone: str) -> None:
     with pytest.raises(ScheduleError, match="no time zone"):
         read_schedule("0 0 * * *", zone)
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(
+    st.one_of(
+        st.datetimes(),
+        st.datetimes(max_value=datetime(3, 1, 1)),  # noqa: DTZ001  # wall-clock time is meant
+        st.datetimes(min_value=datetime(9997, 12, 30)),  # noqa: DTZ001
+    ),
+    st.sampled_from(["", "Z", "+14:00", "-12:00", "+23:59", "-23:59"]),
+    st.sampled_from(EVERY_ZONE),
+    st.sampled_from(EVERY_ZONE),
+)
+def test_a_moment_of_any_year_is_shown_everywhere_or_refused(
+    moment: datetime, offset: str, zone: str, reader: str
+) -> None:
+    known = Times()
+    try:
+        stored = known.read(f"at {moment.isoformat()}{offset}", zone)
+    except JobRefused:
+        assert not 1900 <= moment.year <= 9998
+        return
+    assert known.read(stored, zone) == stored
+    if (due := known.find_next(stored, zone, 0.0)) is not None:
+        assert known.format_moment(due, reader).endswith(reader)
+    assert known.words(stored, zone, "en")
+
+
+@pytest.mark.parametrize("size", [100, 10_000, 1_000_000])
+@pytest.mark.parametrize(
+    "text", ["@{0}", "{0}", "{0} * * * *", "* * {1} * *", "* * * * {2}", "every {0}", "at {0}"]
+)
+def test_why_it_cannot_be_is_short_however_long_it_is(text: str, size: int) -> None:
+    forms = ("x" * size, "*/1" * (size // 3), "1#" * (size // 2))
+    with pytest.raises(ScheduleError) as refused:
+        read_schedule(text.format(*forms), "UTC")
+    assert len(str(refused.value)) < 400
 
 
 def test_what_is_stored_reads_the_same() -> None:
