@@ -121,7 +121,9 @@ class Drafting:
             if any(one.hook == job.hook and one.id != job.id for one in every):
                 raise JobRefused(say("jobs_hook_taken", language, name=job.hook), "hook")
         now = await self._now()
-        times = self.times(job.schedule, job.zone, now, _COMPARED) if job.schedule else ()
+        times: tuple[float, ...] = ()
+        if job.schedule:
+            times = await asyncio.to_thread(self.times, job.schedule, job.zone, now, _COMPARED)
         if job.schedule and not times:
             raise self._add_now(JobRefused(say("jobs_past", language)), job.zone, language, now)
         least = self._settings.interval

@@ -29,8 +29,8 @@ class BookRig:
         self.told: list[JobFailed] = []
         known = JobSettings(per_person=2)
         platforms = frozenset(("telegram", "web"))
-        deps = JobDeps(store=store, accept=self.accept, folder=folder, platforms=platforms)
-        self.ports = make_job_ports(self.jobs, known, deps)
+        self.deps = JobDeps(store=store, accept=self.accept, folder=folder, platforms=platforms)
+        self.ports = make_job_ports(self.jobs, known, self.deps)
         self.book, self.drafts = self.ports.book, self.ports.drafts
 
     async def accept(self, inbounds: Sequence[Inbound]) -> None:

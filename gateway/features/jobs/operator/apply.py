@@ -4,19 +4,21 @@ The file is the truth: a job that left it is deleted. Its jobs belong to the ope
 file changes nothing; an empty one removes them all.
 """
 
+import asyncio
 import json
 import logging
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from agent_core.config.plain_files import read_plain
-from agent_core.config.toml_text import parse_toml
 from gateway.features.jobs.deps import is_reachable
 from gateway.features.jobs.operator.jobfile import (
     FILE,
+    MAX_FAULTS,
     NAME,
     NAME_RULE,
     Fault,
@@ -51,6 +53,8 @@ SAID = (
 )
 """The fields of a job that the file sets."""
 MAX_BYTES = 4_000_000
+Stamp: TypeAlias = tuple[int, int, int]
+"""The time, size and number of a file."""
 
 
 class Applied(Struct, frozen=True, kw_only=True):
@@ -83,7 +87,7 @@ class JobFile:
         self._path = home / FILE
         self._jobs = jobs
         self._platforms = platforms
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: Stamp | None = None
 
     async def look(self) -> None:
         """Apply the file if it changed since the last look; faults are logged."""
@@ -101,7 +105,7 @@ class JobFile:
         if done is not None:
             log.info("jobs_file_applied", extra={"what": done.text.replace("\n", "; ")})
 
-    def _stamp(self) -> tuple[int, int, int] | None:
+    def _stamp(self) -> Stamp | None:
         try:
             info = self._path.stat()
         except FileNotFoundError:
@@ -112,16 +116,17 @@ class JobFile:
 
     async def apply(self) -> Applied | None:
         """Apply the file; None if there is none. Faulty: nothing was changed."""
-        text = self._read()
+        text = await asyncio.to_thread(self._read)
         return await self._apply_text(text) if text is not None else None
 
     async def add(self, name: str, fields: dict[str, str]) -> Applied:
         """Write the table `name` with these texts at the file's end and apply the file, or make it.
         Faulty: nothing was changed."""
-        text = self._read() or ""
+        text = await asyncio.to_thread(self._read) or ""
         if not NAME.fullmatch(name):
             raise Faulty([Fault(line=1, text=NAME_RULE)])
-        if name in parse_toml(text):
+        entries, _ = await asyncio.to_thread(read, text)
+        if any(entry.name == name for entry in entries):
             why = f"[{name}] stands there already; change it there, then `turnkeeper jobs apply`."
             raise Faulty([Fault(line=1, text=why)])
         before = f"{text.rstrip()}\n\n" if text.strip() else ""
@@ -130,8 +135,7 @@ class JobFile:
         return await self._apply_text(after, self._write)
 
     def _read(self) -> str | None:
-        """Read the file's text, None if there is none. Faulty if it cannot be read or is no
-        TOML."""
+        """Read the file's text, None if there is none. Faulty if it cannot be read."""
         try:
             data = read_plain(self._path, MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
@@ -144,7 +148,6 @@ class JobFile:
             raise Faulty([Fault(line=line, text="Write it in UTF-8.")]) from None
         except OSError as error:
             raise Faulty([Fault(line=1, text=f"It cannot be read: {error.strerror}.")]) from None
-        read(text)
         return text
 
     def _write(self, text: str) -> None:
@@ -157,7 +160,7 @@ class JobFile:
 
     async def _apply_text(self, text: str, keep: Callable[[str], None] | None = None) -> Applied:
         """Apply a text of the file; `keep` is called first, if it has no faults."""
-        entries, faults = read(text)
+        entries, faults = await asyncio.to_thread(read, text)
         known = {job.id: job for job in await self._jobs.store.list_jobs()}
         drafts, same = await self._drafts(entries, known, faults)
         if keep is not None:
@@ -172,6 +175,8 @@ class JobFile:
         drafts, same = list[Draft](), 0
         names, hooks = {entry.name for entry in entries}, dict[str, str]()
         for entry in entries:
+            if len(faults) >= MAX_FAULTS:
+                break
             faults += self._find_misplaced(entry, known, names)
             hook = entry.wish.hook
             if hook and hooks.setdefault(hook, entry.name) != entry.name:

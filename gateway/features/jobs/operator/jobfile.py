@@ -32,6 +32,9 @@ _PIECE = re.compile(
 """Matches texts and comments, whose brackets and ends of lines mean nothing, and those that do."""
 _SYNTAX = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
 
+MAX_FAULTS = 100
+"""Faults that are reported at once."""
+
 T = TypeVar("T")
 
 
@@ -43,10 +46,10 @@ class Fault(Struct, frozen=True, kw_only=True, order=True):
 
 
 class Faulty(ValueError):
-    """The file cannot be applied; `faults` by line."""
+    """The file cannot be applied; `faults` by line, the first of many."""
 
     def __init__(self, faults: list[Fault]) -> None:
-        self.faults = tuple(sorted(faults))
+        self.faults = tuple(sorted(faults)[:MAX_FAULTS])
         super().__init__("\n".join(f"{FILE}, line {one.line}: {one.text}" for one in self.faults))
 
 
