@@ -3,15 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from gateway.errors import StoreFailed
 from gateway.features.jobs.operator.apply import Applied, JobFile
 from gateway.features.jobs.operator.jobfile import MAX_FAULTS, Faulty
+from gateway.jobs_port import JobSettings, JobStore
+from gateway.wiring.jobs import make_job_ports
 from tests.cron.book_rig import BookRig, living_book
 
 PLATFORMS = frozenset(("telegram", "web"))
 WHEN = ("*/5 * * * *", "0 9 29 2 *", "every 2h", "at 2099-01-01 09:00", "0 0 * * 5#2")
+CALLS = 5
 
 
 @pytest.fixture
@@ -65,3 +70,35 @@ async def test_many_faults_are_reported_in_part(
     assert len(told) == min(count, MAX_FAULTS)
     lines = [vars(one)["line"] for one in told]
     assert lines == sorted(lines)
+
+
+class FailingStore:
+    """The store of jobs, whose call number `fails` fails."""
+
+    def __init__(self, jobs: JobStore, fails: int) -> None:
+        self._jobs, self.left = jobs, fails
+
+    def __getattr__(self, name: str) -> object:
+        real = getattr(self._jobs, name)
+
+        async def call(*args: object) -> object:
+            self.left -= 1
+            if self.left == 0:
+                raise StoreFailed("the store is away")
+            return await real(*args)
+
+        return call
+
+
+@pytest.mark.parametrize("fails", range(1, CALLS + 1))
+async def test_a_store_that_fails_meanwhile_loses_no_change(
+    book: BookRig, tmp_path: Path, fails: int
+) -> None:
+    store = FailingStore(book.jobs, fails)
+    ports = make_job_ports(cast(JobStore, store), JobSettings(), book.deps)
+    file = JobFile(tmp_path, ports, PLATFORMS)
+    write(tmp_path, 4)
+    with pytest.raises(StoreFailed):
+        await file.look()
+    await file.look()
+    assert len(await book.jobs.list_jobs()) == 4

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from agent_core.config.plain_files import read_plain
+from gateway.errors import StoreFailed
 from gateway.features.jobs.deps import is_reachable
 from gateway.features.jobs.operator.jobfile import (
     FILE,
@@ -55,6 +56,7 @@ SAID = (
 MAX_BYTES = 4_000_000
 Stamp: TypeAlias = tuple[int, int, int]
 """The time, size and number of a file."""
+_UNKNOWN: Stamp = -1, -1, -1
 
 
 class Applied(Struct, frozen=True, kw_only=True):
@@ -102,6 +104,9 @@ class JobFile:
                 where = {"line": fault.line, "why": fault.text}
                 log.error("jobs_file_refused", extra={"path": str(self._path), **where})
             return
+        except StoreFailed:
+            self._seen = _UNKNOWN  # it is applied at the next look
+            raise
         if done is not None:
             log.info("jobs_file_applied", extra={"what": done.text.replace("\n", "; ")})
 
