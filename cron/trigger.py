@@ -8,6 +8,7 @@ schedule with a star for minutes or hours is due at every real one that matches.
 from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
@@ -20,8 +21,16 @@ MAX_APART = 100
 """Maximum missed times that are listed one by one; earlier ones are counted."""
 
 
+MAX_COUNTED = 500_000
+"""Missed times that are counted: those of a year, one a minute. Of more the newest are found
+without passing through all of them, as a clock may be set forward by decades."""
+_SPAN = 3_600.0
+"""Seconds before now within which the newest are looked for first."""
+
+
 class MissedTimes(Struct, frozen=True, kw_only=True):
-    """Times up to now: the newest one by one, of earlier ones the count, `first` and `last`."""
+    """Times up to now: the newest one by one, of earlier ones `first`, `last` and the count, as far
+    as it went."""
 
     times: tuple[float, ...]
     left_out: int = 0
@@ -53,21 +62,43 @@ def times(schedule: Schedule, zone: str, after: float) -> Iterator[float]:
             )
 
 
-def find_missed(schedule: Schedule, zone: str, first: float, now: float) -> MissedTimes:
-    """`first`, which is due, and the times after it up to `now`."""
-    kept: deque[float] = deque((first,), MAX_APART)
-    count, last = 1, 0.0
-    for time in times(schedule, zone, first):
-        if time > now:
-            break
-        if len(kept) == MAX_APART:
-            last = kept[0]
+def find_missed(
+    schedule: Schedule, zone: str, first: float, now: float, most: int = MAX_COUNTED
+) -> MissedTimes:
+    """`first`, which is due, and the times after it up to `now`. Of those that are left out `most`
+    are counted."""
+    kept: deque[float] = deque((first,), MAX_APART + 1)
+    count = 1
+    for time in _list_until(schedule, zone, first, now):
         kept.append(time)
         count += 1
-    left_out = count - len(kept)
+        if count == most + MAX_APART:
+            kept = _find_newest(schedule, zone, kept, now)
+            break
+    left_out = max(0, count - MAX_APART)
+    last = kept.popleft() if left_out else 0.0
     return MissedTimes(
         times=tuple(kept), left_out=left_out, first=first if left_out else 0.0, last=last
     )
+
+
+def _list_until(schedule: Schedule, zone: str, after: float, now: float) -> Iterator[float]:
+    return takewhile(lambda time: time <= now, times(schedule, zone, after))
+
+
+def _find_newest(schedule: Schedule, zone: str, known: deque[float], now: float) -> deque[float]:
+    """Return as many of the newest times up to `now` as `known` has; those are times before it."""
+    span = _SPAN
+    while True:
+        after, found = now - span, deque[float]((), len(known))
+        if after <= known[-1]:
+            after, found = known[-1], known.copy()
+        elif isinstance(schedule, Every):  # it leads there in whole steps
+            after -= (after - known[-1]) % schedule.seconds
+        found.extend(_list_until(schedule, zone, after, now))
+        if len(found) == len(known):
+            return found
+        span *= 2
 
 
 def _fixed_times(cron: Cron, zone: ZoneInfo, after: float) -> Iterator[float]:

@@ -3,11 +3,13 @@
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from time import process_time
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cron.job import ScheduleError
 from cron.schedule import MACROS, read_schedule
@@ -332,6 +334,41 @@ def _in_a_repeated_hour(start: datetime, zone: str) -> bool:
 
 
 # ---- missed times --------------------------------------------------------------------------
+
+
+OFTEN = ["* * * * *", "*/2 8-9 * * *", "every 1m", "every 7m", "*/30 * * * * *", "0 */2 * * *"]
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    st.sampled_from(OFTEN),
+    st.sampled_from(ZONES),
+    CHANGES,
+    st.integers(0, 6_000),
+    st.integers(1, 900),
+)
+def test_the_newest_missed_are_found_however_few_are_counted(
+    text: str, zone: str, start: datetime, minutes: int, most: int
+) -> None:
+    schedule = read_schedule(text, zone)
+    now = start.timestamp() + minutes * 60
+    first = next_fire(schedule, zone, start.timestamp())
+    assert first is not None
+    every = find_missed(schedule, zone, first, now)
+    found = find_missed(schedule, zone, first, now, most)
+    assert found == replace(every, left_out=min(every.left_out, most))
+
+
+@pytest.mark.parametrize("text", ["* * * * *", "every 1m", "0 9 * * *", "0 0 29 2 *"])
+def test_a_clock_set_forward_by_a_century_is_looked_through_soon(text: str) -> None:
+    schedule, now = read_schedule(text, "Europe/Berlin"), at("2126-11-01T00:00")
+    first = next_fire(schedule, "Europe/Berlin", at("2026-11-01T00:00"))
+    assert first is not None
+    began = process_time()
+    found = find_missed(schedule, "Europe/Berlin", first, now, 5_000)
+    assert process_time() - began < 10
+    following = next_fire(schedule, "Europe/Berlin", found.times[-1])
+    assert found.times[-1] <= now and following is not None and following > now
 
 
 def test_missed_are_all_counted() -> None:
