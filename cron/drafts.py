@@ -10,6 +10,7 @@ from gateway.jobs_port import (
     FILE,
     HERE,
     HOOK_NAME,
+    MAX_SCRIPT,
     Asker,
     Draft,
     Job,
@@ -143,6 +144,9 @@ class Drafting:
             raise JobRefused(say("jobs_no_when", language), "schedule")
         if not wish.prompt.strip() and not wish.script.strip():
             raise JobRefused(say("jobs_no_what", language), "prompt")
+        if len(wish.script) > MAX_SCRIPT:
+            text = say("jobs_edit_long", language, field="script", n=MAX_SCRIPT)
+            raise JobRefused(text, "script")
         for field in ("title", "prompt", "script"):
             given = getattr(wish, field)
             if self._hide(given) != given:

@@ -34,6 +34,8 @@ BY_HAND = "now-"
 """Prefix of the slot of a manual run."""
 MAX_GIVEN = 16_000
 """Characters of a call's body that a prompt holds."""
+MAX_SCRIPT = 100_000
+"""Characters of a job's command; no command is longer."""
 HOOK_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 OPERATOR = Sender(platform="machine", id="operator", name="operator")
 """Owner of the jobs in the operator's file: anybody who may write in the data folder."""

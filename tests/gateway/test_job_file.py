@@ -10,7 +10,7 @@ import pytest
 from gateway.errors import StoreFailed
 from gateway.features.jobs.operator.apply import Applied, JobFile
 from gateway.features.jobs.operator.jobfile import MAX_FAULTS, Faulty
-from gateway.jobs_port import JobSettings, JobStore
+from gateway.jobs_port import MAX_SCRIPT, JobSettings, JobStore
 from gateway.wiring.jobs import make_job_ports
 from tests.cron.book_rig import BookRig, living_book
 
@@ -102,3 +102,35 @@ async def test_a_store_that_fails_meanwhile_loses_no_change(
         await file.look()
     await file.look()
     assert len(await book.jobs.list_jobs()) == 4
+
+
+TEXTS = ("title", "prompt", "schedule", "zone", "where", "missed", "overlap", "script")
+TEXTS += ("context_from", "hook", "deliver", "model", "profile", "tools")
+
+
+@pytest.mark.parametrize("size", [1, 200, 10_000, MAX_SCRIPT, MAX_SCRIPT + 1, 300_000])
+@pytest.mark.parametrize("character", ["x", "1", "*", "/", "\\u0000", "\\u202E", "💥", "\\n"])
+async def test_a_text_of_any_length_is_taken_or_refused_by_its_line(
+    book: BookRig, tmp_path: Path, character: str, size: int
+) -> None:
+    """Each field in turn, in the second of two jobs."""
+    file = JobFile(tmp_path, book.ports, PLATFORMS)
+    known = {"prompt": "look", "schedule": "0 9 * * *", "where": "telegram:1::7::p"}
+    for field in TEXTS:
+        table = known | {field: character * (size // (2 if character == "💥" else 1) or 1)}
+        text = "\n".join(f'{name} = "{value}"' for name, value in table.items())
+        (tmp_path / "jobs.toml").write_text(f"[other]\nprompt = 1\n[odd]\n{text}\n")
+        with pytest.raises(Faulty) as refused:
+            await file.apply()
+        told = [one for one in refused.value.faults if one.line > 2]
+        line = 4 + list(table).index(field)
+        assert {one.line for one in told} <= {3, line}, field
+        assert len(told) <= 2 and all(len(one.text) < 1_000 for one in told), field
+
+
+async def test_the_longest_command_is_taken(book: BookRig, tmp_path: Path) -> None:
+    text = (
+        f'[long]\nscript = "{"x" * MAX_SCRIPT}"\nschedule = "@daily"\nwhere = "telegram:1::7::p"\n'
+    )
+    (tmp_path / "jobs.toml").write_text(text)
+    assert await JobFile(tmp_path, book.ports, PLATFORMS).apply() == Applied(made=("long",))

@@ -34,6 +34,8 @@ _SYNTAX = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", 
 
 MAX_FAULTS = 100
 """Faults that are reported at once."""
+MAX_FAULT = 600
+"""Characters of a fault: it may quote a field."""
 
 T = TypeVar("T")
 
@@ -64,7 +66,9 @@ class JobTable(Struct, frozen=True, kw_only=True):
     def fault(self, text: str, about: str = "") -> Fault:
         """Return a fault of the job, or of one field of it."""
         field = "context_from" if about == "feeds_on" else about
-        return Fault(line=self.lines.get(field, self.lines[""]), text=f"[{self.name}] {text}")
+        told = f"[{self.name}] {text}"
+        told = told if len(told) <= MAX_FAULT else f"{told[:MAX_FAULT]}…"
+        return Fault(line=self.lines.get(field, self.lines[""]), text=told)
 
 
 def read(text: str) -> tuple[tuple[JobTable, ...], list[Fault]]:
