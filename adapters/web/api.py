@@ -263,7 +263,7 @@ class Api:
                     watching = group.create_task(self._watch(visitor, inbox))
                     await stream.run(inbox)
                     watching.cancel()
-            except* (ConnectionResetError, StoreFailed):
+            except* (ConnectionError, StoreFailed):
                 pass  # the client reconnects with the id of its last event
         return response
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from adapters.web.blocks import FinishedBlocks, count_units
 from adapters.web.render import draw, draw_answer
 from gateway import clock
+from gateway.live_queue import LiveQueue
 from gateway.ports import Changed, Growing, Live, Printed, Shown, Standing, WebBackend
 from gateway.views import ReplyView
 
@@ -47,7 +48,7 @@ class EventStreams:
     @contextlib.contextmanager
     def join(self, conversation: str, session: str = "") -> Iterator[Inbox]:
         """An inbox that hears of `conversation` while the body runs."""
-        inbox: Inbox = asyncio.Queue(PAGE)
+        inbox: Inbox = LiveQueue(PAGE)
         self._open.setdefault(conversation, {})[inbox] = session
         try:
             yield inbox

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from gateway.live_queue import LiveQueue
 from gateway.ports import Live, Shown
 
 MAX_BEHIND = 256
@@ -34,7 +35,7 @@ class Feed:
         self, conversation: str, first: Live | None = None
     ) -> AsyncIterator[AsyncIterator[Live]]:
         """Watch changes from now on. `first`: an earlier notification that still holds."""
-        queue: asyncio.Queue[Live | None] = asyncio.Queue()
+        queue: asyncio.Queue[Live | None] = LiveQueue()
         if first is not None:
             queue.put_nowait(first)
         self._watchers.setdefault(conversation, set()).add(queue)
