@@ -1,14 +1,19 @@
 """Limits on the HTTP server's connections: how many, and for how long.
 
-aiohttp waits for a request's head and body as long as the client likes: a few hundred clients that
-send half a line would take all file descriptors. Here each connection has a time limit for both,
-and when too many are open the oldest one without a request is closed.
+aiohttp waits for a request's head and body, and for a client that reads, as long as the client
+likes: a few hundred clients that send half a line would take all file descriptors. Here each
+connection has a time limit for all three, and when too many are open the oldest one without a
+request is closed.
 """
 
 import asyncio
+import contextlib
+import fcntl
 import math
 import re
 import resource
+import sys
+import termios
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import cast
@@ -28,6 +33,8 @@ BODY_SECONDS, BODY_RATE = 20.0, 16_000
 many seconds without a byte end it too, as aiohttp does not tell a handler of a body that it cannot
 parse."""
 MAX_ANNOUNCED = 32 << 20
+STALLED_SECONDS = 60.0
+"""Time limit of a client that takes nothing of what waits for it."""
 MAX_UNREAD, LAST_SECONDS = 128 << 10, 1.0
 """Bytes of an unread body that are discarded after the answer to keep the connection usable. A
 longer one is not read, and the connection is closed after so many seconds, in which the answer can
@@ -185,6 +192,9 @@ class _WatchedConnection(asyncio.Protocol):
         self._refuses = self._holds = False
         self._content: StreamReader | None = None
         self._seen = self._idle = 0
+        self._unread = 0
+        self._stall: asyncio.TimerHandle | None = None
+        """Set while more waits for the client than is buffered for it."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -255,15 +265,36 @@ class _WatchedConnection(asyncio.Protocol):
             self.inner.eof_received()
 
     def pause_writing(self) -> None:
+        self._await_reader()
         if self.inner is not None:
             self.inner.pause_writing()
 
     def resume_writing(self) -> None:
+        self._end_stall()
+        self.since = self.loop.time()
         if self.inner is not None:
             self.inner.resume_writing()
 
+    def _await_reader(self) -> None:
+        """Look again later if the client has read anything until then."""
+        if self._transport is not None:
+            self._unread = _count_unsent(self._transport)
+            self._stall = self.loop.call_later(STALLED_SECONDS, self._check_reader)
+
+    def _check_reader(self) -> None:
+        if self._transport is not None and _count_unsent(self._transport) < self._unread:
+            self._await_reader()
+        else:
+            self.abort()
+
+    def _end_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._limits.leave(self)
+        self._end_stall()
         if self._timer is not None:
             self._timer.cancel()
         if self.inner is not None:
@@ -298,7 +329,7 @@ class _WatchedConnection(asyncio.Protocol):
     def _check(self) -> None:
         self._timer = None
         left = self.since + self._limit - self.loop.time()
-        if self.busy:
+        if self.busy or self._stall is not None:
             self._arm(HEAD_SECONDS)
         elif left > 0.001:
             self._arm(left)
@@ -347,6 +378,18 @@ def _count_unread(request: web.Request) -> float:
         return 0
     announced = request.content_length
     return math.inf if announced is None else announced - request.content.total_bytes
+
+
+def _count_unsent(transport: asyncio.Transport) -> int:
+    """Return the bytes that the client has not acknowledged. Without those in the system's buffer,
+    which may hold megabytes, a slow reader could not be told from one who stopped."""
+    held = 0
+    with contextlib.suppress(OSError, ValueError):
+        answer = fcntl.ioctl(
+            transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, b"\0" * 4
+        )
+        held = int.from_bytes(answer, sys.byteorder)
+    return transport.get_write_buffer_size() + held
 
 
 def _room() -> int:

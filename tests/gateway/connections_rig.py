@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 
 from aiohttp import web
 
@@ -13,7 +14,8 @@ HALF = b"GET / HTTP/1.1\r\nHost: a\r\nX-Ha"
 
 
 @asynccontextmanager
-async def served(most: int = 0) -> AsyncIterator[tuple[str, int]]:
+async def served(most: int = 0, folder: Path = Path()) -> AsyncIterator[tuple[str, int]]:
+    """`folder`: for the files that it sends."""
     limits = ConnectionLimits(most)
 
     async def echo(request: web.Request) -> web.Response:
@@ -31,9 +33,24 @@ async def served(most: int = 0) -> AsyncIterator[tuple[str, int]]:
     async def refuse(request: web.Request) -> web.Response:
         return web.Response(status=413, text="refused")
 
+    async def send_much(request: web.Request) -> web.StreamResponse:
+        """An answer in one piece, a file, or a stream that goes on while its client is there."""
+        form, size = request.query["as"], int(request.query["bytes"])
+        if form == "body":
+            return web.Response(body=bytes(size))
+        if form == "file":
+            file = folder / f"{size}"
+            file.write_bytes(bytes(size))
+            return web.FileResponse(file)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for _ in range(size // 1000):
+            await response.write(bytes(1000))
+        return response
+
     app = web.Application(middlewares=[limits.watch])
     app.add_routes([web.get("/", echo), web.post("/", echo), web.get("/slow", slow)])
-    app.add_routes([web.post("/refused", refuse)])
+    app.add_routes([web.post("/refused", refuse), web.get("/much", send_much)])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     make = runner.server

@@ -6,7 +6,8 @@ import json
 import re
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 
 from gateway.conversation.feed import Feed
 from gateway.live_queue import LiveQueue
+from gateway.ops import connection_limits
 from gateway.ports import Changed, Growing, Live, Printed
 from tests.fakes.model_server import Say
 from tests.fakes.waiting import until
+from tests.gateway.connections_rig import served
 from tests.gateway.process import START, Run, World
 from tests.sampling import examples
 
@@ -82,6 +85,65 @@ def read_memory(run: Run) -> int:
     found = re.search(r"^VmHWM:\s+(\d+)", status, re.M)
     assert found
     return int(found[1]) >> 10
+
+
+SHAPES = ["body", "file", "stream"]
+SIZES = [1_000_000, 8_000_000]
+"""Bytes: less and more than the system buffers."""
+
+
+@asynccontextmanager
+async def asked(address: tuple[str, int], shape: str, size: int) -> AsyncIterator[socket.socket]:
+    """A client with a small buffer that asked for much."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(client, address)
+    line = f"GET /much?as={shape}&bytes={size} HTTP/1.1\r\nHost: a\r\n\r\n"
+    await loop.sock_sendall(client, line.encode())
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+async def read_slowly(client: socket.socket, pauses: int, pause: float) -> int:
+    """Bytes until the end, after pauses between small pieces."""
+    loop, found = asyncio.get_running_loop(), 0
+    with contextlib.suppress(ConnectionResetError):
+        while data := await loop.sock_recv(client, 1 << 16):
+            found += len(data)
+            if pauses > 0:
+                pauses -= 1
+                await asyncio.sleep(pause)
+    return found
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_limits, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(connection_limits, "IDLE_SECONDS", 0.4)
+    monkeypatch.setattr(connection_limits, "STALLED_SECONDS", 0.6)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_a_reader_who_goes_on_gets_all_however_slowly(
+    tmp_path: Path, shape: str, size: int
+) -> None:
+    async with served(folder=tmp_path) as address, asked(address, shape, size) as client:
+        assert await read_slowly(client, 30, 0.05) > size
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("size", SIZES[1:])
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_a_reader_who_stops_is_let_go(tmp_path: Path, shape: str, size: int) -> None:
+    async with served(folder=tmp_path) as address, asked(address, shape, size) as client:
+        await asyncio.sleep(2.5)
+        assert await read_slowly(client, 0, 0) < size
 
 
 @pytest.mark.pick
