@@ -182,7 +182,8 @@ class PreviewServer:
         inner = [(name, self._localize(name, value, port)) for name, value in headers]
         try:
             far[1].write(_rewrite_request(first, inner, port, upgrade=_asks_for_socket(headers)))
-            await join_streams(near, far, partial(_rewrite_answer, port=port), QUIET)
+            if not await join_streams(near, far, partial(_rewrite_answer, port=port), QUIET):
+                raise _Refused("502 Bad Gateway", phrase("preview_silent"))
         finally:
             far[1].close()
 

@@ -23,6 +23,8 @@ MAX_CARRIED = 300_000_000
 SECONDS = 20.0
 """Seconds for a head, and for a connection."""
 MAX_NOTED = 64
+MAX_INTERIM = 100
+"""Interim answers (1xx) before the final one."""
 _ASKS = "Who asks? The environment of a command names the proxy with its pass."
 _HOP = (b"connection:", b"keep-alive:", b"proxy-", b"te:", b"trailer:")
 
@@ -132,7 +134,9 @@ class GuardedProxy:
                 writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
             else:
                 out.write(_request(method, target, head))
-            await join_streams((reader, writer), (up, out), None if tunnel else _close_answer)
+            rewrite = None if tunnel else _close_answer
+            if not await join_streams((reader, writer), (up, out), rewrite):
+                await _refuse(writer, "502 Bad Gateway", "The host sent no answer in HTTP.")
         finally:
             out.close()
 
@@ -206,19 +210,20 @@ async def join_streams(
     far: Side,
     rewrite: Callable[[bytes], bytes] | None = None,
     quiet: float | None = None,
-) -> None:
+) -> bool:
     """Forward the data of both sides until one of them ends; `rewrite` changes the answer's head.
-    TimeoutError if none came for `quiet` seconds."""
-    loop = asyncio.get_running_loop()
+    Return False if that did not come. TimeoutError if no data came for `quiet` seconds."""
+    loop, answered = asyncio.get_running_loop(), rewrite is None
 
     def note_data() -> None:
         if quiet is not None:
             limit.reschedule(loop.time() + quiet)
 
     async def carry_back() -> None:
-        if rewrite is not None:
-            await _heads(far[0], near[1], rewrite)
-        await _carry(far[0], near[1], note_data)
+        nonlocal answered
+        answered = answered or await _heads(far[0], near[1], rewrite or _close_answer)
+        if answered:
+            await _carry(far[0], near[1], note_data)
 
     async with ambient.limit(quiet) as limit, asyncio.TaskGroup() as group:
         ways = {
@@ -228,19 +233,22 @@ async def join_streams(
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         for way in ways:
             way.cancel()
+    return answered
 
 
 async def _heads(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rewrite: Callable[[bytes], bytes]
-) -> None:
-    """Forward the answer's head, and interim ones before it."""
-    while True:
+) -> bool:
+    """Forward the answer's head, and interim ones before it; False if too many of them came."""
+    for _ in range(MAX_INTERIM):
         head = await reader.readuntil(b"\r\n\r\n")
         first = head.partition(b"\r\n")[0]
         if first[9:10] != b"1" or first[9:12] == b"101":
             writer.write(rewrite(head))
-            return
+            return True
         writer.write(head)
+        await writer.drain()
+    return False
 
 
 def _close_answer(head: bytes) -> bytes:
