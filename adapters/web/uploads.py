@@ -12,7 +12,7 @@ import mimetypes
 import os
 import re
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,9 +24,56 @@ NAME_LENGTH = 100
 KEPT_SECONDS = 30 * 86400.0
 GRACE = 3600.0
 """Seconds."""
-MAX_KEPT = 1 << 30
-"""Bytes of one person's files at once: those sent leave room again after GRACE."""
+MAX_KEPT, MAX_FILES = 1 << 30, 2_000
+"""Bytes and number of one person's files at once: those sent leave room again after GRACE."""
 LIMIT = f"{UPLOAD_BYTES // 1024 // 1024} MB"
+
+
+class _PersonFiles:
+    """One person's files, with those that arrive."""
+
+    def __init__(self, size: int, number: int) -> None:
+        self.size, self.number = size, number
+        self.arriving = 0
+
+    @contextlib.contextmanager
+    def begin(self) -> Iterator["_Arrival"]:
+        """Count a file, which stays unless the body fails. Refused if there are too many."""
+        if self.number >= MAX_FILES:
+            raise RequestRefused(
+                413,
+                f"You have {self.number:,} uploaded files. Send those, then upload more an hour "
+                "later.",
+            )
+        self.number += 1
+        arrival = _Arrival(self)
+        try:
+            yield arrival
+        except BaseException:
+            self.number -= 1
+            self.size -= arrival.size
+            raise
+
+
+class _Arrival:
+    """A file that arrives."""
+
+    def __init__(self, files: _PersonFiles) -> None:
+        self._files = files
+        self.size = 0
+
+    def add(self, size: int) -> None:
+        """Count bytes that arrived. Refused beyond UPLOAD_BYTES, and MAX_KEPT of its person."""
+        self.size += size
+        self._files.size += size
+        if self.size > UPLOAD_BYTES:
+            raise RequestRefused(413, f"The file is larger than {LIMIT}. Send a smaller one.")
+        if self._files.size > MAX_KEPT:
+            raise RequestRefused(
+                413,
+                f"Your uploaded files have over {MAX_KEPT >> 30} GB. Send those, then upload more "
+                "an hour later.",
+            )
 
 
 class Uploads:
@@ -34,17 +81,31 @@ class Uploads:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._known: dict[str, _PersonFiles] = {}
+        """People whose files arrive."""
 
     async def keep(self, person: str, name: str, chunks: AsyncIterator[bytes]) -> Attachment:
-        """Store a file. Refused when empty, over UPLOAD_BYTES, beyond MAX_KEPT of a person, or when
-        the disk does not take it; nothing stays then."""
-        await self._check_room(person)
+        """Store a file. Refused when empty, over UPLOAD_BYTES, beyond MAX_KEPT or MAX_FILES of a
+        person, or when the disk does not take it; nothing stays then."""
+        measured = await asyncio.to_thread(_measure, self._folder / person)
+        known = self._known.setdefault(person, measured)
+        known.arriving += 1
+        try:
+            with known.begin() as arrival:
+                return await self._keep(person, name, chunks, arrival)
+        finally:
+            known.arriving -= 1
+            if not known.arriving:
+                del self._known[person]
+
+    async def _keep(
+        self, person: str, name: str, chunks: AsyncIterator[bytes], arrival: _Arrival
+    ) -> Attachment:
         ref = f"{person}/{clock.secret_id()}/{file_name(name)}"
         path = self._folder / ref
         try:
             await asyncio.to_thread(path.parent.mkdir, parents=True)
-            size = await _write(path, chunks)
-            await self._check_room(person)  # others may have come meanwhile
+            await _write(path, chunks, arrival)
             _keep_for(path, KEPT_SECONDS)
         except OSError as error:
             await asyncio.to_thread(shutil.rmtree, path.parent, ignore_errors=True)
@@ -56,16 +117,7 @@ class Uploads:
         except BaseException:
             await asyncio.to_thread(shutil.rmtree, path.parent, ignore_errors=True)
             raise
-        return _attachment(ref, size)
-
-    async def _check_room(self, person: str) -> None:
-        """Refuse further files of a person who has too many."""
-        if await asyncio.to_thread(_measure, self._folder / person) > MAX_KEPT:
-            raise RequestRefused(
-                413,
-                f"Your uploaded files have over {MAX_KEPT >> 30} GB. Send those, then upload more "
-                "an hour later.",
-            )
+        return _attachment(ref, arrival.size)
 
     def find(self, person: str, ref: str) -> Attachment:
         """Return the file that `person` uploaded as `ref`; refused if there is none."""
@@ -99,14 +151,15 @@ class Uploads:
         return self._folder / ref
 
 
-def _measure(folder: Path) -> int:
-    """Return the bytes of the files in it; what is removed meanwhile may count or not."""
-    total = 0
+def _measure(folder: Path) -> _PersonFiles:
+    """Measure the files in it; what is removed meanwhile may count or not."""
+    found = _PersonFiles(0, 0)
     for inner, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(FileNotFoundError):
-                total += os.stat(Path(inner, name)).st_size
-    return total
+                found.size += os.stat(Path(inner, name)).st_size
+                found.number += 1
+    return found
 
 
 def _copy(path: Path, to: BinaryIO) -> None:
@@ -139,14 +192,10 @@ def _attachment(ref: str, size: int) -> Attachment:
     return Attachment(ref=ref, name=name, mime=mime, size=size)
 
 
-async def _write(path: Path, chunks: AsyncIterator[bytes]) -> int:
-    size = 0
+async def _write(path: Path, chunks: AsyncIterator[bytes], arrival: _Arrival) -> None:
     with await asyncio.to_thread(path.open, "wb") as file:
         async for chunk in chunks:
-            size += len(chunk)
-            if size > UPLOAD_BYTES:
-                raise RequestRefused(413, f"The file is larger than {LIMIT}. Send a smaller one.")
+            arrival.add(len(chunk))
             await asyncio.to_thread(file.write, chunk)
-    if not size:
+    if not arrival.size:
         raise RequestRefused(400, "The file is empty (0 bytes). Choose another one.")
-    return size

@@ -1,6 +1,7 @@
 """The API's newer half: files given out and taken in, waiting messages changed, search, commands."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from io import BytesIO
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import aiohttp
 import pytest
 
 from adapters.web import api, uploads
+from adapters.web.gate import RequestRefused
 from adapters.web.uploads import GRACE, KEPT_SECONDS
 from gateway import clock
 from gateway.messages import MessageDeleted, MessageEdited, MessageReceived
@@ -119,6 +121,44 @@ async def test_the_uploads_of_one_person_are_limited_together(
         monkeypatch.setattr(clock, "now", lambda: now + KEPT_SECONDS + 60)
         await server.adapter._uploads.sweep()
         assert await upload(server.http) == 201
+
+
+@pytest.mark.parametrize("number", [1, 7, 60])
+@pytest.mark.parametrize("size", [1, 900, 30_000])
+async def test_files_that_arrive_together_stay_within_the_limits_all_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, size: int
+) -> None:
+    monkeypatch.setattr(uploads, "MAX_KEPT", 50_000)
+    monkeypatch.setattr(uploads, "MAX_FILES", 20)
+    kept, folder, most = uploads.Uploads(tmp_path), tmp_path / "ann", 0
+
+    def measure() -> tuple[int, int]:
+        found = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+        return sum(found), len(found)
+
+    async def arrive() -> AsyncIterator[bytes]:
+        nonlocal most
+        for at in range(0, size, 500):
+            await asyncio.sleep(0)
+            most = max(most, measure()[0])
+            yield bytes(min(500, size - at))
+
+    async def upload() -> int:
+        try:
+            await kept.keep("ann", "a", arrive())
+        except RequestRefused as refused:
+            return refused.status
+        return 201
+
+    said = await asyncio.gather(*(upload() for _ in range(number)))
+    total, files = measure()
+    assert most <= 50_000 and files == said.count(201) <= 20 and total == files * size
+    assert number > 1 or said == [201]
+    assert set(said) <= {201, 413}
+    assert 201 in said or number * size > 50_000, "all at once may each be too many"
+    monkeypatch.setattr(uploads, "MAX_FILES", 21)
+    monkeypatch.setattr(uploads, "MAX_KEPT", 1_000_000)
+    assert await upload() == 201, "what was refused takes no room"
 
 
 async def test_a_waiting_message_is_changed_and_withdrawn(tmp_path: Path) -> None:
