@@ -19,7 +19,14 @@ from adapters.web.excerpts import find_hit, make_excerpt
 from adapters.web.gate import HEADERS, UPLOAD_BYTES, RequestGate, RequestRefused, Visitor
 from adapters.web.outputs import Outputs, make_file_response
 from adapters.web.render import draw
-from adapters.web.stream import HEARTBEAT, EventStream, EventStreams, Inbox, close_inbox
+from adapters.web.stream import (
+    HEARTBEAT,
+    EventStream,
+    EventStreams,
+    Inbox,
+    close_inbox,
+    end_nothing,
+)
 from adapters.web.uploads import LIMIT, Uploads
 from adapters.web.wire import (
     KEY,
@@ -255,7 +262,9 @@ class Api:
         response = web.StreamResponse(headers={**HEADERS, "X-Accel-Buffering": "no"})
         response.content_type = "text/event-stream"
         address = seat.conversation.id
-        with self._streams.join(address, visitor.session) as inbox:
+        transport = request.transport
+        end = transport.abort if transport is not None else end_nothing
+        with self._streams.join(address, visitor.session, visitor.person, end) as inbox:
             stream = EventStream(self._desk, address, after, response.write)
             try:
                 await response.prepare(request)

@@ -24,6 +24,10 @@ PAGE = 100
 HEARTBEAT = 15.0
 """Seconds without news after which the store is asked: another replica may run the conversation."""
 
+MAX_STREAMS = 100
+"""Streams of one person in this process; a further one ends the oldest. They hold connections of
+the server, which would be left for nobody else."""
+
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 
@@ -39,20 +43,41 @@ Item: TypeAlias = Live | PrivateWord | Sign
 Inbox: TypeAlias = asyncio.Queue[Item]
 
 
+def end_nothing() -> None:
+    """End nothing: the default of a stream without a connection."""
+
+
 class EventStreams:
     """The open streams of this process, by conversation, each with its reader's session."""
 
     def __init__(self) -> None:
         self._open: dict[str, dict[Inbox, str]] = {}
+        self._people: dict[str, dict[Inbox, Callable[[], None]]] = {}
 
     @contextlib.contextmanager
-    def join(self, conversation: str, session: str = "") -> Iterator[Inbox]:
-        """An inbox that hears of `conversation` while the body runs."""
+    def join(
+        self,
+        conversation: str,
+        session: str = "",
+        person: str = "",
+        end: Callable[[], None] = end_nothing,
+    ) -> Iterator[Inbox]:
+        """An inbox that hears of `conversation` while the body runs. `end` closes the connection of
+        a reader who may not be reading."""
         inbox: Inbox = LiveQueue(PAGE)
         self._open.setdefault(conversation, {})[inbox] = session
+        own = self._people.setdefault(person, {})
+        if len(own) >= MAX_STREAMS:
+            oldest = next(iter(own))
+            own.pop(oldest)()
+            close_inbox(oldest)
+        own[inbox] = end
         try:
             yield inbox
         finally:
+            own.pop(inbox, None)
+            if not own and self._people.get(person) is own:
+                del self._people[person]
             self._open[conversation].pop(inbox, None)
             if not self._open[conversation]:
                 del self._open[conversation]
