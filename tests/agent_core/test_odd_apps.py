@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from agent_core.sandboxes.previews.server import PreviewServer
+from agent_core.sandboxes.previews.server import MAX_VISITS, PreviewServer
 from tests.fakes.waiting import PATIENCE
 
 INTERIM = [
@@ -111,3 +111,27 @@ async def test_an_answer_that_is_none_is_told(sent: bytes) -> None:
         with contextlib.closing(await ask(address)) as client:
             said = await read_all(client)
             assert said.startswith(b"HTTP/1.1 502 Bad Gateway\r\n") and b"<p>" in said
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nHost: a\r\nX-A"])
+async def test_visitors_who_ask_nothing_take_no_more_than_their_share(sent: bytes) -> None:
+    async with shown([FINAL]) as address:
+        held = [await asyncio.open_connection(*address) for _ in range(MAX_VISITS + 40)]
+        for _, writer in held:
+            with contextlib.suppress(OSError):
+                writer.write(sent)
+        ended = 0
+        for reader, _ in held[MAX_VISITS:]:
+            async with asyncio.timeout(PATIENCE):
+                with contextlib.suppress(ConnectionResetError):
+                    ended += await reader.read() == b""
+                    continue
+                ended += 1
+        assert ended == 40 and not any(reader.at_eof() for reader, _ in held[:MAX_VISITS])
+        for _, writer in held:
+            writer.close()
+        async with asyncio.timeout(PATIENCE):
+            said = b""
+            while not said.endswith(b"ok"):  # until those have gone
+                with contextlib.closing(await ask(address)) as client:
+                    said = await read_all(client)

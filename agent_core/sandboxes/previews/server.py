@@ -37,6 +37,8 @@ SECONDS = 20.0
 """Seconds for a request's head."""
 QUIET = 1_800.0
 """Seconds without data after which a connection is closed."""
+MAX_VISITS = 256
+"""Connections at once, each with one of its own to the app, that leave files to the gateway."""
 MAX_SOCKETS = 100
 """Web sockets at once."""
 COOKIE = "turnkeeper_preview"
@@ -89,7 +91,7 @@ class PreviewServer:
     ) -> None:
         self._connect, self._host, self._port = connect, host, port
         self._public = public.rstrip("/")
-        self._connections = Connections(self._answer)
+        self._connections = Connections(self._answer, MAX_VISITS)
         self._book, self._again, self._speak = PreviewBook(home), again, speak
         self._starting = WeakValueDictionary[Path, asyncio.Lock]()
         self._mounts: dict[str, int] = {}

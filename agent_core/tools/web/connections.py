@@ -8,12 +8,15 @@ HEAD = 256 * 1024
 
 
 class Connections:
-    """`answer` serves one; its failure, because either side went away, ends that one alone."""
+    """`answer` serves one; its failure, because either side went away, ends that one alone. Beyond
+    `most` at once a further one is closed; None: no limit."""
 
     def __init__(
-        self, answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+        self,
+        answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+        most: int | None = None,
     ) -> None:
-        self._answer = answer
+        self._answer, self._most = answer, most
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[object]] = set()
 
@@ -44,6 +47,9 @@ class Connections:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if self._most is not None and len(self._tasks) >= self._most:
+            writer.transport.abort()
+            return
         self._tasks.add(task)
         try:
             await self._answer(reader, writer)
