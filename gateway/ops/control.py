@@ -51,6 +51,8 @@ PROBE = "doctor"
 LISTED = 50
 PATIENCE = 30.0
 """Seconds that the command line waits for an answer."""
+ASKED_SECONDS = 10.0
+"""Time limit of a question's line."""
 LONG_PATIENCE = 600.0
 """Between two lines of a command that says how far it is."""
 
@@ -327,7 +329,7 @@ async def serve(home: Path, operations: Operations) -> AsyncIterator[None]:
 
     async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            question = msgspec.json.decode(await reader.readline(), type=Question)
+            question = await _read_question(reader)
             answer = await operations.answer(question, partial(_tell, writer))
         except (msgspec.DecodeError, ValueError) as error:
             answer = ControlAnswer(text=f"not a question: {error}", ok=False)
@@ -347,6 +349,16 @@ async def serve(home: Path, operations: Operations) -> AsyncIterator[None]:
         server.close()
         with contextlib.suppress(OSError):  # the file system may be read-only by now
             (home / SOCKET).unlink()
+
+
+async def _read_question(reader: asyncio.StreamReader) -> Question:
+    """Read the line; ValueError for another, and for one that does not end."""
+    try:
+        async with ambient.limit(ASKED_SECONDS):
+            line = await reader.readline()
+    except TimeoutError:
+        raise ValueError("its line does not end") from None
+    return msgspec.json.decode(line, type=Question)
 
 
 def _tell(writer: asyncio.StreamWriter, text: str) -> None:

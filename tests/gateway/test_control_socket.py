@@ -15,6 +15,7 @@ from gateway.ops import control, lock
 from gateway.settings import Settings
 from gateway.store.rows import Letter
 from gateway.store.sqlite import SqliteStore
+from tests.fakes.waiting import PATIENCE
 
 
 async def test_a_folder_that_is_only_read_now_is_no_fault_at_the_end(tmp_path: Path) -> None:
@@ -130,3 +131,22 @@ async def test_resubmitting_promises_no_answer_on_a_platform_that_is_not_set_up(
     answer = await asked.answer(control.Question(command="resubmit", words=("7",)))
     await store.close()
     assert answer.ok and told in answer.text
+
+
+@pytest.mark.parametrize("sent", [b"", b"{", b'{"command": "status"}', b"\0" * 999])
+async def test_a_question_that_does_not_end_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(control, "ASKED_SECONDS", 0.2, raising=False)
+    operations = control.Operations(store=None, pairing=None, live=LIVE)  # type: ignore[arg-type]
+    async with control.serve(tmp_path, operations):
+        held = [await asyncio.open_unix_connection(tmp_path / control.SOCKET) for _ in range(20)]
+        for _, writer in held:
+            writer.write(sent)
+        async with asyncio.timeout(PATIENCE):
+            said = {await reader.read() for reader, _ in held}
+        assert said == {b'{"text":"not a question: its line does not end","ok":false}\n'}
+        for _, writer in held:
+            writer.close()
+        said_now = await asyncio.to_thread(control.ask, tmp_path, control.STATUS)
+        assert said_now is not None and said_now.text == "it is ready"
