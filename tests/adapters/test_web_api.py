@@ -308,10 +308,10 @@ async def test_growing_text_standing_and_private_words_come_live(tmp_path: Path)
                 None,
                 {"title": "", "state": "idle", "waiting": [], "model": "demo"},
             )
-            server.desk.grow(where, "Hel")
-            server.desk.grow(where, "Hello")
-            server.desk.grow(where, "Other")
-            seen = [(await anext(stream))[2] for _ in range(3)]
+            seen = []
+            for text in ("Hel", "Hello", "Other"):
+                server.desk.grow(where, text)
+                seen.append((await anext(stream))[2])
             assert [(one["text"], one["more"]) for one in seen] == [
                 ("Hel", False),
                 ("lo", True),
