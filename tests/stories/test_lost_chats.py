@@ -10,7 +10,7 @@ from tests.fakes.model_server import Call, ModelServer, Say
 from tests.stories.discord_rig import CHANNEL, DiscordRig
 from tests.stories.discord_rig import DM as DISCORD_DM
 from tests.stories.discord_rig import PERSON as DISCORDER
-from tests.stories.rig import FRIEND, GROUP, PERSON, Rig, mention
+from tests.stories.rig import FRIEND, GROUP, PATIENCE, PERSON, Rig, mention
 from tests.stories.slack_rig import DEV, DM, SlackRig
 
 DEPLOY = Call("run_command", '{"command": "make deploy"}')
@@ -172,10 +172,13 @@ async def test_what_waits_in_a_lost_chat_ends_too_and_each_hears_of_it_once(rig:
     rig.telegram.put_out(GROUP, "kicked")
     await rig.shows(LOST)
     await rig.shows(LOST, FRIEND)
+    async with asyncio.timeout(PATIENCE):  # what only waited ends behind the words about it
+        while [one[1] for one in await rig.audit()].count("chat_lost") < 4:
+            await asyncio.sleep(0.02)
     await ends(rig, GROUP)
     for person in (PERSON, FRIEND):
         assert sum(LOST in text for text in rig.said(person)) == 1
-    assert len([line for line in await rig.audit() if line[1] == "chat_lost"]) == 4
+    assert [one[1] for one in await rig.audit()].count("chat_lost") == 4
 
 
 async def test_what_only_waits_for_a_button_is_told_that_its_chat_is_lost(rig: Rig) -> None:
