@@ -52,6 +52,10 @@ class HeldEvents:
         self._since.setdefault(event.place, clock.monotonic())
         self._queues.setdefault(event.place, deque()).append(event)
 
+    def list_places(self) -> Sequence[str]:
+        """Return where events wait."""
+        return tuple(self._queues)
+
     def list_events(self, place: str) -> Sequence[Event]:
         """Return what waits there, in order."""
         return tuple(self._queues.get(place, ()))

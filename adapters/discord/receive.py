@@ -92,6 +92,7 @@ class DiscordReceiver:
             with unwrap_refusal():
                 async with asyncio.TaskGroup() as group:
                     self._group = group
+                    self._resume_held(accept)
                     group.create_task(self._keep(accept))
                     group.create_task(self._session.listen(self))
         finally:
@@ -211,11 +212,20 @@ class DiscordReceiver:
 
     # ---- what waits for a look-up --------------------------------------------------------
 
+    def _resume_held(self, accept: Accept) -> None:
+        """Go on with what an earlier run left waiting: its tasks have ended."""
+        self._gap = self._gap or bool(self._unread)
+        for place in self._held.list_places():
+            self._take_later(place, accept)
+
     def _hold(self, one: Event, accept: Accept, error: Exception) -> None:
         log.warning("discord_event_waits", extra={"kind": one.kind, "error": repr(error)})
         self._held.add(one)
+        self._take_later(one.place, accept)
+
+    def _take_later(self, place: str, accept: Accept) -> None:
         if self._group is not None:
-            self._group.create_task(self._take_held(one.place, accept))
+            self._group.create_task(self._take_held(place, accept))
 
     async def _take_held(self, place: str, accept: Accept) -> None:
         """Hand over what waits for the look-ups of a place, once they succeed or take too long."""
@@ -299,7 +309,7 @@ class DiscordReceiver:
         for channel, seen in self._memory.channels():
             if len(late) >= FAILURES or not await self._read_channel(channel, seen, accept):
                 late.append((channel, seen))
-        self._unread.update(channel for channel, _ in late)
+        self._unread = {channel for channel, _ in late}
         if late and self._group is not None:
             self._group.create_task(self._read_late(late, accept))
 

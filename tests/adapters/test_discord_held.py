@@ -181,3 +181,28 @@ async def wait_for(store: Store, told: dict[str, set[str]]) -> None:
         while any(last_words(store, channel) != words for channel, words in told.items()):
             store.grown.clear()
             await store.grown.wait()
+
+
+@pytest.mark.parametrize("route", ["channel", "history"])
+async def test_an_adapter_that_runs_again_goes_on_with_what_waits(
+    server: DiscordServer, route: str, tmp_path: Path
+) -> None:
+    """As after a bug: the tasks that would take it ended with the run before."""
+    barrier, store = Barrier(server, route, "502"), Store()
+    adapter = made(server, memory=tmp_path / "discord.json")
+    async with running(adapter, store):
+        await server.wait(lambda: server.gateway.connected)
+        await say_all(server, "before")
+        await store.holds(2 if route == "channel" else 3)
+        if route == "history":
+            adapter._receiver.on_open(anew=True)
+        await server.wait(lambda: barrier.asked > 0)
+    async with running(adapter, store):
+        await server.wait(lambda: server.gateway.connected)
+        barrier.lifted.set()
+        await say_all(server, "after")
+        async with asyncio.timeout(PATIENCE):
+            while len(set(of(store, ODD))) < 2 or adapter._receiver._unread:
+                await asyncio.sleep(0.01)
+    seen = list(dict.fromkeys(text.split()[-1] for text in of(store, ODD)))
+    assert seen == ["before", "after"]
