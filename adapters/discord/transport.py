@@ -21,7 +21,6 @@ from msgspec import Struct
 
 from adapters.discord.socket import MAX_FRAME
 from adapters.http_errors import read_answer, sort_http_errors
-from adapters.proxies import find_proxy
 from gateway import clock
 from gateway.errors import (
     Ambiguous,
@@ -32,6 +31,7 @@ from gateway.errors import (
     Unsent,
     read_limit,
 )
+from gateway.proxies import find_proxy
 
 log = logging.getLogger("adapters.discord")
 

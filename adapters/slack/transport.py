@@ -20,7 +20,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.http_errors import read_answer, sort_http_errors
 from adapters.incoming import read_string
-from adapters.proxies import find_proxy
 from gateway import clock
 from gateway.errors import (
     Ambiguous,
@@ -32,6 +31,7 @@ from gateway.errors import (
     TokenRefused,
     Unsent,
 )
+from gateway.proxies import find_proxy
 
 Json = Mapping[str, object]
 

@@ -19,8 +19,8 @@ from telegram.error import BadRequest, NetworkError, TelegramError
 from telegram.request import BaseRequest, RequestData
 
 from adapters.http_errors import read_answer, sort_http_errors
-from adapters.proxies import find_proxy
 from gateway.errors import read_limit
+from gateway.proxies import find_proxy
 
 CONNECTIONS = 256
 CONNECT_TIMEOUT = 5.0

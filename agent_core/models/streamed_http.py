@@ -4,7 +4,6 @@ A client above it (httpx2, as the SDKs use it) makes objects of requests, header
 cost as much as the call. Failures are still httpx2's, so that readers of an answer know one kind.
 """
 
-import urllib.request
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -12,6 +11,7 @@ import aiohttp
 import httpx2
 import msgspec
 
+from agent_core.config.proxies import find_proxy
 from agent_core.models.answers.limits import MAX_REFUSAL
 from agent_core.models.port import permit_request
 from agent_core.models.trust import load_trust
@@ -135,7 +135,7 @@ class StreamingClient:
     def _open(self) -> aiohttp.ClientSession:
         url = httpx2.URL(self._url)
         trusted = load_trust() if url.scheme == "https" else True
-        self._proxy = _find_proxy(url)
+        self._proxy = find_proxy(self._url)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=MAX_CONNECTIONS, ssl=trusted),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -147,14 +147,3 @@ class StreamingClient:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
-
-
-def _find_proxy(url: httpx2.URL) -> str | None:
-    """The proxy that HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY name for `url`; None if it is
-    one that aiohttp does not speak to (SOCKS)."""
-    if urllib.request.proxy_bypass(url.host):
-        return None
-    known = urllib.request.getproxies()
-    named = known.get(url.scheme) or known.get("all") or ""
-    proxy = named if "://" in named or not named else f"http://{named}"
-    return proxy if proxy.startswith(("http://", "https://")) else None

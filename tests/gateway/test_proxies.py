@@ -9,7 +9,7 @@ import aiohttp
 import httpx2
 import pytest
 
-from adapters.proxies import find_proxy
+from agent_core.config.proxies import find_proxy
 from agent_core.models.streamed_http import StreamingClient
 from gateway.settings import exempt_loopback
 from tests.fakes.forward_proxy import ForwardProxy, proxying

@@ -23,7 +23,6 @@ MAX_PACKED = 16 << 10
 LONGEST = 12.0
 """Times the silence after which a provider has failed (MODEL_TIMEOUT): an answer may last so
 long, whatever signs of life come in it."""
-
 WHOLE = 3.0
 """The same for one that is read whole, such as a transcription."""
 

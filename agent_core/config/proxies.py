@@ -1,10 +1,10 @@
-"""The proxy through which a platform is reached, as the environment names it."""
+"""The proxy through which platforms and models are reached, as the environment names it."""
 
 import logging
 import urllib.request
 from urllib.parse import urlsplit
 
-log = logging.getLogger("adapters.proxies")
+log = logging.getLogger("turnkeeper.proxies")
 
 HTTP = ("http", "https")
 """Kinds of proxies that aiohttp speaks to."""
@@ -12,8 +12,11 @@ HTTP = ("http", "https")
 
 def find_proxy(url: str) -> str | None:
     """Return the URL of the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names for `url`; None
-    if there is none, NO_PROXY leaves the host out, or it is a SOCKS proxy."""
-    parts = urlsplit(url)
+    if there is none, NO_PROXY leaves the host out, it is a SOCKS proxy, or `url` is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
     if urllib.request.proxy_bypass(parts.hostname or ""):
         return None
     known = urllib.request.getproxies()
