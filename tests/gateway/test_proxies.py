@@ -15,7 +15,7 @@ from gateway.settings import exempt_loopback
 from tests.fakes.forward_proxy import ForwardProxy, proxying
 from tests.fakes.model_server import ModelServer
 from tests.fakes.telegram_server import TelegramServer
-from tests.gateway.process import KEY, PERSON, TOKEN
+from tests.gateway.process import KEY, PERSON, TOKEN, World
 from tests.stories.discord_slack_process import ANN, DM, PRIVATE, SOON, THREAD, Chats
 
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -44,10 +44,8 @@ async def proxy() -> AsyncIterator[ForwardProxy]:
 
 
 def telegram(world: Chats) -> dict[str, str]:
-    return {
-        "TELEGRAM_BOT_TOKEN": TOKEN, "TELEGRAM_API_BASE_URL": world.telegram.base_url,
-        "TELEGRAM_ALLOWED_USERS": str(PERSON),
-    }  # fmt: skip
+    env = World.env(world)
+    return {name: value for name, value in env.items() if name.startswith("TELEGRAM")}
 
 
 async def answered(world: Chats) -> None:
