@@ -91,7 +91,8 @@ async def test_a_channel_that_is_not_told_holds_up_no_other(
         await server.wait(lambda: server.gateway.connected)
         await say_all(server, "one", "two", "three")
         await store.holds(6)
-        assert barrier.asked and of(store, ODD) == []
+        await server.wait(lambda: barrier.asked > 0)  # a busy machine gives up before it asks
+        assert of(store, ODD) == []
         assert len(of(store, DM)) == len(of(store, OTHER)) == 3
     barrier.lifted.set()
     again = Store()
@@ -166,7 +167,8 @@ async def test_a_gap_that_cannot_be_read_yet_holds_up_nothing(
         await say_all(server, "after")
         await wait_for(store, {DM: {"before", "missed", "after"}, ODD: {"before", "after"}})
         await wait_for(store, {OTHER: {"before", "missed", "after"}})
-        assert barrier.asked and "missed" not in last_words(store, ODD)
+        await server.wait(lambda: barrier.asked > 0)
+        assert "missed" not in last_words(store, ODD)
         barrier.lifted.set()
         await wait_for(store, {ODD: {"before", "missed", "after"}})
 
