@@ -29,6 +29,8 @@ POLL = 30
 """Seconds a poll stays open; one that is silent for GRACE more is dead, and repeated."""
 GRACE = 10
 BATCH = 100
+HEAD_START = 0.005
+"""Seconds between a batch and the next poll: what just came begins its turns meanwhile."""
 MIN_PAUSE, MAX_PAUSE = 0.5, 15.0
 CHECK_WEBHOOK = 60.0
 OLD_SECRET = 60.0
@@ -204,6 +206,8 @@ class TelegramReceiver:
         self._opened.set()
         if seconds and not new:  # a server, or a proxy, that does not hold polls open
             await clock.wait(MIN_PAUSE + began - clock.monotonic())
+        elif batch:
+            await clock.wait(HEAD_START)
 
     async def _keep_webhook(self) -> None:
         url, secret = self._webhook or ("", "")

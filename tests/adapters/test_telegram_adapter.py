@@ -100,6 +100,19 @@ async def test_the_offset_waits_for_accept(server: TelegramServer) -> None:
     assert store.texts == ["one"]
 
 
+async def test_what_came_begins_before_the_next_poll(
+    server: TelegramServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receive, "HEAD_START", 1.0)
+    server.say(7, "one")
+    async with running(TelegramAdapter(server.token, server.base_url), Store()) as store:
+        await store.holds(1)
+        polls = len(server.made("getUpdates"))
+        await asyncio.sleep(0.3)
+        assert len(server.made("getUpdates")) == polls
+        await server.wait_calls("getUpdates", polls + 1)
+
+
 async def test_poison_stops_nothing(server: TelegramServer) -> None:
     server.push({"message": {"message_id": "x", "from": [], "chat": {"id": {}}}})
     server.push({"message": None, "callback_query": 5})
