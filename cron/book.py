@@ -60,6 +60,7 @@ class JobBook:
         self._deps = deps
         checks = (deps.may, deps.bind, deps.fits, deps.hide)
         self._drafting = Drafting(jobs, times, settings, checks, deps.now)
+        self._calling = asyncio.Lock()  # calls at once would make each other's commits fail
 
     # ---- making and changing -------------------------------------------------------------
 
@@ -182,6 +183,10 @@ class JobBook:
         return await self._write(name, lambda job: job, (run,)) is not None
 
     async def call(self, job: Job, slot: str, given: str) -> RunState:
+        async with self._calling:
+            return await self._call(job, slot, given)
+
+    async def _call(self, job: Job, slot: str, given: str) -> RunState:
         known = await self._jobs.run(job.id, slot)
         if known is not None:
             return known.state

@@ -17,12 +17,13 @@ from gateway.cli.main import main
 from gateway.declaration import SettingsError
 from gateway.features.jobs import hook_calls
 from gateway.features.jobs.hooks import ADDRESS, STANDARD, Way, secret_name
-from gateway.jobs_port import cut_given
+from gateway.jobs_port import MAX_CALLS, cut_given
 from gateway.services.vault import Vault
 from tests.fakes.model_server import Call, Hang, ModelServer, Say
 from tests.fakes.telegram_server import TelegramServer
 from tests.gateway.process import START, World
 from tests.gateway.process import TOKEN as BOT
+from tests.sampling import dice
 from tests.stories.hooks_rig import (
     BODY,
     OTHER,
@@ -98,6 +99,16 @@ async def test_two_calls_are_two_runs_one_after_the_other(rig: Rig) -> None:
     await rig.shows("the second")
     await rig.until(lambda: len([one for one in rig.said() if "the " in one]) == 2)
     assert len(await runs(rig)) == 2
+
+
+async def test_calls_that_come_at_once_are_all_taken(rig: Rig) -> None:
+    kinds = dice("calls at once")
+    names = kinds.sample([f"msg_{n}" for n in range(99)], kinds.randint(2, MAX_CALLS))
+    calls = [standard(name) for name in names for _ in range(kinds.randint(2, 8))]
+    rig.model.script(*(Say(f"answer {n}") for n in range(MAX_CALLS)))
+    answers = await asyncio.gather(*(call(rig, headers) for headers in calls))
+    assert {status for status, _ in answers} == {202}
+    assert len(await runs(rig)) == len(names)
 
 
 def wrong_ones() -> dict[str, tuple[Headers, bytes, str]]:
