@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from agent_core.sandboxes.previews import server
 from agent_core.sandboxes.previews.server import MAX_VISITS, PreviewServer
 from tests.fakes.waiting import PATIENCE
 
@@ -113,25 +114,45 @@ async def test_an_answer_that_is_none_is_told(sent: bytes) -> None:
             assert said.startswith(b"HTTP/1.1 502 Bad Gateway\r\n") and b"<p>" in said
 
 
+async def has_ended(reader: asyncio.StreamReader) -> bool:
+    """Wait until the other side closes the connection."""
+    async with asyncio.timeout(PATIENCE):
+        with contextlib.suppress(ConnectionResetError):
+            return await reader.read() == b""
+    return True
+
+
 @pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nHost: a\r\nX-A"])
-async def test_visitors_who_ask_nothing_take_no_more_than_their_share(sent: bytes) -> None:
+async def test_visitors_who_ask_nothing_make_room_for_others(sent: bytes) -> None:
     async with shown([FINAL]) as address:
         held = [await asyncio.open_connection(*address) for _ in range(MAX_VISITS + 40)]
         for _, writer in held:
             with contextlib.suppress(OSError):
                 writer.write(sent)
-        ended = 0
-        for reader, _ in held[MAX_VISITS:]:
-            async with asyncio.timeout(PATIENCE):
-                with contextlib.suppress(ConnectionResetError):
-                    ended += await reader.read() == b""
-                    continue
-                ended += 1
-        assert ended == 40 and not any(reader.at_eof() for reader, _ in held[:MAX_VISITS])
+        assert all([await has_ended(reader) for reader, _ in held[:40]])
+        assert not any(reader.at_eof() for reader, _ in held[40:])
+        for _ in range(3):
+            with contextlib.closing(await ask(address)) as client:
+                assert (await read_all(client)).endswith(b"ok")
+        assert sum(reader.at_eof() for reader, _ in held[40:]) <= 3
         for _, writer in held:
             writer.close()
-        async with asyncio.timeout(PATIENCE):
-            said = b""
-            while not said.endswith(b"ok"):  # until those have gone
-                with contextlib.closing(await ask(address)) as client:
-                    said = await read_all(client)
+
+
+async def test_visitors_who_wait_for_the_app_keep_their_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "MAX_VISITS", 6)
+    async with shown([b"HTTP/1.1 200 OK\r\n\r\n"], again=b"more") as address:
+        with contextlib.ExitStack() as visits:
+            clients = [
+                visits.enter_context(contextlib.closing(await ask(address))) for _ in range(6)
+            ]
+            loop = asyncio.get_running_loop()
+            for client in clients:
+                assert await loop.sock_recv(client, 1) == b"H"
+            one_more, writer = await asyncio.open_connection(*address)
+            assert await has_ended(one_more)
+            writer.close()
+            for client in clients:
+                assert await loop.sock_recv(client, 1)

@@ -150,6 +150,7 @@ class PreviewServer:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with ambient.limit(SECONDS):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        self._connections.note_head()
         first, *lines = head.removesuffix("\r\n\r\n").split("\r\n")
         words, headers = first.split(" "), [_split_header(line) for line in lines]
         if len(words) != 3 or not words[1].startswith("/"):

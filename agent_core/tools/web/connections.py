@@ -8,8 +8,9 @@ HEAD = 256 * 1024
 
 
 class Connections:
-    """`answer` serves one; its failure, because either side went away, ends that one alone. Beyond
-    `most` at once a further one is closed; None: no limit."""
+    """`answer` serves one; its failure, because either side went away, ends that one alone. With
+    `most` at once a further one takes the place of the oldest for which `note_head` was not called
+    yet, and is closed if there is none; None: no limit."""
 
     def __init__(
         self,
@@ -19,6 +20,8 @@ class Connections:
         self._answer, self._most = answer, most
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[object]] = set()
+        self._silent: dict[asyncio.Task[object], None] = {}
+        """Those without a head, oldest first."""
 
     @property
     def port(self) -> int:
@@ -34,6 +37,12 @@ class Connections:
         """Serve a connection that came another way."""
         self._tasks.add(asyncio.ensure_future(self._serve(reader, writer)))  # noqa: TID251  # see `close`
 
+    def note_head(self) -> None:
+        """Note that the connection served by this task sent the head of a request."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._silent.pop(task, None)
+
     async def close(self) -> None:
         """Stop listening, and end every connection."""
         server, self._server = self._server, None
@@ -47,10 +56,11 @@ class Connections:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        if self._most is not None and len(self._tasks) >= self._most:
+        if self._most is not None and len(self._tasks) >= self._most and not self._make_room():
             writer.transport.abort()
             return
         self._tasks.add(task)
+        self._silent[task] = None
         try:
             await self._answer(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
@@ -59,4 +69,15 @@ class Connections:
             pass  # only `close` awaits this task
         finally:
             self._tasks.discard(task)
+            self._silent.pop(task, None)
             writer.transport.abort() if writer.transport.is_closing() else writer.close()
+
+    def _make_room(self) -> bool:
+        """End the oldest connection without a head. Return False if there is none."""
+        oldest = next(iter(self._silent), None)
+        if oldest is None:
+            return False
+        self._tasks.discard(oldest)
+        del self._silent[oldest]
+        oldest.cancel()
+        return True
