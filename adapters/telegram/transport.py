@@ -169,6 +169,7 @@ class AiohttpRequest(BaseRequest):
         answer.setdefault("result", None)
         if "description" in answer:
             answer["description"] = str(answer["description"])
+        answer["parameters"] = _read_move(answer.get("parameters"))
         return answer
 
 
@@ -217,6 +218,13 @@ def _retry_after(payload: bytes) -> float:
     """Seconds a 429 asks for, 1 if it does not say."""
     told = _read_object(payload).get("parameters")
     return read_limit(told.get("retry_after") if isinstance(told, dict) else None)
+
+
+def _read_move(parameters: object) -> dict[str, object]:
+    """Return the parameter of a refusal that PTB reads, without values on which it fails: the chat
+    into which a group was moved. A time to wait comes with 429 alone, see `_retry_after`."""
+    moved = parameters.get("migrate_to_chat_id") if isinstance(parameters, dict) else None
+    return {"migrate_to_chat_id": moved} if type(moved) is int and moved else {}
 
 
 def _read_object(payload: bytes) -> dict[str, object]:

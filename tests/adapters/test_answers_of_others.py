@@ -160,6 +160,29 @@ def test_no_answer_is_an_error_of_any_other_kind(
     asyncio.run(call())
 
 
+PARAMETERS = st.dictionaries(st.sampled_from(["migrate_to_chat_id", "retry_after"]), VALUES)
+
+
+@given(
+    status=st.sampled_from([400, 401, 403, 404, 409, 418, 429]),
+    parameters=VALUES | PARAMETERS,
+    description=VALUES,
+)
+@settings(max_examples=examples(200), deadline=None)
+def test_odd_parameters_of_a_refusal_by_telegram_are_no_other_error(
+    status: int, parameters: object, description: object
+) -> None:
+    answer = {"ok": False, "parameters": parameters, "description": description}
+
+    async def call() -> None:
+        page = head("application/json", f"{status} X") + encode(answer)
+        async with serving(lambda _: page) as (url, _):
+            with pytest.raises(DeliveryError):
+                await send_to_telegram(url)
+
+    asyncio.run(call())
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_file_for_slack_goes_nowhere_else(status: int) -> None:
     async with serving(lambda _: head()) as (foreign, other):
