@@ -30,22 +30,22 @@ async def memory(call: Call) -> str:
     memories = context.services.memory
     if memories is None:
         return say("memory_none", call.language)
-    shelf = _open_shelf(context, memories, call.command.sender.key, call.language)
+    chat_memory = _open_memory(context, memories, call.command.sender.key, call.language)
     word, rest = take_word(call.command.arguments)
     shared = not context.state.conversation.private and not at_least(call.role, "admin")
     match word.lower():
         case "":
-            return await _show(call, shelf)
+            return await _show(call, chat_memory)
         case "forget":
-            return await _forget(call, shelf, rest)
+            return await _forget(call, chat_memory, rest)
         case "clear" | "off" | "on" if rest:
             return say("memory_usage", call.language)
         case "clear" | "off" | "on" if shared:
             return say("memory_admins", call.language)
         case "clear":
-            await shelf.clear(_key(context, call.command.event))
+            await chat_memory.clear(_key(context, call.command.event))
             told = say("memory_cleared", call.language)
-            return await _tell_beside(context, shelf, told, call.language)
+            return await _tell_beside(context, chat_memory, told, call.language)
         case "off" | "on" as switch:
             setting = "off" if switch == "off" else ""
             context.state.configure(replace(context.state.row.settings, memory=setting))
@@ -54,11 +54,11 @@ async def memory(call: Call) -> str:
             return say("memory_usage", call.language)
 
 
-async def _show(call: Call, shelf: ConversationMemory) -> str:
+async def _show(call: Call, chat_memory: ConversationMemory) -> str:
     context = call.context
-    known, memories = await shelf.everything(), context.services.memory
+    known, memories = await chat_memory.everything(), context.services.memory
     assert memories is not None
-    work: Key = "memory_work" if shelf.personal else "memory_group"
+    work: Key = "memory_work" if chat_memory.personal else "memory_group"
     parts: list[str] = []
     for target, key, entries in (
         ("memory", work, known.memory),
@@ -72,19 +72,19 @@ async def _show(call: Call, shelf: ConversationMemory) -> str:
             lines = (f"{n}. {entry}" for n, entry in enumerate(entries, first))
             parts.append("\n".join((head, *lines)))
     shown = say("memory_shown", call.language, documents="\n\n".join(parts))
-    off = say("memory_off", call.language) if shelf.off else ""
+    off = say("memory_off", call.language) if chat_memory.off else ""
     return "\n\n".join(
         filter(None, (off, shown if parts else say("memory_nothing", call.language)))
     )
 
 
-async def _forget(call: Call, shelf: ConversationMemory, words: str) -> str:
+async def _forget(call: Call, chat_memory: ConversationMemory, words: str) -> str:
     """Forget the entry number `words`, or the only one that holds them; of several it is asked
     which, of all without words."""
     context, key = call.context, _key(call.context, call.command.event)
-    if await shelf.is_done(key):
+    if await chat_memory.is_done(key):
         return say("memory_done", call.language)
-    lines = _lines(await shelf.everything())
+    lines = _lines(await chat_memory.everything())
     if words.isdecimal():
         n = parse_number(words)
         meant = lines[n - 1 : n] if n else []
@@ -94,7 +94,7 @@ async def _forget(call: Call, shelf: ConversationMemory, words: str) -> str:
         return say("memory_unknown" if words else "memory_nothing", call.language)
     if len(meant) > 1 or not words:
         return _ask_which(call, lines, meant)
-    return await _drop(context, shelf, meant[0], (key, call.language))
+    return await _drop(context, chat_memory, meant[0], (key, call.language))
 
 
 def _ask_which(call: Call, lines: Sequence[_Line], meant: Sequence[_Line]) -> str:
@@ -122,13 +122,13 @@ async def press_entry(
     sender, memories = pressed.sender, context.services.memory
     if memories is None or asked.action != FORGET:
         return context.state.acknowledge(row.seq, pressed.press, "")
-    shelf = _open_shelf(context, memories, sender.key, sender.language)
+    chat_memory = _open_memory(context, memories, sender.key, sender.language)
     key = _key(context, pressed.event)
-    lines = _lines(await shelf.everything())
+    lines = _lines(await chat_memory.everything())
     meant = next((line for line in lines if _name(line) == name), None)
     if meant is not None:
-        text = await _drop(context, shelf, meant, (key, sender.language))
-    elif await shelf.is_done(key):
+        text = await _drop(context, chat_memory, meant, (key, sender.language))
+    elif await chat_memory.is_done(key):
         text = say("memory_done", sender.language)
     else:
         word = say("memory_unknown", sender.language)
@@ -137,17 +137,17 @@ async def press_entry(
 
 
 async def _drop(
-    context: Context, shelf: ConversationMemory, line: _Line, asked: tuple[str, str]
+    context: Context, chat_memory: ConversationMemory, line: _Line, asked: tuple[str, str]
 ) -> str:
     """Forget an entry, once for the key of the request; return the reply in its language."""
     (target, entry), (key, language) = line, asked
-    await shelf.apply(Change(action="remove", target=target, old=entry), key)
+    await chat_memory.apply(Change(action="remove", target=target, old=entry), key)
     told = say("memory_dropped", language, text=entry)
-    return await _tell_beside(context, shelf, told, language)
+    return await _tell_beside(context, chat_memory, told, language)
 
 
 async def _tell_beside(
-    context: Context, shelf: ConversationMemory, told: str, language: str
+    context: Context, chat_memory: ConversationMemory, told: str, language: str
 ) -> str:
     """Return `told`, and that another memory has not forgotten it, or cannot."""
     memories = context.services.memory
@@ -156,12 +156,12 @@ async def _tell_beside(
         return told
     if not removals.possible:
         return f"{told}\n\n{say('memory_beside_cannot', language, name=removals.name)}"
-    if await shelf.settle():
+    if await chat_memory.settle():
         return told
     return f"{told}\n\n{say('memory_beside_waits', language, name=removals.name)}"
 
 
-def _open_shelf(
+def _open_memory(
     context: Context, memories: Memories, account: str, language: str
 ) -> ConversationMemory:
     off = context.state.row.settings.memory == "off"
