@@ -39,8 +39,8 @@ from agent_core.tools.browser.container_walls import ContainerWalls
 async def live():
     walls = ContainerWalls(await find_docker(sys.argv[2]))
     async with Browser(Path(sys.argv[1]), walls=walls) as browser:
-        async with browser.desk(Path(sys.argv[1]) / "w") as desk:
-            await desk.open()
+        async with browser.session(Path(sys.argv[1]) / "w") as session:
+            await session.open()
             print("open", flush=True)
             await asyncio.Event().wait()
 
@@ -103,7 +103,7 @@ async def test_it_has_nothing_of_the_machine(
     tier: DockerTier, browser_engine: str, tmp_path: Path
 ) -> None:
     home = tmp_path / "browser"
-    async with Browser(home, walls=ContainerWalls(tier)) as browser, browser.desk(tmp_path):
+    async with Browser(home, walls=ContainerWalls(tier)) as browser, browser.session(tmp_path):
         own = list_inside(home)
         assert any("--headless" in one.cmdline() for one in own)
         for one in own:
@@ -137,8 +137,8 @@ async def test_one_that_takes_too_much_memory_is_ended(
     monkeypatch.setattr(enclosure, "MEMORY", 60 << 20)
     async with Browser(tmp_path / "browser", walls=ContainerWalls(tier)) as browser:
         with contextlib.suppress(ToolFailed, Error):  # it may be ended before it is open
-            async with browser.desk(tmp_path) as desk:
-                await desk.open()
+            async with browser.session(tmp_path) as session:
+                await session.open()
         await until(lambda: browser.at_work(tmp_path) is None, PATIENCE)
         await until(lambda: not list_containers(browser_engine), PATIENCE)
 
@@ -151,7 +151,7 @@ async def test_an_engine_that_is_gone_is_told(
     walls = ContainerWalls(DockerTier(nowhere, {}, tier.browser))
     async with Browser(tmp_path / "browser", walls=walls) as browser:
         with pytest.raises(ToolFailed, match="The browser did not start"):
-            async with browser.desk(tmp_path):
+            async with browser.session(tmp_path):
                 pass
 
 

@@ -24,13 +24,13 @@ from agent_core.journal import Outcome, ToolFinished
 from agent_core.messages import Browsed, ToolOutput
 from agent_core.policy import Situation
 from agent_core.tools.browser import chromium, enclosure, state
-from agent_core.tools.browser import desk as desk_module
+from agent_core.tools.browser import session as session_module
 from agent_core.tools.browser.acts import Act
 from agent_core.tools.browser.browser import Browser
 from agent_core.tools.browser.bubblewrap_walls import BubblewrapWalls
 from agent_core.tools.browser.container_walls import ContainerWalls
-from agent_core.tools.browser.desk import MAX_TABS, _keep
 from agent_core.tools.browser.enclosure import Walls
+from agent_core.tools.browser.session import MAX_TABS, _keep
 from agent_core.tools.browser.tools import PressKey, Works, browser_tools
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
@@ -207,20 +207,20 @@ async def test_what_was_approved_is_what_is_touched(
         == f"Click [1] button “Keep” on {site.url}/swap"
     )
     bound = click.bind(arguments, hand.workspace)
-    desk = hand.browser.at_work(hand.workspace)
-    assert desk is not None
-    await desk.page.evaluate("setLabel('Delete')")
+    session = hand.browser.at_work(hand.workspace)
+    assert session is not None
+    await session.page.evaluate("setLabel('Delete')")
     assert "is now button “Delete”, it was button “Keep”" in await hand.do("browser_click", index=1)
-    assert await desk.page.title() == "" and click.bind(arguments, hand.workspace) == bound
+    assert await session.page.title() == "" and click.bind(arguments, hand.workspace) == bound
     await hand.do("browser_screenshot")
     assert click.bind(arguments, hand.workspace) != bound, "another label is another call"
     site.pages["/busy"] = Answer("<button onclick='for(;;);'>Go</button>")
     await hand.use("go_to_url", url=f"{site.url}/busy")
-    desk.context.set_default_timeout(500)
-    monkeypatch.setattr(desk_module, "SECONDS", 0.5)
+    session.context.set_default_timeout(500)
+    monkeypatch.setattr(session_module, "SECONDS", 0.5)
     go = hand.number("“Go”")
     assert "may or may not have taken effect" in await hand.do("browser_click", index=go)
-    busy = asyncio.ensure_future(desk.page.evaluate("for(;;);"))  # whether or not it was clicked
+    busy = asyncio.ensure_future(session.page.evaluate("for(;;);"))  # whether or not it was clicked
     said = await hand.do("browser_scroll")
     assert "The page does not answer" in said
     busy.cancel()
@@ -365,9 +365,9 @@ async def test_no_page_reaches_what_is_inside(hand: Hand, site: WebPages, inside
         while "Title: tried 14" not in said:
             said = await hand.use("wait", seconds=0)
     assert inside.came == []
-    desk = hand.browser.at_work(hand.workspace)
-    assert desk is not None
-    await until(lambda: len(desk.context.pages) <= MAX_TABS)
+    session = hand.browser.at_work(hand.workspace)
+    assert session is not None
+    await until(lambda: len(session.context.pages) <= MAX_TABS)
     for label in ("“local”", "“written”"):
         said = await hand.use("click_element", index=hand.number(label))
         assert f"URL: {site.url}/bad" in said
@@ -490,7 +490,7 @@ def over(processes: list[psutil.Process]) -> bool:
 
 
 @NEEDS_CHROMIUM
-async def test_one_browser_with_a_desk_for_each_workspace(
+async def test_one_browser_with_a_session_for_each_workspace(
     site: WebPages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("A_SECRET", "s3cret")
@@ -509,7 +509,7 @@ async def test_one_browser_with_a_desk_for_each_workspace(
         await ann.do("browser_navigate", url=f"{site.url}/who")
         assert "(who=ann)" in await ann.use("extract_content")
         await bob.do("browser_navigate", url=f"{site.url}/who")
-        assert "()" in await bob.use("extract_content"), "a desk of its own"
+        assert "()" in await bob.use("extract_content"), "a session of its own"
         (main,) = filter(leads, started)
         assert environment(main) >= {"LANG", "HOME"}
         assert not any("A_SECRET" in environment(p) for p in main.children(recursive=True))
@@ -570,8 +570,8 @@ from agent_core.tools.browser.bubblewrap_walls import BubblewrapWalls
 async def live():
     walls = BubblewrapWalls() if sys.argv[2] == "True" else None
     async with Browser(Path(sys.argv[1]), walls=walls) as browser:
-        async with browser.desk(Path(sys.argv[1]) / "w") as desk:
-            await desk.open()
+        async with browser.session(Path(sys.argv[1]) / "w") as session:
+            await session.open()
             print("open", flush=True)
             await asyncio.Event().wait()
 
@@ -611,7 +611,7 @@ async def test_it_never_outlives_the_gateway(hangs: bool, encloses: bool, tmp_pa
 async def test_an_enclosed_browser_has_nothing_of_the_machine(tmp_path: Path) -> None:
     before = set(below(os.getpid()))  # other tests' browsers
     walls = BubblewrapWalls()
-    async with Browser(tmp_path / "browser", walls=walls) as browser, browser.desk(tmp_path):
+    async with Browser(tmp_path / "browser", walls=walls) as browser, browser.session(tmp_path):
         started = (one for one in below(os.getpid()) if one not in before)
         own = [one for one in started if "chromium" in one.name()]
         assert own
@@ -686,7 +686,7 @@ async def test_neither_driver_nor_browser_knows_the_environment(
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
     home = tmp_path / "browser"
     walls = BubblewrapWalls() if encloses else None
-    async with Browser(home, walls=walls) as browser, browser.desk(tmp_path):
+    async with Browser(home, walls=walls) as browser, browser.session(tmp_path):
         alive = below(os.getpid())
         drivers = [one for one in alive if "run-driver" in one.cmdline()]
         assert len(drivers) == 1 and any(map(leads, alive))

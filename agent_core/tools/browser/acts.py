@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, model_validator
 from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.phrases import Phrase, phrase
-from agent_core.tools.browser.desk import BrowserSession
+from agent_core.tools.browser.session import BrowserSession
 from agent_core.tools.browser.ways import BrowserWays
 from agent_core.tools.web.addresses import Unreachable, read_url
 
@@ -71,56 +71,56 @@ class Act(BaseModel):
         return self.action not in TOUCHES | TRAVELS | {"web_search"}
 
 
-async def do(act: Act, desk: BrowserSession, ways: BrowserWays) -> str:
+async def do(act: Act, session: BrowserSession, ways: BrowserWays) -> str:
     """Perform it; describe it in words of ours. Words of the page go to the session's notes. Raises
     ToolFailed, and the driver's Error if the page refuses."""
     match act.action:
         case "go_to_url" | "open_tab":
-            return await _travel(act, desk, ways)
+            return await _travel(act, session, ways)
         case "scroll_down" | "scroll_up":
             way = act.amount if act.action == "scroll_down" else -act.amount
-            await desk.ask_page(desk.page.evaluate("(y) => window.scrollBy(0, y)", way))
+            await session.ask_page(session.page.evaluate("(y) => window.scrollBy(0, y)", way))
             return f"Scrolled {'down' if way > 0 else 'up'} by {act.amount} px."
         case "scroll_to_text":
-            return await _scroll_to(act.text, desk)
+            return await _scroll_to(act.text, session)
         case "go_back":
-            return await _go_back(desk)
+            return await _go_back(session)
         case "wait":
             await ambient.wait(act.seconds)
             return f"Waited {act.seconds:g} s."
         case "switch_tab" | "close_tab":
-            return await _tab(act, desk)
+            return await _tab(act, session)
         case "get_dropdown_options":
-            return await _options(act, desk)
+            return await _options(act, session)
         case "extract_content":
             return "Read the page."
         case _:
-            return await _touch(act, desk)
+            return await _touch(act, session)
 
 
-async def _travel(act: Act, desk: BrowserSession, ways: BrowserWays) -> str:
+async def _travel(act: Act, session: BrowserSession, ways: BrowserWays) -> str:
     from playwright.async_api import Error
 
     try:
         target = read_url(act.url)
     except Unreachable as error:
         raise ToolFailed(f"{act.url} is not opened. {error}") from None
-    inside, new = ways.is_inside(target), act.action == "open_tab" or not desk.pages
-    if new or desk.is_inside(desk.page) != inside:
-        page = await desk.open(inside=inside)
+    inside, new = ways.is_inside(target), act.action == "open_tab" or not session.pages
+    if new or session.is_inside(session.page) != inside:
+        page = await session.open(inside=inside)
     else:
-        page = desk.page
-    downloads = desk.downloads
-    desk.begin()
+        page = session.page
+    downloads = session.downloads
+    session.begin()
     try:
         answer = await page.goto(target.url, wait_until="domcontentloaded")
     except Error as error:
-        if desk.downloads > downloads or "Download is starting" in error.message:
-            await desk.settle()
+        if session.downloads > downloads or "Download is starting" in error.message:
+            await session.settle()
             return f"{target.url} is a download."
-        why = ways.why_barred(desk.workspace, target.url) or shorten_message(error.message)
+        why = ways.why_barred(session.workspace, target.url) or shorten_message(error.message)
         raise ToolFailed(f"{target.url} is not opened. {why}") from None
-    why = ways.why_barred(desk.workspace, page.url)
+    why = ways.why_barred(session.workspace, page.url)
     if answer is not None and answer.status == 403 and why:
         await page.goto(EMPTY)
         raise ToolFailed(f"{target.url} is not opened. {why}")
@@ -128,29 +128,29 @@ async def _travel(act: Act, desk: BrowserSession, ways: BrowserWays) -> str:
     return f"Opened {target.url}." + (f" It answered {answer.status}." if bad and answer else "")
 
 
-async def _touch(act: Act, desk: BrowserSession) -> str:
+async def _touch(act: Act, session: BrowserSession) -> str:
     from playwright.async_api import TimeoutError as TooLong
 
-    doing, said = await _prepare_act(act, desk)
-    desk.begin()
+    doing, said = await _prepare_act(act, session)
+    session.begin()
     try:
         await doing()
     except TooLong as error:
-        if not desk.moving:
+        if not session.moving:
             raise ToolFailed(UNSURE.format(why=shorten_message(error.message))) from None
-        desk.note("The page is still loading.")  # it was done, and its effect takes long
+        session.note("The page is still loading.")  # it was done, and its effect takes long
         return said
-    await desk.settle()
+    await session.settle()
     return said
 
 
 async def _prepare_act(
-    act: Act, desk: BrowserSession
+    act: Act, session: BrowserSession
 ) -> tuple[Callable[[], Awaitable[object]], str]:
     """Prepare it, once it is known to be possible: return the act and its description."""
     if act.action == "send_keys":
-        return (lambda: desk.page.keyboard.press(act.keys)), f"Pressed {act.keys}."
-    element = await desk.elements.find(act.index or 0)
+        return (lambda: session.page.keyboard.press(act.keys)), f"Pressed {act.keys}."
+    element = await session.elements.find(act.index or 0)
     match act.action:
         case "click_element":
             return element.click, f"Clicked [{act.index}]."
@@ -161,8 +161,8 @@ async def _prepare_act(
             return (lambda: element.fill(act.text)), f"Typed into [{act.index}]."
 
 
-async def _go_back(desk: BrowserSession) -> str:
-    page, before = desk.page, desk.page.url
+async def _go_back(session: BrowserSession) -> str:
+    page, before = session.page, session.page.url
     answer = await page.go_back(wait_until="domcontentloaded")
     if answer is None and page.url in (before, EMPTY):
         if page.url != before:
@@ -171,37 +171,37 @@ async def _go_back(desk: BrowserSession) -> str:
     return "Went back."
 
 
-async def _scroll_to(text: str, desk: BrowserSession) -> str:
+async def _scroll_to(text: str, session: BrowserSession) -> str:
     from playwright.async_api import Error
 
     try:
-        await desk.page.get_by_text(text).first.scroll_into_view_if_needed(timeout=3_000)
+        await session.page.get_by_text(text).first.scroll_into_view_if_needed(timeout=3_000)
     except Error:
         raise ToolFailed(f"The text {text!r} is not on the page.") from None
     return f"Scrolled to {text!r}."
 
 
-async def _tab(act: Act, desk: BrowserSession) -> str:
-    pages = desk.pages
-    number = desk.tab if act.tab is None else act.tab
+async def _tab(act: Act, session: BrowserSession) -> str:
+    pages = session.pages
+    number = session.tab if act.tab is None else act.tab
     if number >= len(pages):
         raise ToolFailed(f"There is no tab {number}.")
     if act.action == "close_tab":
         await pages[number].close()
         return f"Closed tab {number}."
-    desk.tab = number
+    session.tab = number
     await pages[number].bring_to_front()
     return f"Tab {number} is in front."
 
 
-async def _options(act: Act, desk: BrowserSession) -> str:
-    element = await desk.elements.find(act.index or 0)
+async def _options(act: Act, session: BrowserSession) -> str:
+    element = await session.elements.find(act.index or 0)
     script = "(e) => e.tagName === 'SELECT' ? [...e.options].map((o) => o.text.trim()) : null"
-    options = await desk.ask_page(element.evaluate(script))
+    options = await session.ask_page(element.evaluate(script))
     if not isinstance(options, list):
         raise ToolFailed(f"[{act.index}] is no list of options.")
     for option in options[:MAX_OPTIONS]:
-        desk.notes.append(f"Option: {' '.join(str(option).split())[:200]}")
+        session.notes.append(f"Option: {' '.join(str(option).split())[:200]}")
     return f"[{act.index}] has {len(options)} options."
 
 

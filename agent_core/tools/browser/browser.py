@@ -1,7 +1,7 @@
-"""The gateway's one browser: started when it is first wanted, a desk of its own for each workspace.
+"""The gateway's one browser: started when first wanted, a session of its own for each workspace.
 
-A desk is closed after a quarter of an hour without a call, at the stop of its turn, and with the
-gateway; the browser ends with its last desk.
+A session is closed after a quarter of an hour without a call, at the stop of its turn, and with the
+gateway; the browser ends with its last session.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from agent_core import ambient
 from agent_core.errors import ToolFailed
 from agent_core.tools.browser import chromium, memory
 from agent_core.tools.browser.chromium import Driven
-from agent_core.tools.browser.desk import HEIGHT, NO_WAY_OUT, WIDTH, BrowserSession
 from agent_core.tools.browser.enclosure import Enclosure, Walls
 from agent_core.tools.browser.memory import RememberedPage
+from agent_core.tools.browser.session import HEIGHT, NO_WAY_OUT, WIDTH, BrowserSession
 from agent_core.tools.browser.stream import Origin, ScreenStream
 from agent_core.tools.browser.ways import BrowserWays, Connect
 from agent_core.tools.web.proxy import Resolve
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("turnkeeper.browser")
 
 IDLE = 900.0
-"""Seconds without a call after which a desk is closed."""
+"""Seconds without a call after which a session is closed."""
 CLOSING = 10.0
 ENDED = (
     "The browser did not start: it was ended at once, as it is where memory is short. Try again."
@@ -62,11 +62,11 @@ class Browser:
         self._folder, self._idle = folder, idle
         self.ways = BrowserWays(allowed, resolve, connect, self._enclosure)
         self.stream = ScreenStream(self.at_work, origin)
-        self._desks: dict[Path, BrowserSession] = {}
+        self._sessions: dict[Path, BrowserSession] = {}
         self._timers: dict[Path, asyncio.TimerHandle] = {}
         self._driven: Driven | None = None
         self._turning = asyncio.Lock()
-        """Held while the browser or a desk begins or ends."""
+        """Held while the browser or a session begins or ends."""
         self._stack = AsyncExitStack()
         self._group: asyncio.TaskGroup | None = None
 
@@ -93,24 +93,24 @@ class Browser:
         await self._stack.__aexit__(kind, error, at)
 
     def at_work(self, workspace: Path) -> BrowserSession | None:
-        """The workspace's desk, if it has one."""
-        return self._desks.get(workspace)
+        """The workspace's session, if it has one."""
+        return self._sessions.get(workspace)
 
     def remember_page(self, workspace: Path) -> RememberedPage:
         """Return the current page, or the last one before the browser was closed. May block."""
-        desk = self._desks.get(workspace)
-        return desk.remember() if desk is not None else memory.recall(workspace)
+        session = self._sessions.get(workspace)
+        return session.remember() if session is not None else memory.recall(workspace)
 
     @asynccontextmanager
-    async def desk(self, workspace: Path) -> AsyncIterator[BrowserSession]:
+    async def session(self, workspace: Path) -> AsyncIterator[BrowserSession]:
         """Hold the workspace's session for one piece of work at a time, created if needed;
         ToolFailed if that is impossible."""
         async with self._turning:
             if self._group is None:
                 raise ToolFailed(SHUT)
-            if (known := self._desks.get(workspace)) is None:
+            if (known := self._sessions.get(workspace)) is None:
                 try:
-                    known = self._desks[workspace] = await self._make_desk(workspace)
+                    known = self._sessions[workspace] = await self._make_session(workspace)
                 except BaseException:
                     self._group.create_task(self._close(None))  # there may be no user left
                     raise
@@ -119,15 +119,15 @@ class Browser:
             async with known.lock:
                 yield known
         finally:
-            if self._desks.get(workspace) is known:
+            if self._sessions.get(workspace) is known:
                 self._wait_idle(workspace)
 
     def halt(self, workspace: Path) -> None:
-        """Close the workspace's desk, soon."""
-        if self._group is not None and workspace in self._desks:
+        """Close the workspace's session, soon."""
+        if self._group is not None and workspace in self._sessions:
             self._group.create_task(self._close(workspace))
 
-    async def _make_desk(self, workspace: Path) -> BrowserSession:
+    async def _make_session(self, workspace: Path) -> BrowserSession:
         if self._driven is None:
             try:
                 way = await self.ways.open()
@@ -163,7 +163,7 @@ class Browser:
 
     def _forget_all(self) -> None:
         """The browser ended, whoever ended it."""
-        self._desks.clear()
+        self._sessions.clear()
         if self._group is not None and self._driven is not None:
             log.warning("browser_lost")
             self._group.create_task(self._close(None))
@@ -171,17 +171,17 @@ class Browser:
     async def _close(self, workspace: Path | None) -> None:
         """Close the session; the browser too, if nobody else uses it."""
         async with self._turning:
-            desk = self._desks.pop(workspace, None) if workspace is not None else None
-            if desk is not None and workspace is not None:
-                await _close_quietly(desk)
+            session = self._sessions.pop(workspace, None) if workspace is not None else None
+            if session is not None and workspace is not None:
+                await _close_quietly(session)
                 await self.ways.close_inside(workspace)
-            if not self._desks:
+            if not self._sessions:
                 await self._end()
 
     async def _end(self) -> None:
         """End the browser."""
         driven, self._driven = self._driven, None
-        self._desks.clear()
+        self._sessions.clear()
         await self.stream.close()
         if driven is not None:
             try:
@@ -210,9 +210,9 @@ async def _make_context(
     return context
 
 
-async def _close_quietly(desk: BrowserSession) -> None:
+async def _close_quietly(session: BrowserSession) -> None:
     try:
         async with ambient.limit(CLOSING):
-            await desk.close()
+            await session.close()
     except Exception:  # boundary: a hanging page is closed with the browser
         log.warning("desk_close_failed", exc_info=True)

@@ -14,7 +14,7 @@ from agent_core.errors import ToolFailed
 from agent_core.messages import Browsed, GivenFile, Picture, ToolOutput
 from agent_core.tools import paths
 from agent_core.tools.browser.acts import name_page
-from agent_core.tools.browser.desk import HEIGHT, BrowserSession
+from agent_core.tools.browser.session import HEIGHT, BrowserSession
 from agent_core.tools.contract import ToolContext
 from agent_core.tools.web import pages
 from agent_core.tools.web.port import Fetched
@@ -40,20 +40,20 @@ class BrowserResult(Struct, frozen=True, kw_only=True):
 
 
 async def output(
-    told: BrowserResult, desk: BrowserSession, context: ToolContext, keep: Keep
+    told: BrowserResult, session: BrowserSession, context: ToolContext, keep: Keep
 ) -> ToolOutput:
     """Return the result with the state of the current page."""
-    notes, desk.notes = desk.notes, []
-    where = name_page(desk.page.url) if desk.pages else "no page"
+    notes, session.notes = session.notes, []
+    where = name_page(session.page.url) if session.pages else "no page"
     head = f"[browser {told.action} at {where}]"
-    if not desk.pages:
+    if not session.pages:
         text = "\n".join((head, told.said, mark_untrusted(notes), "No tab is open."))
         return ToolOutput(text=text, browsed=Browsed(action=told.action))
     content = [f"Content:\n{told.content}"] if told.content else []
-    lines = [*notes, *await _state(desk), *content]  # text from the page comes last
-    shot = await desk.take_screenshot(QUALITY)
+    lines = [*notes, *await _state(session), *content]  # text from the page comes last
+    shot = await session.take_screenshot(QUALITY)
     words = f"{head}\n{told.said}\n{mark_untrusted(lines)}"
-    browsed = Browsed(action=told.action, url=desk.page.url[:MAX_URL])
+    browsed = Browsed(action=told.action, url=session.page.url[:MAX_URL])
     if not shot:
         return ToolOutput(text=words, browsed=browsed)
     picture = await asyncio.to_thread(_keep_shot, shot, context, keep)
@@ -61,15 +61,15 @@ async def output(
     return ToolOutput(text=text, pictures=(picture,), browsed=browsed)
 
 
-async def content(desk: BrowserSession, offset: int) -> str:
+async def content(session: BrowserSession, offset: int) -> str:
     """The text of the page, from a character on."""
-    page = desk.page
-    html = await desk.ask_page(page.content())
+    page = session.page
+    html = await session.ask_page(page.content())
     try:
         found = await pages.read(_Open(page.url, html), page.url)
         text = found.text
     except ToolFailed:
-        text = str(await desk.ask_page(page.evaluate("() => document.body?.innerText || ''")))
+        text = str(await session.ask_page(page.evaluate("() => document.body?.innerText || ''")))
     part = text[offset : offset + CONTENT]
     last = offset + len(part)
     more = f"\n[Characters {offset} to {last} of {len(text)}.]" if last < len(text) else ""
@@ -92,27 +92,27 @@ class _Open:
         return self._found
 
 
-async def _state(desk: BrowserSession) -> list[str]:
+async def _state(session: BrowserSession) -> list[str]:
     from playwright.async_api import Error
 
-    page = desk.page
-    await desk.ask_page(desk.elements.look(page))
+    page = session.page
+    await session.ask_page(session.elements.look(page))
     try:
-        top, height = await desk.ask_page(page.evaluate(_SCROLL))
-        title = " ".join((await desk.ask_page(page.title())).split())[:200]
+        top, height = await session.ask_page(page.evaluate(_SCROLL))
+        title = " ".join((await session.ask_page(page.title())).split())[:200]
     except Error:
         top, height, title = 0, 0, "(the page is just changing)"
-    tabs = desk.pages
-    others = [f"Tab {n}: {tab.url[:MAX_URL]}" for n, tab in enumerate(tabs) if n != desk.tab]
-    left = desk.elements.left
+    tabs = session.pages
+    others = [f"Tab {n}: {tab.url[:MAX_URL]}" for n, tab in enumerate(tabs) if n != session.tab]
+    left = session.elements.left
     return [
         f"URL: {page.url[:MAX_URL]}",
         f"Title: {title}",
-        f"Tab {desk.tab} of {len(tabs)}",
+        f"Tab {session.tab} of {len(tabs)}",
         *others,
         f"Scrolled to {top} of {height} px, of which {HEIGHT} are in sight",
-        "Elements:" if desk.elements.seen else "No elements that can be used.",
-        *(one.line for one in desk.elements.seen.values()),
+        "Elements:" if session.elements.seen else "No elements that can be used.",
+        *(one.line for one in session.elements.seen.values()),
         *([f"({left} more are not listed)"] if left else []),
     ]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from agent_core import ambient
-from agent_core.tools.browser.desk import BrowserSession
+from agent_core.tools.browser.session import BrowserSession
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -73,7 +73,7 @@ class ScreenStream:
         """True if it can be watched from other machines."""
         return self._origin is not None and self._origin.is_public
 
-    async def address(self, desk: BrowserSession) -> str:
+    async def address(self, session: BrowserSession) -> str:
         """Return the address where the session can be watched. OSError."""
         from aiohttp import web
 
@@ -84,12 +84,12 @@ class ScreenStream:
             self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await self._runner.setup()
             await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self._places[desk.secret] = desk.workspace
+        self._places[session.secret] = session.workspace
         port = self._runner.addresses[0][1]
         base = f"http://127.0.0.1:{port}/{NAME}"
         if self._origin is not None:
             base = await self._origin.mount(NAME, port)
-        return f"{base}/{desk.secret}"
+        return f"{base}/{session.secret}"
 
     async def close(self) -> None:
         """Invalidate all addresses."""
@@ -100,15 +100,15 @@ class ScreenStream:
                 self._origin.unmount(NAME)
             await runner.cleanup()
 
-    def _desk(self, secret: str) -> BrowserSession | None:
+    def _session(self, secret: str) -> BrowserSession | None:
         place = self._places.get(secret)
-        desk = self._at_work(place) if place is not None else None
-        return desk if desk is not None and desk.secret == secret else None
+        session = self._at_work(place) if place is not None else None
+        return session if session is not None and session.secret == secret else None
 
     async def _page(self, request: "web.Request") -> "web.StreamResponse":
         from aiohttp import web
 
-        if self._desk(request.match_info["secret"]) is None:
+        if self._session(request.match_info["secret"]) is None:
             raise web.HTTPNotFound
         return web.Response(text=PAGE, content_type="text/html", headers=HEADERS)
 
@@ -117,7 +117,7 @@ class ScreenStream:
         from aiohttp import web
 
         secret = request.match_info["secret"]
-        if self._desk(secret) is None:
+        if self._session(secret) is None:
             raise web.HTTPNotFound
         socket = web.WebSocketResponse(heartbeat=20.0)
         await socket.prepare(request)
@@ -131,8 +131,8 @@ class ScreenStream:
     async def _show(self, secret: str, socket: "web.WebSocketResponse") -> None:
         last = b""
         with contextlib.suppress(ConnectionError):
-            while (desk := self._desk(secret)) is not None:
-                shot = await desk.take_screenshot(QUALITY)
+            while (session := self._session(secret)) is not None:
+                shot = await session.take_screenshot(QUALITY)
                 if shot and (digest := hashlib.sha256(shot).digest()) != last:
                     last = digest
                     await socket.send_bytes(shot)

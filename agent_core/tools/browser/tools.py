@@ -252,22 +252,22 @@ async def _work(works: Works, act: Act, context: ToolContext) -> ToolOutput:
         before = (await asyncio.to_thread(memory.recall, workspace)).url
         if act.action not in acts.TRAVELS:
             raise ToolFailed(LOST.format(url=before[:MAX_URL]) if before else NONE_OPEN)
-    async with browser.desk(workspace) as desk:
+    async with browser.session(workspace) as session:
         from playwright.async_api import Error
 
         try:
-            said = await acts.do(act, desk, browser.ways)
+            said = await acts.do(act, session, browser.ways)
             extracted = act.action == "extract_content"
-            text = await content(desk, act.offset) if extracted else ""
+            text = await content(session, act.offset) if extracted else ""
         except Error as error:
             raise ToolFailed(f"It did not work: {acts.shorten_message(error.message)}") from None
         told = BrowserResult(action=act.action, said=said + _tell_new_browser(before), content=text)
         try:
-            made = await output(told, desk, context, works.keep)
+            made = await output(told, session, context, works.keep)
         except (Error, ToolFailed) as error:  # it is done, and must be reported
             why = acts.shorten_message(str(error))
             return ToolOutput(text=f"{told.said}\nHow the page is now cannot be told: {why}")
-        await asyncio.to_thread(memory.note, workspace, desk.remember())
+        await asyncio.to_thread(memory.note, workspace, session.remember())
     return made
 
 
@@ -286,11 +286,11 @@ async def _search_web(search: Search, query: str) -> ToolOutput:
 
 def _stream_tool(browser: Browser) -> Tool:
     async def call(arguments: BaseModel, context: ToolContext) -> ToolOutput:
-        desk = browser.at_work(context.workspace)
-        if desk is None:
+        session = browser.at_work(context.workspace)
+        if session is None:
             raise ToolFailed(NONE_OPEN)
         try:
-            url = await browser.stream.address(desk)
+            url = await browser.stream.address(session)
         except OSError as error:
             raise ToolFailed(f"It cannot be shown: {error.strerror}.") from None
         text = f"Watch the browser, as long as it is open: {url}"

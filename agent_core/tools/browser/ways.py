@@ -78,7 +78,7 @@ class BrowserWays:
         return await self._enclosure.add_way(address, proxy)
 
     async def close_inside(self, workspace: Path) -> None:
-        """The desk is closed, and with it its way to its sandbox."""
+        """The session is closed, and with it its way to its sandbox."""
         if (known := self._inside.pop(workspace, None)) is not None:
             address, proxy = known
             if self._enclosure is not None:
