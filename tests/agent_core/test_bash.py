@@ -156,7 +156,7 @@ async def test_it_is_ended_when_nobody_comes(desk: Desk) -> None:
     mark = a_mark()
     await desk.run(f"sleep {mark} & :")
     async with asyncio.timeout(PATIENCE):
-        while desk.background.shells._desks:
+        while desk.background.shells._shells:
             await asyncio.sleep(0.01)
     await gone(mark)
     assert "it was idle for" in await desk.run("echo $0")
@@ -168,9 +168,9 @@ async def test_who_ended_it_is_told_whatever_ends_with_it(desk: Desk) -> None:
         desk.began(idle=idle)
         await desk.run("echo $0", restart=True)
         desk.sandbox.end_when_idle(desk.workspace, 0.01)  # before the shell's own time
-        (shell,) = desk.background.shells._desks.values()
+        (shell,) = desk.background.shells._shells.values()
         async with asyncio.timeout(PATIENCE):
-            while shell.alive or (idle < 1 and desk.background.shells._desks):
+            while shell.alive or (idle < 1 and desk.background.shells._shells):
                 await asyncio.sleep(0.01)
         assert f"is gone ({reason}), with" in await desk.run("echo $0")
 
@@ -275,7 +275,7 @@ async def test_who_gives_up_waiting_does_not_end_who_is_at_work(desk: Desk) -> N
     desk.began(idle=0.0)
     (desk.workspace / "go").mkdir()
     first = asyncio.ensure_future(desk.run("until [ -e go/on ]; do sleep 0.01; done; echo well"))
-    place = desk.background.shells._desks
+    place = desk.background.shells._shells
     async with asyncio.timeout(PATIENCE):
         while not (place and next(iter(place.values())).alive):
             await asyncio.sleep(0)
@@ -349,8 +349,8 @@ async def test_a_shell_that_was_idle_is_gone_too_when_all_are_closed(tmp_path: P
     desk = Desk(unsafe_sandbox(), tmp_path)
     desk.began(idle=0.0)
     await desk.run("echo")
-    (place,) = desk.background.shells._desks.values()
-    while desk.background.shells._desks:
+    (place,) = desk.background.shells._shells.values()
+    while desk.background.shells._shells:
         await asyncio.sleep(0)
     await desk.background.close()
     assert place.session is not None and place.session.gone

@@ -18,15 +18,15 @@ REMEMBERED = 256
 
 
 class WorkspaceShell:
-    """The shell of one workspace, for the holder of its turn. `top` and `folder`: the workspace's
-    and the current folder's names inside; `name`: its own, `told`: the number of its commands, each
-    of which may have changed the meaning of a word."""
+    """The shell of one workspace, for the holder of its lock. `top` and `folder`: the workspace's
+    and the current folder's names inside; `name`: its own; `commands`: how many were run, each of
+    which may have changed the meaning of a word."""
 
     def __init__(self) -> None:
-        self.turn = asyncio.Lock()
+        self.lock = asyncio.Lock()
         self.session: Shell | None = None
         self.top = self.folder = ""
-        self.name, self.told = "", 0
+        self.name, self.commands = "", 0
         self.used = 0.0
         self.waiting = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -38,12 +38,12 @@ class WorkspaceShell:
 
     def end(self) -> None:
         """Kill the shell, with all that it started."""
-        self.rest()
+        self.replace_timer()
         if self.session is not None:
             self.session.close()
 
-    def rest(self, timer: asyncio.TimerHandle | None = None) -> None:
-        """Take `timer` for the end of its idleness, in place of the one before."""
+    def replace_timer(self, timer: asyncio.TimerHandle | None = None) -> None:
+        """Cancel the timer that ends an idle shell; `timer` takes its place, if given."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = timer
@@ -53,43 +53,43 @@ class Shells:
     """All shells of this process."""
 
     def __init__(self) -> None:
-        self._desks: dict[Path, WorkspaceShell] = {}
+        self._shells: dict[Path, WorkspaceShell] = {}
         self._begun: list[Shell] = []  # all shells not known to have ended, attached or not
         self._why: dict[Path, str] = {}
 
     @asynccontextmanager
-    async def turn(self, workspace: Path, idle: float) -> AsyncIterator[WorkspaceShell]:
+    async def hold(self, workspace: Path, idle: float) -> AsyncIterator[WorkspaceShell]:
         """Wait for the workspace's shell in order; a shell left there is ended if nobody comes for
         `idle` seconds."""
-        desk = self._desks.setdefault(workspace, WorkspaceShell())
-        desk.waiting += 1
+        shell = self._shells.setdefault(workspace, WorkspaceShell())
+        shell.waiting += 1
         try:
-            async with desk.turn:
-                desk.rest()
-                yield desk
+            async with shell.lock:
+                shell.replace_timer()
+                yield shell
         finally:
-            desk.waiting -= 1
-            desk.used = ambient.monotonic()
-            if desk.turn.locked():
+            shell.waiting -= 1
+            shell.used = ambient.monotonic()
+            if shell.lock.locked():
                 pass  # an abandoned waiter does not set the clock of a working command
-            elif desk.alive:
+            elif shell.alive:
                 loop = asyncio.get_running_loop()
                 why = f"it was idle for {idle / 60:g} minutes"
-                desk.rest(loop.call_later(idle, self.end, workspace, why))
-            elif not desk.waiting and self._desks.get(workspace) is desk:
-                del self._desks[workspace]
+                shell.replace_timer(loop.call_later(idle, self.end, workspace, why))
+            elif not shell.waiting and self._shells.get(workspace) is shell:
+                del self._shells[workspace]
 
     async def open(
-        self, desk: WorkspaceShell, sandbox: Sandbox, workspace: Path, limit: float
+        self, shell: WorkspaceShell, sandbox: Sandbox, workspace: Path, limit: float
     ) -> Shell:
-        """Open a new shell at `desk`. Its processes may use `limit` seconds of CPU time."""
+        """Open a new session of `shell`. Its processes may use `limit` seconds of CPU time."""
         self._make_room()
-        desk.session = session = await sandbox.open_shell(workspace, limit)
-        desk.name, desk.told = ambient.new_id(), 0
+        shell.session = session = await sandbox.open_shell(workspace, limit)
+        shell.name, shell.commands = ambient.new_id(), 0
         self._begun = [*(one for one in self._begun if not one.gone), session]
         try:
             at = await session.run("true", DEATH, lambda text: None)
-            desk.top = desk.folder = at.folder
+            shell.top = shell.folder = at.folder
         except BaseException:
             session.close()
             raise
@@ -98,8 +98,12 @@ class Shells:
     def describe(self, workspace: Path) -> str:
         """Return a text that changes whenever the workspace's shell is replaced or runs a command;
         "" if none was given any command."""
-        desk = self._desks.get(workspace)
-        return f"{desk.name} {desk.told}" if desk is not None and desk.alive and desk.told else ""
+        shell = self._shells.get(workspace)
+        return (
+            f"{shell.name} {shell.commands}"
+            if shell is not None and shell.alive and shell.commands
+            else ""
+        )
 
     def take_reason(self, workspace: Path) -> str:
         """Return, once, why the last shell of the workspace ended, "" if unknown."""
@@ -107,14 +111,14 @@ class Shells:
 
     def end(self, workspace: Path, why: str) -> None:
         """End the workspace's shell, if there is one, because of `why`."""
-        desk = self._desks.get(workspace)
-        if desk is None:
+        shell = self._shells.get(workspace)
+        if shell is None:
             return
-        if desk.session is not None and workspace not in self._why:
+        if shell.session is not None and workspace not in self._why:
             self.note(workspace, why)  # also where its sandbox ended a moment before
-        desk.end()
-        if not desk.waiting:
-            del self._desks[workspace]
+        shell.end()
+        if not shell.waiting:
+            del self._shells[workspace]
 
     def note(self, workspace: Path, why: str) -> None:
         """Remember why the workspace's shell ended, or will have."""
@@ -124,7 +128,7 @@ class Shells:
 
     def halt(self, workspace: Path | None = None) -> None:
         """End the shell of this workspace, or all: a person stopped their work."""
-        for place in [workspace] if workspace is not None else list(self._desks):
+        for place in [workspace] if workspace is not None else list(self._shells):
             self.end(place, "it was stopped")
 
     async def close(self) -> None:
@@ -134,7 +138,7 @@ class Shells:
             await session.wait(DEATH)
 
     def _make_room(self) -> None:
-        alive = {place: desk for place, desk in self._desks.items() if desk.alive}
-        idle = sorted((desk.used, place) for place, desk in alive.items() if not desk.waiting)
+        alive = {place: shell for place, shell in self._shells.items() if shell.alive}
+        idle = sorted((shell.used, place) for place, shell in alive.items() if not shell.waiting)
         for _, place in idle[: max(0, len(alive) - MAX_SHELLS + 1)]:
             self.end(place, "others needed its place")

@@ -17,7 +17,7 @@ from agent_core.messages import ToolOutput
 from agent_core.sandboxes.commands.shells import Shells, WorkspaceShell
 from agent_core.sandboxes.port import Sandbox
 from agent_core.sandboxes.secrets import NoSecrets, Secrets
-from agent_core.tools import shell
+from agent_core.tools import shell as shell_tool
 from agent_core.tools.code.readonly import readonly_verbs
 from agent_core.tools.code.shell_state import ShellPlace, locate_within, recall, remember
 from agent_core.tools.contract import Tool, ToolContext
@@ -41,7 +41,7 @@ class BashArguments(BaseModel):
     """Arguments of bash."""
 
     command: str = ""
-    timeout: int = Field(default=shell.LIMIT, ge=1, description="Seconds.")
+    timeout: int = Field(default=shell_tool.LIMIT, ge=1, description="Seconds.")
     restart: bool = Field(default=False, description="Begin with a new shell.")
     hosts: HostNames = ()
 
@@ -56,12 +56,12 @@ class Bash:
         self._secrets: Secrets = secrets or NoSecrets()
 
     async def run(
-        self, wanted: BashArguments, context: ToolContext, desk: WorkspaceShell
+        self, wanted: BashArguments, context: ToolContext, shell: WorkspaceShell
     ) -> ToolOutput:
-        """Run the call; the caller holds the shell's turn."""
+        """Run the call; the caller holds the shell."""
         place = await asyncio.to_thread(recall, context.workspace)
         if wanted.restart:
-            desk.end()
+            shell.end()
             self.shells.take_reason(context.workspace)
             place = await _keep(context, place, ShellPlace())
         if not wanted.command.strip():
@@ -69,9 +69,9 @@ class Bash:
                 return ToolOutput(text=_RESTARTED)
             raise ToolFailed("Give a command, or restart.")
         if self.sandbox.isolated and (verbs := readonly_verbs(wanted.command)):
-            return await self._look(wanted, context, desk, "cd" in verbs)
-        news = "" if desk.alive else await self._open(context, desk, place)
-        told = await self._tell(wanted, context, desk)
+            return await self._look(wanted, context, shell, "cd" in verbs)
+        news = "" if shell.alive else await self._open(context, shell, place)
+        told = await self._run_in_shell(wanted, context, shell)
         news += self.sandbox.take_lost(context.workspace)
         if not news or told.command is None:
             return replace(told, text=news + told.text)
@@ -79,11 +79,11 @@ class Bash:
         return replace(told, text=news + told.text, command=command)
 
     async def _look(
-        self, wanted: BashArguments, context: ToolContext, desk: WorkspaceShell, moves: bool
+        self, wanted: BashArguments, context: ToolContext, shell: WorkspaceShell, moves: bool
     ) -> ToolOutput:
         """Run a read-only command beside the shell, in its folder."""
-        if desk.alive and not locate_within(desk.folder, desk.top):
-            raise ToolFailed(_OUTSIDE.format(folder=desk.folder))
+        if shell.alive and not locate_within(shell.folder, shell.top):
+            raise ToolFailed(_OUTSIDE.format(folder=shell.folder))
         place = await asyncio.to_thread(recall, context.workspace)
         words = _LOOK.format(folder=shlex.quote(place.folder), command=wanted.command)
         live = _show_nothing if moves else context.output
@@ -95,14 +95,14 @@ class Bash:
             done = replace(done, output=output + cut)
             now = locate_within(folder, top) or place.folder
             await _keep(context, place, replace(place, folder=now))
-        return shell.report(done, most)
+        return shell_tool.report(done, most)
 
-    async def _open(self, context: ToolContext, desk: WorkspaceShell, place: ShellPlace) -> str:
+    async def _open(self, context: ToolContext, shell: WorkspaceShell, place: ShellPlace) -> str:
         """Open a new shell; return a note about it for the model."""
-        unknown = "the gateway was started anew" if desk.session is None else "its sandbox ended"
-        await self.shells.open(desk, self.sandbox, context.workspace, self.limit)
+        unknown = "the gateway was started anew" if shell.session is None else "its sandbox ended"
+        await self.shells.open(shell, self.sandbox, context.workspace, self.limit)
         why = self.shells.take_reason(context.workspace) or unknown
-        lost = place.folder != "." and not await _go(desk, place.folder)
+        lost = place.folder != "." and not await _go(shell, place.folder)
         now = "." if lost else place.folder
         await _keep(context, place, ShellPlace(folder=now, opened=True))
         if lost:
@@ -114,20 +114,20 @@ class Bash:
             "functions and background jobs.]\n"
         )
 
-    async def _tell(
-        self, wanted: BashArguments, context: ToolContext, desk: WorkspaceShell
+    async def _run_in_shell(
+        self, wanted: BashArguments, context: ToolContext, shell: WorkspaceShell
     ) -> ToolOutput:
         """Run the command in the shell."""
         place = await asyncio.to_thread(recall, context.workspace)
-        if locate_within(desk.folder, desk.top) not in ("", place.folder):
-            await _go(desk, place.folder)  # only a read-only command changed to it
-        assert desk.session is not None
+        if locate_within(shell.folder, shell.top) not in ("", place.folder):
+            await _go(shell, place.folder)  # only a read-only command changed to it
+        assert shell.session is not None
         env = self._secrets.lend(context.workspace, wanted.command)
         most = min(wanted.timeout, self.limit)
-        desk.told += 1
+        shell.commands += 1
         with self.sandbox.lend_network(context.hosts.union(wanted.hosts)) as loan:
             try:
-                ran = await desk.session.run(
+                ran = await shell.session.run(
                     wanted.command, most, context.output, {**loan.env, **env}
                 )
             except asyncio.CancelledError:
@@ -136,14 +136,14 @@ class Bash:
             if refused := loan.describe_refused(ran.done):
                 told = f"{ran.done.output.rstrip()}\n{refused}\n".lstrip()
                 ran = replace(ran, done=replace(ran.done, output=told))
-        if not desk.alive:
+        if not shell.alive:
             self.shells.note(context.workspace, f"it ended with: {wanted.command[:80]}")
             end = "" if ran.done.timed_out else f"\n[{_ENDED}]"
-            return shell.report(replace(ran.done, output=ran.done.output.rstrip() + end), most)
-        desk.folder = ran.folder
-        now = locate_within(ran.folder, desk.top) or place.folder
+            return shell_tool.report(replace(ran.done, output=ran.done.output.rstrip() + end), most)
+        shell.folder = ran.folder
+        now = locate_within(ran.folder, shell.top) or place.folder
         await _keep(context, place, replace(place, folder=now))
-        return shell.report(ran.done, most)
+        return shell_tool.report(ran.done, most)
 
 
 def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
@@ -154,9 +154,9 @@ def bash_tool(bash: Bash, name: str = "bash", idle: float = IDLE) -> Tool:
         return "\n".join(filter(None, (bind(wanted, workspace), known)))
 
     async def call(wanted: BashArguments, context: ToolContext) -> ToolOutput:
-        async with bash.shells.turn(context.workspace, idle) as desk:
+        async with bash.shells.hold(context.workspace, idle) as shell:
             try:
-                return await bash.run(wanted, context, desk)
+                return await bash.run(wanted, context, shell)
             finally:
                 bash.sandbox.end_when_idle(context.workspace, idle)
 
@@ -184,7 +184,7 @@ def bind(wanted: BashArguments, workspace: Path) -> str:
     """Bind an approval like run_command's, and to the shell's folder."""
     folder = recall(workspace).folder
     at = f"cd -- {shlex.quote(folder)}; {wanted.command}"
-    return f"{folder}\n{shell.bind(shell.RunCommandArguments(command=at), workspace)}"
+    return f"{folder}\n{shell_tool.bind(shell_tool.RunCommandArguments(command=at), workspace)}"
 
 
 def _offer_no_rule(arguments: BaseModel) -> str:
@@ -196,12 +196,12 @@ def _only_restarts(wanted: BashArguments) -> bool:
     return not wanted.command.strip()
 
 
-async def _go(desk: WorkspaceShell, folder: str) -> bool:
+async def _go(shell: WorkspaceShell, folder: str) -> bool:
     """Take the shell to a folder of the workspace; False if it is not there."""
-    assert desk.session is not None
-    there = shlex.quote(os.path.join(desk.top, folder))
-    ran = await desk.session.run(f"builtin cd -- {there}", _QUICK, _show_nothing)
-    desk.folder = ran.folder or desk.folder
+    assert shell.session is not None
+    there = shlex.quote(os.path.join(shell.top, folder))
+    ran = await shell.session.run(f"builtin cd -- {there}", _QUICK, _show_nothing)
+    shell.folder = ran.folder or shell.folder
     return not ran.done.exit_code
 
 
