@@ -206,7 +206,7 @@ class Gateway:
     async def _list_recent(self, scope: ListScope, limit: int) -> Sequence[Summary]:
         """The newest conversations of a list, once all is open."""
         await self._open.wait()
-        return await self._parts.desk.recent(scope, limit) if self._parts else ()
+        return await self._parts.web_backend.recent(scope, limit) if self._parts else ()
 
     async def _page(
         self, parts: "Parts", listening: socket.socket
@@ -222,7 +222,7 @@ class Gateway:
         book, names = SessionBook(parts.services.store, parts.trail.note), settings.page_names
         count, redeem = parts.services.count, parts.redeem_page_link
         gate = RequestGate(secret, book, settings.host, port, names, token, count, redeem)
-        page = WebAdapter(parts.desk, gate, settings.home / "uploads", settings.outputs)
+        page = WebAdapter(parts.web_backend, gate, settings.home / "uploads", settings.outputs)
         self._adapters[page.platform] = page
         return page, gate
 
@@ -239,7 +239,7 @@ class Gateway:
 
         home, url = self._settings.home, self._settings.url(listening.getsockname()[1])
         routes = [route for one in self._adapters.values() for route in one.routes]
-        routes += (*hook_routes(parts.hooks), *job_routes(parts.job_desk, gate))
+        routes += (*hook_routes(parts.hooks), *job_routes(parts.job_backend, gate))
         routes += sign_in_routes(parts.sign_in_pages, gate)
         health = Health(
             store=parts.services.store,

@@ -186,7 +186,7 @@ class SignInPages(Protocol):
         """Finish the sign-in, once. It succeeded if there is a `code`."""
 
 
-class JobDesk(Protocol):
+class JobBackend(Protocol):
     """The job operations of the HTTP API, with the rights that the person has in any chat. Raises
     StoreFailed."""
 

@@ -43,12 +43,14 @@ class WebAdapter:
     platform = "web"
     abilities = Abilities(reads_views=True, own_messages=False, drafts=False)
 
-    def __init__(self, desk: WebBackend, gate: RequestGate, uploads: Path, outputs: Path) -> None:
+    def __init__(
+        self, backend: WebBackend, gate: RequestGate, uploads: Path, outputs: Path
+    ) -> None:
         self.last_contact = 0.0
         self._gate = gate
         self._uploads = Uploads(uploads)
         self._streams = EventStreams()
-        self._api = Api(desk, gate, self._streams, self._uploads, Outputs(outputs))
+        self._api = Api(backend, gate, self._streams, self._uploads, Outputs(outputs))
 
     @property
     def routes(self) -> Sequence[web.AbstractRouteDef]:

@@ -145,13 +145,13 @@ class Api:
 
     def __init__(
         self,
-        desk: WebBackend,
+        backend: WebBackend,
         gate: RequestGate,
         streams: EventStreams,
         uploads: Uploads,
         outputs: Outputs,
     ) -> None:
-        self._desk = desk
+        self._backend = backend
         self._gate = gate
         self._uploads = uploads
         self._outputs = outputs
@@ -196,7 +196,7 @@ class Api:
         words = request.query.get("q", "")
         if len(words) > MAX_SOUGHT:
             raise RequestRefused(400, f"Search for at most {MAX_SOUGHT} characters.")
-        found = await self._desk.recent(person_scope(sender.key), LIST, words)
+        found = await self._backend.recent(person_scope(sender.key), LIST, words)
         own = tuple(msgspec.structs.replace(one, conversation=_chat(one)) for one in found)
         excerpts = await self._find_excerpts(found, words) if words.strip() else ()
         return answer(ConversationList(person=sender.id, conversations=own, found=excerpts))
@@ -210,7 +210,7 @@ class Api:
         """Search the views page by page, from the newest on."""
         sought, hit, before = parse_words(words), None, 0
         for _ in range(MAX_PAGES):
-            shown = await self._desk.latest(one.conversation, MAX_VIEWS, before)
+            shown = await self._backend.latest(one.conversation, MAX_VIEWS, before)
             hit = await asyncio.to_thread(find_hit, shown, sought, hit)
             if len(shown) < MAX_VIEWS or (hit is not None and hit[0] == len(sought)):
                 break
@@ -219,19 +219,19 @@ class Api:
 
     async def _list_waiting(self, request: web.Request) -> web.StreamResponse:
         sender = await self._enter(request)
-        found = await self._desk.list_waiting(sender)
+        found = await self._backend.list_waiting(sender)
         return answer(WaitingList(waiting=tuple(_show_waiting(one, sender) for one in found)))
 
     async def _commands(self, request: web.Request) -> web.StreamResponse:
         sender = await self._enter(request)
-        return answer(CommandList(commands=self._desk.commands(sender)))
+        return answer(CommandList(commands=self._backend.commands(sender)))
 
     async def _open(self, request: web.Request) -> web.StreamResponse:
         seat = await self._seat(request)
         limit = read_number(request, "limit", VIEWS, 1, MAX_VIEWS)
         before = read_number(request, "before", 0, 0, MAX_REV)
-        shown = await self._desk.latest(seat.conversation.id, limit, before)
-        now = await self._desk.read_standing(seat.conversation.id)
+        shown = await self._backend.latest(seat.conversation.id, limit, before)
+        now = await self._backend.read_standing(seat.conversation.id)
         views = await asyncio.to_thread(lambda: tuple(map(draw, shown)))
         return answer(
             ConversationPage(
@@ -249,7 +249,7 @@ class Api:
     async def _remove(self, request: web.Request) -> web.StreamResponse:
         """The person's own, for good; a second time there is nothing to do."""
         seat = await self._seat(request)
-        if not await self._desk.remove(seat.conversation.id):
+        if not await self._backend.remove(seat.conversation.id):
             text = "Something runs here, or a job belongs here. Stop it or delete the job first."
             raise RequestRefused(409, text)
         self._streams.put(seat.conversation.id, "removed")
@@ -265,7 +265,7 @@ class Api:
         transport = request.transport
         end = transport.abort if transport is not None else end_nothing
         with self._streams.join(address, visitor.session, visitor.person, end) as inbox:
-            stream = EventStream(self._desk, address, after, response.write)
+            stream = EventStream(self._backend, address, after, response.write)
             try:
                 await response.prepare(request)
                 async with asyncio.TaskGroup() as group:
@@ -289,7 +289,7 @@ class Api:
         seat, ref = await self._seat(request), request.match_info["ref"]
         before, more = 0, True
         while more:
-            shown = await self._desk.latest(seat.conversation.id, MAX_VIEWS, before)
+            shown = await self._backend.latest(seat.conversation.id, MAX_VIEWS, before)
             views = (one.view for one in shown)
             held = (view.files for view in views if isinstance(view, Media | SaidView))
             for file in chain.from_iterable(held):
@@ -344,7 +344,7 @@ class Api:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         seat = await self._seat(request)
         body, key = await body_of(request, NewAnswer)
-        recent = await self._desk.latest(seat.conversation.id, CARDS)
+        recent = await self._backend.latest(seat.conversation.id, CARDS)
         cards = (shown.view for shown in recent)
         form = any(isinstance(card, FormCard) and card.token == body.token for card in cards)
         given: Inbound
@@ -394,7 +394,7 @@ class Api:
         return await self._accept(stop, key)
 
     async def _accept(self, inbound: Inbound, key: str) -> web.StreamResponse:
-        await self._desk.accept([inbound])
+        await self._backend.accept([inbound])
         self._streams.put(inbound.conversation.id, "look")
         return answer(AcceptedAnswer(accepted=True, key=key), 202)
 
@@ -403,7 +403,7 @@ class Api:
         language = choose_language(request.headers.get("Accept-Language", ""))
         zone = request.headers.get(ZONE, "")[:MAX_ZONE]
         sender = Sender(platform="web", id=person, name=person, language=language, zone=zone)
-        role = await self._desk.find_role(sender)
+        role = await self._backend.find_role(sender)
         if role is None:
             raise RequestRefused(
                 403, f"{person} may not use this gateway. Ask an admin to let you in."

@@ -8,7 +8,7 @@ from adapters.web.gate import RequestGate, RequestRefused
 from adapters.web.wire import Keyed, answer, body_of
 from adapters.web.words import choose_language
 from gateway.messages import Sender
-from gateway.ports import JobDesk
+from gateway.ports import JobBackend
 from gateway.shown_jobs import ShownJob, ShownRun
 
 NONE = "There is no such job of yours. GET /api/jobs lists them."
@@ -46,23 +46,23 @@ class JobEdit(Keyed, frozen=True, kw_only=True, forbid_unknown_fields=True):
     prompt: str | None = None
 
 
-def job_routes(desk: JobDesk, gate: RequestGate) -> list[web.AbstractRouteDef]:
+def job_routes(backend: JobBackend, gate: RequestGate) -> list[web.AbstractRouteDef]:
     """The routes under /api/jobs."""
 
     async def enter(request: web.Request) -> Sender:
         person = (await identify(gate, request)).person
         language = choose_language(request.headers.get("Accept-Language", ""))
         sender = Sender(platform="web", id=person, name=person, language=language)
-        role = await desk.role(sender)
+        role = await backend.role(sender)
         if role is None or (role == "viewer" and request.method not in ("GET", "HEAD")):
             raise RequestRefused(403, f"{person} may not do this here. Ask an admin for more.")
         return sender
 
     async def list_jobs(request: web.Request) -> web.StreamResponse:
-        return answer(JobList(jobs=await desk.jobs(await enter(request))))
+        return answer(JobList(jobs=await backend.jobs(await enter(request))))
 
     async def ran(request: web.Request) -> web.StreamResponse:
-        runs = await desk.runs(await enter(request), request.match_info["id"])
+        runs = await backend.runs(await enter(request), request.match_info["id"])
         if runs is None:
             raise RequestRefused(404, NONE)
         return answer(Runs(runs=runs))
@@ -70,7 +70,7 @@ def job_routes(desk: JobDesk, gate: RequestGate) -> list[web.AbstractRouteDef]:
     async def act(request: web.Request) -> web.StreamResponse:
         sender, action = await enter(request), request.match_info["action"]
         _, key = await body_of(request, Keyed)
-        done = await desk.act(sender, request.match_info["id"], action, key)
+        done = await backend.act(sender, request.match_info["id"], action, key)
         if done is None:
             raise RequestRefused(404, NONE)
         if not done:
@@ -84,7 +84,7 @@ def job_routes(desk: JobDesk, gate: RequestGate) -> list[web.AbstractRouteDef]:
         body, key = await body_of(request, JobEdit)
         given = {name: getattr(body, name) for name in JobEdit.__struct_fields__ if name != "key"}
         fields = {name: value for name, value in given.items() if value is not None}
-        why = await desk.edit(sender, request.match_info["id"], fields)
+        why = await backend.edit(sender, request.match_info["id"], fields)
         if why is None:
             raise RequestRefused(404, NONE)
         if why:

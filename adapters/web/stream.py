@@ -112,8 +112,8 @@ def close_inbox(inbox: Inbox) -> None:
 class EventStream:
     """One reader of one conversation that has seen every view up to rev `after`."""
 
-    def __init__(self, desk: WebBackend, conversation: str, after: int, write: Write) -> None:
-        self._desk = desk
+    def __init__(self, backend: WebBackend, conversation: str, after: int, write: Write) -> None:
+        self._backend = backend
         self._conversation = conversation
         self._last = after
         self._write = write
@@ -132,7 +132,10 @@ class EventStream:
         ended = 0
         while ended < 2:
             before = self._last
-            async with self._desk.watch(self._conversation) as live, asyncio.TaskGroup() as group:
+            async with (
+                self._backend.watch(self._conversation) as live,
+                asyncio.TaskGroup() as group,
+            ):
                 pump = group.create_task(_pump(live, inbox))
                 await self._catch_up()
                 behind = await self._deliver(inbox)
@@ -146,15 +149,15 @@ class EventStream:
         that they were removed."""
         if self._last and not await self._is_known():
             await self._tell_removed()
-        while views := await self._desk.views(self._conversation, self._last, PAGE):
+        while views := await self._backend.views(self._conversation, self._last, PAGE):
             for shown in views:
                 await self._show(shown)
 
     async def _is_known(self) -> bool:
         """Return False if what the reader has seen was removed: nothing is as new as their last
         view, or all that is there began after it."""
-        newer = await self._desk.views(self._conversation, self._last - 1, 1)
-        return bool(newer and await self._desk.latest(self._conversation, 1, self._last + 1))
+        newer = await self._backend.views(self._conversation, self._last - 1, 1)
+        return bool(newer and await self._backend.latest(self._conversation, 1, self._last + 1))
 
     async def _deliver(self, inbox: Inbox) -> bool:
         """Forward the news; return True if the reader fell behind, False at the end."""
@@ -197,7 +200,7 @@ class EventStream:
 
     async def _look(self) -> None:
         """Send the standing if it changed, otherwise a keep-alive if none was sent for long."""
-        found = await self._desk.read_standing(self._conversation)
+        found = await self._backend.read_standing(self._conversation)
         if found != self._standing:
             self._standing = found
             if found.state == "idle":  # readers drop partial text: the next one is complete

@@ -36,7 +36,7 @@ from gateway.conversation.slots import Slots
 from gateway.declaration import Env, SettingsError
 from gateway.errors import StoreFailed, StoreUnfit
 from gateway.feature import Features
-from gateway.features.jobs.api import BookDesk
+from gateway.features.jobs.api import JobBookBackend
 from gateway.features.jobs.deps import JobDeps
 from gateway.features.jobs.hook_calls import KnownCalls
 from gateway.features.jobs.hooks import WebhookCalls, check_secrets
@@ -47,7 +47,15 @@ from gateway.ops.restore_swap import remove_leftovers
 from gateway.ops.store_identity import StoreIdentity
 from gateway.ops.stored_contents import make_retention, make_trail
 from gateway.ops.upkeep import StoreUpkeep
-from gateway.ports import Accept, Adapter, Hooked, JobDesk, NoteAudit, SignInPages, WebhookReceiver
+from gateway.ports import (
+    Accept,
+    Adapter,
+    Hooked,
+    JobBackend,
+    NoteAudit,
+    SignInPages,
+    WebhookReceiver,
+)
 from gateway.services.audit_trail import AuditTrail
 from gateway.services.ledger import Ledger
 from gateway.services.memory import Memories
@@ -64,7 +72,6 @@ from gateway.store.port import Directory, Store
 from gateway.store.sqlite import SqliteStore
 from gateway.wiring.agent_default import TIER, Equipment, TurnkeeperAgent
 from gateway.wiring.closed_tools import list_tool_names
-from gateway.wiring.desk import GatewayDesk
 from gateway.wiring.features import load_features
 from gateway.wiring.job_means import find_missing_means
 from gateway.wiring.jobs import JobWork, make_job_ports
@@ -72,6 +79,7 @@ from gateway.wiring.models_now import find_models
 from gateway.wiring.plugin_settings import find_declared
 from gateway.wiring.start_checks import check_commands
 from gateway.wiring.voice import Ears
+from gateway.wiring.web_backend import GatewayBackend
 
 log = logging.getLogger("turnkeeper.assembly")
 
@@ -153,9 +161,9 @@ class Parts:
         return await pages.redeem(token) if pages is not None else ""
 
     @property
-    def desk(self) -> GatewayDesk:
+    def web_backend(self) -> GatewayBackend:
         """The backend of the page."""
-        return GatewayDesk(self.host)
+        return GatewayBackend(self.host)
 
     @property
     def hooks(self) -> WebhookReceiver:
@@ -170,9 +178,9 @@ class Parts:
         return SignInVisits(desk.sign_ins, desk.servers, self.host.accept, self.trail.note)
 
     @property
-    def job_desk(self) -> JobDesk:
+    def job_backend(self) -> JobBackend:
         """The job operations of the HTTP API."""
-        return BookDesk(self.agent.jobs.ports, self.services)
+        return JobBookBackend(self.agent.jobs.ports, self.services)
 
     def operations(
         self,

@@ -10,7 +10,7 @@ from gateway.shown_jobs import Delivery, ShownJob, ShownRun, Try
 
 
 class FakeJobDesk:
-    """gateway.ports.JobDesk; `acts`: what was done, in order."""
+    """gateway.ports.JobBackend; `acts`: what was done, in order."""
 
     def __init__(self) -> None:
         self.kept: dict[str, ShownJob] = {}

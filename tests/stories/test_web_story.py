@@ -12,7 +12,7 @@ from aiohttp import ClientSession
 
 from adapters.web.stream import HEARTBEAT
 from gateway.ports import Standing
-from gateway.wiring.desk import GatewayDesk
+from gateway.wiring.web_backend import GatewayBackend
 from tests.fakes.browser import Page, browse
 from tests.fakes.model_server import Call, Calls, Fail, Halted, Say, Slow
 from tests.fakes.needs import NEEDS_CHROMIUM
@@ -552,10 +552,10 @@ async def test_what_has_a_name_can_be_renamed_whatever_came_first(
 ) -> None:
     """The state of a short turn may be read before its messages are, and not change any more."""
 
-    async def read_standing(desk: GatewayDesk, conversation: str) -> Standing:
+    async def read_standing(desk: GatewayBackend, conversation: str) -> Standing:
         return Standing(title="Always", state="idle", waiting=(), model="m")
 
-    monkeypatch.setattr(GatewayDesk, "read_standing", read_standing)
+    monkeypatch.setattr(GatewayBackend, "read_standing", read_standing)
     async with opened(tmp_path) as (_, tab, _):
         await tab.write("hello")
         await tab.shows("#log article.reply", "ack hello")

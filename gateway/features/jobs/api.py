@@ -16,8 +16,8 @@ PLACE = Conversation(platform="web", account="local", channel="jobs", private=Tr
 """The page's conversation: nobody else reads it, so all jobs of its person are shown."""
 
 
-class BookDesk:
-    """gateway.ports.JobDesk over the book of jobs."""
+class JobBookBackend:
+    """gateway.ports.JobBackend over the book of jobs."""
 
     def __init__(self, jobs: JobPorts, services: Services) -> None:
         self._jobs = jobs

@@ -9,7 +9,7 @@ from gateway.access.policy import Policy
 from gateway.messages import MessageReceived, Sender
 from gateway.ports import Shown, account_scope, person_scope
 from gateway.views import Abilities, ReplyView
-from gateway.wiring.desk import GatewayDesk
+from gateway.wiring.web_backend import GatewayBackend
 from tests.fakes.world import ANN, ROOM, Life
 
 
@@ -20,7 +20,7 @@ def said(event: str, text: str) -> MessageReceived:
 async def test_a_message_its_views_and_its_conversation(tmp_path: Path) -> None:
     life = Life(tmp_path)
     async with life.living():
-        desk = GatewayDesk(life.host)
+        desk = GatewayBackend(life.host)
         async with desk.watch(ROOM.id) as live:
             await desk.accept([said("m1", "hello")])
             shown = await anext(live)
@@ -44,7 +44,7 @@ async def test_what_waits(tmp_path: Path) -> None:
     async with life.living():
         life.agent.delays["model"] = 30.0
         life.adapter.abilities = Abilities(own_messages=False)
-        desk = GatewayDesk(life.host)
+        desk = GatewayBackend(life.host)
         await desk.accept([said("m1", "first")])
         await life.until(lambda: life.ledger.all("model"))
         await desk.accept([said("m2", "second")])
@@ -58,7 +58,7 @@ async def test_what_waits(tmp_path: Path) -> None:
 async def test_roles_are_those_in_force_now(tmp_path: Path, person: str, role: str | None) -> None:
     life = Life(tmp_path)
     async with life.living():
-        desk, sender = GatewayDesk(life.host), Sender(platform="test", id=person)
+        desk, sender = GatewayBackend(life.host), Sender(platform="test", id=person)
         assert await desk.find_role(sender) == role
         lists = {"test": AllowLists(admins=frozenset({person}))}
         life.services.access.replace_lists(lists, Policy())

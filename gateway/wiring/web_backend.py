@@ -29,7 +29,7 @@ from gateway.wiring.choices import WORDS
 RANKS: tuple[Role, ...] = ("viewer", "user", "admin")
 
 
-class GatewayDesk:
+class GatewayBackend:
     """gateway.ports.WebBackend over the host and its services."""
 
     def __init__(self, host: Host) -> None:
