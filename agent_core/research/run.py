@@ -84,7 +84,7 @@ class Research:
         self._history: tuple[Message, ...] = ()
         self._thread: tuple[Message, ...] = ()
         self._said: tuple[str, ...] = ()
-        self._shelf = Sources()
+        self._sources = Sources()
         self._skipped: tuple[Skipped, ...] = ()
 
     async def run(
@@ -100,7 +100,7 @@ class Research:
         frame = await self._init_config(wish or ResearchRequest())
         depth = DEPTHS[frame.depth]
         await self._search_loop(frame, depth)
-        findings = await self._analyze(frame) if len(self._shelf) else ()
+        findings = await self._analyze(frame) if len(self._sources) else ()
         if not findings:
             return await self._report_nothing()
         await self._synthesize(findings)
@@ -114,7 +114,7 @@ class Research:
     async def _init_config(self, wish: ResearchRequest) -> Frame:
         await self._enter("init_config")
         most = max(depth.queries for depth in DEPTHS.values())
-        heads = "\n".join(f"--- {one.url}\n{one.text[:HEAD]}" for one in self._shelf.sources)
+        heads = "\n".join(f"--- {one.url}\n{one.text[:HEAD]}" for one in self._sources.pages)
         told = f"\n\n{prompts.FILES.format(files=heads)}" if heads else ""
         ask = f"{self._brief.text}{told}\n\n{prompts.INIT.format(queries=most)}"
         text = self._brief.said or self._brief.request_text()
@@ -137,7 +137,7 @@ class Research:
             queries = tuple(query for query in more if query not in asked)
             if not queries:
                 break
-        self._leave("search_loop", len(self._shelf))
+        self._leave("search_loop", len(self._sources))
 
     async def _search(
         self, scope: Scope, queries: tuple[str, ...], seen: set[str], most: int
@@ -153,12 +153,12 @@ class Research:
             await self._scope.show()
 
     def _count_pages(self) -> int:
-        return sum(not one.is_file for one in self._shelf.sources)
+        return sum(not one.is_file for one in self._sources.pages)
 
     def _take(self, scope: Scope, url: str, got: SourcePage | Skipped) -> None:
         """Count a page as a source, unless it cannot be or another says the same."""
         if isinstance(got, SourcePage):
-            twin = self._shelf.take(got)
+            twin = self._sources.take(got)
             if twin is None:
                 scope.emit(SourceFound(url=got.url, title=got.title), f"source:{digest_of(url)}")
                 return
@@ -172,7 +172,7 @@ class Research:
         files."""
         known = "\n".join(
             f"- {one.title} ({one.url}): {' '.join(one.text[:BEGINNING].split())}"
-            for one in self._shelf.sources
+            for one in self._sources.pages
             if not one.is_file
         )
         ask = prompts.MORE.format(
@@ -202,7 +202,7 @@ class Research:
         if self._said:
             brief = replace(brief, text="\n".join((brief.text, *self._said)))
         scope = self._scope.child("analyze")
-        findings = await analyze(scope, brief, self._hands, frame.kind, self._shelf.sources)
+        findings = await analyze(scope, brief, self._hands, frame.kind, self._sources.pages)
         self._leave("analyze", len(findings))
         return findings
 
@@ -226,11 +226,11 @@ class Research:
         draft = await self._consult("report", ask, lambda said: check(said, findings))
         gathered = Gathered(
             title=frame.title,
-            sources=self._shelf.sources,
+            sources=self._sources.pages,
             findings=findings,
             skipped=self._skipped,
             labels=frame.labels,
-            thin=len(self._shelf) < depth.least,
+            thin=len(self._sources) < depth.least,
         )
         made = write_report(draft or _list_findings(findings, frame.title), gathered)
         path, file = await give(

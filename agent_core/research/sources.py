@@ -160,7 +160,7 @@ class Sources:
         return len(self._rows)
 
     @property
-    def sources(self) -> tuple[SourcePage, ...]:
+    def pages(self) -> tuple[SourcePage, ...]:
         """The sources in the order in which they were taken."""
         return tuple(source for source, _ in self._rows)
 
