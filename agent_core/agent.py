@@ -169,10 +169,10 @@ class Agent:
             from agent_core.tools.finding.tools import finding_tools
             from agent_core.tools.toolbox import Toolbox
 
-            shelf = agent._servers = Servers(servers)
-            await shelf.__aenter__()
-            tools = (*agent.toolbox.tools, *finding_tools(shelf.names))
-            agent.toolbox = Toolbox(tools, shelf)
+            registry = agent._servers = Servers(servers)
+            await registry.__aenter__()
+            tools = (*agent.toolbox.tools, *finding_tools(registry.names))
+            agent.toolbox = Toolbox(tools, registry)
         return agent
 
     async def __aenter__(self) -> "Agent":

@@ -60,7 +60,7 @@ async def act(
     """Run the calls of one answer: at once where the policy allows, in parallel where possible,
     after an approval where required. Results in call order. `caller`: the requester, if it is no
     model."""
-    foreign = await look_up(scope, hands.toolbox.shelf, brief.reach, calls)
+    foreign = await look_up(scope, hands.toolbox.registry, brief.reach, calls)
     ready = tuple(_prepare_call(brief, hands, call, foreign) for call in calls)
     fit = [item for item in ready if isinstance(item, Prepared)]
     verdicts = dict(

@@ -65,7 +65,7 @@ async def react(
     for n in range(1, brief.max_rounds + 1):
         turn_round = scope.child(f"round-{n}")
         if n % REFRESH == 0:
-            hands.toolbox.shelf.refresh()
+            hands.toolbox.registry.refresh()
         direct = brief.direct if n == 1 and not past else None
         try:
             reply = await _ask(turn_round, brief, hands, (*history, *new), window, direct)

@@ -46,10 +46,10 @@ class UnfitCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Toolbox:
-    """The tools of one agent, by name. `shelf`: those of servers, which come and go."""
+    """The tools of one agent, by name. `registry`: those of servers, which come and go."""
 
-    def __init__(self, tools: Iterable[Tool], shelf: ToolRegistry | None = None) -> None:
-        self.shelf: ToolRegistry = shelf or NoRegistry()
+    def __init__(self, tools: Iterable[Tool], registry: ToolRegistry | None = None) -> None:
+        self.registry: ToolRegistry = registry or NoRegistry()
         self.barred: Reach = ()
         """Sets beyond which nothing is found or called, though the prompt may show it."""
         self._tools = {tool.name: tool for tool in tools}
@@ -59,14 +59,14 @@ class Toolbox:
         self._digests: dict[tuple[str, ...], str] = {}
 
     def show_more(
-        self, more: tuple[ToolSpec, ...], barred: Reach = (), shelf: ToolRegistry | None = None
+        self, more: tuple[ToolSpec, ...], barred: Reach = (), registry: ToolRegistry | None = None
     ) -> "Toolbox":
         """Return the toolbox for a turn that is shown `more` and may use what is in `barred`;
-        `shelf` replaces the servers' tools, if given."""
-        if not more and barred == self.barred and shelf is None:
+        `registry` replaces the servers' tools, if given."""
+        if not more and barred == self.barred and registry is None:
             return self
         other = copy(self)
-        other.barred, other.shelf = barred, shelf or self.shelf
+        other.barred, other.registry = barred, registry or self.registry
         if more:
             other._specs = {**self._specs, **{spec.name: spec for spec in more}}
             other._offers, other._weights, other._digests = {}, {}, {}
@@ -131,7 +131,7 @@ class Toolbox:
             return ()
         reach = (*reach, *self.barred)
         own = (self._specs[name] for name in self._tools if is_in_all(name, reach))
-        return (*own, *(one.spec for one in await self.shelf.list_known(reach)))
+        return (*own, *(one.spec for one in await self.registry.list_known(reach)))
 
     def select_lasting(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
         """Return `calls` without those that are repeated by nature."""

@@ -379,7 +379,7 @@ class TurnkeeperAgent:
 
         hands = Hands(
             complete=self._complete if ledger is None else complete_paid,
-            toolbox=self._toolbox.show_more((), barred, self._find_shelf(circumstances)),
+            toolbox=self._toolbox.show_more((), barred, self._find_registry(circumstances)),
             judge=judge,
             live=circumstances.output,
             hooks=self._hooks,
@@ -399,7 +399,7 @@ class TurnkeeperAgent:
         await self._tried.wait()
         await circumstances.refresh()
 
-    def _find_shelf(self, circumstances: PolicyContext) -> ToolRegistry | None:
+    def _find_registry(self, circumstances: PolicyContext) -> ToolRegistry | None:
         """The servers as the turn's person reaches them, where that makes a difference."""
         return self.server_desk.reach(circumstances) if self.servers.ask_sign_ins else None
 
@@ -467,7 +467,7 @@ class TurnkeeperAgent:
         if brief.most_messages:
             history = select_recent(history, brief.most_messages)
         if brief.mentions and not past:
-            reader = self.server_desk.find_reader(hands.toolbox.shelf)
+            reader = self.server_desk.find_reader(hands.toolbox.registry)
             brief = await add_mentions(scope, brief, reader)
         if isinstance(hands.memory, ProvidedMemory) and not past:
             brief = await add_recalled(scope, brief, hands.memory)

@@ -36,9 +36,9 @@ class GatewayServers:
         desk = self.sign_ins.desk(circumstances.sender, circumstances.conversation)
         return PersonalServers(self.servers, desk)
 
-    def find_reader(self, shelf: ToolRegistry) -> ResourceReader:
-        """Return the reader of resources for the turn with this shelf."""
-        return shelf if isinstance(shelf, PersonalServers) else self.servers
+    def find_reader(self, registry: ToolRegistry) -> ResourceReader:
+        """Return the reader of resources for the turn with this registry."""
+        return registry if isinstance(registry, PersonalServers) else self.servers
 
     async def list_servers(self, where: Conversation, sender: Sender) -> tuple[ServerFacts, ...]:
         """Return the configured servers as the sender reaches them, after a short wait for their

@@ -128,7 +128,7 @@ def foreign_tool(definition: Definition, call: object) -> Tool:
 
 
 async def look_up(
-    scope: Scope, shelf: ToolRegistry, reach: Reach | None, calls: Iterable[ToolCall]
+    scope: Scope, registry: ToolRegistry, reach: Reach | None, calls: Iterable[ToolCall]
 ) -> dict[str, Tool]:
     """The foreign tools that `calls` name, as they were known when they were called first."""
     names = [call.name for call in calls if NAME_SEPARATOR in call.name]
@@ -136,7 +136,7 @@ async def look_up(
         return {}
     found = await scope.once(
         "foreign",
-        lambda: shelf.seek(n for n in names if is_in_all(n, reach)),
+        lambda: registry.seek(n for n in names if is_in_all(n, reach)),
         kind=tuple[Definition, ...],
     )
-    return {one.name: shelf.make(one) for one in found}
+    return {one.name: registry.make(one) for one in found}
