@@ -146,7 +146,7 @@ class SkillRun:
         box, reach = self.hands.toolbox, self.brief.reach
         for name in skill.tools:
             allowed = name in self.brief.tools or (reach is not None and is_in_all(name, reach))
-            if name not in box.names or not allowed or not is_in_all(name, box.barred):
+            if name not in box.names or not allowed or not is_in_all(name, box.bounds):
                 return f"It needs the tool {name}, which is not there."
         return skill.why_unusable()
 

@@ -50,7 +50,7 @@ class Toolbox:
 
     def __init__(self, tools: Iterable[Tool], registry: ToolRegistry | None = None) -> None:
         self.registry: ToolRegistry = registry or NoRegistry()
-        self.barred: Reach = ()
+        self.bounds: Reach = ()
         """Sets beyond which nothing is found or called, though the prompt may show it."""
         self._tools = {tool.name: tool for tool in tools}
         self._specs = {name: _spec(tool) for name, tool in self._tools.items()}
@@ -59,14 +59,14 @@ class Toolbox:
         self._digests: dict[tuple[str, ...], str] = {}
 
     def show_more(
-        self, more: tuple[ToolSpec, ...], barred: Reach = (), registry: ToolRegistry | None = None
+        self, more: tuple[ToolSpec, ...], bounds: Reach = (), registry: ToolRegistry | None = None
     ) -> "Toolbox":
-        """Return the toolbox for a turn that is shown `more` and may use what is in `barred`;
+        """Return the toolbox for a turn that is shown `more` and may use what is in `bounds`;
         `registry` replaces the servers' tools, if given."""
-        if not more and barred == self.barred and registry is None:
+        if not more and bounds == self.bounds and registry is None:
             return self
         other = copy(self)
-        other.barred, other.registry = barred, registry or self.registry
+        other.bounds, other.registry = bounds, registry or self.registry
         if more:
             other._specs = {**self._specs, **{spec.name: spec for spec in more}}
             other._offers, other._weights, other._digests = {}, {}, {}
@@ -116,7 +116,7 @@ class Toolbox:
         """Return True for a known tool that is `offered`, or may be called by name within
         `reach`."""
         there = name in offered or (reach is not None and is_in_all(name, reach))
-        return name in self._tools and there and is_in_all(name, self.barred)
+        return name in self._tools and there and is_in_all(name, self.bounds)
 
     def takes_text(self, name: str, argument: str) -> bool:
         """The tool `name` takes a text for `argument`, and nothing else."""
@@ -129,7 +129,7 @@ class Toolbox:
         """Return all tools within `reach`, including those of servers."""
         if reach is None:
             return ()
-        reach = (*reach, *self.barred)
+        reach = (*reach, *self.bounds)
         own = (self._specs[name] for name in self._tools if is_in_all(name, reach))
         return (*own, *(one.spec for one in await self.registry.list_known(reach)))
 
@@ -150,8 +150,8 @@ class Toolbox:
         name = call.name if call.name in self._tools else ask.ALSO.get(call.name, call.name)
         tool = self._tools.get(name) or (foreign or {}).get(name)
         there = name in offered or (reach is not None and is_in_all(name, reach))
-        if tool is None or not there or not is_in_all(name, self.barred):
-            known = ", ".join(name for name in offered if is_in_all(name, self.barred)) or "none"
+        if tool is None or not there or not is_in_all(name, self.bounds):
+            known = ", ".join(name for name in offered if is_in_all(name, self.bounds)) or "none"
             return UnfitCall(call=call, text=f"There is no tool {call.name!r}. Tools: {known}.")
         try:
             raw = msgspec.json.decode(call.arguments or "{}")

@@ -344,7 +344,7 @@ class TurnkeeperAgent:
         """Models, tools and policy; the conversation's settings are read at each judgement."""
         conversation = circumstances.conversation
         self.jobs.enter(circumstances)
-        barred = self._kit.sets.reach((f"role:{circumstances.asker()[1]}",))
+        bounds = self._kit.sets.reach((f"role:{circumstances.asker()[1]}",))
 
         unsaved, exposed, committed = "", False, False
 
@@ -379,7 +379,7 @@ class TurnkeeperAgent:
 
         hands = Hands(
             complete=self._complete if ledger is None else complete_paid,
-            toolbox=self._toolbox.show_more((), barred, self._find_registry(circumstances)),
+            toolbox=self._toolbox.show_more((), bounds, self._find_registry(circumstances)),
             judge=judge,
             live=circumstances.output,
             hooks=self._hooks,
@@ -462,7 +462,7 @@ class TurnkeeperAgent:
         # the current location: the data folder may have been moved or restored elsewhere
         workspace = self._folder / os.path.basename(brief.workspace)
         brief = replace(brief, workspace=str(workspace))
-        box = hands.toolbox.show_more(brief.more, hands.toolbox.barred)
+        box = hands.toolbox.show_more(brief.more, hands.toolbox.bounds)
         hands = replace(hands, toolbox=box)
         if brief.most_messages:
             history = select_recent(history, brief.most_messages)

@@ -141,8 +141,8 @@ def test_what_is_not_offered_can_be_called_within_reach_only() -> None:
     assert isinstance(box.prepare(call, (), (("read_*",),)), Prepared)
     assert isinstance(box.prepare(call, (), (("write_*",),)), UnfitCall)
     assert isinstance(box.prepare(call, (), None), UnfitCall)
-    barred = box.show_more((), (("write_*",),))
-    refused = barred.prepare(call, ("read_file", "write_file"), ())
+    bounded = box.show_more((), (("write_*",),))
+    refused = bounded.prepare(call, ("read_file", "write_file"), ())
     assert isinstance(refused, UnfitCall) and "Tools: write_file." in refused.text
 
 
