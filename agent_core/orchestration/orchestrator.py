@@ -72,27 +72,27 @@ async def _direct(
 ) -> TurnResult:
     """The loop alone; it may turn out that it takes a plan, or get stuck and need one."""
     window = make_window(brief, hands)
-    spell = await react(scope, brief, hands, history, past, window)
+    result = await react(scope, brief, hands, history, past, window)
     brief = replace(brief, direct=None)  # a resulting plan starts with its own steps
-    if spell.finish == "planned" and spell.plan is not None:
+    if result.finish == "planned" and result.plan is not None:
         scope.emit(Routed(route="planned", why="The model made a plan."))
-        told = (history, spell.messages)
+        told = (history, result.messages)
         planned = PlannedTurn(scope.child("planned"), brief, hands, told, window)
-        return keep_view(await planned.run(spell.plan), history, window)
-    if spell.finish == "spent":
-        done = spell.messages
-        spell = await sum_up(scope.child("spent"), brief, hands, history, list(done), window)
-    if spell.finish != "stuck":
-        return keep_view(spell.to_turn(), history, window)
-    scope.emit(StatusShown(text=f"Stuck: {spell.why}."), "stuck")
-    thread = settle_messages(spell.messages)
+        return keep_view(await planned.run(result.plan), history, window)
+    if result.finish == "spent":
+        done = result.messages
+        result = await sum_up(scope.child("spent"), brief, hands, history, list(done), window)
+    if result.finish != "stuck":
+        return keep_view(result.to_turn(), history, window)
+    scope.emit(StatusShown(text=f"Stuck: {result.why}."), "stuck")
+    thread = settle_messages(result.messages)
     failed = (*history, *thread)
-    drafted = await draft(scope.child("rescue"), brief, hands, failed, window, spell.why)
+    drafted = await draft(scope.child("rescue"), brief, hands, failed, window, result.why)
     if drafted.plan is None:
-        stuck = phrase("fault_stuck", detail=spell.why)
+        stuck = phrase("fault_stuck", detail=result.why)
         scope.emit(ErrorMet(text=str(stuck), phrases=(stuck,)), "given-up")
         return TurnResult(text="", messages=thread, finish="error")
-    scope.emit(Routed(route="planned", why=spell.why))
+    scope.emit(Routed(route="planned", why=result.why))
     thread = (*thread, *drafted.messages)
     planned = PlannedTurn(scope.child("planned"), brief, hands, (history, thread), window)
     return keep_view(await planned.run(drafted.plan), history, window)

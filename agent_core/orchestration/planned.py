@@ -66,10 +66,10 @@ The plan is at its end. Write the answer to the request for the person now, from
 gave; say plainly what failed or was left out. Call no tool, do not describe the plan."""
 
 
-class _Done(Struct, frozen=True, kw_only=True):
+class _EndedStep(Struct, frozen=True, kw_only=True):
     """An ended step. `finding` None: a person skipped it."""
 
-    spell: LoopResult
+    result: LoopResult
     finding: StepVerdict | None
 
     @property
@@ -84,13 +84,13 @@ class _Done(Struct, frozen=True, kw_only=True):
 
 
 class _Wave(Struct, frozen=True, kw_only=True):
-    """Concurrent steps: the plan as they began, their dependencies by id, and the ended ones.
-    `among`: they are shown as parallel."""
+    """Concurrent steps: the plan as they began, what each needs by id, and the ended ones.
+    `is_parallel`: several began at once, and are shown so."""
 
     plan: Plan
-    behind: dict[str, frozenset[str]]
-    done: dict[str, _Done]
-    among: bool
+    needs: dict[str, frozenset[str]]
+    done: dict[str, _EndedStep]
+    is_parallel: bool
 
 
 class PlannedTurn:
@@ -126,12 +126,12 @@ class PlannedTurn:
             name = "+".join(step.branch for step in plan.ready)
             done = await self._wave(plan, name)
             for step_id, one in done.items():
-                self._thread = (*self._thread, *settle_messages(one.spell.messages))
+                self._thread = (*self._thread, *settle_messages(one.result.messages))
                 plan = set_step_state(plan, step_id, one.state, one.note)
             self._scope.emit(TodoChanged(text=checklist(plan)), f"todo:{name}")
-            if any(one.spell.finish == "spent" for one in done.values()):
+            if any(one.result.finish == "spent" for one in done.values()):
                 return await self._finish(self._give_up_rest(plan))
-            if any(one.spell.finish == "error" for one in done.values()):
+            if any(one.result.finish == "error" for one in done.values()):
                 # another plan does not help if a model failed; report the finished work
                 return await self._finish(self._give_up_rest(plan))
             plan = await self._apply_amendments(plan)
@@ -188,11 +188,11 @@ class PlannedTurn:
         await self._scope.once(f"todo-put-{self._looks}", put, kind=bool)
         return after
 
-    async def _wave(self, plan: Plan, name: str) -> dict[str, _Done]:
+    async def _wave(self, plan: Plan, name: str) -> dict[str, _EndedStep]:
         """Run all steps that are ready, and those that need only some of them, each as soon as it
         can begin. Return those that were begun, in the plan's order."""
-        behind, done = find_parallel(plan), dict[str, _Done]()
-        steps = {step.id: step for step in plan.steps if step.id in behind}
+        needs, done = find_parallel(plan), dict[str, _EndedStep]()
+        steps = {step.id: step for step in plan.steps if step.id in needs}
         ready = tuple(step.id for step in plan.ready)
         for step_id in ready:
             plan = self._begin_step(plan, steps[step_id], self._scope)
@@ -200,12 +200,12 @@ class PlannedTurn:
         if len(ready) > 1:
             self._scope.emit(ParallelBegan(steps=ready), f"parallel:{name}")
         await self._scope.show()
-        wave = _Wave(plan=plan, behind=behind, done=done, among=len(ready) > 1)
+        wave = _Wave(plan=plan, needs=needs, done=done, is_parallel=len(ready) > 1)
         branches = {s.branch: partial(self._take_step_in_turn, wave, s) for s in steps.values()}
-        after = {steps[n].branch: [steps[m].branch for m in behind[n]] for n in steps}
+        after = {steps[n].branch: [steps[m].branch for m in needs[n]] for n in steps}
         await self._scope.parallel(branches, after)
         ended = tuple(step_id for step_id in steps if step_id in done)
-        if wave.among:
+        if wave.is_parallel:
             self._scope.emit(ParallelEnded(steps=ended), f"parallel-end:{name}")
         return {step_id: done[step_id] for step_id in ended}
 
@@ -217,28 +217,30 @@ class PlannedTurn:
         """Run a step of a wave, if it is still to be done when its dependencies are done. Its view
         depends on these steps alone."""
         plan, seen = wave.plan, self._seen
-        if behind := wave.behind[step.id]:
+        if needs := wave.needs[step.id]:
             asked = f"begins-{self._looks}"  # anew in each wave: it may have to wait more than once
-            if not await scope.once(asked, partial(self._goes_on, wave, behind), kind=bool):
+            if not await scope.once(asked, partial(self._goes_on, wave, needs), kind=bool):
                 return
-            known = [(n, wave.done[n]) for n in wave.behind if n in behind]
+            known = [(n, wave.done[n]) for n in wave.needs if n in needs]
             for step_id, one in known:
                 plan = set_step_state(plan, step_id, one.state, one.note)
-            told = (m for _, one in known for m in settle_messages(one.spell.messages))
+            told = (m for _, one in known for m in settle_messages(one.result.messages))
             seen = self._window.see((*self._history, *self._thread, *told))
             plan = self._begin_step(plan, step, scope)
             await scope.show()
         wave.done[step.id] = await self._step(step, plan, seen, scope)
-        if wave.among:
+        if wave.is_parallel:
             scope.emit(ParallelTaskEnded(id=step.id))
             await scope.show()
 
-    def _goes_on(self, wave: "_Wave", behind: frozenset[str]) -> bool:
+    def _goes_on(self, wave: "_Wave", needs: frozenset[str]) -> bool:
         """Return True if nothing requires a look at the plan: no failure, no wish."""
         well = all(one.state != "failed" for one in wave.done.values())
-        return well and behind <= wave.done.keys() and not self._scope.was_amended(self._taken)
+        return well and needs <= wave.done.keys() and not self._scope.was_amended(self._taken)
 
-    async def _step(self, step: Step, plan: Plan, seen: tuple[Message, ...], scope: Scope) -> _Done:
+    async def _step(
+        self, step: Step, plan: Plan, seen: tuple[Message, ...], scope: Scope
+    ) -> _EndedStep:
         """Do one step and check it."""
         outcome = OUTCOME.format(outcome=step.outcome) if step.outcome else ""
         text = WORK.format(
@@ -248,29 +250,29 @@ class PlannedTurn:
         brief = replace(
             self._brief, text=text, whole=whole, pictures=(), plans=False, max_rounds=rounds
         )
-        spell = await react(scope, brief, self._quiet, seen)
+        result = await react(scope, brief, self._quiet, seen)
         await scope.show()  # findings are saved before the step is judged
-        done = _Done(spell=spell, finding=await self._judge_step(step, spell, brief, scope))
+        done = _EndedStep(result=result, finding=await self._judge_step(step, result, brief, scope))
         scope.emit(StepEnded(id=step.id, state=done.state, note=done.note))
         if self._brief.debug:
-            judged = f"{step.id}: {done.state}, {len(spell.messages)} messages, {spell.finish}"
+            judged = f"{step.id}: {done.state}, {len(result.messages)} messages, {result.finish}"
             scope.emit(StatusShown(text=judged, phase="verify"))
         return done
 
     async def _judge_step(
-        self, step: Step, spell: LoopResult, brief: Brief, scope: Scope
+        self, step: Step, result: LoopResult, brief: Brief, scope: Scope
     ) -> StepVerdict | None:
-        match spell.finish:
+        match result.finish:
             case "cut":
                 return None
             case "error":
                 return StepVerdict(ok=False)
             case "stuck" | "spent":
-                return StepVerdict(ok=False, why=spell.why)
+                return StepVerdict(ok=False, why=result.why)
             case _:
                 try:
                     check = scope.child("check")
-                    return await verify(check, step, spell.to_turn(), brief, self._hands)
+                    return await verify(check, step, result.to_turn(), brief, self._hands)
                 except Cut:
                     return None
 

@@ -167,7 +167,7 @@ async def test_terminate_ends_the_loop_with_its_answer(tmp_path: Path) -> None:
     brief = Brief(text="go", system="s", model="pro", tools=("terminate",), workspace=str(tmp_path))
 
     _, scope = make(Disk(), Crew())
-    spell = await react(scope, brief, hands, ())
-    assert spell.text == "All done." and spell.finish == "stop" and len(asked) == 2
-    assert spell.messages[-1].parts == (Text(text="All done."),)
-    assert [message.role for message in spell.messages][-2:] == ["tool", "assistant"]
+    result = await react(scope, brief, hands, ())
+    assert result.text == "All done." and result.finish == "stop" and len(asked) == 2
+    assert result.messages[-1].parts == (Text(text="All done."),)
+    assert [message.role for message in result.messages][-2:] == ["tool", "assistant"]
