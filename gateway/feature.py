@@ -315,9 +315,9 @@ class InboundHandler(Struct, frozen=True, kw_only=True):
     handle: Callable[[Context, InboxRow, Inbound], Awaitable[None]]
 
 
-class Beginner(Struct, frozen=True, kw_only=True):
-    """Begins the turn of a row of one type that waits longest; it takes the row out of the queue.
-    No turn if there is nothing to do."""
+class QueuedHandler(Struct, frozen=True, kw_only=True):
+    """Handles a row of one type when it has waited longest in the queue: takes it out, and begins
+    its turn. No turn if there is nothing to do."""
 
     kind: type[Struct]
     begin: Callable[[Context, InboxRow, Inbound], Awaitable[OpenTurn | None]]
@@ -352,14 +352,14 @@ def on_inbound(
 
 def on_queued(
     kind: type[In], begin: Callable[[Context, InboxRow, In], Awaitable[OpenTurn | None]]
-) -> Beginner:
+) -> QueuedHandler:
     """Begin turns from queued rows of a type."""
 
     async def begin_turn(context: Context, row: InboxRow, inbound: Inbound) -> OpenTurn | None:
         assert isinstance(inbound, kind)
         return await begin(context, row, inbound)
 
-    return Beginner(kind=kind, begin=begin_turn)
+    return QueuedHandler(kind=kind, begin=begin_turn)
 
 
 # ---- turns -----------------------------------------------------------------------------------
@@ -412,7 +412,7 @@ class Feature(Struct, frozen=True, kw_only=True):
     commands: tuple[Command, ...] = ()
     presses: tuple[PressHandler, ...] = ()
     inbounds: tuple[InboundHandler, ...] = ()
-    begins: tuple[Beginner, ...] = ()
+    begins: tuple[QueuedHandler, ...] = ()
     on_begin: tuple[OnBegin, ...] = ()
     on_end: tuple[OnEnd, ...] = ()
     events: tuple[EventHandler, ...] = ()
@@ -431,7 +431,7 @@ class Features:
         self.settings: dict[str, Setting[object]] = {}
         self._presses: dict[tuple[type[Struct], str], PressHandler] = {}
         self.inbounds: dict[type[Struct], InboundHandler] = {}
-        self.begins: dict[type[Struct], Beginner] = {}
+        self.begins: dict[type[Struct], QueuedHandler] = {}
         self.on_begin = tuple(hook for one in features for hook in one.on_begin)
         self.on_end = tuple(hook for one in features for hook in one.on_end)
         events: dict[type[Struct], tuple[str, FoldEvent]] = {}

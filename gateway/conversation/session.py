@@ -328,10 +328,10 @@ class Session:
         self.state.occupied = True  # the message being handled is no longer in the queue
         try:
             first = self.state.queue.put_next_first()
-            beginner = self._features.begins.get(type(first.inbound)) if first else None
-            if first is None or beginner is None:
+            handler = self._features.begins.get(type(first.inbound)) if first else None
+            if first is None or handler is None:
                 return await self._intake.begin()
-            return await beginner.begin(self.context, first, first.inbound)
+            return await handler.begin(self.context, first, first.inbound)
         finally:
             self.state.occupied = False
 
