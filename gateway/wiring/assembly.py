@@ -78,7 +78,7 @@ from gateway.wiring.jobs import JobWork, make_job_ports
 from gateway.wiring.models_now import find_models
 from gateway.wiring.plugin_settings import find_declared
 from gateway.wiring.start_checks import check_commands
-from gateway.wiring.voice import Ears
+from gateway.wiring.voice import LazyTranscriber
 from gateway.wiring.web_backend import GatewayBackend
 
 log = logging.getLogger("turnkeeper.assembly")
@@ -256,9 +256,9 @@ async def assemble(
     owner = settings.replica or lock.replica_id(settings.home, ambient.new_id)
     hold_name = await claim_name(store, owner, stack)
     listener = models.listener()
-    ears = Ears(*listener) if listener is not None else None
-    if ears is not None:
-        stack.push_async_callback(ears.close)
+    transcriber = LazyTranscriber(*listener) if listener is not None else None
+    if transcriber is not None:
+        stack.push_async_callback(transcriber.close)
     trail = make_trail(settings, store)
     supplies = Supplies(
         settings=settings,
@@ -269,7 +269,7 @@ async def assemble(
         access=open_access(settings, store),
         feature_env=_select_env(features, settings),
         owner=owner,
-        ears=ears,
+        transcriber=transcriber,
         retention=await make_retention(settings, store, trail),
         trail=trail,
         base=settings.link_base(port),
@@ -306,7 +306,7 @@ class Supplies(Struct, frozen=True, kw_only=True):
     access: Access
     feature_env: Env
     owner: str
-    ears: Ears | None
+    transcriber: LazyTranscriber | None
     retention: Retention
     trail: AuditTrail
     base: str
@@ -351,7 +351,7 @@ def _build_services(supplies: Supplies, ports: HostPorts) -> Services:
         pairing=DirectoryPairing(store, lists, ports.deliver, supplies.trail.note),
         linking=linking,
         page_links=page_links,
-        hearing=supplies.ears,
+        hearing=supplies.transcriber,
         ledger=agent.ledger,
         vault=agent.vault,
         memory=agent.memory,

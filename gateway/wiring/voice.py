@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from agent_core.models.transcription import Transcriber
 
 
-class Ears:
-    """services.Hearing over one model at one provider."""
+class LazyTranscriber:
+    """services.Hearing over one model at one provider, whose SDK is imported when first needed."""
 
     def __init__(self, endpoint: Endpoint, model: str) -> None:
         self._endpoint = endpoint
