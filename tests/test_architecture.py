@@ -226,7 +226,7 @@ CONNECTING = {
     "agent_core/tools/web/fetch.py": "the guarded one: pages, pictures, documents by URL",
     "agent_core/tools/web/proxy.py": "the guarded one: browsers, commands, what MCP servers name",
     "agent_core/mcp/oauth/flow.py": "the guarded proxy, but for the server itself",
-    "agent_core/mcp/oauth/ways.py": "the guarded proxy, but for the server itself",
+    "agent_core/mcp/oauth/split_transport.py": "the guarded proxy, but for the server itself",
     "agent_core/mcp/transport.py": "an operator's server, within its origin",
     "agent_core/tools/web/search.py": "an operator's search engine; the results are not read",
     "agent_core/skills/images/generations.py": "an operator's provider",

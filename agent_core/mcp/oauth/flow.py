@@ -68,7 +68,7 @@ class SignInGuard:
             target = read_url(url)
         except Unreachable:
             return False
-        from agent_core.mcp.oauth.ways import find_origin
+        from agent_core.mcp.oauth.split_transport import find_origin
 
         own = find_origin(url) == find_origin(server.url)
         return target.url.startswith("https:") or own or target.place in self._allowed
@@ -81,14 +81,14 @@ class SignInGuard:
         elsewhere."""
         import httpx2
 
-        from agent_core.mcp.oauth.ways import TwoWays, find_origin
+        from agent_core.mcp.oauth.split_transport import SplitTransport, find_origin
 
-        way = httpx2.Proxy(self._address, auth=(USER, self._secret))
+        proxy = httpx2.Proxy(self._address, auth=(USER, self._secret))
         async with httpx2.AsyncClient(
             auth=auth,
             headers=server.headers or None,
             timeout=httpx2.Timeout(SECONDS, read=READ_SECONDS),
-            transport=TwoWays(find_origin(server.url), way),
+            transport=SplitTransport(find_origin(server.url), proxy),
             trust_env=False,
         ) as http:
             yield limit_answers(http)
