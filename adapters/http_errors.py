@@ -1,5 +1,5 @@
-"""Sorts aiohttp's errors by whether the platform may have acted on the call, and takes a refusal
-out of a group of tasks."""
+"""Translates aiohttp's errors by whether the platform may have acted on the call, and takes a
+refusal out of a group of tasks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ MAX_ANSWER = 16 << 20
 
 
 @contextmanager
-def sort_http_errors(not_sent: type[Exception], unanswered: type[Exception]) -> Iterator[None]:
+def translate_http_errors(not_sent: type[Exception], unanswered: type[Exception]) -> Iterator[None]:
     """Raise `not_sent` if no connection was made and `unanswered` if the platform may have got the
     call, without the text of aiohttp's error: it may contain a URL with a token."""
     try:

@@ -20,7 +20,7 @@ from discord.http import HTTPClient, Route
 from msgspec import Struct
 
 from adapters.discord.socket import MAX_FRAME
-from adapters.http_errors import read_answer, sort_http_errors
+from adapters.http_errors import read_answer, translate_http_errors
 from gateway import clock
 from gateway.errors import (
     Ambiguous,
@@ -193,7 +193,7 @@ class DiscordWire(HTTPClient):
             )
         self._under_way += 1
         try:
-            with sort_http_errors(Unsent, Ambiguous):
+            with translate_http_errors(Unsent, Ambiguous):
                 yield self._session
         finally:
             self._under_way -= 1

@@ -18,7 +18,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.http_errors import read_answer, sort_http_errors
+from adapters.http_errors import read_answer, translate_http_errors
 from adapters.incoming import read_string
 from gateway import clock
 from gateway.errors import (
@@ -245,7 +245,7 @@ async def write(chunks: AsyncIterator[bytes], to: BinaryIO, most: int) -> None:
 def _sort_errors(method: str = "") -> Iterator[None]:
     """Raise the gateway's errors for those of slack_sdk and aiohttp."""
     try:
-        with sort_http_errors(Unsent, Ambiguous):
+        with translate_http_errors(Unsent, Ambiguous):
             yield
     except SlackApiError as error:
         raise _decision(error, method) from None

@@ -18,7 +18,7 @@ from telegram._utils.types import ODVInput
 from telegram.error import BadRequest, NetworkError, TelegramError
 from telegram.request import BaseRequest, RequestData
 
-from adapters.http_errors import read_answer, sort_http_errors
+from adapters.http_errors import read_answer, translate_http_errors
 from gateway.errors import read_limit
 from gateway.proxies import find_proxy
 
@@ -107,7 +107,7 @@ class AiohttpRequest(BaseRequest):
             )
         self._under_way += 1
         try:
-            with sort_http_errors(NotSent, Lost):
+            with translate_http_errors(NotSent, Lost):
                 yield self._session
         finally:
             self._under_way -= 1
