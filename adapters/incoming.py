@@ -31,13 +31,13 @@ def read_command(text: str) -> WrittenCommand | None:
     if not text.startswith(SLASHES):
         return None
     word, arguments = take_word(text)
-    given = COMMAND.fullmatch(narrow(word)) if len(word) <= MAX_COMMAND else None
+    given = COMMAND.fullmatch(normalize_width(word)) if len(word) <= MAX_COMMAND else None
     if given is None:
         return None
     return WrittenCommand(name=given[1].lower(), bot=given[2] or "", arguments=arguments)
 
 
-def narrow(name: str) -> str:
+def normalize_width(name: str) -> str:
     """Return a name without the full width in which input methods of East Asia write it."""
     return unicodedata.normalize("NFKC", name)
 

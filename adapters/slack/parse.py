@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from adapters.incoming import BARE_MENTION, narrow, read_command, read_string
+from adapters.incoming import BARE_MENTION, normalize_width, read_command, read_string
 from adapters.slack.history import read_whole
 from adapters.slack.markup import MENTION, mentions, readable
 from gateway.command_texts import take_word
@@ -326,7 +326,7 @@ def _command(payload: Json, me: SlackBot) -> Inbound | None:
         sender=place_presser(user, "", me),
         event=f"s{trigger}",
         message="",
-        name=narrow(name).lstrip("/").lower() or "help",
+        name=normalize_width(name).lstrip("/").lower() or "help",
         arguments=arguments,
         anywhere=True,
         press="" if channel.startswith("D") else write_press_place(channel, "", user, answer_at),
