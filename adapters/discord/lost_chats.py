@@ -75,23 +75,23 @@ class LostChats:
         match kind:
             case "GUILD_DELETE":  # it may only be temporarily unavailable
                 gone = "" if event.get("unavailable") is True else number
-                return [lose_chat(me, gone, "", "", name)] if gone else ()
+                return [make_chat_lost(me, gone, "", "", name)] if gone else ()
             case "CHANNEL_DELETE" if guild and number:
-                return [lose_chat(me, guild, number, "", name)]
+                return [make_chat_lost(me, guild, number, "", name)]
             case "THREAD_DELETE" if guild and number:
-                return [lose_chat(me, guild, number_of(event, "parent_id"), number, name)]
+                return [make_chat_lost(me, guild, number_of(event, "parent_id"), number, name)]
             case "CHANNEL_UPDATE" if guild and number and event.get("type") != CATEGORY:
                 lost = not await self._may_write(guild, number, me)
-                return [lose_chat(me, guild, number, "", name)] if lost else ()
+                return [make_chat_lost(me, guild, number, "", name)] if lost else ()
             case "THREAD_UPDATE" if guild and number:
                 lost = await self._is_locked(guild, event, me)
                 parent = number_of(event, "parent_id")
-                return [lose_chat(me, guild, parent, number, name)] if lost else ()
+                return [make_chat_lost(me, guild, parent, number, name)] if lost else ()
             case "THREAD_MEMBERS_UPDATE" if guild and number:
                 removed = event.get("removed_member_ids")
                 mine = isinstance(removed, list) and me.id in removed
                 lost = mine and await self._fetch_channel(number) is None
-                return [lose_chat(me, guild, "", number, name)] if lost else ()
+                return [make_chat_lost(me, guild, "", number, name)] if lost else ()
             case "GUILD_ROLE_UPDATE" | "GUILD_ROLE_DELETE" | "GUILD_MEMBER_UPDATE" if guild:
                 return await self._find_denied(kind, event, guild, me, name)
         return ()
@@ -125,8 +125,8 @@ class LostChats:
         channels = [one for one in _maps(told) if one.get("type") != CATEGORY]
         denied = [one for one in channels if not may_write(rights.compute(one))]
         if denied and len(denied) == len(channels):
-            return [lose_chat(me, guild, "", "", name)]
-        return [lose_chat(me, guild, number_of(one, "id"), "", name) for one in denied]
+            return [make_chat_lost(me, guild, "", "", name)]
+        return [make_chat_lost(me, guild, number_of(one, "id"), "", name) for one in denied]
 
     async def _fetch_channel(self, number: str) -> Json | None:
         """Return the channel, None if it is gone or hidden from the bot."""
@@ -163,8 +163,8 @@ class LostChats:
             return None
 
 
-def lose_chat(me: DiscordBot, guild: str, channel: str, thread: str, name: str) -> ChatLost:
-    """The word that a thread, a channel or (without both) a server is lost."""
+def make_chat_lost(me: DiscordBot, guild: str, channel: str, thread: str, name: str) -> ChatLost:
+    """Make the inbound for a lost thread, channel or, without both, server."""
     where = Conversation(
         platform="discord", account=me.id, workspace=guild, channel=channel, thread=thread
     )

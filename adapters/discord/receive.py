@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from adapters.discord import lost_chats, menu, parse
 from adapters.discord.held import Event, HeldEvents
-from adapters.discord.lost_chats import LostChats, lose_chat
+from adapters.discord.lost_chats import LostChats, make_chat_lost
 from adapters.discord.memory import LastSeen, MessageOrigin
 from adapters.discord.menu import DiscordCommands
 from adapters.discord.session import DiscordSession
@@ -361,7 +361,7 @@ class DiscordReceiver:
             me, name = self._session.me, f"{self._session.id}:gap"
             if isinstance(error, DiscordClosed) and seen.guild and me is not None:
                 places = ((channel, ""), ("", channel))
-                lost[:] = [lose_chat(me, seen.guild, *place, name) for place in places]
+                lost[:] = [make_chat_lost(me, seen.guild, *place, name) for place in places]
             return
         where = {"channel_id": channel} | ({"guild_id": seen.guild} if seen.guild else {})
         found = [
