@@ -68,16 +68,16 @@ class HeldEvents:
         if not queue:
             del self._queues[place], self._since[place]
 
-    def is_patient(self, place: str) -> bool:
+    def may_wait(self, place: str) -> bool:
         """Return True while the events of a place may wait on."""
         held = [one for queue in self._queues.values() for one in queue]
         large = sum(one.size for one in held) > MAX_SIZE
         full = len(self._queues[place]) > MAX_HELD_HERE or len(held) > MAX_HELD or large
         return not full and clock.monotonic() - self._since[place] < HELD_FOR
 
-    def limit(self, session: str, number: int) -> int:
-        """Return up to which number all events of the `session` are stored, if those up to `number`
-        are, or wait here."""
+    def find_last_stored(self, session: str, number: int) -> int:
+        """Return the number of the last event of the `session` before which none waits here; all up
+        to `number` are stored or wait here."""
         waiting = [
             one.number
             for queue in self._queues.values()

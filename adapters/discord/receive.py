@@ -163,7 +163,7 @@ class DiscordReceiver:
                 self._size -= one.size
             self._less.set()
             last = taken[-1]
-            await self._session.keep(self._held.limit(last.session, last.number))
+            await self._session.keep(self._held.find_last_stored(last.session, last.number))
 
     async def _hand_over(self, taken: Sequence[Event], accept: Accept) -> None:
         """Hand over events, except those of channels of which something is not known yet."""
@@ -239,7 +239,7 @@ class DiscordReceiver:
                 for one in taken:
                     batch += await self._read_event(one)
             except DeliveryError as error:
-                if self._held.is_patient(place):
+                if self._held.may_wait(place):
                     continue
                 log.error("discord_not_looked_up", extra={"error": repr(error)})  # noqa: TRY400
                 batch = [found for one in taken for found in self._guess(one)]
