@@ -153,7 +153,9 @@ class SlackAdapter:
 
     async def _post_new(self, mark: str, conversation: Conversation, body: "_Body") -> str:
         says = digest((body.sure or body.whole).encode())
-        if body.sure and (stamp := await self._history.in_doubt(conversation, mark, says)):
+        if body.sure and (
+            stamp := await self._history.find_sent_or_equal(conversation, mark, says)
+        ):
             self._certain[stamp] = None
             return stamp
         if stamp := await self._send_stream(conversation, body):

@@ -55,7 +55,7 @@ class SlackHistory:
                 return one.ts
         return ""
 
-    async def in_doubt(self, where: Conversation, mark: str, says: str) -> str:
+    async def find_sent_or_equal(self, where: Conversation, mark: str, says: str) -> str:
         """Return the `ts` of our message with `mark`, anywhere; otherwise of one with the content
         of `says`, below the last message of a person: an equal one above that was said before, and
         may rightly be repeated."""
