@@ -9,8 +9,8 @@ from msgspec import Struct
 from adapters.slack.live.chunks import StreamChunks
 from adapters.slack.markup import (
     clip,
+    disarm,
     escape_markup,
-    harmless,
     mark_hidden,
     strip_markup,
     write_mrkdwn,
@@ -256,7 +256,7 @@ def _option(token: str) -> str:
 
 def texts(text: str, most: int = ROOM) -> list[str]:
     """`text`, harmless, in parts of a message each, or of at most so many characters."""
-    parts = split(harmless(text.strip()), most)
+    parts = split(disarm(text.strip()), most)
     return [hush_pictures(part) for part in parts if part.strip()]
 
 

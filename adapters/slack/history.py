@@ -7,7 +7,7 @@ from itertools import chain, takewhile
 from msgspec import Struct
 
 from adapters.incoming import read_string
-from adapters.slack.markup import readable
+from adapters.slack.markup import make_readable
 from adapters.slack.transport import Json, SlackWire
 from gateway import clock
 from gateway.errors import DeliveryError
@@ -144,7 +144,11 @@ def read_whole(message: Json, me: str) -> str:
     text = read_string(message.get("text")) or read_own_words(message)
     attached = (one for one in _maps(message.get("attachments")) if not _is_preview(one))
     files = (f"[{read_string(one.get('name')) or 'file'}]" for one in _maps(message.get("files")))
-    lines = (readable(text, me), *(readable(_read_attached(one), me) for one in attached), *files)
+    lines = (
+        make_readable(text, me),
+        *(make_readable(_read_attached(one), me) for one in attached),
+        *files,
+    )
     return "\n".join(filter(None, lines))
 
 

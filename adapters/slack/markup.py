@@ -42,7 +42,7 @@ def write_command(command: NamedCommand, *, thread: bool) -> str:
     return f"{MENTION} /{command.words}" if thread else f"{SLASH} {command.words}"
 
 
-def readable(text: str, me: str = "") -> str:
+def make_readable(text: str, me: str = "") -> str:
     """A message's text as its writer saw it; mentions of `me` are left out."""
     if "<" in text:
         text = SPECIAL.sub(lambda found: _render_link(found[1], found[2] or "", me), text)
@@ -56,7 +56,7 @@ def mentions(text: str, me: str) -> bool:
     return any(found[1] == f"@{me}" for found in SPECIAL.finditer(text))
 
 
-def harmless(markdown: str) -> str:
+def disarm(markdown: str) -> str:
     """Make `markdown` safe for a `markdown` block: no pings, no remote pictures."""
     if "<" not in markdown and "![" not in markdown:
         return markdown

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from adapters.incoming import BARE_MENTION, normalize_width, read_command, read_string
 from adapters.slack.history import read_whole
-from adapters.slack.markup import MENTION, mentions, readable
+from adapters.slack.markup import MENTION, make_readable, mentions
 from gateway.command_texts import take_word
 from gateway.messages import (
     Attachment,
@@ -144,7 +144,7 @@ def _parse_message(event: Json, me: SlackBot, name: str) -> Inbound | None:
     if where is None or sender is None or not stamp:
         return None
     raw = read_string(event.get("text"))
-    text, attachments = readable(raw, me.user), tuple(_attachments(event))
+    text, attachments = make_readable(raw, me.user), tuple(_attachments(event))
     addressed = where.private or event.get("type") == "app_mention" or mentions(raw, me.user)
     bare = text.removeprefix(MENTION).lstrip()  # a copied hint names nobody
     given = read_command(bare) if addressed and not attachments else None
@@ -195,7 +195,7 @@ def _parse_edit(event: Json, me: SlackBot, name: str) -> Inbound | None:
         return _parse_deletion(event, before, me, name)
     where, sender = _find_conversation(event, message, me), _author(message, me)
     stamp = _stamp(message.get("ts"))
-    text = readable(read_string(message.get("text")), me.user)
+    text = make_readable(read_string(message.get("text")), me.user)
     unchanged = message.get("text") == before.get("text")  # a link was unfurled, or a thread grew
     if where is None or sender is None or not stamp or not text or unchanged:
         return None
@@ -272,7 +272,7 @@ def _read_shared(message: Json, me: SlackBot) -> Quote | None:
         (read_string(one.get("author_name")) or read_string(one.get("author_subname")), text)
         for one in shared
         if (
-            text := readable(
+            text := make_readable(
                 read_string(one.get("text")) or read_string(one.get("fallback")), me.user
             )
         )
@@ -319,7 +319,7 @@ def _command(payload: Json, me: SlackBot) -> Inbound | None:
     trigger = read_string(payload.get("trigger_id"))
     if not channel or not user or not trigger:
         return None
-    name, arguments = take_word(readable(read_string(payload.get("text")), me.user))
+    name, arguments = take_word(make_readable(read_string(payload.get("text")), me.user))
     answer_at = read_string(payload.get("response_url"))
     return CommandGiven(
         conversation=place(me, channel, ""),

@@ -124,9 +124,9 @@ class SlackReceiver:
             self._me = self._people.me = me
             if not self._app_token:
                 self._reach.listen()
-            return self._contact() if self._app_token else self._alive()
+            return self._contact() if self._app_token else self._note_alive()
 
-    def _alive(self) -> None:
+    def _note_alive(self) -> None:
         """Note that requests arrive; if that is news, something may have been missed before."""
         if clock.monotonic() - self._alive_at > GAP:
             self._gap.set()
@@ -149,7 +149,7 @@ class SlackReceiver:
                     await clock.wait(MAX_PAUSE)
             if not self._app_token:
                 self._reach.judge(written, missed.turns)
-                self._alive()
+                self._note_alive()
 
     async def _resolve_names(self, inbound: Inbound) -> Inbound:
         sender = sender_of(inbound)
@@ -213,11 +213,11 @@ class SlackReceiver:
                     except TimeoutError:
                         if not greeted:
                             return False
-                        self._alive()  # Slack answers our pings; otherwise the socket is closed
+                        self._note_alive()  # Slack answers our pings; else the socket closes
                         continue
                     if message.type is not aiohttp.WSMsgType.TEXT:
                         return greeted
-                    self._alive()
+                    self._note_alive()
                     greeted = True
                     await self._wait_for_room()
                     if self._route_envelope(socket, message.data) == "disconnect":
@@ -289,7 +289,7 @@ class SlackReceiver:
             return 503
         inbound = await self._parse_payload(kind, payload)
         self._reach.hear(inbound)
-        self._alive()
+        self._note_alive()
         kept = await self._store([inbound] if inbound is not None else [])
         return 200 if kept else 503
 

@@ -105,7 +105,7 @@ class AnthropicMessages:
                 return await self._send(request, retries, forget)
             raise self._line.read_refusal(error.response) from None
         except anthropic.APIConnectionError as error:
-            raise self._line.unreachable(error.__cause__) from None
+            raise self._line.translate_unreachable(error.__cause__) from None
         return take_raw(response)
 
     def _learn(self, request: ModelRequest, error: anthropic.APIStatusError, sent: bytes) -> bool:

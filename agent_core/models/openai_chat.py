@@ -113,7 +113,7 @@ class ChatClient:
                 refusal = await response.keep()
             except httpx2.RequestError as error:
                 if tried == retries:
-                    raise self._line.unreachable(error) from None
+                    raise self._line.translate_unreachable(error) from None
             else:
                 wanted = read_pause(refusal)
                 if tried == retries or not _is_passing(refusal) or (wanted or 0) > MAX_PAUSE:

@@ -44,11 +44,11 @@ class Transcriber:
                     file=(name, data), model=self._model, response_format="json"
                 )
         except TimeoutError:
-            raise self._line.endless() from None
+            raise self._line.translate_endless() from None
         except openai.APIStatusError as error:
             raise self._line.read_refusal(error.response) from None
         except openai.APIConnectionError as error:
-            raise self._line.unreachable(error.__cause__) from None
+            raise self._line.translate_unreachable(error.__cause__) from None
         except (openai.OpenAIError, ValueError) as error:
             raise ModelFailed(self._line.clean(str(error)), "malformed") from None
         text = getattr(heard, "text", None)

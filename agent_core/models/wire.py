@@ -225,7 +225,7 @@ class Line:
                     raise
                 return await send(request, 0)
         except (OSError, ValueError) as error:
-            raise self.uncallable(error) from None
+            raise self.translate_uncallable(error) from None
 
     async def _read(
         self, request: ModelRequest, response: Response, make: Make, on_delta: OnDelta
@@ -254,7 +254,7 @@ class Line:
         """Return the limit of time of an answer that an SDK reads; its end raises TimeoutError."""
         return ambient.limit(self._endpoint.timeout * times)
 
-    def endless(self) -> ModelFailed:
+    def translate_endless(self) -> ModelFailed:
         """Translate an answer that was given up, of a call that is made once."""
         return self._failure_of(make_endless())
 
@@ -305,7 +305,7 @@ class Line:
         detail, status = self.clean(read_detail(response)), str(response.status_code)
         return phrase("fault_refused", name=self._endpoint.provider, status=status, detail=detail)
 
-    def unreachable(self, cause: BaseException | None) -> ModelFailed:
+    def translate_unreachable(self, cause: BaseException | None) -> ModelFailed:
         """Translate a failed connection: the cause of an SDK's error."""
         name = self._endpoint.provider
         late = isinstance(cause, httpx2.TimeoutException | TimeoutError)
@@ -315,7 +315,7 @@ class Line:
         host = httpx2.URL(self._endpoint.base_url).host
         return ModelFailed(phrase("fault_unreachable", name=name, host=host), "unreachable")
 
-    def uncallable(self, error: Exception) -> ModelFailed:
+    def translate_uncallable(self, error: Exception) -> ModelFailed:
         """Translate an error from before anything was sent."""
         why = self.clean(str(error))
         said = phrase("fault_uncallable", name=self._endpoint.provider, detail=why)

@@ -131,7 +131,7 @@ def read_claims(text: str, source: SourcePage) -> tuple[Claim, ...]:
     rows = found.get("findings") if isinstance(found, dict) else found
     if not isinstance(rows, list):
         raise Unusable("There is no list of findings in it.")
-    plain = normal(source.text)
+    plain = normalize(source.text)
     kept: dict[str, Claim] = {}
     for row in rows:
         if not isinstance(row, dict):
@@ -144,12 +144,12 @@ def read_claims(text: str, source: SourcePage) -> tuple[Claim, ...]:
 
 
 def stands(quote: str, plain: str) -> bool:
-    """True if the quote is in the text `plain`, which is `normal` already."""
-    words = normal(quote).strip(" .…")
+    """True if the quote is in the text `plain`, which is normalized already."""
+    words = normalize(quote).strip(" .…")
     return len(words) >= MIN_QUOTE and len(quote) <= MAX_QUOTE and words in plain
 
 
-def normal(text: str) -> str:
+def normalize(text: str) -> str:
     """`text` as it is compared: letters, case, spaces, quotation marks and dashes made equal,
     markdown's own signs left out."""
     plain = unicodedata.normalize("NFKC", text).translate(_SAME)

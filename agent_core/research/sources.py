@@ -127,7 +127,7 @@ def _split(path: str, text: str) -> list[SourcePage | Skipped]:
     return parts
 
 
-def canonical(url: str) -> str:
+def canonicalize(url: str) -> str:
     """The same for URLs that lead to the same page: without scheme, www, tracking, fragment."""
     parts = urlsplit(url)
     asked = [pair for pair in parse_qsl(parts.query) if not _TRACKING.fullmatch(pair[0])]
@@ -141,7 +141,7 @@ def drop_seen(hits: Iterable[Hit], seen: set[str]) -> list[Hit]:
     new = []
     for hit in hits:
         try:
-            page = canonical(hit.url)
+            page = canonicalize(hit.url)
         except ValueError:
             continue
         if page not in seen:
@@ -177,7 +177,7 @@ class Sources:
 
 
 def _identify(source: SourcePage) -> str:
-    return f"file:{source.url}" if source.is_file else canonical(source.url)
+    return f"file:{source.url}" if source.is_file else canonicalize(source.url)
 
 
 def _groups(text: str) -> frozenset[str]:

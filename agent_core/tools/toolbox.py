@@ -198,7 +198,7 @@ def _bind_shell(prepared: Prepared, workspace: Path, bond: Bond) -> Prepared:
     text = "\0".join(
         (
             tool.name,
-            _canonical(prepared),
+            _write_canonically(prepared),
             workspace.name,
             tool.place(workspace) if tool.place is not None else "",
             f"{bond.kind} isolated={tool.isolated}",
@@ -212,7 +212,7 @@ def _bind_shell(prepared: Prepared, workspace: Path, bond: Bond) -> Prepared:
     return msgspec.structs.replace(prepared, digest=digest, sources=sources)
 
 
-def _canonical(prepared: Prepared) -> str:
+def _write_canonically(prepared: Prepared) -> str:
     # once calls did not name these: approvals from that time are still valid
     unnamed = {name for name in ("hosts", "cwd") if not getattr(prepared.arguments, name, True)}
     return prepared.arguments.model_dump_json(exclude=unnamed)
@@ -229,7 +229,7 @@ def bind(prepared: Prepared, workspace: Path, *, by_path: bool = False) -> str:
     """
     extra = prepared.tool.bind(prepared.arguments, workspace) if prepared.tool.bind else ""
     folder = str(workspace) if by_path else workspace.name
-    text = "\0".join((prepared.tool.name, _canonical(prepared), folder, extra))
+    text = "\0".join((prepared.tool.name, _write_canonically(prepared), folder, extra))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

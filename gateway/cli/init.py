@@ -80,7 +80,7 @@ SERVES = PROVIDERS[TIERS[0]]
 
 def ask_terminal(what: str, hidden: bool) -> str:
     """A line that a person types. Raises EOFError."""
-    with interruptible():
+    with allow_interrupt():
         if hidden and sys.stdin.isatty():
             try:
                 return getpass.getpass(f"{what}: ")
@@ -94,7 +94,7 @@ def ask_terminal(what: str, hidden: bool) -> str:
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def allow_interrupt() -> Iterator[None]:
     """Ctrl-C ends what waits for a line: the loop's own handler only asks the loop, which waits
     for that line too. It does so also where a parent has it ignored, as shells do behind a "&"."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -89,9 +89,9 @@ def _run_command(argv: Sequence[str] | None) -> int:
             return jobs.next_times(words)
         read = partial(Settings.read, declared=find_declared)
         if words.command == "init":
-            from gateway.cli.init import interruptible, set_up
+            from gateway.cli.init import allow_interrupt, set_up
 
-            with interruptible():
+            with allow_interrupt():
                 return set_up(read, print)
         settings = _finish_restore(read(), read)
         if words.command == "run":

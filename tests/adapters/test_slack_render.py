@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
 
-from adapters.slack.markup import harmless, readable
+from adapters.slack.markup import disarm, make_readable
 from adapters.slack.render import render
 from adapters.text import MAX_BEGINNING
 from gateway.views import (
@@ -195,12 +195,12 @@ def test_nobody_is_pinged_and_code_stays_code() -> None:
     text = (
         "<!channel> <@U1> a < b <#C1>\n\n> quote\n\n`<@U1>`\n\n```c\n#include <x.h>\n<!here>\n```\n"
     )
-    safe = harmless(text)
+    safe = disarm(text)
     assert safe.startswith("&lt;!channel> &lt;@U1> a < b &lt;#C1>\n\n> quote")
     assert "`<\u2060@U1>`" in safe and "#include <x.h>\n<\u2060!here>" in safe
-    assert harmless("<https://evil.example|https://bank.example>").startswith("&lt;https://evil")
-    assert harmless("<https://a.b> `Map<A|B>`") == "<https://a.b> `Map<A|B>`"
-    assert harmless("![chart](https://e.org/x.png) ![](u) \\![x]") == (
+    assert disarm("<https://evil.example|https://bank.example>").startswith("&lt;https://evil")
+    assert disarm("<https://a.b> `Map<A|B>`") == "<https://a.b> `Map<A|B>`"
+    assert disarm("![chart](https://e.org/x.png) ![](u) \\![x]") == (
         "[chart](https://e.org/x.png) [picture](u) \\![x]"
     )
 
@@ -280,7 +280,7 @@ def test_what_runs_can_be_stopped_in_one_tap() -> None:
     ],
 )  # fmt: skip
 def test_what_people_write_is_read_as_they_saw_it(written: str, meant: str) -> None:
-    assert readable(written, "U0BOT") == meant
+    assert make_readable(written, "U0BOT") == meant
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from agent_core.orchestration.drive import drive
 from agent_core.orchestration.orchestrator import work
 from agent_core.orchestration.side_calls import Unusable
 from agent_core.policy import Verdict
-from agent_core.research.evidence import Finding, normal, read_claims, stands
+from agent_core.research.evidence import Finding, normalize, read_claims, stands
 from agent_core.research.means import DEPTHS, ResearchDeps
-from agent_core.research.sources import Skipped, SourcePage, Sources, canonical
+from agent_core.research.sources import Skipped, SourcePage, Sources, canonicalize
 from agent_core.research.tool import research_tool
 from agent_core.research.writing import Gathered, check, write_report
 from agent_core.scope import Scope, Turn
@@ -554,7 +554,7 @@ PAGE = SourcePage(
     ],
 )  # fmt: skip
 def test_a_quote_stands_word_for_word_or_not_at_all(quote: str, there: bool) -> None:
-    assert stands(quote, normal(PAGE.text)) is there
+    assert stands(quote, normalize(PAGE.text)) is there
 
 
 def test_claims_without_a_true_quote_are_dropped() -> None:
@@ -626,8 +626,8 @@ def test_a_draft_without_any_true_mark_is_sent_back() -> None:
 
 def test_names_of_one_page_are_one() -> None:
     one = "https://www.example.org/a/?b=2&a=1&utm_source=x#part"
-    assert canonical(one) == canonical("http://example.org/a?a=1&b=2")
-    assert canonical(one) != canonical("http://example.org/a?a=1&b=3")
+    assert canonicalize(one) == canonicalize("http://example.org/a?a=1&b=2")
+    assert canonicalize(one) != canonicalize("http://example.org/a?a=1&b=3")
     long = " ".join(f"w{n}" for n in range(100))
     first, second = (SourcePage(url=f"https://{n}.example", title="", text=long) for n in "ab")
     shelf = Sources()

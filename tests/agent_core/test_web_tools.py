@@ -18,7 +18,7 @@ from agent_core.settings import ModelSettings, SettingsError
 from agent_core.tools.contract import Tool, ToolContext
 from agent_core.tools.facts import judge_call
 from agent_core.tools.web import fetch, pages
-from agent_core.tools.web.addresses import Unreachable, public, read_url
+from agent_core.tools.web.addresses import Unreachable, is_public, read_url
 from agent_core.tools.web.fetch import Fetcher
 from agent_core.tools.web.port import Web
 from agent_core.tools.web.search import search_of
@@ -140,14 +140,14 @@ def _offline() -> AbstractResolver:
     ],
 )  # fmt: skip
 def test_these_are_not_public(address: str) -> None:
-    assert not public(address)
+    assert not is_public(address)
 
 
 @pytest.mark.parametrize(
     "address", ["93.184.216.34", "1.1.1.1", "2606:4700:4700::1111", "::ffff:8.8.8.8"]
 )
 def test_these_are_public(address: str) -> None:
-    assert public(address)
+    assert is_public(address)
 
 
 @pytest.mark.parametrize(

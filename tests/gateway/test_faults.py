@@ -60,9 +60,11 @@ def test_what_a_provider_refuses_is_told_in_german(status: int, german: str) -> 
 
 
 def test_what_cannot_be_reached_is_told_in_german() -> None:
-    assert told(LINE.unreachable(OSError("x")), "de").startswith("openai ist unter m.example")
+    assert told(LINE.translate_unreachable(OSError("x")), "de").startswith(
+        "openai ist unter m.example"
+    )
     late = httpx2.ReadTimeout("late")
-    assert told(LINE.unreachable(late), "de").startswith("openai hat 300 s lang")
+    assert told(LINE.translate_unreachable(late), "de").startswith("openai hat 300 s lang")
 
 
 @pytest.mark.parametrize(

@@ -115,11 +115,11 @@ class Gemini:
         except AnswerTooLong:
             raise
         except httpx2.HTTPError as error:
-            raise self._line.unreachable(error) from None
+            raise self._line.translate_unreachable(error) from None
         except SENSELESS:
             raise Broken(phrase("fault_senseless", detail="an answer"), "malformed") from None
         except (OSError, ValueError) as error:
-            raise self._line.uncallable(error) from None
+            raise self._line.translate_uncallable(error) from None
         return first, chunks
 
     def _convert(
@@ -130,7 +130,7 @@ class Gemini:
             said = [types.Content.model_validate(one) for one in contents(request, self.provider)]
             asked = types.GenerateContentConfig.model_validate(config(request, self._thinking))
         except ValueError as error:
-            raise self._line.uncallable(error) from None
+            raise self._line.translate_uncallable(error) from None
         return said, asked
 
     async def _read(

@@ -59,11 +59,11 @@ async def _post(endpoint: Endpoint, line: Line, body: dict[str, object]) -> byte
     except openai.APIStatusError as error:
         raise line.read_refusal(error.response) from None
     except openai.APIConnectionError as error:
-        raise line.unreachable(error.__cause__) from None
+        raise line.translate_unreachable(error.__cause__) from None
     except (AnswerTooLong, TimeoutError):
-        raise line.endless() from None
+        raise line.translate_endless() from None
     except httpx2.HTTPError as error:  # the rest of the body did not come
-        raise line.unreachable(error) from None
+        raise line.translate_unreachable(error) from None
     except (openai.OpenAIError, ValueError, OSError) as error:
         raise ModelFailed(line.clean(str(error)), "malformed") from None
 

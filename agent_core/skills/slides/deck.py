@@ -41,7 +41,7 @@ def write_deck(deck: Deck) -> bytes:
 
     show = pptx.Presentation()
     show.slide_width, show.slide_height = Inches(_WIDE), Inches(_HIGH)
-    show.core_properties.title = _printable(deck.title)[:255]
+    show.core_properties.title = _drop_unprintable(deck.title)[:255]
     _cover(show, deck)
     for page in deck.slides:
         _page(show, page)
@@ -74,7 +74,7 @@ def _page(show: "Presentation", page: DeckSlide) -> None:
     if page.notes:
         notes = slide.notes_slide.notes_text_frame
         assert notes is not None, "the default template has a place for notes"
-        notes.text = "\n".join(map(_printable, page.notes.splitlines()))
+        notes.text = "\n".join(map(_drop_unprintable, page.notes.splitlines()))
 
 
 def _place_lines(
@@ -105,7 +105,7 @@ def _write(frame: "TextFrame", lines: tuple[str, ...], size: int) -> None:
         paragraph.alignment = PP_ALIGN.LEFT
         paragraph.space_after = Pt(8)
         run = paragraph.add_run()
-        run.text = _printable(line)
+        run.text = _drop_unprintable(line)
         run.font.size = Pt(size)
         run.font.color.rgb = RGBColor(*_INK)  # type: ignore[no-untyped-call]
 
@@ -122,6 +122,6 @@ def _bar(slide: "Slide", top: float, height: float) -> None:
     bar.line.fill.background()
 
 
-def _printable(text: str) -> str:
+def _drop_unprintable(text: str) -> str:
     """Remove characters that XML forbids."""
     return "".join(c if c.isprintable() else " " for c in text)

@@ -1,7 +1,7 @@
 """The addresses that the agent may reach: strict parsing of URLs, and a table of networks.
 
 The text of a URL does not tell where it leads (`0x7f.1`, names that resolve to a private address):
-`public` is asked about the address of each connection, right before it is made.
+`is_public` is asked about the address of each connection, right before it is made.
 """
 
 import ipaddress
@@ -86,7 +86,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return f"{self.host}:{self.port}"
 
 
-def public(text: str) -> bool:
+def is_public(text: str) -> bool:
     """Return True if the address belongs to the public internet, including any address embedded in
     it."""
     try:
@@ -107,9 +107,9 @@ def why_closed(target: Target) -> Phrase | None:
         ipaddress.ip_address(host)
     except ValueError:
         named = "." not in host or f".{host}".endswith((*_INSIDE_ENDS, *_SPELLED_ENDS))
-        named = named or any(not public(one) for one in _list_spelled(host))
+        named = named or any(not is_public(one) for one in _list_spelled(host))
     else:
-        named = not public(host)
+        named = not is_public(host)
     return phrase("why_inside", place=host) if named else None
 
 
@@ -142,7 +142,7 @@ def _tunnel_targets(address: Address) -> tuple[Address, ...]:
 def read_url(text: str) -> Target:
     """Parse a URL of the web. Raises Unreachable for an ambiguous one: what one parser takes for a
     host, another takes for something else."""
-    if len(text) > MAX_URL or _ODD.search(text) or any(map(_invisible, text)):
+    if len(text) > MAX_URL or _ODD.search(text) or any(map(_is_invisible, text)):
         raise Unreachable("The URL is too long or has characters that no URL has.")
     if not re.match(r"https?://[^/?#]", text, re.IGNORECASE):
         raise Unreachable("Only http:// and https:// URLs can be read.")
@@ -217,5 +217,5 @@ def _is_dotted(host: str) -> bool:
         return False
 
 
-def _invisible(char: str) -> bool:
+def _is_invisible(char: str) -> bool:
     return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp")

@@ -15,7 +15,7 @@ from aiohttp.abc import AbstractResolver
 
 from agent_core import ambient
 from agent_core.errors import ToolFailed
-from agent_core.tools.web.addresses import Target, Unreachable, public, read_url
+from agent_core.tools.web.addresses import Target, Unreachable, is_public, read_url
 from agent_core.tools.web.port import Fetched
 
 MAX_BYTES = 10_000_000
@@ -121,7 +121,7 @@ def _open(info: AddressInfo) -> socket.socket:
 def _open_guarded_socket(info: AddressInfo) -> socket.socket:
     """A socket for a connection to this very address, if it is a public one."""
     address = str(info[4][0])
-    if not public(address):
+    if not is_public(address):
         raise _Refused(f"{address} is no public address")
     return _open(info)
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from agent_core import ambient
-from agent_core.tools.web.addresses import Target, Unreachable, public, read_url
+from agent_core.tools.web.addresses import Target, Unreachable, is_public, read_url
 from agent_core.tools.web.connections import HEAD, Connections
 
 PIECE = 1 << 16
@@ -150,7 +150,7 @@ class GuardedProxy:
                 raise
         free = target.place in self._allowed
         found = await self._resolve(target.host, target.port)
-        usable = [address for address in found if free or public(address)]
+        usable = [address for address in found if free or is_public(address)]
         if not usable:
             why = "It leads to an address that is not public."
             self._barred.append((target.place, why))

@@ -40,7 +40,7 @@ def _struct(value: S) -> S:
 def _value(field: str, value: object) -> object:
     match value:
         case str() if field in IDS:
-            return value if value.isascii() else _encodable(value)
+            return value if value.isascii() else _escape_surrogates(value)
         case str() if field in LINES:
             return _line(value)
         case str():
@@ -55,7 +55,7 @@ def _value(field: str, value: object) -> object:
             return value
 
 
-def _encodable(name: str) -> str:
+def _escape_surrogates(name: str) -> str:
     """Escape surrogates reversibly, so that different names stay different."""
     try:
         name.encode()

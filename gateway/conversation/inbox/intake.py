@@ -31,7 +31,7 @@ from gateway.conversation.inbox.reading import (
     only_voice,
     put_change,
     read_as_words,
-    steerable,
+    read_for_steering,
     words,
 )
 from gateway.conversation.inbox.signs import Receipts, show_fetching
@@ -349,7 +349,7 @@ class Intake:
                     if not self._may_steer(row, row.inbound.sender, open_turn.row.sender):
                         continue  # it waits for its own turn
                     if (
-                        steerable(row) is None
+                        read_for_steering(row) is None
                         or answers.find_open_input(state, row.seq, row.inbound) is not None
                     ):
                         break  # it and everything said after it is read when its turn begins
@@ -360,7 +360,7 @@ class Intake:
             self._accounts.pop(row.seq, None)
             if isinstance(row.inbound, MessageReceived):
                 open_turn.note_told(row.inbound)
-        return tuple((row.seq, steerable(row) or words(row)) for row in taken)
+        return tuple((row.seq, read_for_steering(row) or words(row)) for row in taken)
 
     def _may_steer(self, row: InboxRow, sender: Sender, owner: str) -> bool:
         """The waiting message is of who began the turn, by whichever account, or of an admin."""

@@ -140,7 +140,7 @@ def put_change(row: InboxRow, conversation: Conversation) -> InboxRow:
     return replace(row, inbound=said)
 
 
-def steerable(row: InboxRow) -> str | None:
+def read_for_steering(row: InboxRow) -> str | None:
     """Return the row's text for a running turn, None if it must be read as a turn of its own."""
     message = row.inbound
     if not isinstance(message, MessageReceived) or message.attachments or message.command:
