@@ -14,7 +14,7 @@ from agent_core.errors import ToolFailed
 from agent_core.mcp.calls import RunningCall, Send, Spawn, current_call
 from agent_core.mcp.child_process import Complaints, child
 from agent_core.mcp.elicitation import Elicitation, ServerForm, ServerLink
-from agent_core.mcp.listings import Listings, read_pages
+from agent_core.mcp.listings import ListCleaner, read_pages
 from agent_core.mcp.marks import mark_untrusted
 from agent_core.mcp.oauth.account import ServerAccount
 from agent_core.mcp.prompts import list_prompts
@@ -277,13 +277,13 @@ class Connection:
         mcp = await asyncio.to_thread(importlib.import_module, "mcp")  # half a second, once
         self._over.clear()
         complaints = Complaints(self._end)
-        listings = Listings(self.server.name, lambda: client.protocol_version)
-        self.left_out = listings.left_out
+        cleaner = ListCleaner(self.server.name, lambda: client.protocol_version)
+        self.left_out = cleaner.left_out
         async with AsyncExitStack() as stack:
             own = bool(self.server.command)
             reached = child(self.server, complaints) if own else None
             client: Client = mcp.Client(
-                listings.wrap(reached or address(self.server, self._connect())),
+                cleaner.wrap(reached or address(self.server, self._connect())),
                 mode="legacy" if self._older else "auto",
                 message_handler=self._handle_message,
                 elicitation_callback=self._elicit,

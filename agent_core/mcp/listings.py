@@ -61,8 +61,9 @@ async def read_pages(ask: Callable[[str | None], Awaitable[Some]]) -> list[Some]
     return pages
 
 
-class Listings:
-    """The faults in one connection's lists. `version` returns the protocol's version in use."""
+class ListCleaner:
+    """Removes invalid entries from the lists of one connection, and notes them. `version` returns
+    the protocol's version in use."""
 
     def __init__(self, server: str, version: Callable[[], str]) -> None:
         self._server, self._version = server, version
