@@ -11,8 +11,8 @@ from itertools import chain
 from typing import BinaryIO, cast
 
 from agent_core.documents.containers import explain_container, open_archive
-from agent_core.documents.damage import keep_begun
-from agent_core.documents.formats.salvage import save_text
+from agent_core.documents.damage import stop_at_damage
+from agent_core.documents.formats.salvage import salvage_text
 from agent_core.documents.kinds import NAMES, Kind, find_named_kind
 from agent_core.documents.limits import (
     ABSENT,
@@ -51,8 +51,8 @@ def main() -> int:
         kind = find_reader(file, what, find_named_kind(ending))
         file.seek(0)
         reader = importlib.import_module(f"agent_core.documents.formats.{READERS[kind]}")
-        lines = keep_begun(reader.read(file), DAMAGED, early=False)
-        write(chain(tell_other(kind, ending), save_text(lines, file, kind)))
+        lines = stop_at_damage(reader.read(file), DAMAGED, from_start=False)
+        write(chain(tell_other(kind, ending), salvage_text(lines, file, kind)))
     except Refused as refused:
         sys.stderr.write(str(refused))
         return REFUSED

@@ -12,10 +12,12 @@ ARCHIVE_FAULTS = (BadZipFile, zlib.error, NotImplementedError, EOFError, ValueEr
 L = TypeVar("L", bound=str | None)
 
 
-def keep_begun(lines: Iterator[L], told: str, *, early: bool = True) -> Iterator[L | str]:
-    """The lines up to damage, and then `told`. Raises what tells of more than damage, and without
-    `early` an error before any line."""
-    begun = early
+def stop_at_damage(
+    lines: Iterator[L], notice: str, *, from_start: bool = True
+) -> Iterator[L | str]:
+    """Yield the lines up to damage, then `notice`. Without `from_start`, damage before any line is
+    raised. Refused, ImportError and MemoryError are no damage."""
+    begun = from_start
     try:
         for line in lines:
             yield line
@@ -25,4 +27,4 @@ def keep_begun(lines: Iterator[L], told: str, *, early: bool = True) -> Iterator
     except Exception:  # boundary: libraries meet damage with errors of any kind
         if not begun:
             raise
-        yield told
+        yield notice

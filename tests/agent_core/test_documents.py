@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.documents import limits, reader
-from agent_core.documents.damage import keep_begun
+from agent_core.documents.damage import stop_at_damage
 from agent_core.documents.formats import mail
 from agent_core.documents.kinds import KINDS, find_kind
 from agent_core.documents.refusal import Refused
@@ -550,14 +550,14 @@ def test_only_damage_leaves_what_was_read_before(error: Exception, begun: bool, 
         raise error
 
     if kept:
-        assert list(keep_begun(read_some(), limits.DAMAGED, early=False)) == [
+        assert list(stop_at_damage(read_some(), limits.DAMAGED, from_start=False)) == [
             None,
             "words",
             limits.DAMAGED,
         ]
         return
     with pytest.raises(type(error)):
-        list(keep_begun(read_some(), limits.DAMAGED, early=False))
+        list(stop_at_damage(read_some(), limits.DAMAGED, from_start=False))
 
 
 def test_one_that_takes_too_long_is_given_up(

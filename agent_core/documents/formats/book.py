@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 from urllib.parse import unquote
 
-from agent_core.documents.damage import keep_begun
+from agent_core.documents.damage import stop_at_damage
 from agent_core.documents.formats.markup import parse_xml, read_html
 from agent_core.documents.refusal import Refused
 
@@ -20,7 +20,7 @@ def read(file: BinaryIO) -> Iterator[str]:
         with zipfile.ZipFile(file) as archive:
             for number, name in enumerate(_list_pages(archive), 1):
                 yield f"[Part {number}]"
-                yield from keep_begun(_read_page(archive, name), DAMAGED)
+                yield from stop_at_damage(_read_page(archive, name), DAMAGED)
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise Refused("it is no EPUB, or it is damaged.") from error
 

@@ -29,7 +29,7 @@ _TEXTS: dict[Kind, re.Pattern[str]] = {
 """Matches the names of the parts with text."""
 
 
-def save_text(lines: Iterator[str | None], file: BinaryIO, kind: Kind) -> Iterator[str | None]:
+def salvage_text(lines: Iterator[str | None], file: BinaryIO, kind: Kind) -> Iterator[str | None]:
     """The lines; if damage prevents the first one, the text of the parts that can be read."""
     try:
         first = next(lines, None)

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
-from agent_core.documents.damage import keep_begun
+from agent_core.documents.damage import stop_at_damage
 from agent_core.documents.formats.tables import render_row
 from agent_core.documents.refusal import Refused
 
@@ -33,7 +33,7 @@ def read(file: BinaryIO) -> Iterator[str | None]:
             continue
         for sheet in (values[name], formulas[name]):
             sheet.reset_dimensions()  # programs write a size that leaves cells out
-        yield from keep_begun(_read_rows(values[name], formulas[name]), DAMAGED)
+        yield from stop_at_damage(_read_rows(values[name], formulas[name]), DAMAGED)
 
 
 def _read_rows(values: Any, formulas: Any) -> Iterator[str | None]:
