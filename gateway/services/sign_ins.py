@@ -137,17 +137,17 @@ class SignIns:
         if not conversation.private:
             return SignInOffer()
         log.info("sign_in_offered", extra={"account": sender.key, "server": server})
-        link = f"{self.base}servers/signin/{_spell(sender.key, secret)}"
+        link = f"{self.base}servers/signin/{_make_token(sender.key, secret)}"
         return SignInOffer(link=link, local=not self._public)
 
     async def find(self, token: str) -> SignInTicket | None:
         """Return the ticket of a link, None if it is not valid."""
-        person, secret = _read(token)
+        person, secret = _read_token(token)
         return await self._find(person, lambda one: is_secret_of(one.link, secret))
 
     async def find_state(self, state: str, browser: str) -> SignInTicket | None:
         """Return the ticket of a state, in the browser where it was begun."""
-        person, secret = _read(state)
+        person, secret = _read_token(state)
 
         def fits(one: SignInTicket) -> bool:
             late = one.until_state <= ambient.now()
@@ -186,7 +186,7 @@ class SignIns:
             return tuple(begun if one.link == ticket.link else one for one in known)
 
         await self._change(ticket.sender.key, change)
-        return _spell(ticket.sender.key, state), browser
+        return _make_token(ticket.sender.key, state), browser
 
     async def take(self, ticket: SignInTicket) -> bool:
         """Use its state up. Return False if it is used already. The link may be tried again."""
@@ -345,12 +345,13 @@ def _fail(ticket: SignInTicket, error: SignInFailed) -> SignInStep:
 OVER = SignInStep(outcome="over")
 
 
-def _spell(person: str, secret: str) -> str:
+def _make_token(person: str, secret: str) -> str:
     """Encode the person and a secret for a URL."""
     return f"{base64.urlsafe_b64encode(person.encode()).decode().rstrip('=')}.{secret}"
 
 
-def _read(token: str) -> tuple[str, str]:
+def _read_token(token: str) -> tuple[str, str]:
+    """Return the person and the secret of a token, "" for both if it is none."""
     coded, _, secret = token.partition(".")
     try:
         person = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode()
