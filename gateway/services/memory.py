@@ -64,9 +64,9 @@ decode_sheet = json.Decoder(Sheet).decode
 _Sheets = dict[str, tuple[bytes, Sheet]]
 
 
-class Leaving(Struct, frozen=True, kw_only=True):
-    """Entries removed from the document `place` by the change `key`, and whom to tell if another
-    memory fails to remove them. `everything`: the whole content of the place."""
+class PendingRemoval(Struct, frozen=True, kw_only=True):
+    """A removal that another memory has to repeat: entries removed from the document `place` by
+    the change `key`, and whom to tell if it fails. `everything`: the whole content of the place."""
 
     place: str
     key: str
@@ -87,12 +87,13 @@ class Removals(Protocol):
     def possible(self) -> bool:
         """True if it can remove something."""
 
-    async def note(self, leaving: Leaving) -> None:
-        """Keep, before `leaving` leaves ours, that it has to leave there too. A second time with
-        the same key adds to the first. StoreFailed."""
+    async def note(self, pending: PendingRemoval) -> None:
+        """Store `pending` before its entries are removed from ours. A second time with the same
+        key adds to the first. StoreFailed."""
 
     async def settle(self, space: str) -> bool:
-        """Remove now what left `space`. Return False if some of it has to wait. Raises nothing."""
+        """Carry out what is pending in `space`. Return False if some of it has to wait. Raises
+        nothing."""
 
     async def run(self) -> None:
         """Retry what waits, until cancelled."""
@@ -245,7 +246,7 @@ class ConversationMemory:
     ) -> None:
         removals = self._memories.removals
         if removals is not None and removals.possible and (entries or everything):
-            leaving = Leaving(
+            pending = PendingRemoval(
                 place=place,
                 key=key,
                 entries=entries,
@@ -253,7 +254,7 @@ class ConversationMemory:
                 where=self._where.id,
                 language=self._language,
             )
-            await removals.note(leaving)
+            await removals.note(pending)
 
     async def is_done(self, key: str) -> bool:
         """Return True if the change `key` is stored."""

@@ -20,7 +20,7 @@ from agent_core.memory.provider import MemoryProvider
 from gateway.errors import StoreFailed
 from gateway.messages import GatewaySaid, digest, read_conversation
 from gateway.ports import Accept
-from gateway.services.memory import Leaving, decode_sheet, name_space
+from gateway.services.memory import PendingRemoval, decode_sheet, name_space
 from gateway.store.port import Directory
 from gateway.store.reading import read_document
 from gateway.texts import say
@@ -77,9 +77,9 @@ class MemoryRemovals:
         """The provider can remove an entry, or all of a space."""
         return self._provider.forgets or self._provider.clears
 
-    async def note(self, leaving: Leaving) -> None:
+    async def note(self, pending: PendingRemoval) -> None:
         """Note a removal; see `Removals`."""
-        await note_removal(self._directory, leaving)
+        await note_removal(self._directory, pending)
 
     async def settle(self, space: str) -> bool:
         """Remove what left `space`; see `Removals`."""
@@ -243,21 +243,21 @@ async def drop_given_up(directory: Directory, name: str) -> bool:
     return await directory.put(name, None, body)
 
 
-async def note_removal(directory: Directory, leaving: Leaving) -> None:
+async def note_removal(directory: Directory, pending: PendingRemoval) -> None:
     """Note entries before they are removed, together with those noted under the same key.
     StoreFailed."""
-    name = f"{PREFIX}{digest(f'{leaving.place} {leaving.key}'.encode())}"
+    name = f"{PREFIX}{digest(f'{pending.place} {pending.key}'.encode())}"
     body = await directory.get(name)
     known = read_document(name, body, _decode)
     before = known.entries if known is not None else ()
     removal = MemoryRemoval(
-        space=name_space(leaving.place),
-        entries=tuple(dict.fromkeys((*before, *leaving.entries))),
-        everything=leaving.everything,
-        place=leaving.place,
-        key=leaving.key,
-        where=leaving.where,
-        language=leaving.language,
+        space=name_space(pending.place),
+        entries=tuple(dict.fromkeys((*before, *pending.entries))),
+        everything=pending.everything,
+        place=pending.place,
+        key=pending.key,
+        where=pending.where,
+        language=pending.language,
         at=ambient.now(),
     )
     await directory.put(name, _encode(removal))
