@@ -19,7 +19,7 @@ NAME = 50
 LIMIT = 60.0
 
 
-async def give(
+async def send_report(
     scope: Scope, brief: Brief, kept: FileStore, title: str, report: str
 ) -> tuple[str, GivenFile | None]:
     """Write the report and send it; return its path in the workspace, and the copy. None if it

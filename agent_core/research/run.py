@@ -24,7 +24,7 @@ from agent_core.orchestration.side_calls import ask_json, tier, words
 from agent_core.research import prompts
 from agent_core.research.evidence import Finding, analyze
 from agent_core.research.means import DEPTHS, FOCUS, Depth, ResearchDeps
-from agent_core.research.report import give
+from agent_core.research.report import send_report
 from agent_core.research.sources import (
     AT_ONCE,
     Skipped,
@@ -233,7 +233,7 @@ class Research:
             thin=len(self._sources) < depth.least,
         )
         made = write_report(draft or _list_findings(findings, frame.title), gathered)
-        path, file = await give(
+        path, file = await send_report(
             self._scope.child("report"), self._brief, self._means.kept, frame.title, made.report
         )
         self._leave("write_report", made.cited)
