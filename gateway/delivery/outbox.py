@@ -298,7 +298,7 @@ class Outbox:
 
     def _check_time(self, key: Key, why: str) -> None:
         """Set a view aside that the platform has not taken for a very long time."""
-        if self._troubles.lasts_too_long(key):
+        if self._troubles.note_untaken(key):
             self._set_aside(key, "unsent", why)
 
     def _hopes(self, key: Key, error: Exception) -> bool:

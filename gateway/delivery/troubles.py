@@ -27,9 +27,9 @@ class ViewTroubles:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         return failures >= most
 
-    def lasts_too_long(self, key: Key) -> bool:
-        """Note that the platform does not take the view now; True if that has been so for very
-        long."""
+    def note_untaken(self, key: Key) -> bool:
+        """Note that the platform does not take the view now. Return True once that has been so for
+        MAX_UNSENT seconds since the first time."""
         now = ambient.monotonic()
         return now - self._since.setdefault(key, now) > MAX_UNSENT
 
