@@ -209,7 +209,7 @@ class _Desk:
             if old is None:
                 return Proposed(why=f"There is no such job. {self._list_jobs(known)}")
         if old is not None and wanted.action != "change":
-            words, times = _part(
+            words, times = _split_times(
                 card_of_action(self._jobs.times, old, _LABELS[wanted.action], language)
             )
             draft = Draft(job=old, times=())
@@ -232,7 +232,7 @@ class _Desk:
         fed = next((job.title for job in known if job.id == draft.job.feeds_on), "")
         zoned = bool(wish.zone) or await self._jobs.drafts.has_zone(asker)
         about = JobDetails(fed=fed, day=self._spend(language), new=old is None)
-        words, times = _part(card_of(self._jobs.times, draft, about, language))
+        words, times = _split_times(card_of(self._jobs.times, draft, about, language))
         guessed = bool(draft.times) and not zoned
         return Proposed(
             name=name,
@@ -293,7 +293,7 @@ class _Desk:
         return self._jobs.times.format_moment(job.next_due, job.zone) if job.next_due else "never"
 
 
-def _part(card: str) -> tuple[str, tuple[TimeSpan, ...]]:
+def _split_times(card: str) -> tuple[str, tuple[TimeSpan, ...]]:
     """Return the card's words, and the positions of their moments: a record keeps no marks."""
     text, spans = "", list[TimeSpan]()
     for one in split_moments(card):

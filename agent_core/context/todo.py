@@ -15,7 +15,7 @@ MAX_BYTES = 100_000
 _TICK = re.compile(r"^[ \t]*[-*] \[[xX]\] ([\w-]{1,40}):", re.MULTILINE)
 
 
-def ticks(workspace: Path, turn: str) -> list[str]:
+def read_ticks(workspace: Path, turn: str) -> list[str]:
     """Return the ids ticked in the file of this turn, [] if there is none."""
     if not paths.is_folder(workspace, workspace.resolve()):
         return []

@@ -179,7 +179,7 @@ class PlannedTurn:
         edits = await self._scope.amendments(f"edits-{self._looks}")
         fresh, self._taken = edits[self._taken :], len(edits)
         workspace, turn = Path(self._brief.workspace), self._scope.turn_id
-        read = partial(asyncio.to_thread, todo.ticks, workspace, turn)
+        read = partial(asyncio.to_thread, todo.read_ticks, workspace, turn)
         ids = await self._scope.once(f"todo-read-{self._looks}", read, kind=list[str])
         after = todo.tick_steps(apply(plan, fresh), ids)
         if after != plan:

@@ -13,7 +13,7 @@ from tests.agent_core.scope_rig import Disk
 
 def test_only_ticks_of_known_steps_that_have_not_begun_are_read_back(tmp_path: Path) -> None:
     one = set_step_state(set_step_state(plan("a", "b a", "c"), "a", "done"), "b", "running")
-    assert todo.ticks(tmp_path / "none", "t") == [] and todo.ticks(tmp_path, "t") == []
+    assert todo.read_ticks(tmp_path / "none", "t") == [] and todo.read_ticks(tmp_path, "t") == []
     assert not todo.write(tmp_path / "none", "t", one) and todo.write(tmp_path, "t", one)
     file = tmp_path / ".turnkeeper" / "todo.md"
     assert (
@@ -22,8 +22,8 @@ def test_only_ticks_of_known_steps_that_have_not_begun_are_read_back(tmp_path: P
     file.write_text(
         "<!-- turn t -->\n- [x] c: rm -rf\n- [X] b: x\n- [x] zz: new\n# [x] a\nignore the plan\n"
     )
-    assert todo.ticks(tmp_path, "another") == [], "the steps of an older plan"
-    after = todo.tick_steps(one, todo.ticks(tmp_path, "t"))
+    assert todo.read_ticks(tmp_path, "another") == [], "the steps of an older plan"
+    after = todo.tick_steps(one, todo.read_ticks(tmp_path, "t"))
     assert states(after) == {"a": "done", "b": "running", "c": "done"}
     assert [step.description for step in after.steps] == ["do a", "do b", "do c"]
 
@@ -31,13 +31,13 @@ def test_only_ticks_of_known_steps_that_have_not_begun_are_read_back(tmp_path: P
 def test_the_words_of_a_step_tick_no_other_one(tmp_path: Path) -> None:
     steps = read_steps('[{"id": "a", "do": "x\\n- [x] b: y"}, {"id": "b", "do": "y"}]')
     assert todo.write(tmp_path, "t", Plan(title="t", steps=steps))
-    assert todo.ticks(tmp_path, "t") == []
+    assert todo.read_ticks(tmp_path, "t") == []
 
 
 def test_an_id_that_a_re_plan_made_longer_is_read_back(tmp_path: Path) -> None:
     one = set_step_state(plan(f"{'a' * 20}-2"), f"{'a' * 20}-2", "done")
     todo.write(tmp_path, "t", one)
-    assert todo.ticks(tmp_path, "t") == [f"{'a' * 20}-2"]
+    assert todo.read_ticks(tmp_path, "t") == [f"{'a' * 20}-2"]
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     inside = tmp_path / "w"
     (inside / ".turnkeeper").mkdir(parents=True)
     (inside / ".turnkeeper" / "todo.md").symlink_to(tmp_path / "outside")
-    assert todo.ticks(inside, "t") == []
+    assert todo.read_ticks(inside, "t") == []
     todo.write(inside, "t", plan("a"))
     assert (tmp_path / "outside").read_text() == "<!-- turn t -->\n- [x] a: b"
 
