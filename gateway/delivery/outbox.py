@@ -116,7 +116,7 @@ class Outbox:
         row = self.first.label(row) if old is None else keep_marks(row, old)
         if self._adapter.abilities.reads_views:
             row = replace(row, sent=row.version)
-        elif self._takes_gate(key, row):
+        elif self._try_gate(key, row):
             row = replace(row, sending=0)
         if self._growing is not None and self._growing[0] == key and row.final:
             self._growing = None  # otherwise it would be sent with a mark that is not committed yet
@@ -275,20 +275,20 @@ class Outbox:
             self._holder.note_limit(error.retry_after)
             self._holder.count("deliveries_limited")
             log.warning("rate_limited", extra={"retry_after": error.retry_after})
-            self._check_time(key, str(error))
+            self._note_untaken(key, str(error))
         except (Unsent, Ambiguous) as error:
             if not self._troubles.is_resting(key):
                 self._back_off()
             self._holder.count("deliveries_retried")
             log.warning("not_delivered", extra={"view": key[1], "why": str(error)})
-            self._check_time(key, str(error))
+            self._note_untaken(key, str(error))
         except (StoreFailed, Fenced):
             self._stopping = True
         except Exception as error:  # noqa: BLE001  # boundary: the other views go on
             log.exception("view_failed", extra={"turn": key[0], "view": key[1]})
             self._back_off()
             if is_shortage(error):
-                self._check_time(key, str(error))
+                self._note_untaken(key, str(error))
             elif self._troubles.note(key, MAX_FAILURES):
                 self._set_aside(key, "failed", f"{type(error).__name__}: {error}"[:200])
 
@@ -296,12 +296,12 @@ class Outbox:
         self._pace.block(self._backoff)
         self._backoff = min(MAX_BACKOFF, self._backoff * 2)
 
-    def _check_time(self, key: Key, why: str) -> None:
-        """Set a view aside that the platform has not taken for a very long time."""
+    def _note_untaken(self, key: Key, why: str) -> None:
+        """Note that the platform does not take a view; set it aside after a very long time."""
         if self._troubles.note_untaken(key):
             self._set_aside(key, "unsent", why)
 
-    def _hopes(self, key: Key, error: Exception) -> bool:
+    def _note_failed_edit(self, key: Key, error: Exception) -> bool:
         """Count an edit that was not answered; True if it is to be made again. Meanwhile the other
         views go on."""
         if not isinstance(error, Ambiguous) or self._troubles.note(key, MAX_EDITS):
@@ -339,7 +339,7 @@ class Outbox:
                 above = self._render_above()[0]
                 await self._call(partial(adapter.edit, self._conversation, native, above))
         except (Rejected, Ambiguous) as error:
-            if self._hopes(key, error):
+            if self._note_failed_edit(key, error):
                 raise
             log.info("words_not_removed", extra={"turn": key[0], "why": str(error)})
         self._pace.note_sent(new=False)
@@ -389,7 +389,7 @@ class Outbox:
             native = natives[index]
             if native.digest == mark or (native.id == NO_NATIVE and native.digest):
                 return
-            if native.id != NO_NATIVE and not await self._is_to_be_sent(key, index, payload):
+            if native.id != NO_NATIVE and await self._try_edit(key, index, payload):
                 return
         await self._check_reach(key)
         await self._mark_sending(key, index)
@@ -409,8 +409,8 @@ class Outbox:
         self._set_native(key, index, Native(id=made, digest=mark))
         await self._update(key, sending=-1, sent=sent, copies=0)
 
-    async def _is_to_be_sent(self, key: Key, index: int, payload: bytes) -> bool:
-        """Edit a message. Return True if it must be sent anew, because it is gone or too old to
+    async def _try_edit(self, key: Key, index: int, payload: bytes) -> bool:
+        """Edit a message. Return False if it must be sent anew, because it is gone or too old to
         edit."""
         mark, native = digest(payload), self.rows[key].natives[index]
         try:
@@ -419,7 +419,7 @@ class Outbox:
             why: DeliveryError = error
         except (Rejected, Ambiguous) as error:
             # an edit may be repeated, but not forever
-            if self._hopes(key, error):
+            if self._note_failed_edit(key, error):
                 raise
             if not (self.rows[key].final and self._may_send_anew(key)):
                 raise error if isinstance(error, Rejected) else Rejected(str(error)) from error
@@ -427,7 +427,7 @@ class Outbox:
         else:
             self._pace.note_sent(new=False)
             self._set_native(key, index, Native(id=native.id, digest=mark))
-            return False
+            return True
         log.info("edit_given_up", extra={"turn": key[0], "view": key[1], "why": str(why)})
         anew = self._may_send_anew(key)
         grows = not self.rows[key].final and isinstance(self.rows[key].view, ReplyView)
@@ -437,7 +437,7 @@ class Outbox:
         self._set_native(key, index, Native(id=NO_NATIVE, digest="" if anew or grows else mark))
         if grows:
             raise why  # no more live text; the complete answer is sent as a new message
-        return anew
+        return not anew
 
     def _may_send_anew(self, key: Key) -> bool:
         """True for views that people asked for or must answer, False for progress."""
@@ -551,8 +551,8 @@ class Outbox:
         self.dirty.discard(key)
         return self._holder.keep(Changes(views=(self.rows[key],)))
 
-    def _takes_gate(self, key: Key, row: OutboxRow) -> bool:
-        """A lone first send takes the gate with the commit that wants it: one commit less."""
+    def _try_gate(self, key: Key, row: OutboxRow) -> bool:
+        """Take the gate for a lone first send with the commit that wants it: one commit less."""
         alone = row.final and not row.natives and not any(map(self._is_unsent, self.rows))
         if not alone or self._sending or self._pace.new_due() > ambient.monotonic():
             return False
