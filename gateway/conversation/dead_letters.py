@@ -62,7 +62,7 @@ async def take_row(
     except (StoreFailed, Fenced):
         raise
     except Exception as error:  # boundary: the other rows go on
-        if state.services.shortages.passes(f"row {row.seq}", error):
+        if state.services.shortages.should_retry(f"row {row.seq}", error):
             raise
         log.exception("row_failed", extra={"seq": row.seq})
         fail_row(state, row, f"{type(error).__name__}: {error}")

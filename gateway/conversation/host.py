@@ -257,7 +257,9 @@ class Host:
 
     async def _refuse(self, inbound: Inbound, error: Exception) -> None:
         """Set it aside, except after a shortage of the machine: then the platform redelivers it."""
-        if self.services.shortages.passes(f"{inbound.conversation.id} {inbound.event}", error):
+        if self.services.shortages.should_retry(
+            f"{inbound.conversation.id} {inbound.event}", error
+        ):
             raise StoreFailed(f"the machine has no room for it: {error!r}") from error
         await self._put_aside(inbound, f"{type(error).__name__}: {error}")
 
@@ -377,7 +379,7 @@ class Host:
                 log.exception("session_failed", extra={"conversation": conversation})
                 self.services.count("sessions_failed")
                 again = failed = True
-                failures += not self.services.shortages.passes(conversation, error)
+                failures += not self.services.shortages.should_retry(conversation, error)
             finally:
                 self.sessions.pop(conversation, None)
                 again = self._starting.get(conversation, False) or again

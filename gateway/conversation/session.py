@@ -462,7 +462,7 @@ class Session:
             if not refused:  # temporary: the turn continues in the next session
                 self.state.end(LeaseLost() if isinstance(error, Fenced) else Drained(), str(error))
         except Exception as error:
-            passes = self.services.shortages.passes(open_turn.id, error)
+            passes = self.services.shortages.should_retry(open_turn.id, error)
             open_turn.outcome = turn.dead or (Drained() if passes else error)
             if passes:  # like a commit that the store refuses for now
                 self.state.end(Drained(), repr(error))

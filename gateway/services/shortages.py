@@ -7,7 +7,8 @@ LONGEST = 3_600.0
 """Seconds for which one piece of work may meet shortages before it is given up."""
 APART = 300.0
 """Seconds after which a shortage is another one: tries follow each other faster."""
-MOST = 1_000
+MAX_REMEMBERED = 1_000
+"""Pieces of work whose shortages are known; the oldest is forgotten first."""
 
 
 class Shortages:
@@ -16,8 +17,9 @@ class Shortages:
     def __init__(self) -> None:
         self._met: dict[str, tuple[float, float]] = {}
 
-    def passes(self, work: str, error: BaseException) -> bool:
-        """Return True if `error` is a shortage and `work` is to be retried."""
+    def should_retry(self, work: str, error: BaseException) -> bool:
+        """Note that `work` met `error`. Return True if it is a shortage, and `work` is to be
+        retried."""
         if not is_shortage(error):
             return False
         now = ambient.monotonic()
@@ -25,7 +27,7 @@ class Shortages:
         since = now if now - last > APART else since
         if now - since >= LONGEST:
             return False
-        if len(self._met) >= MOST:
+        if len(self._met) >= MAX_REMEMBERED:
             del self._met[next(iter(self._met))]
         self._met[work] = since, now
         return True
