@@ -238,12 +238,14 @@ class Connection:
                 self._end()
                 raise ToolFailed(SIGNED_OUT) from error
             if isinstance(error, MCPError):
-                raise ToolFailed(self._describe_refusal(error)) from error
+                raise ToolFailed(self._handle_refusal(error)) from error
             # boundary: the SDK's transports raise all kinds of exceptions
             self._end()
             raise ToolFailed(UNSURE.format(why=f"{self.server.name}: an error.")) from error
 
-    def _describe_refusal(self, error: "MCPError") -> str:
+    def _handle_refusal(self, error: "MCPError") -> str:
+        """Describe the refusal; end the connection if it is of no more use, and reopen it in an
+        older version of the protocol where that gives the server a way back."""
         from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 
         if error.code == CONNECTION_CLOSED:
