@@ -601,7 +601,7 @@ class Supervisor:
         if sum(taken.values()) > limits["memory"] or self._counters.count_new("memory"):
             self._stop_largest(sessions, taken, "memory")
         alive = {pid for pid, stat in stats.items() if stat[0] != "Z"} - self._killed
-        self._name_running({pid: int(stats[pid][1]) for pid in alive})
+        self._report_running({pid: int(stats[pid][1]) for pid in alive})
         if self._spec["folders"] and self._is_size_due(now):
             began = time.monotonic()
             size = _measure_nameless(pids)
@@ -613,7 +613,7 @@ class Supervisor:
                 self._killed.update(pids)
                 self._kill_all(self._ground.own)
 
-    def _name_running(self, parents: dict[int, int]) -> None:
+    def _report_running(self, parents: dict[int, int]) -> None:
         """Tell the gateway what stays after its command, if that has changed. `parents`: of all
         processes here."""
         now = time.monotonic()
