@@ -235,8 +235,9 @@ class Intake:
             return None
         return await answers.find_answered(self._context.services, state, seq, message)
 
-    async def _answers_question(self, parts: Sequence[InboxRow]) -> bool:
-        """The message of these parts, taken out of the queue, answers an open question."""
+    async def _try_answer(self, parts: Sequence[InboxRow]) -> bool:
+        """Answer an open question with the message of these parts, and take it out of the queue.
+        Return False if it answers none."""
         state, row = self._context.state, join_rows(parts)
         message = row.inbound
         if not isinstance(message, MessageReceived) or not message.event:  # it tells of an edit
@@ -384,7 +385,7 @@ class Intake:
         taken = take_surplus(state.queue, parts, surplus)
         if self._fetches(taken):
             return None
-        if not is_command(parts[0]) and await self._answers_question(parts):
+        if not is_command(parts[0]) and await self._try_answer(parts):
             return None
         rows = [join_rows(parts), *taken[len(parts) :]]
         for _ in taken:
