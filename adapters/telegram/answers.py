@@ -14,13 +14,13 @@ from adapters.telegram.entities import (
     MARKED,
     MAX_ENTITIES,
     Marked,
-    cut,
+    convert_part,
+    convert_whole,
     hush_mentions,
     join_texts,
-    one_markdown,
-    parts,
+    split_markdown,
+    split_marked,
     style_text,
-    texts_of,
 )
 from adapters.telegram.payloads import (
     Medium,
@@ -73,7 +73,7 @@ def report(view: ReportView, *, rich: bool) -> tuple[bytes, ...]:
         if fits(blocks):
             return (rich_message(blocks),)
     shown = list(islice(_parts(view.text, rich=False), MAX_MESSAGES + 1))
-    head = cut(style_text(title, "bold"))
+    head = split_marked(style_text(title, "bold"))
     whole = shown
     if len(shown) > MAX_MESSAGES:
         shown = _begin(view.text, rich=False)
@@ -90,10 +90,10 @@ def media(view: Media) -> tuple[bytes, ...]:
     """The caption with the first file; pictures and other files in albums of their kind."""
     small = [file for file in view.files if file.size <= MAX_FILE]
     large = [file for file in view.files if file.size > MAX_FILE]
-    caption = one_markdown(view.caption.strip())
+    caption = convert_whole(view.caption.strip())
     above: tuple[bytes, ...] = ()
     if caption.size > CAPTION or not small:
-        above, caption = messages(cut(caption)), Marked("")
+        above, caption = messages(split_marked(caption)), Marked("")
     caption = hush_mentions(caption)
     calls = []
     for photos in (True, False):
@@ -101,23 +101,27 @@ def media(view: Media) -> tuple[bytes, ...]:
             calls.append(_files(album, "photo" if photos else "document", caption))
             caption = Marked("")
     notes = [Marked("✕ " + _too_large(file, view.language)) for file in large]
-    return (*above, *calls, *messages(cut(join_texts(notes))))
+    return (*above, *calls, *messages(split_marked(join_texts(notes))))
 
 
 def _parts(text: str, *, rich: bool) -> Iterator[Marked | tuple[Block, ...]]:
     """`text` in messages, each rich or plain."""
     found = False
-    for part in parts(text):
+    for part in split_markdown(text):
         blocks = with_table(part) if rich else ()
         texts: Sequence[Marked | tuple[Block, ...]]
         if blocks:
             texts = [blocks]
         else:
-            texts = texts_of(part) if MARKED.search(part) else cut(Marked(part.strip("\n")))
+            texts = (
+                convert_part(part)
+                if MARKED.search(part)
+                else split_marked(Marked(part.strip("\n")))
+            )
         found = found or bool(texts)
         yield from texts
     if not found:
-        yield from cut(Marked(text.strip()))  # markup without visible text is shown raw
+        yield from split_marked(Marked(text.strip()))  # markup without visible text is shown raw
 
 
 def _begin(text: str, *, rich: bool) -> list[Marked | tuple[Block, ...]]:
@@ -139,7 +143,7 @@ def _with_note(
 
 
 def _note(note: str) -> list[Marked]:
-    return cut(style_text(note, "italic")) if note else []
+    return split_marked(style_text(note, "italic")) if note else []
 
 
 def _encode_payloads(shown: Sequence[Marked | tuple[Block, ...]]) -> tuple[bytes, ...]:

@@ -131,44 +131,46 @@ def from_markdown(markdown: str) -> list[Marked]:
     plain = Marked(markdown.strip())
     if len(markdown) <= LIMIT // 2 and not MARKED.search(markdown):
         return [plain] if plain.text else []
-    return [text for part in parts(markdown) for text in texts_of(part)] or cut(plain)
+    return [
+        text for part in split_markdown(markdown) for text in convert_part(part)
+    ] or split_marked(plain)
 
 
-def parts(markdown: str) -> list[str]:
+def split_markdown(markdown: str) -> list[str]:
     """`markdown` in parts that each fit into a message, unconverted."""
     return split(markdown, LIMIT, utf16)
 
 
-def texts_of(part: str) -> list[Marked]:
+def convert_part(part: str) -> list[Marked]:
     """Convert one part: usually to one text, to more if its tables grow."""
-    return cut(_convert_markdown(part))
+    return split_marked(_convert_markdown(part))
 
 
-def one_markdown(markdown: str) -> Marked:
-    """`markdown` as one text, however long; above MAX_CONVERTED characters as it is written, for
-    the converter's time grows with their square."""
+def convert_whole(markdown: str) -> Marked:
+    """Convert `markdown` to one text, however long. Above MAX_CONVERTED characters it stays as
+    written, for the converter's time grows with their square."""
     if len(markdown) > MAX_CONVERTED or not MARKED.search(markdown):
         return Marked(markdown.strip())
     return _convert_markdown(markdown)
 
 
-def line_markdown(line: str) -> Marked:
-    """The markdown of one line, in which nothing is a heading, a quote, a block or left out."""
-    opened = one_markdown(f"({line.strip()}")  # a bracket starts no block and splits no emphasis
+def convert_line(line: str) -> Marked:
+    """Convert a line, in which nothing is a heading, a quote, a block or left out."""
+    opened = convert_whole(f"({line.strip()}")  # a bracket starts no block and splits no emphasis
     moved = (msgspec.structs.replace(one, offset=one.offset - 1) for one in opened.entities)
     return Marked(opened.text[1:], tuple(moved))
 
 
-def cut(rich: Marked) -> list[Marked]:
-    """`rich` in texts within the limit, at line borders; entities go on in the next text."""
-    if rich.size <= LIMIT:
-        return [Marked(rich.text, rich.entities[:MAX_ENTITIES])] if rich.text.strip() else []
+def split_marked(marked: Marked) -> list[Marked]:
+    """Split into texts within the limit, at line borders; entities go on in the next text."""
+    if marked.size <= LIMIT:
+        return [Marked(marked.text, marked.entities[:MAX_ENTITIES])] if marked.text.strip() else []
     from telegramify_markdown import MessageEntity, split_entities
 
-    entities = [MessageEntity(**msgspec.to_builtins(entity)) for entity in rich.entities]
+    entities = [MessageEntity(**msgspec.to_builtins(entity)) for entity in marked.entities]
     return [
         Marked(text, tuple(_filter_entities(found, LIMIT))[:MAX_ENTITIES])
-        for text, found in split_entities(rich.text, entities, LIMIT)
+        for text, found in split_entities(marked.text, entities, LIMIT)
     ]
 
 

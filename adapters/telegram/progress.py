@@ -22,9 +22,9 @@ from adapters.telegram.blocks import (
 from adapters.telegram.entities import (
     LIMIT,
     Marked,
+    convert_line,
+    convert_whole,
     join_texts,
-    line_markdown,
-    one_markdown,
     style_text,
 )
 from adapters.telegram.payloads import keyboard, messages, rich_message
@@ -79,7 +79,7 @@ def plan(view: PlanView, *, rich: bool) -> tuple[bytes, ...]:
 def _activity_text(view: Activity) -> Marked:
     """Render one text within the limit: the oldest lines give way to their count."""
     clipped = shorten_words(view.words.strip(), WORDS, view.language)
-    words = one_markdown(clipped)
+    words = convert_whole(clipped)
     if words.size > 2 * WORDS:  # padding the cells enlarges a table
         words = Marked(clipped)
     speaking = {line.call_id for line in [line for line in view.lines if line.output][-OUTPUTS:]}
@@ -156,7 +156,7 @@ def _plan_text(view: PlanView) -> Marked:
 
 
 def _step(number: int, step: PlanStep, language: str) -> Marked:
-    words = line_markdown(shorten_words(" ".join(step.text.split()), STEP, language))
+    words = convert_line(shorten_words(" ".join(step.text.split()), STEP, language))
     if step.state in ("running", "skipped"):
         words = style_text(words.text, "bold" if step.state == "running" else "strikethrough")
     note = shorten_words(" ".join(step.note.split()), NOTE, language)

@@ -21,11 +21,11 @@ from adapters.telegram import answers, progress
 from adapters.telegram.entities import (
     LIMIT,
     Marked,
-    cut,
+    convert_whole,
     from_markdown,
     join_texts,
     name_mentions,
-    one_markdown,
+    split_marked,
     style_text,
 )
 from adapters.telegram.payloads import (
@@ -98,13 +98,15 @@ def _payloads(view: View, *, rich: bool) -> tuple[bytes, ...]:
         case ApprovalCard():
             return _approval(view)
         case ChoiceCard():
-            card = cut(_card(view.text, view.state, view.outcome))
+            card = split_marked(_card(view.text, view.state, view.outcome))
             own = Button(label=say("something_else", view.language), token=view.token)
             buttons = (*view.buttons, own) if view.token else view.buttons
             return messages(card, _keyboard(buttons, view.state))
         case FormCard():
-            sent = cut(one_markdown(view.text))  # no part of what is sent since then may be new
-            card = cut(_card(view.text, view.state, view.outcome))[: max(1, len(sent))]
+            sent = split_marked(
+                convert_whole(view.text)
+            )  # no part of what is sent since then may be new
+            card = split_marked(_card(view.text, view.state, view.outcome))[: max(1, len(sent))]
             return messages(card, _make_field(view.language, view.state))
         case Media():
             return answers.media(view)
@@ -112,7 +114,9 @@ def _payloads(view: View, *, rich: bool) -> tuple[bytes, ...]:
             return answers.report(view, rich=rich)
         case Notice():
             mark = Marked("✕ ") if view.tone == "error" else Marked("")
-            card = cut(join_texts([mark + one_markdown(view.text), name_mentions(view.mentions)]))
+            card = split_marked(
+                join_texts([mark + convert_whole(view.text), name_mentions(view.mentions)])
+            )
             return messages(card, keyboard(view.buttons), quiet=view.quiet)
         case SaidView():
             return ()
@@ -145,7 +149,7 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
     if view.state != "open":
         decided = fold_decided(view)
         line = join_texts([style_text(decided.what, "bold"), Marked(_clip(decided.outcome))])
-        return (*attached, *messages(cut(line)))
+        return (*attached, *messages(split_marked(line)))
     asking = say("ask_many", language, n=len(view.proposals)) if many else say("ask_one", language)
     title = f"{CARD_MARKS[view.state]} {asking}"
     asker = say("asked_by", language, name=visible(view.asker)) if view.asker else ""
@@ -160,7 +164,7 @@ def _approval(view: ApprovalCard) -> tuple[bytes, ...]:
         ],
         "\n\n",
     )
-    shown = [*(cut(above) if above.text else ()), *cut(card)]
+    shown = [*(split_marked(above) if above.text else ()), *split_marked(card)]
     return (*attached, *messages(shown, keyboard(_add_reason(view))))
 
 
@@ -190,7 +194,7 @@ def _proposal(line: ProposalLine, call: CallDescription, language: str) -> Marke
 
 def _card(text: str, state: CardState, outcome: str) -> Marked:
     decided = style_text(f"{CARD_MARKS[state]} {_clip(outcome)}", "bold") if outcome else Marked("")
-    return join_texts([one_markdown(text), decided], "\n\n")
+    return join_texts([convert_whole(text), decided], "\n\n")
 
 
 def _clip(outcome: str) -> str:

@@ -9,7 +9,7 @@ from adapters import text, written
 from adapters.discord.render import render as render_discord
 from adapters.slack.render import render as render_slack
 from adapters.telegram import answers
-from adapters.telegram.entities import LIMIT, Marked, texts_of
+from adapters.telegram.entities import LIMIT, Marked, convert_part
 from adapters.telegram.render import render as render_telegram
 from adapters.telegram.render import render_draft
 from adapters.text import utf16
@@ -96,9 +96,9 @@ def test_of_an_answer_that_comes_as_a_file_little_is_converted(
     def count(part: str) -> list[Marked]:
         nonlocal converted
         converted += 1
-        return texts_of(part)
+        return convert_part(part)
 
-    monkeypatch.setattr(answers, "texts_of", count)
+    monkeypatch.setattr(answers, "convert_part", count)
     words = make("paragraphs", 400_000)
     report, reply = ReportView(text=words, title=""), ReplyView(text=words, state="final")
     assert len(render_telegram(report if is_report else reply)) == 2

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from adapters.discord.markdown import escape_markup
-from adapters.telegram.entities import line_markdown
+from adapters.telegram.entities import convert_line
 from adapters.text import split, utf16
 from tests.attacks.card_grammar import MARKUP, count_marks, make_words, place_step, place_words
 from tests.attacks.text_grammar import DRAWN
@@ -87,12 +87,12 @@ def test_no_message_begins_with_a_sign_that_was_escaped() -> None:
 
 @pytest.mark.parametrize("line", ["> a", "# a", "[x]: http://e.x/", "- a", "    a", "1. a"])
 def test_a_line_on_telegram_is_no_block_and_not_left_out(line: str) -> None:
-    assert line_markdown(line).text == line.strip()
-    assert not line_markdown(line).entities
+    assert convert_line(line).text == line.strip()
+    assert not convert_line(line).entities
 
 
 def test_markup_within_a_line_stays_on_telegram() -> None:
-    marked = line_markdown("_a_ **b** 😀 `c` [d](http://e.x/)")
+    marked = convert_line("_a_ **b** 😀 `c` [d](http://e.x/)")
     assert marked.text == "a b 😀 c d"
     assert [(one.type, one.offset) for one in marked.entities] == [
         ("italic", 0),
