@@ -48,8 +48,8 @@ class _Border(Struct, frozen=True):
     closing: str = ""
 
 
-def utf16(text: str) -> int:
-    """Length in UTF-16 code units."""
+def measure_utf16(text: str) -> int:
+    """Return the length in UTF-16 code units, as platforms count it."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) >> 1
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
-from adapters.text import RULE, split, utf16
+from adapters.text import RULE, measure_utf16, split
 from gateway.command_texts import NamedCommand
 from gateway.moment_texts import map_words
 from gateway.texts.signs import WORD_JOINER, visible
@@ -45,7 +45,7 @@ SIDES: dict[tuple[bool, bool], Callable[[str, int], str]] = {
 
 def parts(text: str, limit: int = LIMIT) -> list[str]:
     """Split `text` into messages, each with its fences closed; [] if nothing is visible."""
-    shown = split(write_native(text), limit, utf16)
+    shown = split(write_native(text), limit, measure_utf16)
     return [part.strip("\n") for part in shown if is_visible(part)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from adapters.discord.components import buttons, message, messages, stopper, text
 from adapters.discord.markdown import LIMIT, code, escape_markup, fence, is_visible, one_line, parts
 from adapters.shortening import choose_steps, say_earlier, say_later, shorten_words
-from adapters.text import utf16
+from adapters.text import measure_utf16
 from adapters.words import LINE_WORDS
 from gateway.moment_texts import map_words
 from gateway.texts import say
@@ -49,11 +49,11 @@ def activity(view: Activity) -> tuple[bytes, ...]:
         if view.note
         else ""
     )
-    room = LIMIT - utf16(words) - utf16(note) - 100
+    room = LIMIT - measure_utf16(words) - measure_utf16(note) - 100
     first = len(lines)
-    while first and room >= utf16(lines[first - 1]) + 1:
+    while first and room >= measure_utf16(lines[first - 1]) + 1:
         first -= 1
-        room -= utf16(lines[first]) + 1
+        room -= measure_utf16(lines[first]) + 1
     before = f"-# {say_earlier(first, view.language)}" if first else ""
     shown = ["\n".join(filter(is_visible, (words, before, *lines[first:], note)))]
     live = any(line.state == "running" for line in view.lines)
@@ -71,8 +71,8 @@ def plan(view: PlanView) -> tuple[bytes, ...]:
     done = sum(step.state == "done" for step in view.steps)
     head += f" {done}/{len(steps)}" if steps else ""
     outcome = escape_markup(shorten_words(_line_of(view.outcome), OUTCOME, language))
-    room = LIMIT - utf16(head) - utf16(outcome) - 120
-    first, last = choose_steps(view.steps, [utf16(step) + 1 for step in steps], room)
+    room = LIMIT - measure_utf16(head) - measure_utf16(outcome) - 120
+    first, last = choose_steps(view.steps, [measure_utf16(step) + 1 for step in steps], room)
     before = f"-# {say_earlier(first, language)}" if first else ""
     after = f"-# {say_later(len(steps) - last, language)}" if last < len(steps) else ""
     shown = "\n".join(filter(None, (before, *steps[first:last], after)))

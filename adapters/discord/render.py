@@ -45,7 +45,7 @@ from adapters.discord.moments import write_in_payload
 from adapters.discord.progress import activity, plan
 from adapters.formulas import show_formulas
 from adapters.links import show_targets
-from adapters.text import cut_beginning, split, utf16
+from adapters.text import cut_beginning, measure_utf16, split
 from adapters.words import RISKS
 from adapters.written import shorten_growing, show_signs
 from gateway.command_texts import write_in_view
@@ -162,7 +162,7 @@ def _answer(whole: str, note: str, name: str, language: str) -> tuple[bytes, ...
         document = message((*said, file(name)), (attached,))
         begun = parts(cut_beginning(whole))[:BEGINNING]
         return (*messages(begun), document, *messages(below))
-    if below and shown and utf16(shown[-1]) + utf16(below[0]) < LIMIT:
+    if below and shown and measure_utf16(shown[-1]) + measure_utf16(below[0]) < LIMIT:
         shown, below = [*shown[:-1], f"{shown[-1]}\n{below[0]}"], []
     return messages([*shown, *below])
 
@@ -245,7 +245,7 @@ def _card(view: ChoiceCard | FormCard, asking: tuple[Component, ...]) -> tuple[b
     """Render a question with its buttons, or with its answer."""
     decided = _bold(f"{CARD_MARKS[view.state]} {view.outcome}") if is_visible(view.outcome) else ""
     shown = [*parts(view.text), *_split(decided)]
-    if len(shown) > 1 and utf16("".join(shown[-2:])) < LIMIT:
+    if len(shown) > 1 and measure_utf16("".join(shown[-2:])) < LIMIT:
         shown[-2:] = ["\n\n".join(shown[-2:])]
     last = asking if view.state == "open" else ()
     listed = view.state == "open" and not view.question  # informational only
@@ -258,7 +258,7 @@ def _bold(words: str) -> str:
 
 
 def _split(whole: str) -> list[str]:
-    return [part.strip("\n") for part in split(whole, LIMIT, utf16) if is_visible(part)]
+    return [part.strip("\n") for part in split(whole, LIMIT, measure_utf16) if is_visible(part)]
 
 
 # ---- files ---------------------------------------------------------------------------------

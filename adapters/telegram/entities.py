@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapters.formulas import write_dollars
-from adapters.text import split, utf16
+from adapters.text import measure_utf16, split
 from gateway.texts.signs import visible
 from gateway.views import MentionedPerson
 
@@ -68,7 +68,7 @@ class Marked(msgspec.Struct, frozen=True):
     def __add__(self, other: "Marked | str") -> "Marked":
         if isinstance(other, str):
             return Marked(self.text + other, self.entities)
-        shift = utf16(self.text)
+        shift = measure_utf16(self.text)
         moved = (
             msgspec.structs.replace(entity, offset=entity.offset + shift)
             for entity in other.entities
@@ -78,14 +78,16 @@ class Marked(msgspec.Struct, frozen=True):
     @property
     def size(self) -> int:
         """Its length in UTF-16 units, as Telegram's limits count."""
-        return utf16(self.text)
+        return measure_utf16(self.text)
 
 
 def style_text(text: str, kind: str, language: str = "") -> Marked:
     """`text` under one entity."""
     if not text.strip():
         return Marked(text)
-    return Marked(text, (Entity(type=kind, offset=0, length=utf16(text), language=language),))
+    return Marked(
+        text, (Entity(type=kind, offset=0, length=measure_utf16(text), language=language),)
+    )
 
 
 def name_mentions(people: Iterable[MentionedPerson]) -> Marked:
@@ -96,7 +98,7 @@ def name_mentions(people: Iterable[MentionedPerson]) -> Marked:
             continue
         name = visible(" ".join(one.name.split()))[:NAME] or one.id
         user = NamedUser(id=int(one.id), is_bot=False, first_name=name)
-        mention = Entity(type="text_mention", offset=0, length=utf16(name), user=user)
+        mention = Entity(type="text_mention", offset=0, length=measure_utf16(name), user=user)
         whole = whole + (", " if whole.text else "") + Marked(name, (mention,))
     return whole
 
@@ -117,7 +119,7 @@ def hush_mentions(marked: Marked) -> Marked:
     silent = [e for e in marked.entities if e.type in SILENT]
     added = []
     for found in MENTION.finditer(marked.text):
-        offset, length = utf16(marked.text[: found.start()]), utf16(found.group())
+        offset, length = measure_utf16(marked.text[: found.start()]), measure_utf16(found.group())
         if not any(e.offset < offset + length and offset < e.offset + e.length for e in silent):
             added.append(Entity(type="code", offset=offset, length=length))
     if not added:
@@ -138,7 +140,7 @@ def from_markdown(markdown: str) -> list[Marked]:
 
 def split_markdown(markdown: str) -> list[str]:
     """`markdown` in parts that each fit into a message, unconverted."""
-    return split(markdown, LIMIT, utf16)
+    return split(markdown, LIMIT, measure_utf16)
 
 
 def convert_part(part: str) -> list[Marked]:
@@ -182,7 +184,7 @@ def _convert_markdown(markdown: str) -> Marked:
     )
     text, entities = convert(guarded, config=_looks())
     shown = text.rstrip().translate(RESTORE)
-    return Marked(shown, tuple(_filter_entities(entities, utf16(shown))))
+    return Marked(shown, tuple(_filter_entities(entities, measure_utf16(shown))))
 
 
 def _filter_entities(entities: "list[MessageEntity]", size: int) -> list[Entity]:

@@ -12,7 +12,7 @@ import msgspec
 
 from adapters.telegram.blocks import Block
 from adapters.telegram.entities import MAX_ENTITIES, Entity, Marked, hush_mentions
-from adapters.text import utf16
+from adapters.text import measure_utf16
 from gateway.moment_texts import MARKED, MARKS, drop_moments, has_moment, split_moments
 from gateway.views import Button
 
@@ -225,15 +225,19 @@ def _write_entities(text: str, entities: object, name: str, of: str) -> Json:
 
 def _count_marks(text: str) -> Sequence[int]:
     """Return, for each UTF-16 unit of `text`, whether it is a mark."""
-    return [int(MARKS.match(one) is not None) for one in text for _ in range(utf16(one))]
+    return [int(MARKS.match(one) is not None) for one in text for _ in range(measure_utf16(one))]
 
 
 def _find_entities(text: str, gone: Sequence[int]) -> list[Json]:
     found = []
     for one in MARKED.finditer(text):
         (moment,) = (part for part in split_moments(one.group()) if not isinstance(part, str))
-        start = utf16(text[: one.start()])
-        entity = {"type": "date_time", "offset": start - gone[start], "length": utf16(moment.words)}
+        start = measure_utf16(text[: one.start()])
+        entity = {
+            "type": "date_time",
+            "offset": start - gone[start],
+            "length": measure_utf16(moment.words),
+        }
         if moment.words:
             found.append(entity | {"unix_time": moment.at, "date_time_format": FORMAT})
     return found

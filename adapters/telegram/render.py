@@ -36,7 +36,7 @@ from adapters.telegram.payloads import (
     messages,
     write_moments,
 )
-from adapters.text import split_end, utf16
+from adapters.text import measure_utf16, split_end
 from adapters.words import RISKS
 from adapters.written import shorten_growing, show_signs
 from gateway.command_texts import NamedCommand, write_in_view
@@ -131,7 +131,7 @@ def _write_command(command: NamedCommand, bot: str) -> str:
 
 def render_draft(text: str) -> dict[str, object]:
     """The end of a growing text as sendMessageDraft takes it; "" shows that the agent thinks."""
-    shown = map(from_markdown, map(tell_targets, reversed(split_end(text, LIMIT, utf16))))
+    shown = map(from_markdown, map(tell_targets, reversed(split_end(text, LIMIT, measure_utf16))))
     last = next(filter(None, shown), [Marked("")])[-1]
     draft: dict[str, object] = {"text": last.text}
     if last.entities:

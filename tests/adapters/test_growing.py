@@ -12,7 +12,7 @@ from adapters.telegram import answers
 from adapters.telegram.entities import LIMIT, Marked, convert_part
 from adapters.telegram.render import render as render_telegram
 from adapters.telegram.render import render_draft
-from adapters.text import utf16
+from adapters.text import measure_utf16
 from gateway.views import ReplyView, ReportView, View
 
 Render = Callable[[View], tuple[bytes, ...]]
@@ -80,7 +80,7 @@ def test_a_draft_shows_the_end(kind: str) -> None:
         words = f"{make(kind, length)}\n\nthe end"
         draft = render_draft(words)
         shown = str(draft["text"])
-        assert shown.endswith("the end") and utf16(shown) <= LIMIT
+        assert shown.endswith("the end") and measure_utf16(shown) <= LIMIT
         entities = draft.get("entities", [])
         assert isinstance(entities, list)
         if kind not in ("table", "code in code"):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.telegram.entities import from_markdown
-from adapters.text import FENCE, pieces, split, split_end, utf16
+from adapters.text import FENCE, measure_utf16, pieces, split, split_end
 from tests.sampling import examples
 
 FRAGMENTS = st.sampled_from(
@@ -19,17 +19,17 @@ MARKDOWN = st.lists(FRAGMENTS | st.text(max_size=8), max_size=60).map("".join)
 @settings(max_examples=examples(400), deadline=None)
 @given(MARKDOWN, st.integers(2, 160))
 def test_the_bodies_are_the_text_and_every_part_fits(text: str, limit: int) -> None:
-    parts = list(pieces(text, limit, utf16))
+    parts = list(pieces(text, limit, measure_utf16))
     assert "".join(part.body for part in parts) == text
     assert all(part.body for part in parts)
     # a character outside the BMP is two units and cannot be halved
-    assert all(utf16(part.text) <= limit or len(part.body) == 1 for part in parts)
+    assert all(measure_utf16(part.text) <= limit or len(part.body) == 1 for part in parts)
 
 
 @settings(max_examples=examples(200), deadline=None)
 @given(MARKDOWN, st.integers(80, 400))
 def test_only_fences_and_table_headers_are_added(text: str, limit: int) -> None:
-    for part in pieces(text, limit, utf16):
+    for part in pieces(text, limit, measure_utf16):
         lines = part.opening.split("\n")
         assert part.opening == "" or FENCE.match(part.opening) or "|" in lines[0]
         assert part.opening in ("", f"{lines[0]}\n") or f"{lines[1]}\n" in part.opening
@@ -97,6 +97,8 @@ def test_the_end_of_a_text_that_is_split_alone_is_still_code(
     text = f"{before}\n{opening}{''.join(lines)}"
     if is_over:
         text += opening.replace("python", "") + "and after it\n" * 60
-    end = split_end(text, 80, utf16)[-1]
-    assert bool(FENCE.match(end)) == bool(FENCE.match(split(text, 80, utf16)[-1])) != is_over
-    assert utf16(end) <= 80
+    end = split_end(text, 80, measure_utf16)[-1]
+    assert (
+        bool(FENCE.match(end)) == bool(FENCE.match(split(text, 80, measure_utf16)[-1])) != is_over
+    )
+    assert measure_utf16(end) <= 80

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.discord.markdown import escape_markup
 from adapters.telegram.entities import convert_line
-from adapters.text import split, utf16
+from adapters.text import measure_utf16, split
 from tests.attacks.card_grammar import MARKUP, count_marks, make_words, place_step, place_words
 from tests.attacks.text_grammar import DRAWN
 from tests.sampling import dice, take
@@ -79,7 +79,7 @@ def test_no_message_begins_with_a_sign_that_was_escaped() -> None:
     """Where words are parted for a next message, a sign stays with its backslash."""
     for size in range(30, 60):
         words = "w" * size + "# Approved by Ann\\\\" + "*" * size
-        pieces = split(escape_markup(words), 50, utf16)
+        pieces = split(escape_markup(words), 50, measure_utf16)
         assert "".join(pieces) == escape_markup(words)
         for piece in pieces:
             assert (len(piece) - len(piece.rstrip("\\"))) % 2 == 0, pieces
