@@ -1,4 +1,4 @@
-"""`turnkeeper audit`: its arguments, and the question that they make."""
+"""`turnkeeper audit`: its arguments, and the request that they make."""
 
 import argparse
 import json

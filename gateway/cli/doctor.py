@@ -131,7 +131,7 @@ def _check_place(settings: Settings) -> list[ProbeResult]:
     """The page's port, and the disk under the data folder."""
     found = []
     if (settings.home / control.SOCKET).exists() and control.ask(
-        settings.home, control.Question(command="status")
+        settings.home, control.ControlRequest(command="status")
     ):
         found.append(ProbeResult("ok", "page", "in use by the running gateway"))
     else:
@@ -348,7 +348,7 @@ async def _store(settings: Settings, say: Say) -> int:
         say(f"wrong    store: {file} is damaged: {' '.join(damage.split())}. {MEND_STORE}")
         return 1
     if (settings.home / control.SOCKET).exists():
-        asked = control.Question(command="retention")
+        asked = control.ControlRequest(command="retention")
         running = await asyncio.to_thread(control.ask, settings.home, asked)
         if running is not None and not running.ok:
             say(f"wrong    {kind}: in use by the running gateway. {running.text}")

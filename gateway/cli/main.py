@@ -279,19 +279,19 @@ def _ask(settings: Settings, words: argparse.Namespace) -> int:
             return MISUSED
         if not words.yes and not _confirm(words.person):
             return FAILED
-    command, given = _parse_question(words)
-    question = control.Question(command=command, words=given)
-    answer = control.ask(settings.home, question, _show_progress)
+    command, given = _parse_request(words)
+    request = control.ControlRequest(command=command, words=given)
+    answer = control.ask(settings.home, request, _show_progress)
     if answer is None:
         from gateway.cli.offline import answer_offline
 
-        answer = asyncio.run(answer_offline(settings, question, _show_progress))
+        answer = asyncio.run(answer_offline(settings, request, _show_progress))
     text = "".join(c for c in answer.text if c.isprintable() or c == "\n")  # names may have escapes
     print(text, file=sys.stdout if answer.ok else sys.stderr)
     return OK if answer.ok else FAILED
 
 
-def _parse_question(words: argparse.Namespace) -> tuple[str, tuple[str, ...]]:
+def _parse_request(words: argparse.Namespace) -> tuple[str, tuple[str, ...]]:
     """The command of the control socket, and its words."""
     match words.command:
         case "pair":

@@ -19,13 +19,13 @@ LOOK_EVERY = 0.1
 
 
 async def _ask_who_begins(
-    home: Path, question: control.Question, show_progress: Callable[[str], None]
+    home: Path, request: control.ControlRequest, show_progress: Callable[[str], None]
 ) -> control.ControlAnswer | None:
     """Return the answer of a gateway that holds the folder but has no socket yet; None once nobody
     holds it."""
     end = ambient.monotonic() + PATIENCE
     while holder := lock.find_holder(home):
-        answer = await asyncio.to_thread(control.ask, home, question, show_progress)
+        answer = await asyncio.to_thread(control.ask, home, request, show_progress)
         if answer is not None:
             return answer
         if ambient.monotonic() > end:
@@ -39,13 +39,13 @@ async def _ask_who_begins(
 
 
 async def answer_offline(
-    settings: Settings, question: control.Question, show_progress: Callable[[str], None]
+    settings: Settings, request: control.ControlRequest, show_progress: Callable[[str], None]
 ) -> control.ControlAnswer:
-    """Answer a question that needs no running gateway."""
-    live = await _ask_who_begins(settings.home, question, show_progress)
+    """Answer a request that needs no running gateway."""
+    live = await _ask_who_begins(settings.home, request, show_progress)
     if live is not None:
         return live
-    if question.command in control.NEED_GATEWAY:
+    if request.command in control.NEED_GATEWAY:
         return control.ControlAnswer(text=control.NOT_RUNNING, ok=False)
     with lock.hold(settings.home):
         try:
@@ -55,11 +55,11 @@ async def answer_offline(
         try:
             trail = make_trail(settings, store)
             pairing = assembly.make_pairing_alone(settings, store, trail.note)
-            console = console_alone(settings, store) if question.command == "jobs" else None
+            console = console_alone(settings, store) if request.command == "jobs" else None
             upkeep = StoreUpkeep(settings, store, trail)
             asked = control.Operations(
                 store=store, pairing=pairing, jobs=console, upkeep=upkeep, trail=trail
             )
-            return await asked.answer(question, show_progress)
+            return await asked.answer(request, show_progress)
         finally:
             await store.close()

@@ -49,8 +49,8 @@ def _put_in_place(
     if manifest.store != wanted:
         raise backup.BackupError(f"The backup is of a store in {manifest.store}, this is {wanted}.")
     if running:
-        question = control.Question(command="restore", words=(place.name,))
-        answer = control.ask(settings.home, question)
+        request = control.ControlRequest(command="restore", words=(place.name,))
+        answer = control.ask(settings.home, request)
         if answer is None or not answer.ok:
             raise backup.BackupError(answer.text if answer is not None else control.NOT_RUNNING)
         say(answer.text)

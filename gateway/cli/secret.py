@@ -49,10 +49,10 @@ def keep(settings: Settings, words: argparse.Namespace) -> int:
 
 def _note(settings: Settings, what: str, detail: str) -> None:
     """Add an audit line; the secret is stored even if that fails."""
-    question = control.Question(command="note", words=(what, detail))
-    answer = control.ask(settings.home, question)
+    request = control.ControlRequest(command="note", words=(what, detail))
+    answer = control.ask(settings.home, request)
     if answer is None:
-        answer = asyncio.run(answer_offline(settings, question, lambda text: None))
+        answer = asyncio.run(answer_offline(settings, request, lambda text: None))
     if not answer.ok:
         print(f"The audit has no line of it: {answer.text}", file=sys.stderr)
 

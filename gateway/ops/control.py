@@ -1,4 +1,4 @@
-"""The control socket in the data folder and its commands: JSON lines, one question and one answer a
+"""The control socket in the data folder and its commands: JSON lines, one request and one answer a
 connection.
 
 Without a running gateway the command line asks the store itself, under the folder's lock.
@@ -52,12 +52,12 @@ LISTED = 50
 PATIENCE = 30.0
 """Seconds that the command line waits for an answer."""
 ASKED_SECONDS = 10.0
-"""Time limit of a question's line."""
+"""Time limit of a request's line."""
 LONG_PATIENCE = 600.0
 """Between two lines of a command that says how far it is."""
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class ControlRequest(Struct, frozen=True, kw_only=True):
     """A command and its words."""
 
     command: str
@@ -90,7 +90,7 @@ class Upkeep(Protocol):
         """Erase the person with the account `person`."""
 
 
-STATUS = Question(command="status")
+STATUS = ControlRequest(command="status")
 NEED_GATEWAY = ("status", "link", "stop")
 LIST_THEM = "`turnkeeper dead` lists them."
 NOT_RUNNING = "No gateway runs on this folder. Start it with `turnkeeper run`."
@@ -121,7 +121,9 @@ class Operations:
     upkeep: Upkeep | None = None
     trail: AuditTrail | None = None
 
-    async def answer(self, question: Question, tell: Tell = lambda text: None) -> ControlAnswer:
+    async def answer(
+        self, request: ControlRequest, tell: Tell = lambda text: None
+    ) -> ControlAnswer:
         """Run a command; `tell` is called with the progress of a long one."""
         long: dict[str, Callable[[tuple[str, ...], Tell], Awaitable[ControlAnswer]]] = {
             "backup": self._backup,
@@ -146,11 +148,11 @@ class Operations:
             "retention": self._retention,
         }
         try:
-            if (command := commands.get(question.command)) is not None:
-                return await command(question.words)
-            if (longer := long.get(question.command)) is not None:
-                return await longer(question.words, tell)
-            return ControlAnswer(text=f"There is no command {question.command[:32]!r}.", ok=False)
+            if (command := commands.get(request.command)) is not None:
+                return await command(request.words)
+            if (longer := long.get(request.command)) is not None:
+                return await longer(request.words, tell)
+            return ControlAnswer(text=f"There is no command {request.command[:32]!r}.", ok=False)
         except BackupError as error:
             return ControlAnswer(text=str(error), ok=False)
         except StoreFailed as error:
@@ -329,8 +331,8 @@ async def serve(home: Path, operations: Operations) -> AsyncIterator[None]:
 
     async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            question = await _read_question(reader)
-            answer = await operations.answer(question, partial(_tell, writer))
+            request = await _read_request(reader)
+            answer = await operations.answer(request, partial(_tell, writer))
         except (msgspec.DecodeError, ValueError) as error:
             answer = ControlAnswer(text=f"not a question: {error}", ok=False)
         except Exception:  # boundary: a bad command must not end the gateway
@@ -351,14 +353,14 @@ async def serve(home: Path, operations: Operations) -> AsyncIterator[None]:
             (home / SOCKET).unlink()
 
 
-async def _read_question(reader: asyncio.StreamReader) -> Question:
+async def _read_request(reader: asyncio.StreamReader) -> ControlRequest:
     """Read the line; ValueError for another, and for one that does not end."""
     try:
         async with ambient.limit(ASKED_SECONDS):
             line = await reader.readline()
     except TimeoutError:
         raise ValueError("its line does not end") from None
-    return msgspec.json.decode(line, type=Question)
+    return msgspec.json.decode(line, type=ControlRequest)
 
 
 def _tell(writer: asyncio.StreamWriter, text: str) -> None:
@@ -367,7 +369,9 @@ def _tell(writer: asyncio.StreamWriter, text: str) -> None:
         writer.write(msgspec.json.encode(ControlAnswer(text=text, more=True)) + b"\n")
 
 
-def ask(home: Path, question: Question, tell: Tell = lambda text: None) -> ControlAnswer | None:
+def ask(
+    home: Path, request: ControlRequest, tell: Tell = lambda text: None
+) -> ControlAnswer | None:
     """Ask the running gateway; None if none runs. `tell` is called with the progress."""
     with socket.socket(socket.AF_UNIX) as client, open_address(home / SOCKET) as address:
         client.settimeout(PATIENCE)
@@ -379,7 +383,7 @@ def ask(home: Path, question: Question, tell: Tell = lambda text: None) -> Contr
             return ControlAnswer(text=f"The gateway does not answer: {error}.", ok=False)
         try:
             with client.makefile("rwb") as file:
-                file.write(msgspec.json.encode(question) + b"\n")
+                file.write(msgspec.json.encode(request) + b"\n")
                 file.flush()
                 while line := file.readline():
                     answer = msgspec.json.decode(line, type=ControlAnswer)

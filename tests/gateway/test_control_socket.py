@@ -41,7 +41,7 @@ LIVE = control.Live(
 
 def ask_status(home: Path) -> Awaitable[control.ControlAnswer]:
     settings = Settings.read({"TURNKEEPER_HOME": str(home)})
-    question = control.Question(command="status")
+    question = control.ControlRequest(command="status")
     return asyncio.create_task(answer_offline(settings, question, lambda text: None))
 
 
@@ -110,7 +110,7 @@ def test_a_socket_that_too_many_wait_at_is_told_of(tmp_path: Path) -> None:
                 one.connect(path)
         except BlockingIOError:
             pass
-        answer = control.ask(tmp_path, control.Question(command="status"))
+        answer = control.ask(tmp_path, control.ControlRequest(command="status"))
     assert answer is not None and not answer.ok and "does not answer" in answer.text
 
 
@@ -128,7 +128,7 @@ async def test_resubmitting_promises_no_answer_on_a_platform_that_is_not_set_up(
     )
     await store.keep_letter(letter)
     asked = control.Operations(store=store, pairing=None, live=LIVE)
-    answer = await asked.answer(control.Question(command="resubmit", words=("7",)))
+    answer = await asked.answer(control.ControlRequest(command="resubmit", words=("7",)))
     await store.close()
     assert answer.ok and told in answer.text
 

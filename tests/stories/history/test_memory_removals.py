@@ -10,7 +10,7 @@ from agent_core import ambient
 from agent_core.memory.documents import Change
 from agent_core.memory.settings import MemorySettings
 from gateway.messages import GatewaySaid, Inbound
-from gateway.ops.control import Operations, Question
+from gateway.ops.control import ControlRequest, Operations
 from gateway.ops.stored_contents import make_trail
 from gateway.ops.upkeep import StoreUpkeep
 from gateway.services import memory_removals
@@ -146,7 +146,7 @@ async def test_what_was_given_up_is_a_dead_letter(
     commands = Operations(store=store, pairing=None)
 
     async def give(*words: str) -> tuple[str, bool]:
-        answer = await commands.answer(Question(command=words[0], words=words[1:]))
+        answer = await commands.answer(ControlRequest(command=words[0], words=words[1:]))
         return answer.text, answer.ok
 
     for _ in range(MAX_TRIES):
@@ -186,11 +186,11 @@ async def test_one_that_cannot_be_read_is_listed_and_can_be_dropped(
     await removals._work_off()
     assert beside.holds == [] and await store.get(name) == body
     commands = Operations(store=store, pairing=None)
-    said = await commands.answer(Question(command="dead"))
+    said = await commands.answer(ControlRequest(command="dead"))
     assert said.text == f"{name}  memory removal (unreadable here: damaged, or of another version)"
-    again = await commands.answer(Question(command="resubmit", words=(name,)))
+    again = await commands.answer(ControlRequest(command="resubmit", words=(name,)))
     assert not again.ok and "no dead letter" in again.text
-    assert (await commands.answer(Question(command="drop", words=(name,)))).ok
+    assert (await commands.answer(ControlRequest(command="drop", words=(name,)))).ok
     assert not await store.keys(PREFIX)
     await store.close()
 

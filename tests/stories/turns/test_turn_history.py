@@ -3,7 +3,7 @@
 import json
 
 from gateway.ops import turn_history
-from gateway.ops.control import Operations, Question
+from gateway.ops.control import ControlRequest, Operations
 from tests.fakes.model_server import Call, Say
 from tests.stories.rig import PERSON, Rig
 
@@ -13,7 +13,7 @@ async def test_the_last_turns_with_how_they_ended_and_what_they_did(rig: Rig) ->
     operations = Operations(store=rig.store, pairing=None)
 
     async def ask() -> tuple[list[str], bool]:
-        question = Question(command="turns", words=(rig.where(PERSON).id,))
+        question = ControlRequest(command="turns", words=(rig.where(PERSON).id,))
         answer = await operations.answer(question)
         return answer.text.splitlines(), answer.ok
 
