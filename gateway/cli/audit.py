@@ -25,11 +25,11 @@ def read_given(words: str) -> str:
     return words
 
 
-def parse_request(words: argparse.Namespace) -> tuple[str, tuple[str, ...]]:
+def parse_request(args: argparse.Namespace) -> tuple[str, tuple[str, ...]]:
     """The command of the control socket, and its words."""
-    if words.lines == "verify":
+    if args.lines == "verify":
         return "verify", ()
-    lines = parse_number(words.lines) or 0
-    given = {"since": words.since, "who": words.who, "what": words.what}
+    lines = parse_number(args.lines) or 0
+    given = {"since": args.since, "who": args.who, "what": args.what}
     query = {"lines": lines, **{key: value or "" for key, value in given.items()}}
-    return "audit", (json.dumps({**query, "json": words.json}),)
+    return "audit", (json.dumps({**query, "json": args.json}),)

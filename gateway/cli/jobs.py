@@ -71,7 +71,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     action.add_parser("apply", help="apply jobs.toml of the data folder, all or nothing")
 
 
-def new_secret(settings: Settings, words: argparse.Namespace) -> int:
+def new_secret(settings: Settings, args: argparse.Namespace) -> int:
     """Store a hook's secret, given or generated, and print a generated one. Return the exit
     code."""
     from gateway.features.jobs.hooks import STANDARD, Way, keep_secret
@@ -79,21 +79,21 @@ def new_secret(settings: Settings, words: argparse.Namespace) -> int:
     from gateway.ops.lock import make_private
     from gateway.services.vault import UnfitSecret, Vault
 
-    if not HOOK_NAME.fullmatch(words.hook):
+    if not HOOK_NAME.fullmatch(args.hook):
         print("A hook's name is 1 to 31 small letters, digits and -.", file=sys.stderr)
         return 2
-    value = sys.stdin.readline().rstrip("\n") if words.given else ""
-    way: Way = "github" if words.github else "plain" if words.plain else "standard"
-    if words.given and way == "standard" and not value.startswith(STANDARD):
+    value = sys.stdin.readline().rstrip("\n") if args.given else ""
+    way: Way = "github" if args.github else "plain" if args.plain else "standard"
+    if args.given and way == "standard" and not value.startswith(STANDARD):
         way = "plain"
-    value = value if words.given else _make_secret(way == "standard")
+    value = value if args.given else _make_secret(way == "standard")
     make_private(settings.home)
     try:
-        keep_secret(Vault(settings.home), words.hook, way, value)
+        keep_secret(Vault(settings.home), args.hook, way, value)
     except (UnfitSecret, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"It is kept for /hooks/{words.hook}." if words.given else value)
+    print(f"It is kept for /hooks/{args.hook}." if args.given else value)
     return 0
 
 
@@ -108,28 +108,28 @@ def _make_secret(standard: bool) -> str:
     return STANDARD + base64.b64encode(made.encode()).decode() if standard else made
 
 
-def parse_request(words: argparse.Namespace) -> tuple[str, ...]:
+def parse_request(args: argparse.Namespace) -> tuple[str, ...]:
     """Return the words for the gateway or the store: the action, the job, the form; the fields of
     an added or edited job as JSON."""
-    if words.action == "add":
-        fields = {name: getattr(words, name) for name in ("where", *ABOUT_FIELDS, "prompt")}
-        return words.action, words.id, json.dumps(fields)
-    if words.action == "edit":
-        given = {name: getattr(words, name) for name in EDITED}
+    if args.action == "add":
+        fields = {name: getattr(args, name) for name in ("where", *ABOUT_FIELDS, "prompt")}
+        return args.action, args.id, json.dumps(fields)
+    if args.action == "edit":
+        given = {name: getattr(args, name) for name in EDITED}
         said = {name: value for name, value in given.items() if value is not None}
-        return words.action, words.id, json.dumps(said)
-    form = "json" if getattr(words, "json", False) else ""
-    return words.action, getattr(words, "id", ""), form
+        return args.action, args.id, json.dumps(said)
+    form = "json" if getattr(args, "json", False) else ""
+    return args.action, getattr(args, "id", ""), form
 
 
-def next_times(words: argparse.Namespace) -> int:
+def next_times(args: argparse.Namespace) -> int:
     """Print due times; 2 if the schedule cannot be."""
     from cron.commands import print_next
     from cron.job import ScheduleError
 
-    text = words.cron or (f"every {words.every}" if words.every else f"at {words.at}")
+    text = args.cron or (f"every {args.every}" if args.every else f"at {args.at}")
     try:
-        print_next(text, words.tz, words.start, words.count, print, as_json=words.json)
+        print_next(text, args.tz, args.start, args.count, print, as_json=args.json)
     except ScheduleError as error:
         print(f"turnkeeper: {error}", file=sys.stderr)
         return 2

@@ -80,36 +80,36 @@ def _run_command(argv: Sequence[str] | None) -> int:
     if not given:
         _parser().print_help()
         return MISUSED
-    words = argparse.Namespace(command="run") if given == ["run"] else _parse(given)
+    args = argparse.Namespace(command="run") if given == ["run"] else _parse(given)
     try:
-        if words.command == "version":
+        if args.command == "version":
             print(f"turnkeeper {VERSION}")
             return OK
-        if words.command == "jobs" and words.action == "next":
-            return jobs.next_times(words)
+        if args.command == "jobs" and args.action == "next":
+            return jobs.next_times(args)
         read = partial(Settings.read, declared=find_declared)
-        if words.command == "init":
+        if args.command == "init":
             from gateway.cli.init import allow_interrupt, set_up
 
             with allow_interrupt():
                 return set_up(read, print)
         settings = _finish_restore(read(), read)
-        if words.command == "run":
+        if args.command == "run":
             return _run(settings)
         _show_errors(settings)
-        if words.command == "jobs" and words.action == "secret":
-            return jobs.new_secret(settings, words)
-        if words.command == "doctor":
+        if args.command == "jobs" and args.action == "secret":
+            return jobs.new_secret(settings, args)
+        if args.command == "doctor":
             from gateway.cli.doctor import examine
 
             return examine(settings, print)
-        if words.command == "policy":
-            return policy.answer(settings, words)
-        if words.command == "secret":
+        if args.command == "policy":
+            return policy.answer(settings, args)
+        if args.command == "secret":
             from gateway.cli.secret import keep
 
-            return keep(settings, words)
-        return _run_offline(settings, words)
+            return keep(settings, args)
+        return _run_offline(settings, args)
     except SettingsError as error:
         return _cannot(error)
     except KeyboardInterrupt:
@@ -208,17 +208,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run_offline(settings: Settings, words: argparse.Namespace) -> int:
+def _run_offline(settings: Settings, args: argparse.Namespace) -> int:
     """Run a command that works beside a running gateway; ask the gateway for all others."""
-    if words.command == "prices":
+    if args.command == "prices":
         from gateway.cli import prices
 
-        return prices.run(settings, words)
-    if words.command == "restore":
+        return prices.run(settings, args)
+    if args.command == "restore":
         from gateway.cli.restore import restore
 
-        return restore(settings, words, print)
-    return _ask(settings, words)
+        return restore(settings, args, print)
+    return _ask(settings, args)
 
 
 def _run(settings: Settings) -> int:
@@ -269,17 +269,17 @@ def _unwrap_group(error: BaseException) -> BaseException:
     return error
 
 
-def _ask(settings: Settings, words: argparse.Namespace) -> int:
+def _ask(settings: Settings, args: argparse.Namespace) -> int:
     """Ask the running gateway, else the store under the folder's lock."""
     from gateway.ops import control
 
-    if words.command == "person":
-        if not all(words.person.partition(":")):
+    if args.command == "person":
+        if not all(args.person.partition(":")):
             print("Write a person as in telegram:123.", file=sys.stderr)
             return MISUSED
-        if not words.yes and not _confirm(words.person):
+        if not args.yes and not _confirm(args.person):
             return FAILED
-    command, given = _parse_request(words)
+    command, given = _parse_request(args)
     request = control.ControlRequest(command=command, words=given)
     answer = control.ask(settings.home, request, _show_progress)
     if answer is None:
@@ -291,27 +291,27 @@ def _ask(settings: Settings, words: argparse.Namespace) -> int:
     return OK if answer.ok else FAILED
 
 
-def _parse_request(words: argparse.Namespace) -> tuple[str, tuple[str, ...]]:
+def _parse_request(args: argparse.Namespace) -> tuple[str, tuple[str, ...]]:
     """The command of the control socket, and its words."""
-    match words.command:
+    match args.command:
         case "pair":
-            return "pair", (words.code,)
+            return "pair", (args.code,)
         case "link":
-            return "link", (words.name,)
+            return "link", (args.name,)
         case "unpair":
-            return "unpair", (words.person,)
-        case "dead" if words.action in ("resubmit", "drop"):
-            return words.action, (words.id,)
+            return "unpair", (args.person,)
+        case "dead" if args.action in ("resubmit", "drop"):
+            return args.action, (args.id,)
         case "turn":
-            return ("turns" if words.action == "list" else "turn"), (words.id,)
+            return ("turns" if args.action == "list" else "turn"), (args.id,)
         case "jobs":
-            return "jobs", jobs.parse_request(words)
+            return "jobs", jobs.parse_request(args)
         case "person":
-            return "erase", (words.person,)
+            return "erase", (args.person,)
         case "backup":
-            return "backup", (str(Path(words.file).resolve()),)
+            return "backup", (str(Path(args.file).resolve()),)
         case "audit":
-            return audit.parse_request(words)
+            return audit.parse_request(args)
         case name:
             return name, ()
 

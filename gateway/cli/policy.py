@@ -23,10 +23,10 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     explain.add_argument("rule", nargs="?", default="")
 
 
-def answer(settings: Settings, words: argparse.Namespace) -> int:
+def answer(settings: Settings, args: argparse.Namespace) -> int:
     """Run the command. Return the exit code."""
-    if words.action == "explain":
-        return _explain(settings, words.rule)
+    if args.action == "explain":
+        return _explain(settings, args.rule)
     from agent_core.settings import ModelSettings
     from gateway.services.operator_rules import FILE, read_rules
     from gateway.wiring.closed_tools import list_tool_names
@@ -34,11 +34,11 @@ def answer(settings: Settings, words: argparse.Namespace) -> int:
 
     rules = read_rules(settings.home / FILE, list_tool_names())
     checker = PolicyChecker(ModelSettings.read(settings.env), rules)
-    match words.action:
+    match args.action:
         case "check-url":
             judge = checker.judge_url
         case "check-path":
-            judge = checker.judge_written_path if words.write else checker.judge_path
+            judge = checker.judge_written_path if args.write else checker.judge_path
         case _:
             judge = checker.judge_call
     return _judge_lines(partial(_encode, judge), MAX_LINE, sys.stdin.buffer, sys.stdout.buffer)

@@ -21,14 +21,14 @@ LIMIT = 30.0
 UNKNOWN = "unknown: set MODEL_PRICES"
 
 
-def run(settings: Settings, words: argparse.Namespace) -> int:
+def run(settings: Settings, args: argparse.Namespace) -> int:
     """Show, or get a newer table; 1 if that failed."""
-    if words.action == "show":
+    if args.action == "show":
         return _show(settings)
-    url = words.url or URL
+    url = args.url or URL
     today = f"{ambient.utc(ambient.now()):%Y-%m-%d}"
     try:
-        if words.package:
+        if args.package:
             raw, version = read_package()
             table = make_table(raw, f"{PACKAGE} {version}", today)
         else:

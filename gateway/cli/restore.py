@@ -21,21 +21,21 @@ BY_REDIS = (
 Say = Callable[[str], None]
 
 
-def restore(settings: Settings, words: argparse.Namespace, say: Say) -> int:
+def restore(settings: Settings, args: argparse.Namespace, say: Say) -> int:
     """The exit code."""
     home = settings.home
     running = control.ask(home, control.STATUS) is not None
-    if not Path(words.file).is_file():
-        print(f"There is no file {words.file}.", file=sys.stderr)
+    if not Path(args.file).is_file():
+        print(f"There is no file {args.file}.", file=sys.stderr)
         return FAILED
     lock.make_private(home)
-    if restore_swap.find_content(home) and not words.force:
+    if restore_swap.find_content(home) and not args.force:
         print(TAKEN.format(home=home), file=sys.stderr)
         return FAILED
     try:
         needed = restore_swap.list_needed(home)
         with hold_scratch(home, restore_swap.UNPACKED, needed) as place:
-            manifest = backup.unpack_backup(Path(words.file), place, _show_progress)
+            manifest = backup.unpack_backup(Path(args.file), place, _show_progress)
             return _put_in_place(settings, place, manifest, running, say)
     except (OSError, backup.BackupError) as error:
         print(error, file=sys.stderr)

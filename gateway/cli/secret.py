@@ -18,32 +18,32 @@ SET = "write: turnkeeper secret set NAME CONVERSATION; /secret in a chat shows i
 REMOVE = "write: turnkeeper secret remove NAME CONVERSATION"
 
 
-def keep(settings: Settings, words: argparse.Namespace) -> int:
+def keep(settings: Settings, args: argparse.Namespace) -> int:
     """Keep a secret, list the names, or forget one; the exit code."""
     vault = Vault(settings.home)
-    if words.action == "list":
+    if args.action == "list":
         for address in vault.addresses():
             print(f"{address}: {', '.join(vault.names(address))}")
         return OK
-    if not words.name or not _is_address(words.conversation):
-        print(SET if words.action == "set" else REMOVE, file=sys.stderr)
+    if not args.name or not _is_address(args.conversation):
+        print(SET if args.action == "set" else REMOVE, file=sys.stderr)
         return MISUSED
-    if words.action == "remove":
-        gone = vault.drop(words.conversation, words.name)
+    if args.action == "remove":
+        gone = vault.drop(args.conversation, args.name)
         if gone:
-            _note(settings, "secret_removed", f"{words.name} {words.conversation}")
+            _note(settings, "secret_removed", f"{args.name} {args.conversation}")
         print("It is forgotten." if gone else "There is no such secret.")
         return OK if gone else FAILED
     make_private(settings.home)
     asked = sys.stdin.isatty()
-    value = getpass.getpass(f"{words.name}: ") if asked else sys.stdin.readline().rstrip("\n")
+    value = getpass.getpass(f"{args.name}: ") if asked else sys.stdin.readline().rstrip("\n")
     try:
-        vault.keep(words.conversation, words.name, value)
+        vault.keep(args.conversation, args.name, value)
     except UnfitSecret as error:
         print(error, file=sys.stderr)
         return MISUSED
-    _note(settings, "secret_set", f"{words.name} {words.conversation}")
-    print(f"{words.name} may be used in {words.conversation} from now on.")
+    _note(settings, "secret_set", f"{args.name} {args.conversation}")
+    print(f"{args.name} may be used in {args.conversation} from now on.")
     return OK
 
 
