@@ -106,9 +106,9 @@ def _run_command(argv: Sequence[str] | None) -> int:
         if args.command == "policy":
             return policy.answer(settings, args)
         if args.command == "secret":
-            from gateway.cli.secret import keep
+            from gateway.cli.secret import run_secret
 
-            return keep(settings, args)
+            return run_secret(settings, args)
         return _run_offline(settings, args)
     except SettingsError as error:
         return _cannot(error)

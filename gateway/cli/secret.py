@@ -18,8 +18,8 @@ SET = "write: turnkeeper secret set NAME CONVERSATION; /secret in a chat shows i
 REMOVE = "write: turnkeeper secret remove NAME CONVERSATION"
 
 
-def keep(settings: Settings, args: argparse.Namespace) -> int:
-    """Keep a secret, list the names, or forget one; the exit code."""
+def run_secret(settings: Settings, args: argparse.Namespace) -> int:
+    """Keep a secret, list the names, or forget one. Return the exit code."""
     vault = Vault(settings.home)
     if args.action == "list":
         for address in vault.addresses():
