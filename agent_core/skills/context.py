@@ -59,10 +59,10 @@ class SkillRun:
     """One running skill. `above`: its callers, outermost first, and itself. It belongs to one
     branch: its calls are numbered in order."""
 
-    def __init__(self, scope: Scope, ground: SkillDeps, above: tuple[str, ...] = ()) -> None:
+    def __init__(self, scope: Scope, deps: SkillDeps, above: tuple[str, ...] = ()) -> None:
         self._scope = scope
-        self.brief, self.hands = ground.brief, ground.hands
-        self._ground = ground
+        self.brief, self.hands = deps.brief, deps.hands
+        self._deps = deps
         self._above = above
         self._about: SkillMetadata | None = None
         self._steps = 0
@@ -79,12 +79,12 @@ class SkillRun:
         if len(self._above) >= DEEPEST:
             raise ToolFailed(f"{DEEPEST} skills within each other are the most.")
         scope = self.step(skill_id)
-        skill = await self._ground.find(scope, skill_id)
+        skill = await self._deps.find(scope, skill_id)
         why = await scope.once("missing", partial(self._why_missing, skill), kind=str)
         if why:
             raise ToolFailed(f"The skill {skill_id} cannot be used here. {why}")
         _fit(skill.metadata.parameters, params, f"The params of {skill_id} do not fit")
-        inner = SkillRun(scope, self._ground, (*self._above, skill_id))
+        inner = SkillRun(scope, self._deps, (*self._above, skill_id))
         inner._about = skill.metadata
         try:
             output = await skill.execute(inner, params)

@@ -143,7 +143,7 @@ class TurnkeeperAgent:
         self._means = ResearchDeps(web=web_of(tools.web), kept=kept)
         self._skills = built_in(models, folder.parent / SKILLS)
         self._browser = make_browser(models, sandbox, home, self._preview, equipment.walls)
-        ground = ToolDeps(
+        deps = ToolDeps(
             settings=models,
             sandbox=sandbox,
             preview=self._preview,
@@ -159,7 +159,7 @@ class TurnkeeperAgent:
         desk = GatewayServers(tools, folder.parent / "mcp", kept, equipment.sign_ins)
         self.server_desk, self.servers = desk, desk.servers
         last = (terminate_tool(), *finding_tools(self.servers.names))
-        self._toolbox = Toolbox((*toolkit(ground), *last), self.servers)
+        self._toolbox = Toolbox((*toolkit(deps), *last), self.servers)
         always = (SCRIPT,) if tools.execution_mode == "codeact" else ()
         lines = self._toolbox.lines
         self._kit = Kit(lines=lines, servers=self.servers, sets=tools.sets, always=always)

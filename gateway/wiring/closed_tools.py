@@ -113,7 +113,7 @@ def make_closed_tools(settings: ModelSettings, *, isolated: bool) -> tuple[Tool,
         raise ToolFailed(CLOSED)
 
     kept = FileStore(_NOWHERE)
-    ground = ToolDeps(
+    deps = ToolDeps(
         settings=settings,
         sandbox=ClosedSandbox(isolated),
         preview=_ClosedPreview(),
@@ -126,7 +126,7 @@ def make_closed_tools(settings: ModelSettings, *, isolated: bool) -> tuple[Tool,
         browser=Browser(_NOWHERE, settings.tools.web.allowed),  # no sandbox is running
         scripts=RunningScripts(),
     )
-    return (*toolkit(ground), terminate_tool(), *finding_tools(()))
+    return (*toolkit(deps), terminate_tool(), *finding_tools(()))
 
 
 def list_tool_names() -> tuple[str, ...]:

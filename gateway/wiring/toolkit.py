@@ -47,27 +47,27 @@ class ToolDeps(Struct, frozen=True, kw_only=True):
     scripts: RunningScripts
 
 
-def toolkit(ground: ToolDeps) -> tuple[Tool, ...]:
+def toolkit(deps: ToolDeps) -> tuple[Tool, ...]:
     """Build the tools in the order shown to models, which is part of every prompt."""
-    limit = ground.settings.tools.command_max_seconds
-    commands = command_tools(ground.sandbox, ground.background, limit, ground.vault)
+    limit = deps.settings.tools.command_max_seconds
+    commands = command_tools(deps.sandbox, deps.background, limit, deps.vault)
     own = (
         rollback_tool(),
         *commands,
         ask_tool(),
-        send_tool(ground.kept),
+        send_tool(deps.kept),
         planning_tool(),
         todo_tool(),
     )
-    web = (*web_tools(ground.means.web), research_tool(ground.means))
-    mind = (memory_tool(),) if ground.settings.memory.enabled else ()
+    web = (*web_tools(deps.means.web), research_tool(deps.means))
+    mind = (memory_tool(),) if deps.settings.memory.enabled else ()
     mind = (*mind, session_search_tool())
-    shells = ground.background.shells
-    bash = Bash(ground.sandbox, shells, limit, ground.vault)
-    code = every_code_tool(bash, ground.kept, ground.scripts)
-    skilled = tools_of(ground.skills, ground.settings, ground.kept, ground.preview)
-    works = Works(browser=ground.browser, search=ground.means.web.search, keep=ground.kept.keep)
-    sights = (analyze_tool(ground.kept.keep, ground.settings.tools.web.allowed),)
+    shells = deps.background.shells
+    bash = Bash(deps.sandbox, shells, limit, deps.vault)
+    code = every_code_tool(bash, deps.kept, deps.scripts)
+    skilled = tools_of(deps.skills, deps.settings, deps.kept, deps.preview)
+    works = Works(browser=deps.browser, search=deps.means.web.search, keep=deps.kept.keep)
+    sights = (analyze_tool(deps.kept.keep, deps.settings.tools.web.allowed),)
     seeing = (*browser_tools(works), *sights)
-    files = file_tools(ground.kept)
-    return (*files, *own, ground.job, editor_tool(), *web, *mind, *code, *skilled, *seeing)
+    files = file_tools(deps.kept)
+    return (*files, *own, deps.job, editor_tool(), *web, *mind, *code, *skilled, *seeing)

@@ -60,8 +60,8 @@ class SkillRig:
         turn = Turn("turn-0001", Journal(list(disk.records), disk.write), self)
 
         async def code(scope: Scope, past: tuple[Message, ...]) -> Values:
-            ground = SkillDeps(brief=self.brief, hands=self.hands, find=self.skills.look_up)
-            return await SkillRun(scope, ground).invoke_skill(skill_id, params)
+            deps = SkillDeps(brief=self.brief, hands=self.hands, find=self.skills.look_up)
+            return await SkillRun(scope, deps).invoke_skill(skill_id, params)
 
         try:
             return await drive(turn, code)  # type: ignore[arg-type, return-value]
