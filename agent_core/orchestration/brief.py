@@ -18,7 +18,7 @@ from agent_core.messages import Mention, Message, Picture, ToolCall, user
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta, ToolSpec
 from agent_core.orchestration.plan import Plan, title
 from agent_core.policy import Bond, Verdict
-from agent_core.research.means import ResearchDeps
+from agent_core.research.depths import ResearchDeps
 from agent_core.tools.finding.toolsets import Reach
 from agent_core.tools.hooks import ToolHooks
 from agent_core.tools.toolbox import Prepared, Toolbox

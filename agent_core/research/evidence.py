@@ -13,7 +13,7 @@ from agent_core.messages import user
 from agent_core.models.port import ModelRequest
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.side_calls import Unusable, ask_json, find_json, tier
-from agent_core.research.means import FOCUS, Kind
+from agent_core.research.depths import FOCUS, Kind
 from agent_core.research.sources import SourcePage
 from agent_core.scope import Scope
 from agent_core.tools.web.tools import WEB

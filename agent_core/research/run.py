@@ -22,8 +22,8 @@ from agent_core.orchestration.brief import Brief, Hands
 from agent_core.orchestration.fitting import ask_within, make_window
 from agent_core.orchestration.side_calls import ask_json, tier, words
 from agent_core.research import prompts
+from agent_core.research.depths import DEPTHS, FOCUS, Depth, ResearchDeps
 from agent_core.research.evidence import Finding, analyze
-from agent_core.research.means import DEPTHS, FOCUS, Depth, ResearchDeps
 from agent_core.research.report import send_report
 from agent_core.research.sources import (
     AT_ONCE,
@@ -72,12 +72,12 @@ class Research:
     """A running research. `steers`: it takes people's messages meanwhile."""
 
     def __init__(
-        self, scope: Scope, brief: Brief, hands: Hands, means: ResearchDeps, steers: bool = False
+        self, scope: Scope, brief: Brief, hands: Hands, deps: ResearchDeps, steers: bool = False
     ) -> None:
         self._scope = scope
         self._brief = brief
         self._hands = hands
-        self._means = means
+        self._deps = deps
         self._steers = steers
         self.window = make_window(brief, hands)
         """The model's view of history and thread."""
@@ -143,12 +143,12 @@ class Research:
         self, scope: Scope, queries: tuple[str, ...], seen: set[str], most: int
     ) -> None:
         """Search once, then read new pages until there are `most` of them in all."""
-        hits, failed = await search(scope, self._means.web, queries)
+        hits, failed = await search(scope, self._deps.web, queries)
         self._skipped = (*self._skipped, *failed)
         waiting = drop_seen(hits, seen)
         while waiting and (room := most - self._count_pages()) > 0:
             wave, waiting = waiting[: min(room, AT_ONCE)], waiting[min(room, AT_ONCE) :]
-            for hit, got in zip(wave, await read(scope, self._means.web, wave), strict=True):
+            for hit, got in zip(wave, await read(scope, self._deps.web, wave), strict=True):
                 self._take(scope, hit.url, got)
             await self._scope.show()
 
@@ -234,7 +234,7 @@ class Research:
         )
         made = write_report(draft or _list_findings(findings, frame.title), gathered)
         path, file = await send_report(
-            self._scope.child("report"), self._brief, self._means.kept, frame.title, made.report
+            self._scope.child("report"), self._brief, self._deps.kept, frame.title, made.report
         )
         self._leave("write_report", made.cited)
         return self._finish(made, frame, path, file)

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from agent_core.orchestration.side_calls import Unusable, find_json
-from agent_core.research.means import DEPTHS, KINDS, DepthName, Kind
+from agent_core.research.depths import DEPTHS, KINDS, DepthName, Kind
 from agent_core.research.writing import Labels
 
 QUERY, LABEL, TITLE = 200, 80, 100

@@ -26,7 +26,7 @@ from agent_core.orchestration.fitting import keep_view
 from agent_core.orchestration.side_calls import ask_json, tier, words
 from agent_core.phrases import phrase
 from agent_core.policy import Verdict
-from agent_core.research.means import DepthName, Kind, ResearchDeps
+from agent_core.research.depths import DepthName, Kind, ResearchDeps
 from agent_core.research.prompts import REFUSED
 from agent_core.research.run import Research
 from agent_core.research.stages import ResearchRequest
@@ -64,7 +64,7 @@ class Delegate(BaseModel):
 
 
 async def research(
-    scope: Scope, brief: Brief, hands: Hands, history: tuple[Message, ...], means: ResearchDeps
+    scope: Scope, brief: Brief, hands: Hands, history: tuple[Message, ...], deps: ResearchDeps
 ) -> TurnResult:
     """Answer `brief.text` with a research; files that came with it are sources too. The person
     asked for it by the mode, so only a rule against it, a hook or PERMISSION_ASK_ALL stands in
@@ -73,7 +73,7 @@ async def research(
     try:
         if why := await _refusal(scope.child("may"), brief, hands):
             return await _report_failure(scope.child("refused"), brief, hands, history, why)
-        work = Research(scope.child("research"), brief, hands, means, steers=True)
+        work = Research(scope.child("research"), brief, hands, deps, steers=True)
         files = tuple(Artifact(path=path) for path in brief.files[:MAX_FILES])
         made = await work.run(history, files=files)
     except (ModelFailed, TimedOut, BudgetExceeded) as error:
@@ -82,16 +82,14 @@ async def research(
     return keep_view(TurnResult(text=made.answer, messages=made.messages), history, work.window)
 
 
-def research_tool(means: ResearchDeps) -> Tool:
-    """delegate_to_research over `means`."""
+def research_tool(deps: ResearchDeps) -> Tool:
+    """delegate_to_research over `deps`."""
 
     async def run_in_turn(wanted: Delegate, scope: Scope, brief: Brief, hands: Hands) -> str:
         files = await _hand_over(wanted, scope, brief)
         own = replace(brief, text=wanted.question, said="")
         wish = ResearchRequest(kind=wanted.kind, depth=wanted.depth)
-        made = await Research(scope.child("research"), own, hands, means).run(
-            wish=wish, files=files
-        )
+        made = await Research(scope.child("research"), own, hands, deps).run(wish=wish, files=files)
         if not made.report:
             raise ToolFailed(made.answer or "Nothing was found.")
         where = f"[The whole report was given to the person; it is in {made.path}.]"

@@ -10,7 +10,7 @@ from agent_core.memory.tool import memory_tool
 from agent_core.messages import text_of
 from agent_core.models.port import ModelRequest
 from agent_core.research import evidence
-from agent_core.research.means import ResearchDeps
+from agent_core.research.depths import ResearchDeps
 from agent_core.tools.contract import Tool
 from agent_core.tools.decorator import tool
 from agent_core.tools.finding.tools import finding_tools

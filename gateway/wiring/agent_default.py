@@ -38,7 +38,7 @@ from agent_core.policy import Bond, Grant, Mode, Situation, Verdict
 from agent_core.profiles import choice
 from agent_core.profiles.choice import Kit
 from agent_core.profiles.profile import select_recent
-from agent_core.research.means import ResearchDeps
+from agent_core.research.depths import ResearchDeps
 from agent_core.sandboxes.commands.background import Background
 from agent_core.sandboxes.masks import find_secret_files, has_committed
 from agent_core.sandboxes.pool import SandboxPool
@@ -140,7 +140,7 @@ class TurnkeeperAgent:
         self.jobs = equipment.jobs
         guards, seen = models.guardrails, tools.web.allowed
         self._guard = Guard(guards, load_models(guards), seen)
-        self._means = ResearchDeps(web=web_of(tools.web), kept=kept)
+        self._research = ResearchDeps(web=web_of(tools.web), kept=kept)
         self._skills = built_in(models, folder.parent / SKILLS)
         self._browser = make_browser(models, sandbox, home, self._preview, equipment.walls)
         deps = ToolDeps(
@@ -150,7 +150,7 @@ class TurnkeeperAgent:
             background=self._background,
             kept=kept,
             vault=self.vault,
-            means=self._means,
+            research=self._research,
             job=self.jobs.tool(self.check_model),
             skills=self._skills,
             browser=self._browser,
@@ -385,7 +385,7 @@ class TurnkeeperAgent:
             hooks=self._hooks,
             guard=self._guard,
             hides=self.vault.words,
-            research=self._means,
+            research=self._research,
             bond=bond,
             refresh=partial(self._refresh, circumstances),
             snapshot=snapshot,

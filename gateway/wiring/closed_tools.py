@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from agent_core.errors import ToolFailed
-from agent_core.research.means import ResearchDeps
+from agent_core.research.depths import ResearchDeps
 from agent_core.sandboxes.commands.background import Background
 from agent_core.sandboxes.port import (
     NO_PERMITS,
@@ -120,7 +120,7 @@ def make_closed_tools(settings: ModelSettings, *, isolated: bool) -> tuple[Tool,
         background=Background(),
         kept=kept,
         vault=Vault(_NOWHERE),
-        means=ResearchDeps(web=web_of(settings.tools.web), kept=kept),
+        research=ResearchDeps(web=web_of(settings.tools.web), kept=kept),
         job=make_job_tool(refuse),
         skills=built_in(settings),
         browser=Browser(_NOWHERE, settings.tools.web.allowed),  # no sandbox is running

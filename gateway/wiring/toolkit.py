@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from agent_core.memory.tool import memory_tool
-from agent_core.research.means import ResearchDeps
+from agent_core.research.depths import ResearchDeps
 from agent_core.research.tool import research_tool
 from agent_core.sandboxes.commands.background import Background
 from agent_core.sandboxes.port import Sandbox
@@ -40,7 +40,7 @@ class ToolDeps(Struct, frozen=True, kw_only=True):
     background: Background
     kept: FileStore
     vault: Vault
-    means: ResearchDeps
+    research: ResearchDeps
     job: Tool
     skills: Skills
     browser: Browser
@@ -59,14 +59,14 @@ def toolkit(deps: ToolDeps) -> tuple[Tool, ...]:
         planning_tool(),
         todo_tool(),
     )
-    web = (*web_tools(deps.means.web), research_tool(deps.means))
+    web = (*web_tools(deps.research.web), research_tool(deps.research))
     mind = (memory_tool(),) if deps.settings.memory.enabled else ()
     mind = (*mind, session_search_tool())
     shells = deps.background.shells
     bash = Bash(deps.sandbox, shells, limit, deps.vault)
     code = every_code_tool(bash, deps.kept, deps.scripts)
     skilled = tools_of(deps.skills, deps.settings, deps.kept, deps.preview)
-    works = Works(browser=deps.browser, search=deps.means.web.search, keep=deps.kept.keep)
+    works = Works(browser=deps.browser, search=deps.research.web.search, keep=deps.kept.keep)
     sights = (analyze_tool(deps.kept.keep, deps.settings.tools.web.allowed),)
     seeing = (*browser_tools(works), *sights)
     files = file_tools(deps.kept)

@@ -21,8 +21,8 @@ from agent_core.orchestration.drive import drive
 from agent_core.orchestration.orchestrator import work
 from agent_core.orchestration.side_calls import Unusable
 from agent_core.policy import Verdict
+from agent_core.research.depths import DEPTHS, ResearchDeps
 from agent_core.research.evidence import Finding, normalize, read_claims, stands
-from agent_core.research.means import DEPTHS, ResearchDeps
 from agent_core.research.sources import Skipped, SourcePage, Sources, canonicalize
 from agent_core.research.tool import research_tool
 from agent_core.research.writing import Gathered, check, write_report

@@ -1,6 +1,6 @@
 """The skill web_research: a question to the research agent."""
 
-from agent_core.research.means import DEPTHS
+from agent_core.research.depths import DEPTHS
 from agent_core.research.tool import NAME
 from agent_core.skills.contract import SkillContext, SkillMetadata, ToolSkill, Values, fields, text
 

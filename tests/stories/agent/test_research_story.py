@@ -14,7 +14,7 @@ from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.orchestration.brief import Brief, Hands
 from agent_core.policy import Verdict
-from agent_core.research.means import ResearchDeps
+from agent_core.research.depths import ResearchDeps
 from agent_core.tools.send import FileStore
 from agent_core.tools.web.port import Fetched, Hit, Web
 from gateway.conversation.agent import PolicyContext
@@ -159,7 +159,7 @@ class ResearchAgent(ScriptedAgent):
     def __init__(self, ledger: Ledger, points: Points, folder: Path) -> None:
         super().__init__(ledger, points, folder)
         web = Web(search=self, fetch=self)
-        self._means = ResearchDeps(web=web, kept=FileStore(folder / "kept"))
+        self._research = ResearchDeps(web=web, kept=FileStore(folder / "kept"))
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
         return replace(super().brief(conversation, settings, text), route="research")
@@ -167,7 +167,7 @@ class ResearchAgent(ScriptedAgent):
     def hands(self, circumstances: PolicyContext) -> Hands:
         verdict = Verdict(ruling="ask", rule="network", reason="outside")
         hands = super().hands(circumstances)
-        return replace(hands, research=self._means, judge=lambda item: verdict)
+        return replace(hands, research=self._research, judge=lambda item: verdict)
 
     async def find(self, query: str, count: int) -> tuple[Hit, ...]:
         self._points.hit("search")

@@ -1,4 +1,4 @@
-"""The means of research, and their amounts: the one table of depths."""
+"""The depths of research with their amounts, its kinds, and what it depends on."""
 
 from typing import Literal, get_args
 
