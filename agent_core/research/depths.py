@@ -16,7 +16,7 @@ class ResearchDeps(Struct, frozen=True, kw_only=True):
     """The web, and the store for copies of reports sent to people."""
 
     web: Web
-    kept: FileStore
+    file_store: FileStore
 
 
 class Depth(Struct, frozen=True, kw_only=True):

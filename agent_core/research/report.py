@@ -20,7 +20,7 @@ LIMIT = 60.0
 
 
 async def send_report(
-    scope: Scope, brief: Brief, kept: FileStore, title: str, report: str
+    scope: Scope, brief: Brief, file_store: FileStore, title: str, report: str
 ) -> tuple[str, GivenFile | None]:
     """Write the report and send it; return its path in the workspace, and the copy. None if it
     could not be written: the answer is complete without it."""
@@ -29,7 +29,9 @@ async def send_report(
     call = ToolCall(id=f"give_report-{path[-11:-3]}", name="give_report", arguments=arguments)
 
     async def run(_: str) -> ToolOutput:
-        file = await asyncio.to_thread(_write_report, Path(brief.workspace), kept, path, report)
+        file = await asyncio.to_thread(
+            _write_report, Path(brief.workspace), file_store, path, report
+        )
         return ToolOutput(text=msgspec.json.encode(file).decode(), files=(file,))
 
     result = await scope.tool(call, "idempotent", run, LIMIT)
@@ -38,7 +40,7 @@ async def send_report(
     return path, msgspec.json.decode(result.content, type=GivenFile)
 
 
-def _write_report(workspace: Path, kept: FileStore, path: str, report: str) -> GivenFile:
+def _write_report(workspace: Path, file_store: FileStore, path: str, report: str) -> GivenFile:
     try:
         paths.make(workspace)
         real = paths.resolve(workspace, path, write=True)
@@ -47,7 +49,7 @@ def _write_report(workspace: Path, kept: FileStore, path: str, report: str) -> G
         backups.store(workspace, real, data, 0o644)
     except OSError as error:
         raise paths.as_tool_failure(path, error) from None
-    return kept.keep(workspace, path)
+    return file_store.keep(workspace, path)
 
 
 def _slug(title: str) -> str:

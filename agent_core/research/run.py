@@ -234,7 +234,11 @@ class Research:
         )
         made = write_report(draft or _list_findings(findings, frame.title), gathered)
         path, file = await send_report(
-            self._scope.child("report"), self._brief, self._deps.kept, frame.title, made.report
+            self._scope.child("report"),
+            self._brief,
+            self._deps.file_store,
+            frame.title,
+            made.report,
         )
         self._leave("write_report", made.cited)
         return self._finish(made, frame, path, file)

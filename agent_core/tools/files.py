@@ -64,13 +64,13 @@ class List(BaseModel):
     pattern: str = Field(default="*", description="Such as **/*.py")
 
 
-def file_tools(kept: FileStore | None = None) -> tuple[Tool, ...]:
-    """The three file tools. `kept`: where a picture is copied to that read_file shows."""
+def file_tools(file_store: FileStore | None = None) -> tuple[Tool, ...]:
+    """The three file tools. `file_store`: where a picture is copied to that read_file shows."""
 
     async def call_read(wanted: ReadFileArguments, context: ToolContext) -> ToolOutput:
         def look() -> ToolOutput:
-            if kept is not None and _is_picture(context.workspace, wanted.path):
-                return show_picture(kept, context.workspace, wanted.path)
+            if file_store is not None and _is_picture(context.workspace, wanted.path):
+                return show_picture(file_store, context.workspace, wanted.path)
             return ToolOutput(text=read(wanted, context.workspace))
 
         return await asyncio.to_thread(look)
@@ -106,9 +106,9 @@ def file_tools(kept: FileStore | None = None) -> tuple[Tool, ...]:
     )
 
 
-def show_picture(kept: FileStore, workspace: Path, path: str) -> ToolOutput:
+def show_picture(file_store: FileStore, workspace: Path, path: str) -> ToolOutput:
     """A picture of the workspace for a model that sees. ToolFailed; blocks."""
-    picture = kept.keep_picture(workspace, path)
+    picture = file_store.keep_picture(workspace, path)
     said = f"{picture.path} ({picture.mime}, {picture.size:,} bytes) is shown to you."
     return ToolOutput(text=said, pictures=(picture,))
 

@@ -106,12 +106,12 @@ def _note(file: GivenFile) -> str:
     return "; names stand in it in place of secrets" if file.redacted else ""
 
 
-def send_tool(kept: FileStore) -> Tool:
-    """send_file over the copies `kept`."""
+def send_tool(file_store: FileStore) -> Tool:
+    """send_file that keeps copies in `file_store`."""
 
     async def call(wanted: Send, context: ToolContext) -> ToolOutput:
         files = [
-            await asyncio.to_thread(kept.keep, context.workspace, path)
+            await asyncio.to_thread(file_store.keep, context.workspace, path)
             for path in dict.fromkeys(wanted.paths)
         ]
         said = ", ".join(f"{file.name} ({file.size:,} bytes{_note(file)})" for file in files)

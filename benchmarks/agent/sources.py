@@ -123,7 +123,9 @@ async def citations(course: Course, on: bool) -> None:
         return "## Summary\nIt is 324 metres high [f1].\n\n## More\nIt stands [f1]."
 
     web = Tower()
-    means = ResearchDeps(web=Web(search=web, fetch=web), kept=FileStore(course.folder / "kept"))
+    means = ResearchDeps(
+        web=Web(search=web, fetch=web), file_store=FileStore(course.folder / "kept")
+    )
     with switched_off(on, evidence, stands=lambda *_: True):
         asked = "How high is the tower?"
         await course.turn(

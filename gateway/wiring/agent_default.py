@@ -109,15 +109,15 @@ class Equipment(Struct, frozen=True, kw_only=True):
 
 
 class TurnkeeperAgent:
-    """Makes turns for conversations. `folder` holds a workspace for each, `kept` the copies of sent
-    files. Model calls wait for `warm`."""
+    """Makes turns for conversations. `folder` holds a workspace for each, `file_store` the copies
+    of sent files. Model calls wait for `warm`."""
 
     def __init__(
         self,
         folder: Path,
         models: ModelSettings,
         sandbox: SandboxPool,
-        kept: FileStore,
+        file_store: FileStore,
         equipment: Equipment,
     ) -> None:
         self.models = Models(models, read_models_now)
@@ -125,7 +125,7 @@ class TurnkeeperAgent:
         self._folder = folder
         self._ask_all = equipment.ask_all
         self.operator = equipment.operator
-        self._kept = kept
+        self._file_store = file_store
         self._background = Background()
         self._scripts = RunningScripts()
         self._sandbox = sandbox
@@ -140,7 +140,7 @@ class TurnkeeperAgent:
         self.jobs = equipment.jobs
         guards, seen = models.guardrails, tools.web.allowed
         self._guard = Guard(guards, load_models(guards), seen)
-        self._research = ResearchDeps(web=web_of(tools.web), kept=kept)
+        self._research = ResearchDeps(web=web_of(tools.web), file_store=file_store)
         self._skills = built_in(models, folder.parent / SKILLS)
         self._browser = make_browser(models, sandbox, home, self._preview, equipment.walls)
         deps = ToolDeps(
@@ -148,7 +148,7 @@ class TurnkeeperAgent:
             sandbox=sandbox,
             preview=self._preview,
             background=self._background,
-            kept=kept,
+            file_store=file_store,
             vault=self.vault,
             research=self._research,
             job=self.jobs.tool(self.check_model),
@@ -156,7 +156,7 @@ class TurnkeeperAgent:
             browser=self._browser,
             scripts=self._scripts,
         )
-        desk = GatewayServers(tools, folder.parent / "mcp", kept, equipment.sign_ins)
+        desk = GatewayServers(tools, folder.parent / "mcp", file_store, equipment.sign_ins)
         self.server_desk, self.servers = desk, desk.servers
         last = (terminate_tool(), *finding_tools(self.servers.names))
         self._toolbox = Toolbox((*toolkit(deps), *last), self.servers)
@@ -257,7 +257,7 @@ class TurnkeeperAgent:
                 mime = pictures.kind(file.read(12))
                 if not mime or os.fstat(file.fileno()).st_size > pictures.MAX_BYTES:
                     return None
-            kept = self._kept.keep(self.workspace(conversation), path)
+            kept = self._file_store.keep(self.workspace(conversation), path)
         except ToolFailed:
             return None
         return Picture(ref=kept.ref, path=path, mime=mime, size=kept.size)
@@ -447,7 +447,7 @@ class TurnkeeperAgent:
 
     def tidy(self, before: float) -> int:
         """Remove copies of sent files made before `before`; return how many."""
-        return self._kept.forget(before)
+        return self._file_store.forget(before)
 
     async def code(
         self,
@@ -540,7 +540,9 @@ class TurnkeeperAgent:
 
     async def _complete(self, name: str, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
         model, known_as = self._picked.get(name) or await self._pick(name)
-        request = await pictures.attach_pictures(replace(request, model=known_as), self._kept.read)
+        request = await pictures.attach_pictures(
+            replace(request, model=known_as), self._file_store.read
+        )
         reply = await model.complete(request, on_delta)
         self._answered.set()
         price = self._price(reply.provider, reply.model, known_as)

@@ -410,8 +410,8 @@ def _build_agent(
         ask_all=settings.ask_all,
     )
     equipment.operator.load()
-    folder, kept = settings.home / WORKSPACES, FileStore(settings.outputs, vault.words)
-    agent = TurnkeeperAgent(folder, models, supplies.sandbox, kept, equipment)
+    folder, file_store = settings.home / WORKSPACES, FileStore(settings.outputs, vault.words)
+    agent = TurnkeeperAgent(folder, models, supplies.sandbox, file_store, equipment)
     agent.check_prices()
     check_secrets(agent.vault)
     return agent

@@ -112,15 +112,15 @@ def make_closed_tools(settings: ModelSettings, *, isolated: bool) -> tuple[Tool,
     async def refuse(*_: object) -> str:
         raise ToolFailed(CLOSED)
 
-    kept = FileStore(_NOWHERE)
+    file_store = FileStore(_NOWHERE)
     deps = ToolDeps(
         settings=settings,
         sandbox=ClosedSandbox(isolated),
         preview=_ClosedPreview(),
         background=Background(),
-        kept=kept,
+        file_store=file_store,
         vault=Vault(_NOWHERE),
-        research=ResearchDeps(web=web_of(settings.tools.web), kept=kept),
+        research=ResearchDeps(web=web_of(settings.tools.web), file_store=file_store),
         job=make_job_tool(refuse),
         skills=built_in(settings),
         browser=Browser(_NOWHERE, settings.tools.web.allowed),  # no sandbox is running

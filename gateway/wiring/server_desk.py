@@ -21,9 +21,9 @@ class GatewayServers:
     """`conversation.agent.ServerDesk`; `folder` holds descriptions of the servers' tools."""
 
     def __init__(
-        self, tools: ToolSettings, folder: Path, kept: FileStore, sign_ins: SignIns
+        self, tools: ToolSettings, folder: Path, file_store: FileStore, sign_ins: SignIns
     ) -> None:
-        self.servers = Servers(tools.mcp.servers, folder, kept.keep, tools.web.allowed)
+        self.servers = Servers(tools.mcp.servers, folder, file_store.keep, tools.web.allowed)
         self.sign_ins = sign_ins
 
     def find_memory(self, settings: MemorySettings) -> MemoryProvider | None:

@@ -38,7 +38,7 @@ class ToolDeps(Struct, frozen=True, kw_only=True):
     sandbox: Sandbox
     preview: Preview
     background: Background
-    kept: FileStore
+    file_store: FileStore
     vault: Vault
     research: ResearchDeps
     job: Tool
@@ -55,7 +55,7 @@ def toolkit(deps: ToolDeps) -> tuple[Tool, ...]:
         rollback_tool(),
         *commands,
         ask_tool(),
-        send_tool(deps.kept),
+        send_tool(deps.file_store),
         planning_tool(),
         todo_tool(),
     )
@@ -64,10 +64,10 @@ def toolkit(deps: ToolDeps) -> tuple[Tool, ...]:
     mind = (*mind, session_search_tool())
     shells = deps.background.shells
     bash = Bash(deps.sandbox, shells, limit, deps.vault)
-    code = every_code_tool(bash, deps.kept, deps.scripts)
-    skilled = tools_of(deps.skills, deps.settings, deps.kept, deps.preview)
-    works = Works(browser=deps.browser, search=deps.research.web.search, keep=deps.kept.keep)
-    sights = (analyze_tool(deps.kept.keep, deps.settings.tools.web.allowed),)
+    code = every_code_tool(bash, deps.file_store, deps.scripts)
+    skilled = tools_of(deps.skills, deps.settings, deps.file_store, deps.preview)
+    works = Works(browser=deps.browser, search=deps.research.web.search, keep=deps.file_store.keep)
+    sights = (analyze_tool(deps.file_store.keep, deps.settings.tools.web.allowed),)
     seeing = (*browser_tools(works), *sights)
-    files = file_tools(deps.kept)
+    files = file_tools(deps.file_store)
     return (*files, *own, deps.job, editor_tool(), *web, *mind, *code, *skilled, *seeing)

@@ -76,7 +76,7 @@ class ResearchRig:
         }  # fmt: skip
         settings = {"SEARXNG_URL": site.url, "WEB_ALLOWED_HOSTS": site.place}
         self.means = ResearchDeps(
-            web=web_of(WebSettings.read(settings)), kept=FileStore(folder / "kept")
+            web=web_of(WebSettings.read(settings)), file_store=FileStore(folder / "kept")
         )
         self.verdict = Verdict(ruling="ask", rule="network", reason="outside")
         self.brief = Brief(

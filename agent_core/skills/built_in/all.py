@@ -38,8 +38,8 @@ def built_in(settings: ModelSettings, folder: Path | None = None) -> Skills:
 
 
 def tools_of(
-    skills: Skills, settings: ModelSettings, kept: FileStore, preview: Preview
+    skills: Skills, settings: ModelSettings, file_store: FileStore, preview: Preview
 ) -> tuple[Tool, ...]:
     """Return the tools over `skills`, and those that the built-in skills call."""
-    made = (image_tool(Painter(settings), kept), slides_tool(kept), *app_tools(preview))
+    made = (image_tool(Painter(settings), file_store), slides_tool(file_store), *app_tools(preview))
     return (*skill_tools(skills), *made, *skills.tools)

@@ -27,7 +27,7 @@ class Paint(BaseModel):
     name: str = Field(default="", max_length=60, description="Of the file, without its end.")
 
 
-def image_tool(painter: Painter, kept: FileStore) -> Tool:
+def image_tool(painter: Painter, file_store: FileStore) -> Tool:
     """generate_image by `painter`."""
 
     async def call(wanted: Paint, context: ToolContext) -> ToolOutput:
@@ -35,7 +35,7 @@ def image_tool(painter: Painter, kept: FileStore) -> Tool:
             picture = await painter.paint(wanted.prompt, wanted.shape)
         except ModelFailed as error:
             raise ToolFailed(f"No picture was made: {error}") from None
-        path, file = await asyncio.to_thread(_put, context, kept, wanted, picture)
+        path, file = await asyncio.to_thread(_put, context, file_store, wanted, picture)
         said = f"Made {path} ({file.size:,} bytes) and given to the person."
         return ToolOutput(text=said, files=(file,), changed=(path,))
 
@@ -55,11 +55,11 @@ def image_tool(painter: Painter, kept: FileStore) -> Tool:
 
 
 def _put(
-    context: ToolContext, kept: FileStore, wanted: Paint, picture: bytes
+    context: ToolContext, file_store: FileStore, wanted: Paint, picture: bytes
 ) -> tuple[str, GivenFile]:
     end = _ENDS.get(kind(picture[:12]))
     if end is None:
         raise ToolFailed("What the provider sent is no picture that can be shown.")
     stem = slug(wanted.name or wanted.prompt, "picture")
     path = add(context.workspace, f"{FOLDER}/{stem}", end, picture)
-    return path, kept.keep(context.workspace, path)
+    return path, file_store.keep(context.workspace, path)

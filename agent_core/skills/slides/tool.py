@@ -29,14 +29,14 @@ def why_unusable() -> str:
     return "" if find_spec("pptx") is not None else ABSENT
 
 
-def slides_tool(kept: FileStore) -> Tool:
-    """generate_slides over the copies `kept`."""
+def slides_tool(file_store: FileStore) -> Tool:
+    """generate_slides that keeps copies in `file_store`."""
 
     async def call(wanted: Present, context: ToolContext) -> ToolOutput:
         path = wanted.path or f"{FOLDER}/{slug(wanted.title, 'slides')}.pptx"
         if not path.endswith(".pptx"):
             raise ToolFailed("The path has to end with .pptx.")
-        file = await asyncio.to_thread(_put, context.workspace, kept, path, wanted)
+        file = await asyncio.to_thread(_put, context.workspace, file_store, path, wanted)
         said = f"Wrote {path}: {len(wanted.slides) + 1} slides, given to the person."
         return ToolOutput(text=said, files=(file,), changed=(path,))
 
@@ -53,13 +53,13 @@ def slides_tool(kept: FileStore) -> Tool:
     )
 
 
-def _put(workspace: Path, kept: FileStore, path: str, deck: Deck) -> GivenFile:
+def _put(workspace: Path, file_store: FileStore, path: str, deck: Deck) -> GivenFile:
     try:
         content = write_deck(deck)
     except ImportError:
         raise ToolFailed(ABSENT) from None
     store(workspace, path, content)
-    return kept.keep(workspace, path)
+    return file_store.keep(workspace, path)
 
 
 def _preview(wanted: Present, workspace: Path) -> str:

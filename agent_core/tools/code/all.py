@@ -11,10 +11,16 @@ from agent_core.tools.send import FileStore
 
 
 def every_code_tool(
-    bash: Bash, kept: FileStore, scripts: RunningScripts | None = None
+    bash: Bash, file_store: FileStore, scripts: RunningScripts | None = None
 ) -> tuple[Tool, ...]:
     """Return those that the sandbox of `bash` supports."""
     shells = (bash_tool(bash),) if "bash" in bash.sandbox.programs else ()
     code = code_tools(bash.sandbox, bash.limit)
     code = (*code, *script_tools(bash.sandbox, scripts or RunningScripts(), bash.limit))
-    return (*code, *shells, file_tool(), *chart_tools(kept), *sandboxed_tools(bash, kept))
+    return (
+        *code,
+        *shells,
+        file_tool(),
+        *chart_tools(file_store),
+        *sandboxed_tools(bash, file_store),
+    )

@@ -52,19 +52,21 @@ def file_tool(name: str = "sandbox_file") -> Tool:
     )
 
 
-def sandboxed_tools(bash: Bash, kept: FileStore) -> tuple[Tool, ...]:
+def sandboxed_tools(bash: Bash, file_store: FileStore) -> tuple[Tool, ...]:
     """Make the tools of the profile `sandboxed`, if the sandbox isolates."""
     if not bash.sandbox.isolated:
         return ()
     shells = (bash_tool(bash, "sandbox_shell", IDLE),) if "bash" in bash.sandbox.programs else ()
-    return (*shells, file_tool("sandbox_files"), vision_tool(kept))
+    return (*shells, file_tool("sandbox_files"), vision_tool(file_store))
 
 
-def vision_tool(kept: FileStore) -> Tool:
-    """Make sandbox_vision; pictures shown to the model are copied to `kept`."""
+def vision_tool(file_store: FileStore) -> Tool:
+    """Make sandbox_vision; pictures shown to the model are copied to `file_store`."""
 
     async def call(wanted: See, context: ToolContext) -> ToolOutput:
-        return await asyncio.to_thread(files.show_picture, kept, context.workspace, wanted.path)
+        return await asyncio.to_thread(
+            files.show_picture, file_store, context.workspace, wanted.path
+        )
 
     return Tool(
         name="sandbox_vision",

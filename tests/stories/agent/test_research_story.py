@@ -159,7 +159,7 @@ class ResearchAgent(ScriptedAgent):
     def __init__(self, ledger: Ledger, points: Points, folder: Path) -> None:
         super().__init__(ledger, points, folder)
         web = Web(search=self, fetch=self)
-        self._research = ResearchDeps(web=web, kept=FileStore(folder / "kept"))
+        self._research = ResearchDeps(web=web, file_store=FileStore(folder / "kept"))
 
     def brief(self, conversation: Conversation, settings: ConversationSettings, text: str) -> Brief:
         return replace(super().brief(conversation, settings, text), route="research")

@@ -51,8 +51,8 @@ class Visualize(BaseModel):
     caption: str = Field(default="", max_length=4_000)
 
 
-def chart_tools(kept: FileStore) -> tuple[Tool, ...]:
-    """The two tools; pictures for people are copied to `kept`."""
+def chart_tools(file_store: FileStore) -> tuple[Tool, ...]:
+    """The two tools; pictures for people are copied to `file_store`."""
 
     async def draw(wanted: Visualize, context: ToolContext) -> ToolOutput:
         if find_spec("matplotlib") is None:
@@ -61,7 +61,7 @@ def chart_tools(kept: FileStore) -> tuple[Tool, ...]:
         data = await _draw_apart(drawn, context.workspace)
         to = f"{wanted.path.removesuffix('.json').removesuffix('.chart')}.png"
         await asyncio.to_thread(_put, to, data, context.workspace)
-        given = await asyncio.to_thread(kept.keep, context.workspace, to)
+        given = await asyncio.to_thread(file_store.keep, context.workspace, to)
         said = f"Drawn and given to the person: {to} ({len(data):,} bytes)."
         return ToolOutput(text=said, files=(given,), caption=wanted.caption, changed=(to,))
 
