@@ -366,7 +366,7 @@ class Agent:
             bond=lambda item: find_call_bond(item.tool, item.arguments, self._look_around()),
         )
         if self.memory is not None:
-            flush = flusher(self.memory, calls.complete, lambda: calls.room.by)
+            flush = flusher(self.memory, calls.complete, lambda: calls.limits.by)
             hands = replace(hands, flush=flush)
         return Setup(
             brief=replace(brief, cache_key=task_id),

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_core.context.room import ContextLimits
+from agent_core.context.limits import ContextLimits
 from agent_core.context.shortening import keeps, shorten, shorten_message, squeeze
 from agent_core.context.transcript import ASIDE
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
@@ -82,9 +82,9 @@ class Window:
     """
 
     def __init__(
-        self, room: ContextLimits, fixed: int = 0, request: str = "", said: str = ""
+        self, limits: ContextLimits, fixed: int = 0, request: str = "", said: str = ""
     ) -> None:
-        self._room = room
+        self._limits = limits
         self._request = request
         self._said = said if request.startswith(said) else ""
         self._fixed = fixed
@@ -128,11 +128,11 @@ class Window:
         sent = max(self.tokens(messages), self._fixed // BYTES + self._weigh(messages))
         held = max(MIN_HELD, held or sent * 3 // 4)
         most, limit = held * 85 // 100, held // 2
-        self._room = replace(
-            self._room,
-            limit=min(self._room.limit, limit),
-            most=min(self._room.most or most, most),
-            keep=MIN_KEPT if self._narrowed == MAX_NARROWED else self._room.keep,
+        self._limits = replace(
+            self._limits,
+            limit=min(self._limits.limit, limit),
+            most=min(self._limits.most or most, most),
+            keep=MIN_KEPT if self._narrowed == MAX_NARROWED else self._limits.keep,
         )
         return True
 
@@ -141,21 +141,21 @@ class Window:
     ) -> tuple[Message, ...]:
         """`messages` as the model sees them now; the older part is compressed where they are
         too many. Raises nothing that the summary's model call fails with."""
-        room, tokens = self._room, self.tokens(messages)
-        wanted = bool(room.limit) and tokens > room.limit
-        forced = bool(room.most) and tokens > room.most
+        limits, tokens = self._limits, self.tokens(messages)
+        wanted = bool(limits.limit) and tokens > limits.limit
+        forced = bool(limits.most) and tokens > limits.most
         due, self._due = self._due, False
-        keep = self._choose_keep(messages) if forced else room.keep
+        keep = self._choose_keep(messages) if forced else limits.keep
         cut = border(messages, len(messages) - keep)
-        least = (room.limit if wanted else room.most) // MIN_SAVED_MESSAGES
+        least = (limits.limit if wanted else limits.most) // MIN_SAVED_MESSAGES
         if due:
             if cut > self._cut:
-                await self._compress(scope, messages, cut, asking if room.limit else None)
+                await self._compress(scope, messages, cut, asking if limits.limit else None)
             if self._narrowed == MAX_NARROWED or cut <= self._cut:
                 self._shorten(messages)
         elif (wanted or forced) and cut > self._cut and self._weigh(messages[:cut]) >= least:
             await self._compress(scope, messages, cut, asking if wanted else None)
-        if room.most and not due and self.tokens(messages) > room.most:
+        if limits.most and not due and self.tokens(messages) > limits.most:
             self._squeeze(messages)
         return self.see(messages)
 
@@ -164,7 +164,7 @@ class Window:
     ) -> None:
         """Replace the first `cut` messages by their summary, or by nothing if there is none."""
         older = self.see(messages[:cut])
-        summary = await _summary(scope, older, self._room, asking) if asking is not None else ""
+        summary = await _summary(scope, older, self._limits, asking) if asking is not None else ""
         if not summary:
             cut = turn_border(messages, cut, self._cut)
         left_out = LEFT_OUT.format(count=cut)
@@ -181,8 +181,8 @@ class Window:
     def _choose_keep(self, messages: tuple[Message, ...]) -> int:
         """Return how many of the last messages to keep when the window is full: as many as set, but
         leaving room for new ones."""
-        keep = self._room.keep
-        while keep > MIN_KEPT and estimate(messages[-keep:]) > self._room.most // 3:
+        keep = self._limits.keep
+        while keep > MIN_KEPT and estimate(messages[-keep:]) > self._limits.most // 3:
             keep -= 1
         return keep
 
@@ -201,7 +201,7 @@ class Window:
 
     def _is_kept(self, words: str) -> bool:
         """Return True if `words` of a person fit into a third of a request."""
-        most = self._room.most * BYTES // 3 or MAX_EACH
+        most = self._limits.most * BYTES // 3 or MAX_EACH
         return bool(words) and len(words.encode()) <= most
 
     def _squeeze(self, messages: tuple[Message, ...]) -> None:
@@ -210,7 +210,7 @@ class Window:
         newest = next((one for one in reversed(messages) if one.role == "user"), None)
         said = (self._said, text_of(newest) if newest is not None else "")
         spared = tuple(filter(self._is_kept, said))
-        most, fixed = self._room.most, self._fixed // BYTES
+        most, fixed = self._limits.most, self._fixed // BYTES
 
         def takes(seen: tuple[Message, ...], most: int) -> bool:
             return fixed + estimate(seen) <= most
@@ -285,16 +285,16 @@ def join_head(head: tuple[Message, ...], rest: tuple[Message, ...]) -> tuple[Mes
 
 
 async def _summary(
-    scope: Scope, older: tuple[Message, ...], room: ContextLimits, asking: SummaryRequest
+    scope: Scope, older: tuple[Message, ...], limits: ContextLimits, asking: SummaryRequest
 ) -> str:
     """Summarise `older`; "" if that fails."""
     if asking.flush is not None:
         await asking.flush(scope, older)
     told = "\n\n".join(_describe_message(message) for message in older)
-    ask = user(shorten(told, room.limit * BYTES))
-    most = min(MAX_TOKENS, room.limit // 2)
-    request = ModelRequest(model=room.by, system=SYSTEM, messages=(ask,), max_tokens=most)
-    complete = partial(_complete_unseen, asking.complete, room.by, request)
+    ask = user(shorten(told, limits.limit * BYTES))
+    most = min(MAX_TOKENS, limits.limit // 2)
+    request = ModelRequest(model=limits.by, system=SYSTEM, messages=(ask,), max_tokens=most)
+    complete = partial(_complete_unseen, asking.complete, limits.by, request)
     try:
         reply = await scope.model(complete, f"{ASIDE}compress", asking.limit)
     except (ModelFailed, TimedOut, BudgetExceeded):

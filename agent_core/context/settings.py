@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from agent_core.config.declaration import Env, Setting, SettingTables
 from agent_core.config.kinds import WholeNumber, parse_switch
-from agent_core.context.room import ContextLimits
+from agent_core.context.limits import ContextLimits
 
 MESSAGES = WholeNumber(least=1, mend="write a whole number of at least 1.")
 ENABLED = Setting(
@@ -49,7 +49,7 @@ class ContextSettings(Struct, frozen=True, kw_only=True):
             keep=LAST.read(env) or RECENT.read(env),
         )
 
-    def room(self, window: int, by: str) -> ContextLimits:
+    def make_limits(self, window: int, by: str) -> ContextLimits:
         """Return the limits for a window of so many tokens; `by`: the summarising model."""
         usual = USUAL.get(window, window // 2)
         limit = min(self.threshold, window // 2) if self.threshold else usual

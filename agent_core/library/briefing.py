@@ -55,7 +55,7 @@ async def make_brief(
         max_turns=wishes.turns or own.max_turns,
         max_replans=own.max_replans,
         step_rounds=own.step_rounds,
-        room=calls.room,
+        room=calls.limits,
         most_observed=calls.most_observed,
         route="planned"
         if wishes.plans and classify(text, "task", own.short_words) == "complex"

@@ -4,7 +4,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from agent_core.context.room import SMALL_WINDOW, ContextLimits, limit_observed
+from agent_core.context.limits import SMALL_WINDOW, ContextLimits, limit_observed
 from agent_core.errors import BudgetExceeded, Misuse, ModelFailed
 from agent_core.models.catalog import WINDOW, cost, estimate_cost
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
@@ -74,12 +74,12 @@ class ModelCalls:
         return limit_observed(self.window)
 
     @property
-    def room(self) -> ContextLimits:
+    def limits(self) -> ContextLimits:
         """The limits of a request."""
         own = COMPRESSION in self.settings.auxiliary
         tier = "flash" if self._name in TIERS else self._name
         by = f"{AUXILIARY_PREFIX}{COMPRESSION}" if own and self._own is None else tier
-        return self.settings.context.room(self.window, by)
+        return self.settings.context.make_limits(self.window, by)
 
     def begin(self, spent: float) -> None:
         """A turn begins that took so many dollars before."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from agent_core.context.compression import Flush
 from agent_core.context.data_marks import strip_marks
-from agent_core.context.room import MAX_OBSERVE, ContextLimits
+from agent_core.context.limits import MAX_OBSERVE, ContextLimits
 from agent_core.events import OutputAdded
 from agent_core.guardrails.guard import Guard
 from agent_core.guardrails.redaction import Hides

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from agent_core.context.compression import Window
-from agent_core.context.room import limit_aside
+from agent_core.context.limits import limit_aside
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut
 from agent_core.messages import Message, user
 from agent_core.models.port import ModelRequest

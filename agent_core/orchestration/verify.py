@@ -9,7 +9,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from agent_core.context.room import limit_aside
+from agent_core.context.limits import limit_aside
 from agent_core.errors import BudgetExceeded, ModelFailed, TimedOut, ToolFailed
 from agent_core.messages import ToolResult, calls_of, user
 from agent_core.models.port import ModelRequest

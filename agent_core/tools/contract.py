@@ -8,7 +8,7 @@ from msgspec import Struct
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
-from agent_core.context.room import MAX_OBSERVE
+from agent_core.context.limits import MAX_OBSERVE
 from agent_core.errors import ToolFailed
 from agent_core.messages import Access, Repetition, ToolOutput, ToolResult
 from agent_core.phrases import Phrase

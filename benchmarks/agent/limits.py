@@ -3,7 +3,7 @@
 import itertools
 
 from agent_core.context import budget, stuck
-from agent_core.context.room import ContextLimits
+from agent_core.context.limits import ContextLimits
 from agent_core.errors import ModelFailed
 from agent_core.models.endpoint import Endpoint
 from agent_core.models.fallback import Chain, Keys, Route

@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_core.context.room import limit_observed
+from agent_core.context.limits import limit_observed
 from agent_core.context.settings import ContextSettings
 from agent_core.errors import AgentError, ModelFailed
 from agent_core.models.port import Model, ModelReply, ModelRequest, OnDelta
@@ -95,7 +95,7 @@ async def run_task(task: Task, n: int, setting: Setting, made: Tally) -> None:
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
         task.prepare(Path(folder))
         course = Course(Path(folder))
-        room = ContextSettings().room(setting.window or WINDOW_USUAL, "m")
+        room = ContextSettings().make_limits(setting.window or WINDOW_USUAL, "m")
         most = limit_observed(setting.window or WINDOW_USUAL)
         model, tools = setting.model(task, n), setting.tools
         result = await course.turn(model, task.text, tools, room=room, most_observed=most)

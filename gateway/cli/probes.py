@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import aiohttp
 
 from agent_core import ambient
-from agent_core.context.room import SMALL_WINDOW
+from agent_core.context.limits import SMALL_WINDOW
 from agent_core.errors import ModelFailed
 from agent_core.messages import user
 from agent_core.models.endpoint import Endpoint

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from agent_core import ambient
 from agent_core.context import pictures
+from agent_core.context.limits import SMALL_WINDOW, ContextLimits, limit_observed
 from agent_core.context.prompt import system_prompt
-from agent_core.context.room import SMALL_WINDOW, ContextLimits, limit_observed
 from agent_core.errors import Cancelled, LeaseLost, ModelFailed, ToolFailed
 from agent_core.events import FilesChanged
 from agent_core.guardrails.guard import Guard
@@ -234,7 +234,7 @@ class TurnkeeperAgent:
             debug=own.debug,
             system=system_prompt(small=small),
             model=settings.model or TIER,
-            room=self._room(settings.model or TIER),
+            room=self._find_limits(settings.model or TIER),
             most_observed=limit_observed(window),
             tools=self._toolbox.names,
             workspace=str(self._folder / name),
@@ -272,7 +272,7 @@ class TurnkeeperAgent:
         skill = skill_of(mode)
         return self._skills.why_unusable(skill) if skill else ""
 
-    def _room(self, model: str) -> ContextLimits:
+    def _find_limits(self, model: str) -> ContextLimits:
         """Return the limits of a request to `model`. The model set for it summarises, otherwise
         FLASH; a model chosen by name does it itself."""
         served = self._find_served(model)
@@ -280,7 +280,7 @@ class TurnkeeperAgent:
             return ContextLimits()  # the turn's first call explains the problem
         own = "compression" in self._settings.auxiliary or "/" not in model
         window = self.models.catalog.window(*served)
-        return self._settings.context.room(window, "auxiliary.compression" if own else model)
+        return self._settings.context.make_limits(window, "auxiliary.compression" if own else model)
 
     def _find_window(self, model: str) -> int:
         """Tokens that `model` holds, as far as is known."""
@@ -442,7 +442,9 @@ class TurnkeeperAgent:
         memory: Memory = own
         if self._beside is not None and own.space:
             memory = ProvidedMemory(own, self._beside, own.space, own.settle)
-        flush = flusher(memory, hands.complete, lambda: self._room(settings().model or TIER).by)
+        flush = flusher(
+            memory, hands.complete, lambda: self._find_limits(settings().model or TIER).by
+        )
         return replace(hands, memory=memory, flush=flush)
 
     def tidy(self, before: float) -> int:

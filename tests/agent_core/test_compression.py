@@ -13,7 +13,7 @@ from agent_core.context.compression import (
     lineage,
     turn_border,
 )
-from agent_core.context.room import ContextLimits
+from agent_core.context.limits import ContextLimits
 from agent_core.context.settings import ContextSettings
 from agent_core.errors import ModelFailed
 from agent_core.events import Compressed
@@ -171,10 +171,12 @@ def test_a_person_never_speaks_twice_in_a_row() -> None:
 
 def test_settings() -> None:
     plain = ContextSettings.read({})
-    assert plain.room(128_000, "flash") == ContextLimits(
+    assert plain.make_limits(128_000, "flash") == ContextLimits(
         limit=60_000, most=108_800, keep=10, by="flash"
     )
-    limits = {window: plain.room(window, "flash").limit for window in (4_096, 32_000, 1_050_000)}
+    limits = {
+        window: plain.make_limits(window, "flash").limit for window in (4_096, 32_000, 1_050_000)
+    }
     assert limits == {4_096: 2_048, 32_000: 16_000, 1_050_000: 525_000}
     own = ContextSettings.read(
         {
@@ -183,8 +185,13 @@ def test_settings() -> None:
             "COMPRESSION_PROTECT_LAST_N": "20",
         }
     )
-    assert own.room(128_000, "flash").limit == own.room(10**6, "flash").limit == 20_000
-    assert own.room(8_000, "flash").limit == 4_000 and own.keep == 20
-    assert ContextSettings.read({"CONTEXT_COMPRESSION_ENABLED": "false"}).room(9, "m").limit == 0
+    assert (
+        own.make_limits(128_000, "flash").limit == own.make_limits(10**6, "flash").limit == 20_000
+    )
+    assert own.make_limits(8_000, "flash").limit == 4_000 and own.keep == 20
+    assert (
+        ContextSettings.read({"CONTEXT_COMPRESSION_ENABLED": "false"}).make_limits(9, "m").limit
+        == 0
+    )
     with pytest.raises(SettingsError, match="CONTEXT_COMPRESSION_TOKEN_THRESHOLD"):
         ContextSettings.read({"CONTEXT_COMPRESSION_TOKEN_THRESHOLD": "many"})

@@ -4,7 +4,7 @@ and the person's newest words stand in it whole."""
 import random
 
 from agent_core.context.compression import BYTES, Window, estimate
-from agent_core.context.room import limit_observed
+from agent_core.context.limits import limit_observed
 from agent_core.context.settings import ContextSettings
 from agent_core.errors import ModelFailed
 from agent_core.memory.documents import MemoryDocuments
@@ -16,7 +16,7 @@ from tests.fakes.world import check_order
 from tests.sampling import SEED, some_and_every
 
 WINDOW = 4_096
-ROOM = ContextSettings().room(WINDOW, "flash")
+ROOM = ContextSettings().make_limits(WINDOW, "flash")
 FIXED = 1_200 * BYTES
 """Bytes of the system text and the tools of a small model."""
 WORDS = {

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from pydantic import BaseModel
 
-from agent_core.context.room import MAX_OBSERVE
+from agent_core.context.limits import MAX_OBSERVE
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall, wrap_output
 from agent_core.sandboxes.commands.background import Background

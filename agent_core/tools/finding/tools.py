@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, Field, JsonValue
 
 from agent_core.context.data_marks import make_seal
-from agent_core.context.room import MAX_OBSERVE
+from agent_core.context.limits import MAX_OBSERVE
 from agent_core.errors import ToolFailed
 from agent_core.messages import ToolCall, ToolOutput
 from agent_core.models.port import ModelReply, ToolSpec

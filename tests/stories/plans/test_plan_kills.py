@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agent_core.context.room import ContextLimits
+from agent_core.context.limits import ContextLimits
 from agent_core.messages import Message, Text, ToolCall, text_of
 from agent_core.models.port import ModelReply, ModelRequest, OnDelta
 from agent_core.orchestration.brief import Brief
