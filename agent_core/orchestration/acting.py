@@ -47,6 +47,8 @@ MAX_CARDS = 3
 NOT_ENTERED = "Not run: the person did not do what the tool needs first. Go on without it."
 MAX_ENTRIES = 3
 """Maximum attempts of a person to do what one call requires first."""
+GRACE = 5.0
+"""Seconds beyond a tool's own limit, in which it ends itself, until its run is given up."""
 CALLER_GONE = "Not run: the script that asked for it has ended."
 
 
@@ -279,56 +281,70 @@ class _Worker:
             self._verdicts[item.call.id] = replace(verdict, notes=notes, detail=detail)
 
     async def _run(self, item: Prepared, scope: Scope, approved: str) -> ToolResult:
+        """Run one call. `approved`: the digest that a person allowed, "" if nobody was asked."""
         if isinstance(item.tool, TurnTool) and item.tool.works_by_turn(item.arguments):
             return await self._run_turn_tool(item.tool.run_in_turn, item, scope)
         if item.tool.entrance is not None and not await _enter(item, item.tool.entrance, scope):
             return scope.settle(item.call, NOT_ENTERED, "denied")
-        workspace = Path(self._brief.workspace)
-        limit, hooks, hides = item.tool.limit, self._hands.hooks, self._hands.hides
         holder = item.tool.holder
-        open_hosts, guard = self._hands.hosts, self._hands.guard
+        most = item.tool.limit + GRACE + self._hands.hooks.slack if holder is None else None
+        work = partial(self._run_tool, item, scope, approved)
+        return await scope.tool(item.call, item.tool.repetition, work, most, holder)
+
+    async def _run_tool(
+        self, item: Prepared, scope: Scope, approved: str, token: str
+    ) -> str | ToolOutput:
+        """Run the tool, its output shown and returned without secrets. `token`: the run's key."""
+        hides, holder = self._hands.hides, item.tool.holder
+
+        def show(text: str) -> None:
+            self._hands.live(OutputAdded(call_id=item.call.id, text=clean(text)))
+
+        redactor = StreamRedactor(hides().with_shapes(), show) if hides is not None else None
+        output = redactor.add if redactor is not None else show
+        context = self._make_context(item, scope, token, output)
+        begun = holder is not None and holder.holds(token)  # it was approved, and runs
+        try:
+            if not begun and not approved:
+                await self._judge_again(item)
+            bound, bond = "" if begun else approved, _find_bond(self._hands, item)
+            gave = await run(item, context, bound, self._find_rewriter(item), bond)
+            gave = _add_news(gave, self._hands.news)
+            if hides is not None:
+                gave = _hide_page(gave, hides())
+            return _seal(gave) if _reads_strangers(item) else gave
+        finally:
+            if redactor is not None:
+                redactor.end()
+
+    def _make_context(
+        self, item: Prepared, scope: Scope, token: str, output: Callable[[str], None]
+    ) -> ToolContext:
+        return ToolContext(
+            workspace=Path(self._brief.workspace),
+            key=token,
+            limit=item.tool.limit,
+            output=output,
+            hosts=self._hands.hosts(),
+            invoke=partial(self._invoke, item, scope),
+            progress=partial(self._show_progress, item, scope),
+            ask=lambda name, asked: scope.child(item.call.id).ask(asked, name),
+            most=self._brief.most_observed,
+        )
+
+    def _find_rewriter(self, item: Prepared) -> Callable[[str], Awaitable[str]] | None:
+        """Return what hooks, secrets and guardrails make of the result, None if there are none."""
+        workspace = Path(self._brief.workspace)
+        hooks, hides, guard = self._hands.hooks, self._hands.hides, self._hands.guard
+        if not hooks.post and hides is None and guard is None:
+            return None
 
         async def rewrite(text: str) -> str:
             text = await hooks.rewrite(item, workspace, text)
             text = hides().hide(text) if hides is not None else text
-            if guard is None:
-                return text
-            return await guard.mark_output(item.tool.name, text)
+            return text if guard is None else await guard.mark_output(item.tool.name, text)
 
-        def live(text: str) -> None:
-            self._hands.live(OutputAdded(call_id=item.call.id, text=clean(text)))
-
-        async def work(token: str) -> str | ToolOutput:
-            veil = StreamRedactor(hides().with_shapes(), live) if hides is not None else None
-            shown = veil.add if veil is not None else live
-            context = ToolContext(
-                workspace=workspace,
-                key=token,
-                limit=limit,
-                output=shown,
-                hosts=open_hosts(),
-                invoke=partial(self._invoke, item, scope),
-                progress=partial(self._show_progress, item, scope),
-                ask=lambda name, asked: scope.child(item.call.id).ask(asked, name),
-                most=self._brief.most_observed,
-            )
-            changes = rewrite if hooks.post or hides is not None or guard is not None else None
-            begun = holder is not None and holder.holds(token)  # it was approved, and runs
-            try:
-                bound = "" if begun else approved
-                if not begun and not approved:
-                    await self._judge_again(item)
-                bond = _find_bond(self._hands, item)
-                gave = _add_news(await run(item, context, bound, changes, bond), self._hands.news)
-                if hides is not None:
-                    gave = _hide_page(gave, hides())
-                return _seal(gave) if _reads_strangers(item) else gave
-            finally:
-                if veil is not None:
-                    veil.end()
-
-        most = limit + 5.0 + hooks.slack if holder is None else None
-        return await scope.tool(item.call, item.tool.repetition, work, most, holder)
+        return rewrite
 
     async def _judge_again(self, item: Prepared) -> None:
         """Judge again right before the run: grants, and permissions to run unasked, must still
