@@ -1,7 +1,7 @@
 """A wish looked at: the job that it would be, or why it cannot be."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -88,7 +88,8 @@ class Drafting:
         return replace(draft, job=replace(draft.job, bound=bound))
 
     def _resolve(self, wish: JobRequest, zone: str, language: str, now: float) -> JobRequest:
-        """`wish` with a moment in exact form where it names one as people do; Refused."""
+        """Return `wish` with the moment in exact form that it names as people do. Raises
+        JobRefused."""
         if not wish.schedule:
             return wish
         self._check_zone(zone)
@@ -109,7 +110,8 @@ class Drafting:
         return JobRefused(f"{error} {shown}", "schedule")
 
     async def look(self, wish: JobRequest, known: Job, zone: str, language: str) -> Draft:
-        """`known` as `wish` makes it, with its next times; Refused. Rights are not looked at."""
+        """Return `known` changed by `wish`, with its next times, whatever the rights. Raises
+        JobRefused."""
         job = self.apply_request(wish, known, zone, language)
         await self._check_chain(job, language)
         field, names = self._fits(wish)
@@ -138,31 +140,11 @@ class Drafting:
         return Draft(job=job, times=times[:3])
 
     def apply_request(self, wish: JobRequest, known: Job, zone: str, language: str) -> Job:
-        """Return `known` changed by `wish`, without checking due times; Refused."""
+        """Return `known` changed by `wish`, without checking due times. Raises JobRefused."""
         where = wish.zone or known.zone or zone or self._settings.zone
-        if not wish.schedule and not wish.hook:
-            raise JobRefused(say("jobs_no_when", language), "schedule")
-        if not wish.prompt.strip() and not wish.script.strip():
-            raise JobRefused(say("jobs_no_what", language), "prompt")
-        if len(wish.script) > MAX_SCRIPT:
-            text = say("jobs_edit_long", language, field="script", n=MAX_SCRIPT)
-            raise JobRefused(text, "script")
-        for field in ("title", "prompt", "script"):
-            given = getattr(wish, field)
-            if self._hide(given) != given:
-                raise JobRefused(say("jobs_secret", language), field)
-        if wish.hook and not HOOK_NAME.fullmatch(wish.hook):
-            raise JobRefused(say("jobs_hook_name", language), "hook")
-        others = (wish.schedule, wish.script, wish.feeds_on, wish.deliver, wish.spend)
-        if wish.talk and (not wish.hook or any(others)):
-            raise JobRefused(say("jobs_talk_alone", language), "talk")
+        self._check_request(wish, language)
         self._check_zone(where)
-        places = tuple(dict.fromkeys(wish.deliver))
-        for place in places:
-            if place.startswith(FILE) and not _is_inside(place.removeprefix(FILE)):
-                raise JobRefused(say("jobs_bad_file", language, place=place), "deliver")
-        if len(places) > MAX_PLACES:
-            raise JobRefused(say("jobs_most_places", language, n=MAX_PLACES), "deliver")
+        places = _read_places(wish.deliver, language)
         return replace(
             known,
             title=" ".join(wish.title.split())[:80],  # one line: cards and reports begin with it
@@ -183,6 +165,25 @@ class Drafting:
             profile=wish.profile.strip().lower(),
             tools=wish.tools.strip(),
         )
+
+    def _check_request(self, wish: JobRequest, language: str) -> None:
+        """Refuse a wish whose fields are missing, too long, secret, or do not fit together."""
+        if not wish.schedule and not wish.hook:
+            raise JobRefused(say("jobs_no_when", language), "schedule")
+        if not wish.prompt.strip() and not wish.script.strip():
+            raise JobRefused(say("jobs_no_what", language), "prompt")
+        if len(wish.script) > MAX_SCRIPT:
+            text = say("jobs_edit_long", language, field="script", n=MAX_SCRIPT)
+            raise JobRefused(text, "script")
+        for field in ("title", "prompt", "script"):
+            given = getattr(wish, field)
+            if self._hide(given) != given:
+                raise JobRefused(say("jobs_secret", language), field)
+        if wish.hook and not HOOK_NAME.fullmatch(wish.hook):
+            raise JobRefused(say("jobs_hook_name", language), "hook")
+        others = (wish.schedule, wish.script, wish.feeds_on, wish.deliver, wish.spend)
+        if wish.talk and (not wish.hook or any(others)):
+            raise JobRefused(say("jobs_talk_alone", language), "talk")
 
     def _read(self, schedule: str, zone: str, language: str) -> str:
         try:
@@ -219,6 +220,17 @@ class Drafting:
             seen.add(name)
             other = await self._jobs.get(name)
             name = other.feeds_on if other is not None else ""
+
+
+def _read_places(deliver: Iterable[str], language: str) -> tuple[str, ...]:
+    """Return each place of delivery once. Raises JobRefused."""
+    places = tuple(dict.fromkeys(deliver))
+    for place in places:
+        if place.startswith(FILE) and not _is_inside(place.removeprefix(FILE)):
+            raise JobRefused(say("jobs_bad_file", language, place=place), "deliver")
+    if len(places) > MAX_PLACES:
+        raise JobRefused(say("jobs_most_places", language, n=MAX_PLACES), "deliver")
+    return places
 
 
 def _is_inside(path: str) -> bool:
