@@ -56,7 +56,7 @@ class Drafting:
 
     async def draft(self, wish: JobRequest, asker: Asker, old: Job | None, zone: str) -> Draft:
         """Validate `wish` for a person; `old`: the job that it changes, `zone`: the default. Raises
-        Refused with the reason."""
+        JobRefused with the reason."""
         language = asker.sender.language
         if old is None:
             await self._check_count(asker)

@@ -210,14 +210,14 @@ class Timetable(Protocol):
 
     def resolve(self, schedule: str, zone: str, now: float) -> str:
         """Convert a relative moment ('tomorrow at nine') in `schedule` to exact form; any other
-        schedule is returned as it is. Raises Refused with the reason."""
+        schedule is returned as it is. Raises JobRefused with the reason."""
 
     def read(self, schedule: str, zone: str) -> str:
-        """The schedule as it is stored. Refused says why it cannot be."""
+        """The schedule as it is stored. JobRefused says why it cannot be."""
 
     def find_next(self, schedule: str, zone: str, moment: float) -> float | None:
-        """Return the first due time after `moment`, None if there is none. Refused if the schedule
-        cannot be read any more: it is of another version, or its zone is unknown here."""
+        """Return the first due time after `moment`, None if there is none. JobRefused if the
+        schedule cannot be read any more: it is of another version, or its zone is unknown here."""
 
     def count(self, schedule: str, zone: str, first: float, until: float) -> int:
         """Due times from the due time `first` on, up to `until`; that one alone if the schedule
@@ -307,7 +307,7 @@ class Jobs(Protocol):
 
     async def call(self, job: Job, slot: str, given: str) -> RunState:
         """Start one run for a call from outside, in that call's slot, and return its state, or the
-        state of the first call with that slot. Raises Refused if too many are waiting."""
+        state of the first call with that slot. Raises JobRefused if too many are waiting."""
 
     async def retry(self, name: str, slot: str) -> bool:
         """Try a run that failed once more, now."""
@@ -317,21 +317,21 @@ class JobDrafts(Protocol):
     """Makes and changes jobs, from wishes that were looked at."""
 
     async def draft(self, wish: JobRequest, asker: Asker, old: Job | None = None) -> Draft:
-        """Validate `wish`; `old`: the job that it changes. Raises Refused with the reason."""
+        """Validate `wish`; `old`: the job that it changes. Raises JobRefused with the reason."""
 
     async def look(self, wish: JobRequest, known: Job) -> Draft:
-        """`known` as `wish` makes it, with its next times; Refused. Rights are not looked at."""
+        """`known` as `wish` makes it, with its next times; JobRefused. Rights are not looked at."""
 
     def apply_request(self, wish: JobRequest, known: Job) -> Job:
-        """Return `known` changed by `wish`, without checking due times. Raises Refused."""
+        """Return `known` changed by `wish`, without checking due times. Raises JobRefused."""
 
     async def make(self, draft: Draft, name: str) -> Job:
         """Create the job of `draft` under the id `name`; a repeated call returns the existing job.
-        Refused if a one-time job's time has passed."""
+        JobRefused if a one-time job's time has passed."""
 
     async def change(self, draft: Draft, *, moved: bool = False, shown: Job | None = None) -> bool:
         """Replace the job's values with those of the draft. `moved`: its conversation too. False if
-        another change came first. Refused like `make`."""
+        another change came first. JobRefused like `make`."""
 
     async def has_zone(self, asker: Asker) -> bool:
         """The person chose a time zone, or the gateway has one."""

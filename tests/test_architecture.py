@@ -1,6 +1,7 @@
 """The rules of the house that no other tool checks: sizes, names, borders, and what no file says."""
 
 import ast
+import builtins
 import re
 import subprocess
 import sys
@@ -176,6 +177,7 @@ NO_NAMES = {
     "to", "too", "under", "unseen", "until", "up", "upon", "what", "when", "where", "which",
     "whole", "why", "with", "within", "without",
 }  # fmt: skip
+ERROR = re.compile(r"(?<![\w`.])(?:[A-Z]\w*(?:Error|Failed|Refused|Rejected)|Refused)\b")
 ADJECTIVE = re.compile(r"[a-z]{3,}(?:able|ible|less)")
 NAMED_BY_ADJECTIVE = {
     "_variable": "a noun, of the environment",
@@ -482,6 +484,28 @@ def test_a_docstring_begins_with_an_imperative_or_a_noun() -> None:
         and node.value.value.split()[0] in clauses
     ]
     assert not found, "\n".join(["begin otherwise:", *found])
+
+
+def test_a_docstring_names_errors_that_its_package_has() -> None:
+    """The old name of an error, or one of another package, misleads whoever handles it."""
+    known = {package: set(dir(builtins)) for package in PACKAGES}
+    named: set[tuple[str, str]] = set()
+    for path, text in modules():
+        for node in nodes(text):
+            known[path.partition("/")[0]] |= set(_list_names(node))
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                found = ERROR.findall(ast.get_docstring(node) or "")
+                named |= {(path, name) for name in found}
+    wrong = {one for one in named if one[1] not in known[one[0].partition("/")[0]]}
+    assert not wrong, f"name these errors as they are called: {wrong}"
+
+
+def _list_names(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name) | ast.ClassDef(name=name) | ast.Attribute(attr=name):
+            yield name
+        case ast.alias(name=name, asname=other):
+            yield other or name
 
 
 def test_no_modules_import_each_other() -> None:

@@ -127,8 +127,8 @@ class DiscordWire(HTTPClient):
         parts: Sequence[UploadPart] = (),
         query: str = "",
     ) -> object:
-        """Return the API's answer, None for none. RateLimited, Unsent, Ambiguous or Refused; the
-        answer to an interaction is authorised by its token, not the bot's."""
+        """Return the API's answer, None for none. The answer to an interaction is authorised by its
+        token, not the bot's. RateLimited, Unsent, Ambiguous or DiscordRefused."""
         key = f"{route.key}:{route.major_parameters}"
         await self._await_limit(key, everywhere=route.webhook_token is None)
         url = self._base + route.url.removeprefix(Route.BASE) + (query and f"?{query}")

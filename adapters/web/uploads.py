@@ -38,7 +38,7 @@ class _PersonFiles:
 
     @contextlib.contextmanager
     def begin(self) -> Iterator["_Arrival"]:
-        """Count a file, which stays unless the body fails. Refused if there are too many."""
+        """Count a file, which stays unless the body fails. RequestRefused if there are too many."""
         if self.number >= MAX_FILES:
             raise RequestRefused(
                 413,
@@ -63,7 +63,8 @@ class _Arrival:
         self.size = 0
 
     def add(self, size: int) -> None:
-        """Count bytes that arrived. Refused beyond UPLOAD_BYTES, and MAX_KEPT of its person."""
+        """Count bytes that arrived. RequestRefused beyond UPLOAD_BYTES, and beyond MAX_KEPT of its
+        person."""
         self.size += size
         self._files.size += size
         if self.size > UPLOAD_BYTES:
@@ -85,8 +86,8 @@ class Uploads:
         """People whose files arrive."""
 
     async def keep(self, person: str, name: str, chunks: AsyncIterator[bytes]) -> Attachment:
-        """Store a file. Refused when empty, over UPLOAD_BYTES, beyond MAX_KEPT or MAX_FILES of a
-        person, or when the disk does not take it; nothing stays then."""
+        """Store a file. RequestRefused when empty, over UPLOAD_BYTES, beyond MAX_KEPT or MAX_FILES
+        of a person, or when the disk does not take it; nothing stays then."""
         measured = await asyncio.to_thread(_measure, self._folder / person)
         known = self._known.setdefault(person, measured)
         known.arriving += 1

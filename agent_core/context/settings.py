@@ -34,7 +34,7 @@ TABLES: SettingTables = {"agent": (ENABLED, THRESHOLD, RECENT, LAST)}
 
 class ContextSettings(Struct, frozen=True, kw_only=True):
     """`enabled`: older messages are summarised; `threshold`: tokens from which on, None: see
-    `room`; `keep`: how many of the last messages stay as they are."""
+    `make_limits`; `keep`: how many of the last messages stay as they are."""
 
     enabled: bool = ENABLED.default
     threshold: int | None = THRESHOLD.default
