@@ -332,7 +332,7 @@ class Agent:
     ) -> "Setup":
         from msgspec.structs import replace
 
-        from agent_core.library.briefing import Wishes, make_brief
+        from agent_core.library.briefing import TurnOptions, make_brief
         from agent_core.library.setup import Setup
         from agent_core.memory.flush import flusher
         from agent_core.orchestration.brief import Hands
@@ -340,7 +340,7 @@ class Agent:
         from agent_core.tools.hooks import ToolHooks
 
         calls = await asyncio.to_thread(self._warm)
-        wishes = Wishes(
+        options = TurnOptions(
             model=self.model if isinstance(self.model, str) else "",
             system=system if system is not None else self.system,
             profile=self.profile,
@@ -351,7 +351,7 @@ class Agent:
             turns=self.max_turns,
         )
         tools, remembered = (self.toolbox, self._servers), (told, self.memory)
-        brief = await make_brief(text, wishes, calls, tools, remembered)
+        brief = await make_brief(text, options, calls, tools, remembered)
         hands = Hands(
             complete=calls.complete,
             toolbox=self.toolbox,

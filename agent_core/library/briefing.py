@@ -18,8 +18,9 @@ from agent_core.tools.finding.toolsets import Toolsets
 from agent_core.tools.toolbox import Toolbox
 
 
-class Wishes(Struct, frozen=True, kw_only=True):
-    """The caller's options: see Agent. `limits`: rounds and model calls, None for the settings'."""
+class TurnOptions(Struct, frozen=True, kw_only=True):
+    """The caller's options: see Agent. `rounds`, `turns`: at most so many rounds and model calls,
+    None for the settings'."""
 
     model: str
     system: str
@@ -33,7 +34,7 @@ class Wishes(Struct, frozen=True, kw_only=True):
 
 async def make_brief(
     text: str,
-    wishes: Wishes,
+    options: TurnOptions,
     calls: ModelCalls,
     tools: tuple[Toolbox, Servers | None],
     told: tuple[tuple[Message, ...], Memory | None],
@@ -45,28 +46,28 @@ async def make_brief(
     more = servers.list_offered(()) if servers is not None else ()
     brief = Brief(
         text=text,
-        system=wishes.system or system_prompt(small=calls.small),
-        model=wishes.model,
+        system=options.system or system_prompt(small=calls.small),
+        model=options.model,
         tools=(*toolbox.names, *(spec.name for spec in more)),
         more=more,
         reach=() if servers is not None else None,
-        workspace=wishes.workspace,
-        max_rounds=wishes.rounds or own.max_rounds,
-        max_turns=wishes.turns or own.max_turns,
+        workspace=options.workspace,
+        max_rounds=options.rounds or own.max_rounds,
+        max_turns=options.turns or own.max_turns,
         max_replans=own.max_replans,
         step_rounds=own.step_rounds,
         room=calls.limits,
         most_observed=calls.most_observed,
         route="planned"
-        if wishes.plans and classify(text, "task", own.short_words) == "complex"
+        if options.plans and classify(text, "task", own.short_words) == "complex"
         else "simple",
     )
-    if wishes.profile:
+    if options.profile:
         kit = Kit(lines=toolbox.lines, servers=servers or Servers(()), sets=Toolsets())
-        brief = apply_choice(brief, kit, wishes.profile, ())
+        brief = apply_choice(brief, kit, options.profile, ())
     if memory is not None and not memory.off and (kept := block(await memory.read(), history)):
         brief = brief.append(kept, text)
-    if wishes.zone:
-        around = Surroundings(now=describe_time(ambient.now(), wishes.zone))
+    if options.zone:
+        around = Surroundings(now=describe_time(ambient.now(), options.zone))
         brief = brief.append(render_surroundings(around, reversed(history)), text)
     return brief
