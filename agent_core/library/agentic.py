@@ -16,10 +16,16 @@ from typing import NotRequired, TypedDict
 from agent_core import ambient
 from agent_core.agent import Agent
 from agent_core.errors import Misuse
-from agent_core.library.account import Account, Done, Planned, Verification, summarize_results
 from agent_core.library.entries import Entries, Entry
 from agent_core.library.history import History, read_history
 from agent_core.library.registering import Function, make_tool
+from agent_core.library.turn_recorder import (
+    Done,
+    Planned,
+    TurnRecorder,
+    Verification,
+    summarize_results,
+)
 from agent_core.messages import Access, text_of
 from agent_core.policy import Mode
 
@@ -138,19 +144,19 @@ class AgenticLoop:
         if conversation_history is not None:
             self.agent.history = read_history(conversation_history)
         context = self._gather_context(user_input)
-        account, self.current_plan = Account(user_input), None
+        recorder, self.current_plan = TurnRecorder(user_input), None
         self._tell("gather", context)
         async for event in self.agent.stream(user_input):
-            account.take(event)
-            if account.plan != self.current_plan:
-                self.current_plan = account.plan
-                self._tell("plan", account.plan)
-        verification = account.verify()
+            recorder.take(event)
+            if recorder.plan != self.current_plan:
+                self.current_plan = recorder.plan
+                self._tell("plan", recorder.plan)
+        verification = recorder.verify()
         self._tell("verify", verification)
         report = Report(
             success=verification["overall_success"],
-            plan=account.plan,
-            results=account.results,
+            plan=recorder.plan,
+            results=recorder.results,
             verification=verification,
         )
         await asyncio.to_thread(self._history.add, _entry(report, context["timestamp"]))

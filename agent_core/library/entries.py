@@ -8,7 +8,7 @@ from typing import TypedDict
 
 import msgspec
 
-from agent_core.library.account import Done, Planned, Verification
+from agent_core.library.turn_recorder import Done, Planned, Verification
 
 MAX_HISTORY = 100
 NAME = ".executions.jsonl"

@@ -66,8 +66,8 @@ class Verification(TypedDict):
     summary: str
 
 
-class Account:
-    """Collects the events of one turn."""
+class TurnRecorder:
+    """Folds the events of one turn into a plan, results and a verification."""
 
     def __init__(self, request: str) -> None:
         self._request = request
