@@ -1,7 +1,7 @@
 """The commits of turns: records, and all that follows from them, in one write."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from functools import partial
 
 from msgspec.structs import replace
@@ -38,24 +38,18 @@ class TurnCommits:
         if not open_turn.stored:
             rows, self._state.along = (*self._state.along, *rows), ()
         start, open_turn.count = open_turn.count, open_turn.count + len(records)
-        done, spent = open_turn.done, None
+        done = open_turn.done
         unsaved = Unsaved(
             turn=open_turn.row, stored=open_turn.stored, count=start, done=done, records=[]
         )
         open_turn.done = ()
         letters, open_turn.letters = open_turn.letters, ()
+        paid = self._count_spent(open_turn, records)
         for record in records:
-            if isinstance(record, Replied) and record.reply.model:  # a model was called
-                spent = count_reply(self._state.row.spent, open_turn.id, record.reply.usage)
-                self._state.row = replace(self._state.row, spent=spent)
             if isinstance(record, Steered):
                 done += record.rows
             elif isinstance(record, Replied) and record.reply.finish == "tool_calls":
-                open_turn.words = ""
-                rows += self._end_words(open_turn)
-                self._state.services.feed.publish(
-                    self._state.conversation.id, Growing(turn=open_turn.id, text="")
-                )
+                rows += self._end_growing(open_turn)
         row = open_turn.advance(records)
         if open_turn.closed and REPLY not in names:  # text of an earlier process, without an end
             rows += self._end_words(open_turn)
@@ -75,13 +69,29 @@ class TurnCommits:
             letters=letters,
             views=rows,
             questions=derive_questions(self._state, open_turn, records),
-            row=self._state.row if rows or spent is not None else None,
+            row=self._state.row if rows or paid else None,
             audit=audit_records(self._state, open_turn, records),
         )
         future = self._state.submit(changes)
         future.add_done_callback(partial(self._keep_unsaved, unsaved, records))
         self._state.show_when_stands(future, rows)
         return future
+
+    def _count_spent(self, open_turn: OpenTurn, records: Iterable[Record]) -> bool:
+        """Add the usage of model calls to the conversation's. Return True if there were any."""
+        replies = [one.reply for one in records if isinstance(one, Replied) and one.reply.model]
+        for reply in replies:
+            spent = count_reply(self._state.row.spent, open_turn.id, reply.usage)
+            self._state.row = replace(self._state.row, spent=spent)
+        return bool(replies)
+
+    def _end_growing(self, open_turn: OpenTurn) -> tuple[OutboxRow, ...]:
+        """Take back the growing words: they came before tool calls, and are no answer."""
+        open_turn.words = ""
+        rows = self._end_words(open_turn)
+        empty = Growing(turn=open_turn.id, text="")
+        self._state.services.feed.publish(self._state.conversation.id, empty)
+        return rows
 
     def _keep_words(self, open_turn: OpenTurn, record: Record) -> Record:
         """Return the end of a failed turn together with its words that people see."""
