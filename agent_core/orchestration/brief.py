@@ -110,7 +110,7 @@ class Brief(Struct, frozen=True, kw_only=True, rename={"appended": "recalled"}):
 
 
 class Hands(Struct, frozen=True, kw_only=True):
-    """A turn's live equipment: the models, the tools, the policy."""
+    """The live part of a turn, beside its recorded brief: the models, the tools, the policy."""
 
     complete: Complete
     toolbox: Toolbox
